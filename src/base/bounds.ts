@@ -1,17 +1,17 @@
 import { formatCount } from './printable.ts';
 import { endOfQuoted } from './json/locate.ts';
 
-/** Bounds of one input: its values cost memory. 10,000 Services with 10 endpoints have 820,000 lines of YAML. */
+/** Limits for one input, because its values cost memory. 10,000 Services with 10 endpoints have 820,000 lines of YAML. */
 export const mostLines = 5_000_000;
-/** Values of JSON and YAML: the items of lists, and the fields of objects. */
+/** Values of JSON and YAML: items of lists and fields of objects. */
 export const mostItems = 5_000_000;
-/** The limit of words and signs in YAML that is not plain: about a million lines. Longer texts are lists, read in pieces. */
+/** The limit of words and signs in YAML that is not plain, which is about a million lines. A longer text is a list, read in pieces. */
 export const mostWords = 8_000_000;
 
-/** Bytes of all texts of one input, if ASCII: V8 holds them all. */
+/** The limit for all texts of one input in bytes, if ASCII. V8 holds all of them. */
 const mostBytes = 2 ** 30;
 
-/** For texts that are counted again once they are read. */
+/** Limits for texts that are counted again after they are read. */
 export const bytesAlone = { lines: Number.POSITIVE_INFINITY, bytes: mostBytes };
 
 export interface Exceeded {
@@ -19,12 +19,11 @@ export interface Exceeded {
   readonly most: number;
 }
 
-/** Counts the bytes and non-empty lines of one input's texts; empty lines cost nothing. */
 export class TextBudget {
   readonly #most: { readonly lines: number; readonly bytes: number };
   #lines = 0;
   #bytes = 0;
-  /** Texts not yet counted: together they are too short to exceed the limit of lines. */
+  /** Texts that are not yet counted, because together they are too short to exceed the limit of lines. */
   readonly #waiting: string[] = [];
   #isCounting = false;
 
@@ -32,13 +31,12 @@ export class TextBudget {
     this.#most = most;
   }
 
-  /** Returns the bound that the input now exceeds, if any. */
   add(text: string): Exceeded | undefined {
     const { lines, bytes } = this.#most;
     this.#bytes += text.length;
     if (this.#bytes > bytes) return { of: 'bytes', most: bytes };
     this.#waiting.push(text);
-    // Only non-empty lines count, and each takes at least two bytes: below this size there cannot be too many.
+    // Only non-empty lines count, and each takes at least two bytes, so a shorter text cannot have too many lines.
     this.#isCounting ||= this.#bytes > 2 * lines;
     if (this.#isCounting) for (const each of this.#waiting.splice(0)) this.#count(each);
     return this.#lines > lines ? { of: 'lines', most: lines } : undefined;
@@ -65,7 +63,6 @@ export function findExcess<T extends { readonly text: string }>(
   return undefined;
 }
 
-/** Thrown for a text with more than the bound. */
 export class TooLong extends Error {
   readonly exceeded: Exceeded;
 
@@ -76,13 +73,12 @@ export class TooLong extends Error {
   }
 }
 
-/** As JSON.parse, for untrusted text: throws a TooLong for more values than the bound. Test: architecture/json.test.ts. */
+/** Parses untrusted text like JSON.parse. Throws a TooLong if it has more than `most` values. Test: architecture/json.test.ts. */
 export function parseJson(text: string, most: number = mostItems): unknown {
   if (holdsMoreItems(text, most)) throw new TooLong({ of: 'values', most });
   return JSON.parse(text);
 }
 
-/** Whether a JSON text has more values than the bound. It may not be valid JSON. */
 export function holdsMoreItems(text: string, most: number): boolean {
   if (text.length <= 2 * most) return false;
   let items = 1;
@@ -96,10 +92,9 @@ export function holdsMoreItems(text: string, most: number): boolean {
   return false;
 }
 
-/** `words`: words and signs of a YAML document that is not plain. */
+/** `words` counts the words and signs of a YAML document that is not plain. */
 export type Bounded = 'bytes' | 'lines' | 'values' | 'words';
 
-/** A clause about an input with more. */
 export function describeBound(of: Bounded, most: number): string {
   const places = {
     bytes: 'bytes of one input',

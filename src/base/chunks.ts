@@ -1,14 +1,14 @@
-/** A text or its pieces. Joining a long text would hold it in memory twice. No piece ends inside a character. */
+/** A text or its pieces, because joining a long text would hold it in memory twice. No piece ends inside a character. */
 export type FileText = string | readonly string[];
 
 export function joinText(text: FileText): string {
   return typeof text === 'string' ? text : text.join('');
 }
 
-/** Characters; in UTF-8 a piece has up to three times as many bytes. */
+/** Characters. In UTF-8, a piece has up to three times as many bytes. */
 const chunkLength = 1 << 20;
 
-/** A text as UTF-8 in pieces that do not end inside a character. They share memory: each is valid until the next. */
+/** Yields a text as UTF-8 in pieces that do not end inside a character. The pieces share memory: each is valid until the next one. */
 export function* encodeChunks(text: FileText): Generator<Uint8Array, void> {
   const pieces = typeof text === 'string' ? [text] : text;
   const longest = pieces.reduce((most, { length }) => Math.max(most, length), 0);

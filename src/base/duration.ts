@@ -9,7 +9,7 @@ const unitSeconds: Readonly<Record<string, number>> = {
   h: 3600,
 };
 
-/** Reads a duration as Go's time.ParseDuration does ("15m0s", "1.5h", "0"), to seconds; undefined for anything else. */
+/** Reads a duration like Go's time.ParseDuration ("15m0s", "1.5h", "0") as seconds; undefined for anything else. */
 export function parseDuration(text: string): number | undefined {
   const match = /^([-+]?)(?:0|((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+))$/.exec(text);
   if (!match) return undefined;
@@ -18,7 +18,7 @@ export function parseDuration(text: string): number | undefined {
   for (const [, number, unit = ''] of parts.matchAll(/([\d.]+)([^\d.]+)/gy)) {
     seconds += Number(number) * (unitSeconds[unit] ?? 0);
   }
-  // More nanoseconds than an int64 holds.
+  // An int64 cannot hold as many nanoseconds.
   if (seconds >= 2 ** 63 / 1e9) return undefined;
   return sign === '-' ? -seconds : seconds;
 }

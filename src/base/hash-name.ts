@@ -2,12 +2,11 @@ import { hashBinary } from '#hash';
 
 const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
-/** The start of a text's SHA-256 in base32 (five bits per character), as kube-proxy puts it into names. */
 export function hashName(text: string, length: 8 | 16): string {
   return prefixedHash('', text, length);
 }
 
-/** Joins prefix and hash in one piece of memory: V8 keeps a sum of texts as a tree, and names are many. */
+/** Joins prefix and hash in one piece of memory, because V8 would keep a sum of texts as a tree, and there are many names. */
 export function prefixedHash(prefix: string, text: string, length: 8 | 16 = 16): string {
   const digest = hashBinary(text);
   const codes: number[] = [];

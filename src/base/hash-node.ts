@@ -1,14 +1,13 @@
 import crypto from 'node:crypto';
 import { encodeChunks, type FileText } from './chunks.ts';
 
-/** The SHA-256 of a long text as UTF-8, in hex. */
 export function hashHex(text: FileText): string {
   const hash = crypto.createHash('sha256');
   for (const chunk of encodeChunks(text)) hash.update(chunk);
   return hash.digest('hex');
 }
 
-/** The SHA-256 of a short text as UTF-8, one character a byte. A Buffer per digest would take several times as long. */
+/** Returns the SHA-256 of a short text as UTF-8, with one character for each byte. A Buffer would take several times as long. */
 export function hashBinary(text: string): string {
   // Node's `hash` (since 20.12) makes no object for each text.
   const { hash } = crypto as Partial<typeof crypto>;

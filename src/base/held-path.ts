@@ -15,21 +15,20 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { hasCode, leadsNowhere } from './system-errors.ts';
 import { descriptors, hasDescriptors } from './system-paths.ts';
 
-/** O_PATH of Linux, which Node does not name; the same number on all of Node's processors. */
+/** Linux's O_PATH, which Node does not name. It is the same number on all processors that Node supports. */
 const withoutEffect = 0o10000000;
 
 /**
- * The file that a path led to when it was looked up, held without opening it (O_PATH). This does not affect a device or
- * wait for a pipe, so the file can be checked before it is opened by `path`. Without /proc, `path` is the path itself,
- * and must be checked again after opening. Test: base/read-file.test.ts.
+ * The file that a path leads to, held without opening it (O_PATH). Holding has no effect on a device and never waits for a pipe, so the
+ * file can be checked before it is opened by `path`. Without /proc, `path` is the path itself and must be checked again after opening.
+ * Test: base/read-file.test.ts.
  */
 export class HeldPath {
   readonly #descriptor: number | undefined;
   readonly stats: Stats;
-  /** Its path, valid until closed. */
   readonly path: string;
 
-  /** Throws the system's error. `isLink: 'held'` holds a link itself; folders above may be links. */
+  /** Throws the system's error. With 'held', a link is held itself; folders above it may be links. */
   constructor(path: string, isLink: 'followed' | 'held') {
     if (!hasDescriptors()) {
       this.stats = isLink === 'held' ? lstatSync(path) : statSync(path);
@@ -41,7 +40,7 @@ export class HeldPath {
     this.path = `${descriptors}/${this.#descriptor}`;
   }
 
-  /** Whether the kernel makes this file's content: reading may wait, take messages away or act on a device. */
+  /** Reports whether the kernel makes the file's content, so that reading may wait, consume messages or act on a device. */
   isMadeByKernel(): boolean {
     return this.#descriptor !== undefined && kernelFileSystems.has(statfsSync(this.path).type);
   }
@@ -55,7 +54,7 @@ export class HeldPath {
   }
 }
 
-/** Holds the file that a path leads to, following links. Throws the system's error. */
+/** Holds the file that a path leads to, through links. Throws the system's error. */
 export function holdPath(path: string): HeldPath {
   const held = new HeldPath(path, 'held');
   if (!held.stats.isSymbolicLink()) return held;
@@ -66,7 +65,7 @@ export function holdPath(path: string): HeldPath {
   return walkPath(path).end ?? new HeldPath(path, 'followed');
 }
 
-/** File systems without disk or memory behind their files, by statfs(2) number. */
+/** File systems without disk or memory behind their files, by their number in statfs(2). */
 const kernelFileSystems: ReadonlySet<number> = new Set([
   0x9fa0, // proc
   0x62656572, // sysfs
@@ -88,31 +87,28 @@ export interface PathLevel {
   readonly owner: number;
   readonly group: number;
   readonly mode: number;
-  /** Whether it is a folder above the path, or a link. */
+  /** Whether this is a folder above the path, or a link. */
   readonly isParent: boolean;
-  /** Whether its file system is read-only from here. */
+  /** Whether the file system is read-only here. */
   readonly isReadOnly: boolean;
 }
 
-/** The end first. */
 export interface WalkedPath {
   readonly levels: readonly PathLevel[];
-  /** Undefined if the path leads to nothing. */
   readonly end: HeldPath | undefined;
 }
 
-/** As many links as Linux follows in one path. */
 const mostLinks = 40;
 
 /**
  * Follows a path by descriptors, folder by folder and link by link, because anyone who can replace a level decides which file is at the
- * end. A relative path starts in `from`, which gets no level, or in the working folder. The caller closes the end.
+ * end. A relative path starts in `from`, which gets no level, or in the working folder. The caller closes `end`.
  */
 export function walkPath(path: string, from?: { readonly held: HeldPath; readonly path: string }): WalkedPath {
   const levels = new Map<string, PathLevel>();
   let folder = new HeldPath(from?.held.path ?? '/', 'followed');
   let folderName = from?.path ?? '/';
-  // As the kernel does: after a link, ".." is the folder above the link's target.
+  // As in the kernel, ".." after a link is the folder above the link's target.
   let names = (from || isAbsolute(path) ? path : `${resolve()}/${path}`).split('/');
   for (let links = 0; names.length > 0 && links <= mostLinks;) {
     const [name = '', ...rest] = names;
@@ -121,7 +117,7 @@ export function walkPath(path: string, from?: { readonly held: HeldPath; readonl
     if (!held) break;
     const isLink = held.stats.isSymbolicLink();
     const levelName = join(folderName, name);
-    // Anything else is refused when read.
+    // Other kinds are refused when they are read.
     if (isLink || held.stats.isFile() || held.stats.isDirectory()) {
       const { uid: owner, gid: group, mode } = held.stats;
       levels.set(levelName, {
@@ -161,7 +157,6 @@ function holdLevel(path: string): HeldPath | undefined {
   }
 }
 
-/** A link's target; undefined if something has replaced it. */
 function readLinkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path);

@@ -1,22 +1,22 @@
-/** The last part of a path: "a/b.yaml" → "b.yaml". These paths are names in messages: no file system is asked. */
+/** Returns the last part of a path: "a/b.yaml" → "b.yaml". Uses no file system, because these paths are names in messages. */
 export function baseName(path: string): string {
   return partsOf(path).at(-1) ?? '';
 }
 
-/** The folder of a file, "." for one without: "a/b.yaml" → "a". */
+/** Returns the folder of a file, or "." without one: "a/b.yaml" → "a". */
 export function folderOf(path: string): string {
   const end = path.lastIndexOf('/');
   return end > 0 ? path.slice(0, end) : end === 0 ? '/' : '.';
 }
 
-/** A path relative to a folder above: "./a" and "a/b/c.yaml" → "b/c.yaml". '' for the folder, and outside. */
+/** Returns a path relative to a folder above it: "./a" and "a/b/c.yaml" → "b/c.yaml". '' for the folder itself, and for paths outside. */
 export function pathBelow(folder: string, path: string): string {
   const [outer, inner] = [partsOf(folder), partsOf(path)];
   const isInside = folder.startsWith('/') === path.startsWith('/') && outer.every((part, i) => part === inner[i]);
   return isInside && inner[outer.length] !== '..' ? inner.slice(outer.length).join('/') : '';
 }
 
-/** Resolves a path relative to a folder: "a/b" and "../c.yaml" → "a/c.yaml". '' for where the folder's path starts. */
+/** Resolves a path relative to a folder: "a/b" and "../c.yaml" → "a/c.yaml". '' for the folder in which that folder's path starts. */
 export function resolvePath(folder: string, path: string): string {
   const isAbsolute = path.startsWith('/');
   const parts: string[] = [];
@@ -31,10 +31,8 @@ function partsOf(path: string): readonly string[] {
   return path.split('/').filter((part) => part !== '' && part !== '.');
 }
 
-/** Marks a folder as a golden. */
 export const goldenHead = 'golden.json';
 
-/** Marks a folder as a bundle. */
 export const bundleHead = 'manifest.json';
 
 export const networkFile = 'network.txt';
@@ -56,25 +54,23 @@ export function isLabelValue(text: string): boolean {
   return labelValue.test(text);
 }
 
-/** Bytes. */
 const longestInterface = 15;
 
-/** Whether the text names one network interface to the kernel, and is safe in a rule file. */
 export function isInterfaceName(text: string): boolean {
   return hasInterfaceShape(text, longestInterface);
 }
 
-/** Whether a rule can match interfaces by this prefix: its wildcard counts as a byte. */
+/** Reports whether a rule can match interfaces by this prefix. Its wildcard counts as a byte. */
 export function isInterfacePrefix(text: string): boolean {
   return hasInterfaceShape(text, longestInterface - 1);
 }
 
-/** The kernel counts bytes. To nft, a `*` at the end is a wildcard. */
+/** The kernel counts bytes. For nft, a final `*` is a wildcard. */
 function hasInterfaceShape(text: string, most: number): boolean {
   return /^[^\s/"'\\#*\p{Cc}]+$/u.test(text) && new TextEncoder().encode(text).length <= most;
 }
 
-/** The word that `wanted` most plausibly misspells, at most `most` letters away, if any. */
+/** Returns the word that is most likely meant, at most `most` letters away, if any. */
 export function findNearest(
   word: string,
   words: readonly string[],
@@ -90,7 +86,6 @@ export function findNearest(
   return best;
 }
 
-/** More suggestions would be a list to search. */
 export const mostSuggestions = 3;
 
 export function nearest(wanted: string, names: readonly string[]): readonly string[] {
@@ -106,7 +101,7 @@ export function nearest(wanted: string, names: readonly string[]): readonly stri
   return near.sort().slice(0, mostSuggestions);
 }
 
-/** The number of insertions, deletions, changes and, with `swaps`, swaps of neighbours; limit + 1 if over `limit`. */
+/** Returns the number of insertions, deletions, changes and, with `swaps`, swaps of neighbours; limit + 1 if over `limit`. */
 function editDistance(a: string, b: string, limit: number, swaps: boolean): number {
   if (Math.abs(a.length - b.length) > limit) return limit + 1;
   let beforeLast: readonly number[] = [];

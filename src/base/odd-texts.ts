@@ -1,9 +1,7 @@
-/** `reason`: words that follow "it". */
 export type Decoded =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'none'; readonly reason: string; readonly isPacked?: boolean };
 
-/** The first bytes of packed files, and the programs that unpack them. */
 const packed: readonly (readonly [first: readonly number[], words: string])[] = [
   [[0x1f, 0x8b], 'compressed with gzip: unpack it with gunzip'],
   [[0x28, 0xb5, 0x2f, 0xfd], 'compressed with zstd: unpack it with unzstd'],
@@ -16,7 +14,7 @@ export function describePacked(bytes: Uint8Array): string | undefined {
   return packed.find(([first]) => first.every((byte, i) => bytes[i] === byte))?.[1];
 }
 
-/** Decodes a program's output: any UTF-8, or UTF-16 with a byte order mark, as PowerShell writes. Unpacks nothing. */
+/** Decodes a program's output: UTF-8, or UTF-16 with a byte order mark, as PowerShell writes. Unpacks nothing. */
 export function decodePrinted(bytes: Uint8Array): Decoded {
   const words = describePacked(bytes);
   if (words !== undefined) return { kind: 'none', reason: `it is ${words}`, isPacked: true };
@@ -26,7 +24,6 @@ export function decodePrinted(bytes: Uint8Array): Decoded {
   return { kind: 'text', text: new TextDecoder(encoding).decode(bytes) };
 }
 
-/** The line, from 1, of Git's first conflict marker, if any. */
 export function findConflict(text: string): number | undefined {
   const start = /(?:^|\n)(?=<{7} \S)/.exec(text.includes('<<<<<<< ') ? text : '');
   if (!start) return undefined;
@@ -39,7 +36,7 @@ export function findConflict(text: string): number | undefined {
 const logStart = '\n==== START logs for container ';
 const logEnd = '\n==== END logs for container ';
 
-/** Blanks the logs that `kubectl cluster-info dump` prints among its JSON; lines keep their numbers. */
+/** Blanks the logs that `kubectl cluster-info dump` prints among its JSON. Lines keep their numbers. */
 export function blankContainerLogs(text: string): string {
   const parts: string[] = [];
   let from = 0;

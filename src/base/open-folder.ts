@@ -15,16 +15,14 @@ import { hasCode, renameInError, isSystemError } from './system-errors.ts';
 import { pathOfDescriptor } from './system-paths.ts';
 import { basename, dirname } from 'node:path';
 
-/**
- * Paths in it start at its descriptor, so nobody can replace the folder between two calls (needs /proc). Test: base/replace-file.test.ts.
- */
+/** Paths start at the folder's descriptor (needs /proc), so nobody can replace the folder between calls. Test: base/replace-file.test.ts. */
 export class OpenFolder {
   readonly #descriptor: number;
   readonly #named: string;
   /** Valid while the folder is open. */
   readonly path: string;
 
-  /** `isLink: 'refused'` refuses a link in the folder's place (ENOTDIR) but follows links above it. */
+  /** With 'refused', a link in the folder's place fails (ENOTDIR), but links above it are followed. */
   constructor(path: string, { isLink }: { readonly isLink: 'followed' | 'refused' }) {
     const { O_RDONLY, O_DIRECTORY = 0, O_NOFOLLOW = 0 } = constants;
     this.#named = path;
@@ -32,19 +30,19 @@ export class OpenFolder {
     this.path = pathOfDescriptor(this.#descriptor) ?? path;
   }
 
-  /** The caller decides about following links there. */
+  /** The caller decides whether to follow links there. */
   at(name: string): string {
     return `${this.path}/${name}`;
   }
 
-  /** Makes a folder named `prefix` plus six letters and digits; returns the name. */
+  /** Makes a folder whose name is `prefix` and six hex digits. Returns the name. */
   makeFolder(prefix: string): string {
     const name = `${prefix}${randomBytes(3).toString('hex')}`;
     mkdirSync(this.at(name));
     return name;
   }
 
-  /** Waits until renames in it would survive a power cut. */
+  /** Waits until renames in the folder would survive a power cut. */
   async sync(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       fsync(this.#descriptor, (error) => (error ? reject(error) : resolve()));
@@ -55,13 +53,11 @@ export class OpenFolder {
     closeSync(this.#descriptor);
   }
 
-  /** Makes a system error name a file by the path that the folder was opened with. */
   explain(error: unknown): unknown {
     return renameInError(error, this.path, this.#named);
   }
 }
 
-/** Opens a folder for `work`. Errors name files by `path`. */
 export async function withFolder<T>(
   path: string,
   links: ConstructorParameters<typeof OpenFolder>[1],
@@ -78,15 +74,15 @@ export async function withFolder<T>(
 }
 
 /**
- * Removes a file, link or folder with its content, but nothing behind a link, even if another user replaces folders by
- * links meanwhile. A missing path is not an error. Test: base/remove-tree.test.ts.
+ * Removes a file, a link, or a folder with its content, but nothing behind a link, even if another user replaces folders by links
+ * meanwhile. A missing path is no error. Test: base/remove-tree.test.ts.
  */
 export function removeTree(path: string): void {
   try {
     unlinkSync(path);
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return;
-    // For a folder, Linux says EISDIR, other systems EPERM.
+    // For a folder, Linux reports EISDIR, other systems EPERM.
     if (!hasCode(error, 'EISDIR') && !hasCode(error, 'EPERM')) throw error;
     removeFolder(path);
   }
@@ -110,8 +106,8 @@ export interface FileKind {
 }
 
 /**
- * Writes a file whole, replacing any other, in a folder that may be another user's: writes under a new name, by descriptor, then renames.
- * Refuses to replace anything but a regular file, such as a device or a link. Test: base/replace-file.test.ts.
+ * Writes a file as a whole, replacing any other, in a folder that may be another user's. Writes under a new name, by descriptor, then
+ * renames. Refuses to replace anything but a regular file. Test: base/replace-file.test.ts.
  */
 export async function replaceFile(path: string, content: string | Uint8Array, kind: FileKind): Promise<void> {
   await withFolder(dirname(path), { isLink: 'followed' }, (folder) =>
@@ -173,7 +169,7 @@ function removeUnfinished(folder: OpenFolder): void {
     try {
       if (Date.now() - lstatSync(folder.at(name)).mtimeMs > abandonedMilliseconds) unlinkSync(folder.at(name));
     } catch {
-      // Removed by another writer, or owned by another user.
+      // Another writer removed the file, or another user owns it.
     }
   }
 }

@@ -1,12 +1,12 @@
-/** Characters that a terminal obeys, that reverse text, or that are invisible and so can hide differences. */
+/** Characters that control a terminal, reverse text, or are invisible and so can hide differences. */
 export const unprintable = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
 
-/** The start of a command to a CI service: `##[name]` of GitHub and Azure, `##vso[name]` of Azure, `##teamcity[name]`. */
+/** Matches the start of a command to a CI service: `##[name]` of GitHub and Azure, `##vso[name]` of Azure, `##teamcity[name]`. */
 const commandStart = /##([\w.-]*)\[/g;
 
 /**
- * Makes an outside text safe on a line: nothing that a terminal acts on, reverses text, ends the line or commands a CI service (`::name::`
- * at its start, `##[name]`, `##vso[name]` or `##teamcity[name]` anywhere).
+ * Makes an outside text safe on a line. Replaces what controls a terminal, reverses text, ends the line, or commands a CI service
+ * (`::name::` at the start, `##[name]`, `##vso[name]` or `##teamcity[name]` anywhere).
  */
 export function printable(text: string): string {
   return disarm(text.replaceAll('\t', ' ').replace(unprintable, '·'));
@@ -16,7 +16,7 @@ export function disarm(line: string): string {
   return line.replace(/^(\s*)::/, '$1·:').replace(commandStart, '##$1·');
 }
 
-/** As printable, for several lines: keeps line breaks and tabs. */
+/** Like printable, for several lines. Keeps line breaks and tabs. */
 export function printableLines(text: string): string {
   return text
     .split('\n')
@@ -30,7 +30,7 @@ function escapeCharacter(character: string): string {
     .join('');
 }
 
-/** Equal JSON, with everything escaped that a terminal or CI service would act on. */
+/** Returns equal JSON with everything escaped that a terminal or CI service would act on. */
 export function printableJson(json: string): string {
   return json
     .replace(unprintable, (found) => (found === '\n' ? found : escapeCharacter(found)))
@@ -39,13 +39,12 @@ export function printableJson(json: string): string {
 
 const longestQuote = 160;
 
-/** Quotes an outside text, shortened, with printable's escapes. */
+/** Quotes an outside text, shortened to 160 characters, with everything escaped that printable replaces. */
 export function quotePrintable(text: string): string {
   const short = text.length > longestQuote ? `${text.slice(0, longestQuote - 3)}...` : text;
   return printable(JSON.stringify(short).replace(unprintable, escapeCharacter));
 }
 
-/** Quotes an input value: short, and harmless to a terminal. */
 export function quote(text: string): string {
   const short = text.length > 60 ? `${text.slice(0, 57)}...` : text;
   return JSON.stringify(short).replace(unprintable, escapeCharacter);
@@ -63,7 +62,7 @@ export function fieldName(path: readonly (string | number)[]): string {
   return typeof parent === 'string' ? `${parent}[${last}]` : `[${last}]`;
 }
 
-/** A text as one shell word, safe to print and to paste: uses $'…' with escapes for characters that printable would replace. */
+/** Returns a text as one shell word that is safe to print and paste. Uses $'…' with escapes for characters that printable would replace. */
 export function shellWord(text: string): string {
   if (/^[\w@%+=:,./-]+$/.test(text)) return text;
   if (printable(text) === text) return `'${text.replaceAll("'", "'\\''")}'`;
@@ -71,17 +70,17 @@ export function shellWord(text: string): string {
   return `$'${escaped.replace(commandStart, (found) => `${found.slice(0, -1)}${escapeBytes('[')}`)}'`;
 }
 
-/** UTF-8 bytes in octal: a three-digit escape ends there in every shell. */
+/** Writes UTF-8 bytes in octal, because an escape of three digits ends there in every shell. */
 function escapeBytes(character: string): string {
   return Array.from(new TextEncoder().encode(character), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
 }
 
-/** Turns a path that looks like a flag into "./-x". "-" stays: it is standard input. */
+/** Turns a path that looks like a flag into "./-x". "-" stays, because it is standard input. */
 export function pathWord(path: string): string {
   return /^-./.test(path) ? `./${path}` : path;
 }
 
-/** A whole number with a comma every three digits. Loading Intl takes longer than a small run. */
+/** Formats a whole number with a comma every three digits. Intl would take longer to load than a small run. */
 export function formatCount(whole: number): string {
   return String(whole).replace(/\B(?=(?:\d{3}){1,5}$)/g, ',');
 }
@@ -90,14 +89,13 @@ export function count(number: number, one: string, more = `${one}s`): string {
   return `${formatCount(number)} ${number === 1 ? one : more}`;
 }
 
-/** "Deployments", "NetworkPolicies", "Ingresses", "Services of v2". */
+/** Returns "Deployments", "NetworkPolicies", "Ingresses" or "Services of v2". */
 export function pluralOf(name: string): string {
   const [kind = '', ...version] = name.split(/(?= of )/);
   const plural = kind.replace(/([^aeiou])y$/, '$1ie').replace(/(ss|x|ch|sh)$/, '$1e');
   return [plural.replace(/s?$/, 's'), ...version].join('');
 }
 
-/** 0.333 → "33.3%". */
 export function percent(share: number): string {
   return `${Number((share * 100).toFixed(1))}%`;
 }
@@ -106,12 +104,11 @@ export function joinWords(words: readonly string[], conjunction: 'and' | 'or' = 
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${conjunction} ${words.at(-1)}`;
 }
 
-/** Alternative ways to fix something, on one line. */
 export function joinWays(ways: readonly string[]): string {
   return ways.join(', or ');
 }
 
-/** The first lines, and how many more. A single further line is shown, because the count would take a line too. */
+/** Keeps the first lines, and says how many more there are. A single further line is kept, because the count takes a line too. */
 export function cutLines<Line>(lines: readonly Line[], most: number, more: (words: string) => Line): readonly Line[] {
   if (lines.length <= most + 1) return lines;
   return [...lines.slice(0, most), more(`and ${formatCount(lines.length - most)} more`)];
@@ -125,19 +122,18 @@ export function nameSome(names: readonly string[], most: number = mostShown): st
 }
 
 export interface TableForm {
-  /** Columns of the terminal; undefined for other output, where no cell is cut. */
+  /** The terminal's width in columns; undefined for other output, in which no cell is cut. */
   readonly width: number | undefined;
-  /** Columns' relative widths when space is short; 1 by default. */
+  /** Relative widths of columns when space is short; 1 by default. */
   readonly weights: Readonly<Record<number, number>>;
-  /** The column of names, cut at the start because their ends say more. */
+  /** The column of names, which are cut at the start because their ends say more. */
   readonly names?: number;
   /** Columns that shrink before all others. */
   readonly first?: readonly number[];
-  /** Columns of lists, cut by whole items: "10.96.0.10, +2". */
+  /** Columns of lists, which are cut by whole items: "10.96.0.10, +2". */
   readonly lists?: readonly number[];
 }
 
-/** Columns are not cut below this. */
 const leastWidth = 8;
 
 /** Without a terminal, a longer cell only shifts its own row. */
@@ -145,7 +141,6 @@ const mostAligned = 60;
 
 const gap = '  ';
 
-/** Cuts and pads cells so that each row fits the terminal. */
 export function fitRows(rows: readonly (readonly string[])[], form: TableForm): readonly (readonly string[])[] {
   const { width, names, lists = [] } = form;
   const wanted = rows[0]?.map((_, i) => rows.reduce((most, row) => Math.max(most, row[i]?.length ?? 0), 0)) ?? [];
@@ -167,7 +162,6 @@ export function joinCells(cells: readonly string[]): string {
   return cells.join(gap).trimEnd();
 }
 
-/** The first items that fit, at least one, and the number of others. */
 function shortenCell(cell: string, room: number): string {
   const items = cell.split(', ');
   for (let shown = items.length; shown > 1; shown--) {
@@ -182,7 +176,6 @@ function shortList(items: readonly string[], shown: number): string {
   return `${items.slice(0, shown).join(', ')}${hidden > 0 ? `, +${hidden}` : ''}`;
 }
 
-/** Shrinks these columns first, then the widest ones. */
 function fitColumns(
   wanted: readonly number[],
   { weights, first = [] }: TableForm,

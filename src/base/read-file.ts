@@ -4,7 +4,7 @@ import { getSystemErrorMap } from 'node:util';
 import { holdPath, type HeldPath } from './held-path.ts';
 import { describeError, hasCode, isSystemError, renameInError } from './system-errors.ts';
 
-/** Bytes: V8's longest text. */
+/** In bytes; V8's longest text. */
 export const largestFile = 2 ** 29 - 24;
 
 /** Why a path is not read, without quoting content. Shaped like a system error, because the program is not at fault. */
@@ -20,7 +20,7 @@ export class UnreadableFile extends Error {
   }
 }
 
-/** Words that follow the file's name. */
+/** Returns words that follow the file's name. */
 export function describeUnread(error: unknown): string {
   if (error instanceof UnreadableFile) return error.reason;
   if (hasCode(error, 'ENOENT')) return 'there is no such file or folder';
@@ -29,8 +29,8 @@ export function describeUnread(error: unknown): string {
 }
 
 /**
- * Reads a regular file of at most `most` bytes. Refuses others before opening: a pipe may have no writer, a device no end, and reading a
- * kernel file may consume a message. Throws an UnreadableFile, or the system's error. `check` gets the file's real path.
+ * Reads a regular file of at most `most` bytes. Refuses any other kind before opening it: a pipe may have no writer, a device no end, and
+ * reading a kernel file may consume a message. Throws an UnreadableFile, or the system's error. `check` gets the file's real path.
  */
 export function readRegularFile(path: string, most: number = largestFile, check?: (found: string) => void): Buffer {
   const { file, size } = openRegularFile(path, (held) => {
@@ -44,7 +44,7 @@ export function readRegularFile(path: string, most: number = largestFile, check?
   }
 }
 
-/** The descriptor of a regular file, exactly the one checked. The caller closes it. Throws as readRegularFile. */
+/** Opens a regular file, exactly the one that was checked. The caller closes the descriptor. Throws like readRegularFile. */
 export function openRegularFile(path: string, check?: (found: HeldPath) => void) {
   const held = holdPath(path);
   try {
@@ -70,13 +70,9 @@ export function openRegularFile(path: string, check?: (found: HeldPath) => void)
 
 const madeByKernel = 'the kernel makes it up while it is read: copy what it holds to a file first';
 
-/** Bytes of a file in /proc or /sys. */
 const largestKernelFile = 2 ** 24;
 
-/**
- * Reads a short file in /proc or /sys at once. Throws an UnreadableFile for a long one: something else may be mounted there.
- * Test: apply/real-networks.slow.test.ts.
- */
+/** Reads a short file in /proc or /sys. Refuses a long one, which may be another mount. Test: apply/real-networks.slow.test.ts. */
 export function readKernelFile(path: string): string {
   const file = openSync(path, constants.O_RDONLY);
   try {
@@ -86,13 +82,12 @@ export function readKernelFile(path: string): string {
   }
 }
 
-/** Files that a shell passes: `<(command)`, and standard input by name. */
 const handedOver = /^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/;
 
-/** The bytes of such pipes: each can be read once, but a command reads its input twice. Per process, like the pipes. */
+/** The bytes of a shell's pipes, which can be read once, while a command reads its input twice. One map per process, like the pipes. */
 const handedOverBytes = new Map<string, Buffer>();
 
-/** As readRegularFile, but also reads standard input, `<(command)` and /dev/null. */
+/** Like readRegularFile, but also reads standard input, `<(command)` and /dev/null. */
 export function readNamedFile(path: string): Buffer {
   if (path === '/dev/null') return Buffer.alloc(0);
   if (!handedOver.test(path)) return readRegularFile(path, largestFile);
@@ -125,7 +120,7 @@ function fileTooLarge(path: string, most: number): UnreadableFile {
   return new UnreadableFile(path, `it is too large: ${Math.floor(most / 2 ** 20)} MB is the limit`);
 }
 
-/** Reads to the end and ignores the size: a file may grow, and a pipe has no size. */
+/** Reads to the end whatever the size, because a file may grow and a pipe has no size. */
 function readAll(file: number, path: string, size: number, most: number): Buffer {
   const full: Buffer[] = [];
   let piece = Buffer.allocUnsafe(size > 0 ? size + 1 : 4000);

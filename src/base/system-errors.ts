@@ -6,18 +6,18 @@ export function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }
 
-/** Whether the system refused something, which is not a fault of the program. */
+/** Reports whether the system refused something, which is not the program's fault. */
 export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'code' in error && 'syscall' in error;
 }
 
-/** ESRCH: a process ended while its /proc files were read. */
+/** ESRCH means that a process ended while its /proc files were read. */
 export const missing: readonly string[] = ['ENOENT', 'ENOTDIR', 'ESRCH'];
 
-/** A link loop or a name that is too long leads nowhere; reading it reports so. */
+/** A path with a link loop or too long a name leads nowhere. Reading it gives the error. */
 export const leadsNowhere: readonly string[] = [...missing, 'ELOOP', 'ENAMETOOLONG'];
 
-/** Makes an error name a file or folder, and its content, by another path than the one used. */
+/** Makes an error name a file or folder, and what is below it, by another path than the one used. */
 export function renameInError(error: unknown, reached: string, named: string): unknown {
   if (!(error instanceof Error) || reached === named) return error;
   // "/proc/self/fd/2" is not a parent of "/proc/self/fd/21".

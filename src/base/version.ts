@@ -2,7 +2,7 @@
 declare const KPC_VERSION: string | undefined;
 declare const KPC_BUILD: string | undefined;
 
-/** The version of package.json; "0.0.0" if the sources run unbuilt. */
+/** The version in package.json; "0.0.0" if the sources run unbuilt. */
 export const version: string = typeof KPC_VERSION === 'undefined' ? '0.0.0' : KPC_VERSION;
 
 /** A text that differs between builds; '' if the sources run unbuilt. */

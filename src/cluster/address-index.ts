@@ -58,7 +58,7 @@ class PortIndex<Port extends ShownPort> implements AddressIndex<Port> {
     }
   }
 
-  /** Nearly all addresses have one endpoint, which is kept without a list: lists would take most of the memory. */
+  /** Nearly every address has one endpoint, which is kept without a list, because lists would take most of the memory. */
   get #placed(): ReadonlyMap<string, PlacedEndpoint | readonly PlacedEndpoint[]> {
     if (this.#endpoints) return this.#endpoints;
     const index = new Map<string, PlacedEndpoint | PlacedEndpoint[]>();

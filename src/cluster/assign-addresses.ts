@@ -14,22 +14,20 @@ import {
 } from './objects.ts';
 import { pick, pickAddress, poolSize } from './service-ranges.ts';
 
-/** The ranges for missing addresses and node ports. Without a range, nothing of that kind is assigned. */
+/** The ranges for missing addresses and node ports. If a range is absent, nothing is assigned from it. */
 export interface AssignmentRanges {
-  /** One network, or one of each family. Services that name no family get the first one's. */
+  /** One network, or one for each family. Services that name no family get the first one's family. */
   readonly clusterIPs: readonly Network[];
-  /** Set if the networks come from the cluster's objects, not from a flag. */
   readonly fromObjects?: true | undefined;
   readonly nodePorts?: PortRange | undefined;
   readonly loadBalancerIPs?: readonly Network[] | undefined;
-  /** Set if no flag names these networks. Services with a cluster IP then wait for their own load balancer. */
+  /** Set if no flag names the load balancer networks. Services with a cluster IP then wait for their own load balancer. */
   readonly sparesPending?: true | undefined;
 }
 
 export interface AssignedService {
   readonly service: string;
   readonly clusterIPs: readonly string[];
-  /** Port label ("http/TCP" or "TCP") → node port. */
   readonly nodePorts: Readonly<Record<string, number>>;
   readonly healthCheckNodePort?: number | undefined;
   readonly loadBalancerIPs?: readonly string[] | undefined;
@@ -48,17 +46,16 @@ export function assignedTexts(assigned: Omit<AssignedService, 'service'>): reado
 }
 
 export interface Assignment {
-  /** All Services in input order, completed. */
   readonly services: readonly Sourced<Service>[];
-  /** Services that got something, sorted by namespace and name. */
+  /** Services that got a value, sorted by namespace and name. */
   readonly assigned: readonly AssignedService[];
   readonly diagnostics: readonly Finding[];
 }
 
 /**
- * Gives Services what the API server would assign: cluster IPs, node ports and health check node ports, none in use.
- * Starts from a hash of the Service's name, so input order does not matter and other Services rarely change it. Warns
- * of values that could not be assigned, and of those that kube-proxy ignores.
+ * Gives Services what the API server would assign: unused cluster IPs, node ports and health check node ports. Starts from a hash of the
+ * Service's name, so that the input's order has no effect and other Services rarely do. Warns of values that could not be assigned, and of
+ * values that kube-proxy ignores.
  */
 export function assignAddresses(services: readonly Sourced<Service>[], ranges: AssignmentRanges): Assignment {
   const lacking = services.filter(({ object }) => lacksAnything(object) || wantsLoadBalancer(object, ranges));
@@ -78,7 +75,7 @@ export function assignAddresses(services: readonly Sourced<Service>[], ranges: A
   };
 }
 
-/** One note for all load balancers without an address, because most have none in git. */
+/** Makes one note for all load balancers without an address, because in git most have none. */
 function findPendingBalancers(services: readonly Sourced<Service>[]): readonly Finding[] {
   const pending = services
     .filter(({ object }) => lacksLoadBalancer(object) && skipReason(object) !== 'headless' && !isLeftToOther(object))
@@ -96,12 +93,11 @@ export function lacksAnything({ spec }: Service): boolean {
 }
 
 function lacksClusterIP({ clusterIP, clusterIPs, ipFamilies, ipFamilyPolicy }: Service['spec']): boolean {
-  // The API server writes families together with addresses, so an address without a family is a request in the manifest.
+  // The API server writes families together with addresses, so an address without a family was requested in a manifest.
   const isWish = ipFamilies.length === 0 && clusterIPs.length === 1 && wantsBothFamilies(ipFamilyPolicy);
   return clusterIP === '' || ipFamilies.length > clusterIPs.length || isWish;
 }
 
-/** A headless Service with the families that the API server would give it; without ranges, it may get either. */
 function withFamilies(service: Sourced<Service>, ranges: AssignmentRanges): Sourced<Service> {
   const { spec } = service.object;
   if (spec.clusterIP !== 'None' || spec.ipFamilies.length > 0 || ranges.clusterIPs.length === 0) return service;
@@ -112,8 +108,8 @@ function withFamilies(service: Sourced<Service>, ranges: AssignmentRanges): Sour
 }
 
 /**
- * Like the API server (initIPFamilyFields): PreferDualStack adds a second family if possible; RequireDualStack always,
- * as does a headless Service without a selector unless it says SingleStack.
+ * Chooses families like the API server (initIPFamilyFields). PreferDualStack adds a second family if there is a range for it.
+ * RequireDualStack always adds one, and so does a headless Service without a selector, unless it says SingleStack.
  */
 function chooseServiceFamilies(
   { clusterIPs, ipFamilies, ipFamilyPolicy, clusterIP, selector = {} }: Service['spec'],
@@ -144,7 +140,6 @@ function lacksHealthCheckPort({ type, externalTrafficPolicy, healthCheckNodePort
   return type === 'LoadBalancer' && externalTrafficPolicy === 'Local' && healthCheckNodePort === 0;
 }
 
-/** Whether a load balancer would give the Service addresses and there are ranges for them. */
 function wantsLoadBalancer(service: Service, { loadBalancerIPs = [], sparesPending }: AssignmentRanges): boolean {
   const isSpared = sparesPending === true && service.spec.clusterIP !== '';
   return lacksLoadBalancer(service) && loadBalancerIPs.length > 0 && !isSpared;
@@ -158,7 +153,7 @@ function addressesInService({ spec, ingress }: Pick<Service, 'spec' | 'ingress'>
   return [spec.clusterIP, ...spec.clusterIPs, ...spec.externalIPs, ...ingress.map(({ ip }) => ip ?? '')];
 }
 
-/** Whether another Service blocks the loadBalancerIP asked for: has it, or asks for it with the same port. */
+/** Reports whether `service` blocks the loadBalancerIP that `other` requests: it has the address, or requests it with a shared port. */
 function takesFrom(service: Service, other: Service): boolean {
   const asked = parseAddress(other.spec.loadBalancerIP ?? '')?.text;
   const isAsked = (text: string | undefined): boolean => parseAddress(text ?? '')?.text === asked;
@@ -191,7 +186,7 @@ class Assigner {
     for (const { text } of this.#reserved.values()) this.#usedAddresses.add(text);
   }
 
-  /** Reserves the loadBalancerIP asked for, if free and in a range. Services with different ports may share one. */
+  /** Reserves the requested loadBalancerIP if it is free and in a range. Services with different ports may share one. */
   #reserve(service: Service): void {
     if (!wantsLoadBalancer(service, this.#ranges)) return;
     const asked = parseAddress(service.spec.loadBalancerIP ?? '');
@@ -276,7 +271,7 @@ class Assigner {
       });
       return undefined;
     }
-    // The first address is the network's own, the second the API server's.
+    // Skip the network's own address and the API server's.
     const reserved = Math.min(Math.max(16, Math.floor(poolSize(range) / 16)), 256);
     const address = this.#pickAddress(`${name}/${family}`, range, { skipped: 2, reserved });
     if (address === undefined) {
@@ -291,7 +286,7 @@ class Assigner {
     return address?.text;
   }
 
-  /** Undefined if no port needed one. A port with two protocols gets one number for both. */
+  /** Returns undefined if no port needed a node port. A port with two protocols gets one number for both. */
   #assignNodePorts(service: Sourced<Service>): readonly ServicePortSpec[] | undefined {
     const { spec } = service.object;
     if (!lacksNodePort(spec)) return undefined;
@@ -315,7 +310,6 @@ class Assigner {
     return spec.ports.map((port) => ({ ...port, nodePort: nodePortOf(port) }));
   }
 
-  /** One address for each of the Service's families that has a range; the requested one if possible. */
   #assignLoadBalancer(service: Sourced<Service>, clusterIPs: readonly string[]): readonly string[] | undefined {
     const { object } = service;
     if (!wantsLoadBalancer(object, this.#ranges)) return undefined;

@@ -37,7 +37,7 @@ import {
   type Sourced,
 } from './objects.ts';
 
-/** Builds the cluster that all modes compile from, in any input order. Skips what cannot be parsed. */
+/** Builds the cluster that all modes compile from. The order of the input has no effect. Skips addresses that cannot be parsed. */
 export function buildCluster(
   services: readonly ServiceWithSlices[],
   behaviours: Behaviours,
@@ -62,15 +62,14 @@ export function buildCluster(
   });
 }
 
-/** Whether kube-proxy sees the Service: its informer filters Services by label. */
 function isWatched(service: Service, behaviours: Behaviours): boolean {
   const { labels } = service.metadata;
   return !isLeftToOther(service) && (behaviours.has('separate-watches') || !(headlessLabel in labels));
 }
 
-/** The cluster as one node sees it: chooses between equal endpoints. Returns the same value if there are none. */
+/** Returns the cluster as one node sees it, after choosing among endpoints with equal addresses; the same value if nothing was chosen. */
 export function clusterOfNode(cluster: Cluster, node: Pick<NodeContext, 'name'>, behaviours: Behaviours): Cluster {
-  // Then the choice is the same for all nodes.
+  // In these releases, the choice is the same for all nodes.
   if (behaviours.has('running-endpoint-first')) return cluster;
   let changed = false;
   const servicePorts = cluster.servicePorts.map((port) => {
@@ -82,7 +81,6 @@ export function clusterOfNode(cluster: Cluster, node: Pick<NodeContext, 'name'>,
   return changed ? indexCluster({ ...cluster, servicePorts }) : cluster;
 }
 
-/** Orders by namespace, Service, port name, protocol, then IPv4 before IPv6. */
 export function compareServicePorts(a: ServicePort, b: ServicePort): number {
   return (
     compareText(a.namespace, b.namespace) ||
@@ -97,12 +95,11 @@ function compareServices({ object: a }: Sourced<Service>, { object: b }: Sourced
   return compareText(a.metadata.namespace, b.metadata.namespace) || compareText(a.metadata.name, b.metadata.name);
 }
 
-/** Whether the Service's label leaves it to another proxy, so that kube-proxy never sees it. */
 export function isLeftToOther({ metadata }: Service): boolean {
   return proxyNameLabel in metadata.labels;
 }
 
-/** Why kube-proxy programs nothing for a Service (ShouldSkipService); undefined if it does. */
+/** Returns why kube-proxy programs nothing for a Service (ShouldSkipService); undefined if it does. */
 export function skipReason(service: Service): ServiceInfo['skipped'] {
   if (service.spec.type === 'ExternalName') return 'external-name';
   if (service.spec.clusterIP === 'None') return 'headless';
@@ -185,7 +182,7 @@ function addServicePorts(
   }
 }
 
-/** Which hints of the Service's endpoints count (canUseTopology in pkg/proxy/topology.go, up to v1.32). */
+/** Decides which hints kube-proxy reads (canUseTopology in pkg/proxy/topology.go, up to v1.32). */
 function chooseHints(service: Service, behaviours: Behaviours): HintReading {
   const always = behaviours.has('zone-hints-without-annotation');
   return {
@@ -194,7 +191,7 @@ function chooseHints(service: Service, behaviours: Behaviours): HintReading {
   };
 }
 
-/** If two ports have the same name and protocol, the later wins, as in kube-proxy's map. */
+/** If two ports have the same name and protocol, the later one wins, as in kube-proxy's map. */
 function distinctPorts({ spec }: Service) {
   const ports = spec.ports.map((port, index) => ({ index, port }));
   if (ports.length < 2) return ports;
@@ -220,7 +217,6 @@ function needsHealthCheck(service: Service, behaviours: Behaviours): boolean {
   return service.spec.type === 'LoadBalancer' && service.spec.externalTrafficPolicy === 'Local';
 }
 
-/** Addresses of one family, each with its index in the object's lists. */
 interface ServiceAddresses extends Pick<ServicePort, 'externalIPs' | 'loadBalancerIPs' | 'sourceRanges'> {
   readonly externalIPIndexes: readonly number[];
   readonly ingressIndexes: readonly number[];
@@ -237,7 +233,6 @@ const noAddresses: ServiceAddresses = {
 };
 
 function indexServiceAddresses(service: Service, family: Family, behaviours: Behaviours): ServiceAddresses {
-  // Most Services have none.
   const { externalIPs: external, loadBalancerSourceRanges } = service.spec;
   if (external.length + service.ingress.length + loadBalancerSourceRanges.length === 0) return noAddresses;
   const externalIPs = indexAddresses(external, family);
@@ -252,7 +247,7 @@ function indexServiceAddresses(service: Service, family: Family, behaviours: Beh
     const range = parseNetwork(text.trim());
     return range?.family === family ? [[index, range] as const] : [];
   });
-  // A range of length zero admits every client, as if there were no ranges.
+  // A range of length zero admits every client, so it has the effect of no ranges.
   const isOpen = behaviours.has('open-source-range') && ranges.some(([, range]) => range.prefixLength === 0);
   return {
     externalIPs: externalIPs.map(([, address]) => address),
@@ -271,7 +266,7 @@ function indexAddresses(texts: readonly string[], family: Family): readonly (rea
   });
 }
 
-/** The cluster IP of one family (GetClusterIPByFamily). Without ipFamilies, only clusterIP itself counts. */
+/** Returns the cluster IP of a family (GetClusterIPByFamily). Without ipFamilies, only the field clusterIP counts. */
 function clusterIPOf({ spec }: Service, family: Family): Address | undefined {
   const text =
     spec.ipFamilies.length === 0 ? spec.clusterIP : spec.clusterIPs[spec.ipFamilies.indexOf(familyNames[family])];
@@ -323,7 +318,7 @@ class FieldPlaces implements ServicePortPlaces {
   }
 }
 
-/** Adds ready endpoints of any port: the health check node port counts them (LocalReadyEndpoints). */
+/** Adds the ready endpoints of all ports, which the health check node port counts (LocalReadyEndpoints). */
 function addHealthChecks(
   service: Service,
   slices: readonly Sourced<EndpointSlice>[],
@@ -340,7 +335,7 @@ function addHealthChecks(
   }
 }
 
-/** For an endpoint and its rivals: the endpoint that each node would use, which is the last one on that node. */
+/** Returns the endpoints that nodes would choose among an endpoint and its rivals: the last one on each node. */
 function asOwnNodesSee(endpoint: Endpoint): readonly Endpoint[] {
   if (!endpoint.rivals) return [endpoint];
   return uniqueBy([endpoint, ...endpoint.rivals], ({ status }) => status.nodeName);

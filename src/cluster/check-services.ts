@@ -8,11 +8,10 @@ import { compareFullNames, fullName, type EndpointSlice, type Service, type Sour
 import { schedulers, type ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import { foundOf } from '../base/findings/fields.ts';
 
-/** One warning for all Services with a selector but no slices or Endpoints, which a cluster would have. */
+/** Makes one warning for all Services with a selector for which the input has neither slices nor Endpoints. */
 export function findUnserved(
   services: readonly ServiceWithSlices[],
   cluster: Cluster,
-  /** Whether Pods could be assumed for workloads in the input. */
   hasWorkloads: boolean,
 ): readonly Finding[] {
   if (services.every(({ object, isServed }) => isServed || !hasSelector(object))) return [];
@@ -29,8 +28,8 @@ export function findUnserved(
 }
 
 /**
- * Finds source ranges of length zero, which kube-proxy up to v1.33 puts into an ipset (open-source-range in the table of releases). The
- * kernel's hash sets refuse them: kube-proxy logs that and goes on, `ipset restore` stops.
+ * Finds source ranges of length zero, which kube-proxy up to v1.33 puts into an ipset (open-source-range in releases.ts). The kernel
+ * refuses them in hash sets: kube-proxy logs the error and goes on, but `ipset restore` stops.
  */
 export function findUnloadableRanges({ servicePorts }: Cluster): readonly Finding[] {
   return servicePorts
@@ -45,8 +44,8 @@ export function findUnloadableRanges({ servicePorts }: Cluster): readonly Findin
 }
 
 /**
- * Warns of Service ports with the same address, port and protocol. kube-proxy serves the one programmed last, kpc the first by name. The API
- * server allocates cluster IPs and node ports, and never assigns one twice.
+ * Warns of Service ports with the same address, port and protocol. kube-proxy serves the one programmed last, kpc the first by name. The
+ * API server refuses a cluster IP or node port that is already allocated.
  */
 export function findPortConflicts({ servicePorts }: Cluster): readonly Finding[] {
   const holders = new Map<string, { readonly port: ServicePort; readonly isAllocated: boolean }>();
@@ -79,18 +78,17 @@ export function findPortConflicts({ servicePorts }: Cluster): readonly Finding[]
   return [...diagnostics.values()];
 }
 
-/** Rules allowed for any input; each port, endpoint, address and source range allows more. */
+/** The number of rules allowed for any input. Each port, endpoint, address and source range allows more. */
 const freeLines = 2_000_000;
 const linesPerEntry = 100;
 
 interface Size {
   readonly service: Sourced<Service>;
   readonly pairs: number;
-  /** Virtual servers, their real servers, and pairs of a port and a source range. */
   readonly lines: number;
 }
 
-/** Refuses inputs too large to compile: ports, endpoints, addresses and source ranges multiply. `nodeAddresses`: for node ports. */
+/** Refuses input that is too large to compile, because ports, endpoints, addresses and source ranges multiply. */
 export function checkTotalSize(
   services: readonly ServiceWithSlices[],
   slices: readonly Sourced<EndpointSlice>[],
@@ -103,7 +101,6 @@ export function checkTotalSize(
     lines += size.lines;
     if (!largest || size.lines > largest.lines) largest = size;
   }
-  // Usually the first count is enough.
   if (!largest || lines <= freeLines) return [];
   const entries = [...services.map(({ object }) => countEntries(object)), ...slices.map(countSliceEntries)].reduce(
     (sum, each) => sum + each,
@@ -144,9 +141,9 @@ function describeSize({ service, pairs }: Size, lines: number, limit: number): F
   return diagnose('too-large', { lines, limit, service: fullName(metadata), factors }, service.source.place([]));
 }
 
-/** kpc's own, most of which give a Service IPVS settings. */
+/** kpc's own annotations. Most give a Service IPVS settings. */
 export const ownAnnotations = {
-  /** On any object: the codes of findings that kpc lint accepts, such as "external-ips, open-node-port". */
+  /** The codes of findings that kpc lint accepts on this object, such as "external-ips, open-node-port". */
   ignore: 'kpc.dev/ignore',
   scheduler: 'kpc.dev/ipvs-scheduler',
   forwarding: 'kpc.dev/ipvs-forwarding-method',
@@ -154,7 +151,6 @@ export const ownAnnotations = {
 
 const names: readonly string[] = Object.values(ownAnnotations);
 
-/** Whether a name looks like kpc's but is not, such as a misspelling. */
 export function isStrayAnnotation(name: string): boolean {
   return name.startsWith('kpc.dev/') && !names.includes(name);
 }
@@ -165,19 +161,17 @@ const forwardingMethods: readonly ForwardingMethod[] = ['masquerade', 'direct', 
 
 type Annotations = Readonly<Record<string, string>>;
 
-/** Undefined if absent or unknown; the check of annotations reports unknown ones. */
 export function readScheduler(annotations: Annotations): string | undefined {
   const scheduler = annotations[schedulerAnnotation];
   return schedulers.find((known) => known === scheduler);
 }
 
-/** Undefined if absent or unknown; the check of annotations reports unknown ones. */
 export function readForwardingMethod(annotations: Annotations): ForwardingMethod | undefined {
   const method = annotations[forwardingAnnotation];
   return forwardingMethods.find((known) => known === method);
 }
 
-/** Checks kpc's annotations: only masquerading can change a port; direct and tunnelled packets keep theirs. */
+/** Checks kpc's annotations on Services. Only masquerading can change a port, so direct and tunnelled packets must keep theirs. */
 export function checkAnnotations(services: readonly Sourced<Service>[], cluster: Cluster): readonly Finding[] {
   const annotated = services.filter(({ object: { metadata } }) =>
     [schedulerAnnotation, forwardingAnnotation].some((name) => name in metadata.annotations),

@@ -1,22 +1,22 @@
 import type { Endpoint, NodeContext, NodeIdentity, ServicePort, ShownPort } from './model.ts';
 
-/** Which endpoints of a Service port a node sends traffic to. Lists keep the order of the port's endpoints. */
+/** The endpoints of a Service port that a node sends traffic to. Lists keep the order of the port's endpoints. */
 export interface EndpointChoice {
   /** For traffic under policy Cluster; empty if the port has none. */
   readonly cluster: readonly Endpoint[];
   /** For traffic under policy Local; empty if the port has none. */
   readonly local: readonly Endpoint[];
-  /** Endpoints of both policies, without duplicates: the port's rules name no others. */
+  /** The endpoints of both lists, without duplicates. The port's rules use no others. */
   readonly reachable: readonly Endpoint[];
-  /** Whether any node has an endpoint, even if this one has none. */
+  /** Whether any node has a usable endpoint. */
   readonly hasAny: boolean;
 }
 
 const nothing: EndpointChoice = { cluster: [], local: [], reachable: [], hasAny: false };
 
 /**
- * Like kube-proxy's CategorizeEndpoints (pkg/proxy/topology.go): ready ones that hints assign to this node, else all
- * ready ones, else terminating ones that still serve. For policy Local, the same among the node's own, without hints.
+ * Chooses endpoints like kube-proxy's CategorizeEndpoints (pkg/proxy/topology.go): the ready ones that hints assign to this node, else all
+ * ready ones, else terminating ones that still serve. Under policy Local, chooses the same way among the node's own, without hints.
  */
 export function chooseEndpoints(port: ServicePort, node: NodeIdentity): EndpointChoice {
   if (port.endpoints.length === 0) return nothing;
@@ -34,7 +34,7 @@ export function chooseEndpoints(port: ServicePort, node: NodeIdentity): Endpoint
   return { cluster, local, reachable: union(port.endpoints, cluster, local), hasAny };
 }
 
-/** False for every endpoint if the node has no name. */
+/** Returns false for every endpoint if the node has no name. */
 export function runsOnNode(endpoint: Endpoint, node: Pick<NodeContext, 'name'>): boolean {
   return isLocalNode(endpoint.status.nodeName, node);
 }
@@ -43,7 +43,6 @@ export function isLocalNode(nodeName: string | undefined, node: Pick<NodeContext
   return node.name !== '' && nodeName === node.name;
 }
 
-/** Whether the port is reachable other than by cluster IP, as in kube-proxy's ExternallyAccessible, as far as shown. */
 export function isExternallyAccessible(port: ShownPort): boolean {
   return (
     port.nodePort !== 0 ||
@@ -53,19 +52,19 @@ export function isExternallyAccessible(port: ShownPort): boolean {
   );
 }
 
-/** Whether traffic may go to all nodes. External traffic always may: Local does not bind pods and the node. */
+/** Reports whether traffic may go to all nodes. External traffic always may, because Local does not bind pods and the node itself. */
 function usesClusterEndpoints(port: ServicePort): boolean {
   return !port.internalPolicyLocal || isExternallyAccessible(port);
 }
 
-/** Whether any traffic to the port must stay on the node. */
+/** Reports whether some traffic to the port must stay on the node. */
 export function usesLocalEndpoints(port: ServicePort): boolean {
   return port.internalPolicyLocal || (port.externalPolicyLocal && isExternallyAccessible(port));
 }
 
 type Topology = 'same-node' | 'same-zone' | 'everywhere';
 
-/** Node hints apply if every ready endpoint has some and one names this node; else zone hints likewise (topologyModeFromHints). */
+/** Node hints apply if every ready endpoint has some and one names this node; else zone hints, likewise (topologyModeFromHints). */
 function chooseTopology(endpoints: readonly Endpoint[], node: NodeIdentity): Topology {
   if (endpoints.every(({ status: { ready, nodeHints } }) => !ready || nodeHints.length > 0)) {
     if (endpoints.some(({ status: { ready, nodeHints } }) => ready && nodeHints.includes(node.name)))
@@ -83,7 +82,6 @@ export type UnboundHints =
   | { readonly kind: 'node-without-zone' }
   | { readonly kind: 'none-for-zone'; readonly zone: string };
 
-/** Why a node uses ready endpoints regardless of zone hints; undefined if hints apply, or if there are none. */
 export function explainUnboundHints(port: ServicePort, node: NodeIdentity): UnboundHints | undefined {
   const ready = port.endpoints.filter(isReadyEndpoint);
   if (!usesClusterEndpoints(port) || ready.every(({ status }) => status.zoneHints.length === 0)) return undefined;
@@ -98,7 +96,6 @@ function clusterEndpoints(endpoints: readonly Endpoint[], topology: Topology, no
     topology === 'everywhere'
       ? isReadyEndpoint
       : (endpoint: Endpoint) => isReadyEndpoint(endpoint) && isNear(endpoint, topology, node);
-  // Usually all are usable, so no new list is needed.
   if (endpoints.every(isUsable)) return endpoints;
   const ready = endpoints.filter(isUsable);
   return ready.length > 0 ? ready : endpoints.filter(servesWhileTerminating);
@@ -134,17 +131,15 @@ function union(
 
 export type EndpointReason =
   | { readonly kind: 'ready' }
-  /** Used: it terminates but still serves, and no other is ready. */
+  /** Used, because no endpoint is ready and this one still serves while terminating. */
   | { readonly kind: 'last-resort' }
   | { readonly kind: 'not-ready' }
-  /** Not used: it terminates, and others are ready. */
+  /** Not used, because it is terminating and others are ready. */
   | { readonly kind: 'terminating' }
-  /** Not used: its hints assign it to other nodes or zones. */
   | { readonly kind: 'other-node-hinted' | 'other-zone-hinted' }
-  /** Not used: it runs on another node, and the policy is Local. */
   | { readonly kind: 'other-node' };
 
-/** How a node uses one endpoint; undefined for a policy that the port does not use. */
+/** How a node uses an endpoint under each policy; undefined for a policy that the port does not use. */
 export interface EndpointUse {
   readonly endpoint: Endpoint;
   readonly cluster: EndpointReason | undefined;
@@ -170,7 +165,6 @@ export function explainEndpoints(port: ServicePort, node: NodeIdentity): readonl
 function explainCluster(endpoint: Endpoint, used: boolean, topology: Topology): EndpointReason {
   if (used) return { kind: endpoint.status.ready ? 'ready' : 'last-resort' };
   if (!endpoint.status.ready) return { kind: servesWhileTerminating(endpoint) ? 'terminating' : 'not-ready' };
-  // Only hints can exclude a ready endpoint.
   return { kind: topology === 'same-node' ? 'other-node-hinted' : 'other-zone-hinted' };
 }
 

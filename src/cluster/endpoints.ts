@@ -15,11 +15,10 @@ import { ByName, type ReadonlyByName } from './grouping.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Endpoint } from './model.ts';
 
-/** Lets a node's endpoints with equal status share one object, which saves memory and later comparisons. */
+/** Lets endpoints on one node with equal status share one object, which saves memory and later comparisons. */
 export class StatusSharing {
   readonly #last = new Map<string | undefined, EndpointStatus>();
 
-  /** Returns the node's last status if it is equal, else the given one. */
   share(status: EndpointStatus): EndpointStatus {
     const last = this.#last.get(status.nodeName);
     if (last && areSameStatuses(last, status)) return last;
@@ -28,7 +27,7 @@ export class StatusSharing {
   }
 }
 
-/** False if either has hints: comparing lists is not worth it, because few endpoints have hints. */
+/** Returns false if either has hints, because so few endpoints have hints that comparing lists is not worth it. */
 function areSameStatuses(a: EndpointStatus, b: EndpointStatus): boolean {
   return (
     a.zone === b.zone &&
@@ -43,24 +42,21 @@ function areSameStatuses(a: EndpointStatus, b: EndpointStatus): boolean {
 export const serviceNameLabel = 'kubernetes.io/service-name';
 export const headlessLabel = 'service.kubernetes.io/headless';
 
-/** A Service with this label is left to another proxy (apis.LabelServiceProxyName in pkg/proxy/apis/well_known_labels.go). */
+/** A Service with this label belongs to another proxy (apis.LabelServiceProxyName in pkg/proxy/apis/well_known_labels.go). */
 export const proxyNameLabel = 'service.kubernetes.io/service-proxy-name';
 
 export interface ServiceWithSlices extends Sourced<Service> {
-  /** All its slices, sorted by name. */
   readonly slices: readonly Sourced<EndpointSlice>[];
-  /** Slices in the input, and slices mirrored from its Endpoints; none made from Pods. */
+  /** Slices in the input, and slices mirrored from Endpoints in the input, but none made from Pods. */
   readonly given: readonly Sourced<EndpointSlice>[];
-  /** Whether its endpoints are known, even if there are none. */
+  /** Whether the endpoints are known, even if there are none. */
   readonly isServed: boolean;
 }
 
-/** The Service of a slice, as "namespace/name". */
 export function serviceOfSlice({ metadata: { namespace, labels } }: EndpointSlice): string {
   return fullName({ namespace, name: labels[serviceNameLabel] ?? '' });
 }
 
-/** Ready or not. */
 export function addressesOfEndpoints({ subsets }: Endpoints): readonly string[] {
   return subsets.flatMap(({ addresses, notReadyAddresses }) =>
     [...addresses, ...notReadyAddresses].map(({ ip }) => ip),
@@ -72,7 +68,7 @@ export function hasSelector({ spec }: Service): boolean {
   return Object.keys(spec.selector ?? {}).length > 0;
 }
 
-/** Sorts each Service's slices by name, against ties between equal endpoints. Skips slices without the label. */
+/** Groups slices by Service and sorts each group by name, which decides between equal endpoints. Skips slices without the label. */
 export function groupSlices(
   slices: readonly Sourced<EndpointSlice>[],
 ): ReadonlyByName<readonly Sourced<EndpointSlice>[]> {
@@ -90,7 +86,7 @@ export function groupSlices(
   return groups;
 }
 
-/** Whether kube-proxy never sees the slice, because its informer filters slices by label. */
+/** Reports whether kube-proxy's informer filters the slice out by its labels. */
 function isUnwatched({ metadata: { labels } }: EndpointSlice, behaviours: Behaviours): boolean {
   return headlessLabel in labels || (proxyNameLabel in labels && !behaviours.has('separate-watches'));
 }
@@ -99,7 +95,7 @@ export function writtenAddresses({ address, written }: SliceEndpoint): readonly 
   return written ?? (address ? [address.text] : []);
 }
 
-/** The family whose proxier reads the slice; undefined for host names. */
+/** Returns the family whose proxier reads the slice; undefined for host names. */
 export function sliceFamily(slice: EndpointSlice): Family | undefined {
   switch (slice.addressType) {
     case 'IPv4':
@@ -111,7 +107,7 @@ export function sliceFamily(slice: EndpointSlice): Family | undefined {
   }
 }
 
-/** "name/protocol", which matches slice ports with Service ports. */
+/** "name/protocol", by which slice ports match Service ports. */
 export type EndpointPortKey = `${string}/${string}`;
 
 export interface HintReading {
@@ -120,8 +116,9 @@ export interface HintReading {
 }
 
 /**
- * The endpoints of one family by port. If several have the same address and port, one counts (EndpointSliceCache.addEndpoints): the last
- * that does not terminate; before running-endpoint-first, the first, with the others as rivals.
+ * Returns the endpoints of one family by port. Among several with the same address and port, kube-proxy uses one
+ * (EndpointSliceCache.addEndpoints): the last that is not terminating. Releases before running-endpoint-first use the first, or a node's
+ * own; the others become its rivals.
  */
 export function endpointsByPort(
   slices: readonly Sourced<EndpointSlice>[],
@@ -151,8 +148,8 @@ export function endpointsByPort(
 }
 
 /**
- * As in v1 Endpoints, a Service port takes the endpoints of its name whatever the protocol (BuildPortsToEndpointsMap in
- * pkg/proxy/util/utils.go). An address both ready and not ready is not ready (RepackSubsets in pkg/api/v1/endpoints/util.go).
+ * Matches as v1 Endpoints do: a Service port gets the endpoints of its name, whatever their protocol (BuildPortsToEndpointsMap in
+ * pkg/proxy/util/utils.go). An address that is both ready and unready is unready (RepackSubsets in pkg/api/v1/endpoints/util.go).
  */
 function joinProtocols(
   byPort: ReadonlyMap<EndpointPortKey, SlicedEndpoint[]>,
@@ -173,7 +170,6 @@ function joinProtocols(
   );
 }
 
-/** Drops hints that this kube-proxy does not read. */
 function keepHints(status: EndpointStatus, hints: HintReading): EndpointStatus {
   const readsZones = hints.zones || status.zoneHints.length === 0;
   const readsNodes = hints.nodes || status.nodeHints.length === 0;
@@ -214,7 +210,7 @@ function sortOnce(found: SlicedEndpoint[], chooseTwin: ChooseTwin): SlicedEndpoi
   return sorted;
 }
 
-/** Chooses among rivals: up to v1.35 the last one on the node, else the first (isLocal in EndpointSliceCache.addEndpoints). */
+/** Chooses among rivals: up to v1.35, the last one on the node, else the first (isLocal in EndpointSliceCache.addEndpoints). */
 export function pickFromRivals(
   endpoints: readonly Endpoint[],
   isLocal: (endpoint: Endpoint) => boolean,
@@ -223,12 +219,11 @@ export function pickFromRivals(
   return endpoints.map((endpoint) => endpoint.rivals?.findLast(isLocal) ?? endpoint);
 }
 
-/** A slice's endpoint at one port, and its place. There are very many, so each only holds values that the slice lacks. */
+/** An endpoint of a slice at one port, and also its place. There are very many, so it stores only what the slice lacks. */
 class SlicedEndpoint implements Endpoint, Place {
   readonly address: Address;
   readonly port: number;
   readonly status: EndpointStatus;
-  /** Set when the first rival appears: hardly any endpoint has one. */
   declare rivals?: Endpoint[];
   readonly #slice: Sourced<EndpointSlice>;
 
@@ -260,12 +255,11 @@ class SlicedEndpoint implements Endpoint, Place {
   }
 }
 
-/** Finds the endpoint by object identity, because two endpoints may have the same address text. */
 function placeInSlice({ object, source }: Sourced<EndpointSlice>, own: Address): Place {
   return source.place(['endpoints', object.endpoints.findIndex(({ address }) => address === own)]);
 }
 
-/** Orders endpoints as Go orders their labels ("ip:port"), like kube-proxy. Compares IPv4 as numbers, for speed. */
+/** Orders endpoints like kube-proxy, which compares the text "ip:port". Compares IPv4 as numbers, for speed. */
 export function compareEndpoints(a: Endpoint, b: Endpoint): number {
   if (a.address.family === 'ipv4' && b.address.family === 'ipv4') {
     return textRank(a.address) - textRank(b.address) || compareText(String(a.port), String(b.port));
@@ -273,7 +267,7 @@ export function compareEndpoints(a: Endpoint, b: Endpoint): number {
   return compareText(a.label, b.label);
 }
 
-/** For each byte, its rank in text order when this character follows it in a label. */
+/** Ranks of bytes that sort like the texts of a number and this character. */
 const rankBeforeDot = rankBytes('.');
 const rankBeforeColon = rankBytes(':');
 
@@ -285,7 +279,6 @@ function rankBytes(sign: string): Uint8Array {
   return ranks;
 }
 
-/** A signed 32-bit number that orders addresses like the text "address:". */
 function textRank({ bits }: Extract<Address, { family: 'ipv4' }>): number {
   const first = rankBeforeDot[bits >>> 24] ?? 0;
   const second = rankBeforeDot[(bits >>> 16) & 255] ?? 0;

@@ -1,4 +1,4 @@
-/** Keys and items keep the order of first appearance. (Map.groupBy needs Node 21.) */
+/** Groups items. Keys and items keep the order of first appearance. (Map.groupBy needs Node 21.) */
 export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, [T, ...T[]]> {
   const groups = new Map<string, [T, ...T[]]>();
   for (const item of items) {
@@ -10,7 +10,6 @@ export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map
   return groups;
 }
 
-/** Of items with the same key the last, in the place of the first. */
 export function uniqueBy<T>(items: readonly T[], keyOf: (item: T) => unknown): T[] {
   return [...new Map(items.map((item) => [keyOf(item), item])).values()];
 }
@@ -23,7 +22,7 @@ export interface ReadonlyByName<T> extends Names {
   get(namespace: string, name: string): T | undefined;
 }
 
-/** Values by namespace and name. No name holds a line break. */
+/** Values by namespace and name, joined by a line break, which no name contains. */
 export class ByName<T> implements ReadonlyByName<T> {
   readonly #values = new Map<string, T>();
 

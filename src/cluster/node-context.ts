@@ -22,7 +22,7 @@ import type { Behaviours } from '../kube-proxy/releases.ts';
 
 export const zoneLabel = 'topology.kubernetes.io/zone';
 
-/** What kube-proxy would know about the node, from `ip -j addr` or else the Node object. */
+/** Returns what kube-proxy knows about the node. Without `hostAddresses` (from `ip -j addr`), uses the Node object's addresses. */
 export function describeNode(
   name: string,
   node: Node | undefined,
@@ -50,7 +50,7 @@ export function zoneOf(node: Node | undefined): string {
   return node?.metadata.labels[zoneLabel] ?? '';
 }
 
-/** 127.0.0.1 if --nodeport-addresses includes it: every node has it, but no Node object lists it. */
+/** Returns 127.0.0.1 if --nodeport-addresses includes it. Every node has this address, but no Node object lists it. */
 function askedLoopback(
   settings: Pick<ProxySettings, 'mode' | 'nodePortAddresses'>,
   nodeIPs: NodeContext['nodeIPs'],
@@ -62,7 +62,7 @@ function askedLoopback(
     : [];
 }
 
-/** InternalIPs first, then ExternalIPs: kube-proxy looks for its node's address in this order (GetNodeHostIPs). */
+/** Lists InternalIPs before ExternalIPs. kube-proxy looks for its node's address in this order (GetNodeHostIPs). */
 export function nodeAddresses(node: Node | undefined): readonly Address[] {
   const ofType = (type: string) =>
     (node?.addresses ?? []).filter((address) => address.type === type).flatMap((a) => parseAddress(a.address) ?? []);
@@ -73,11 +73,11 @@ function uniqueAddresses(addresses: readonly Address[]): readonly Address[] {
   return uniqueBy(addresses, ({ text }) => text).sort(compareAddresses);
 }
 
-/** The networks of one family in which node ports listen; a single network of length zero means all addresses. */
+/** The networks of one family in which node ports listen. A single network of length zero means all addresses. */
 export interface NodePortNetworks {
   readonly networks: readonly Network[];
   readonly matchesAll: boolean;
-  /** Whether --nodeport-addresses includes 127.0.0.0/8 or a part of it. Only iptables mode serves node ports there. */
+  /** Whether --nodeport-addresses includes all or part of 127.0.0.0/8. Only iptables mode serves node ports there. */
   readonly picksIPv4Loopback: boolean;
   /** All given networks, even if one of them covers all addresses. */
   readonly listed: readonly Network[];
@@ -86,8 +86,8 @@ export interface NodePortNetworks {
 const everything: { readonly [F in Family]: string } = { ipv4: '0.0.0.0/0', ipv6: '::/0' };
 
 /**
- * Reads --nodeport-addresses as kube-proxy does (expandNodePortAddressKeywords, NewNodePortAddresses): keywords name networks, a family
- * without one listens everywhere, and length zero includes all others of the family.
+ * Reads --nodeport-addresses like kube-proxy (expandNodePortAddressKeywords, NewNodePortAddresses). Keywords name networks, a family
+ * without a network listens everywhere, and a network of length zero replaces all others of its family.
  */
 export function nodePortNetworks(
   settings: Pick<ProxySettings, 'nodePortAddresses'>,
@@ -107,12 +107,12 @@ export function nodePortNetworks(
   };
 }
 
-/** The node's addresses in the networks, including loopback and link-local ones (kube-proxy's GetNodeIPs). */
+/** Returns the node's addresses in the networks, including loopback and link-local ones (kube-proxy's GetNodeIPs). */
 export function addressesIn(networks: NodePortNetworks, node: Pick<NodeContext, 'hostAddresses'>): readonly Address[] {
   return node.hostAddresses.filter((address) => networks.networks.some((network) => contains(network, address)));
 }
 
-/** Whether a given network is a loopback network (ContainsExplicitLoopback): then kube-proxy itself listens there. */
+/** Reports whether a given network is a loopback network (ContainsExplicitLoopback); if so, kube-proxy itself listens there. */
 export function namesLocalhost({ listed }: Pick<NodePortNetworks, 'listed'>, behaviours: Behaviours): boolean {
   return listed.some((network) =>
     behaviours.has('localhost-within-network')
@@ -122,7 +122,7 @@ export function namesLocalhost({ listed }: Pick<NodePortNetworks, 'listed'>, beh
 }
 
 export interface NodePortPlan extends Pick<NodePortNetworks, 'picksIPv4Loopback' | 'listed'> {
-  /** Sorted, with loopback; undefined means every local address that the node has at the time. */
+  /** Sorted, with loopback; undefined if every local address counts, at the time of each packet. */
   readonly addresses: readonly Address[] | undefined;
 }
 
@@ -136,7 +136,7 @@ export function planNodePorts(
   return { addresses: matchesAll ? undefined : addressesIn(networks, node), picksIPv4Loopback, listed };
 }
 
-/** Permanent addresses of one family, never bound to kube-ipvs0 (isValidForSet): no loopback or IPv6 link-local. */
+/** Returns the node's permanent addresses of one family (isValidForSet), without loopback and IPv6 link-local addresses. */
 export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: Family): readonly Address[] {
   return node.hostAddresses.filter(
     (address) => address.family === family && !isLoopback(address) && !(family === 'ipv6' && isLinkLocal(address)),
@@ -144,8 +144,8 @@ export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: F
 }
 
 /**
- * Whether --nodeport-addresses covers Service addresses. In IPVS mode kube-proxy binds these to kube-ipvs0 and treats all link addresses in
- * a CIDR as the node's own (GetNodeIPs): from its second sync on, it serves node ports there too.
+ * Finds Service addresses that --nodeport-addresses covers. In IPVS mode, kube-proxy binds them to kube-ipvs0 and then treats every address
+ * in a given CIDR as the node's own (GetNodeIPs), so from its second sync on it serves node ports there too.
  */
 export function findCoveredAddresses(
   settings: Pick<ProxySettings, 'nodePortAddresses'>,

@@ -3,13 +3,12 @@ import type { Family } from '../kernel/family.ts';
 import type { NodeContext } from './model.ts';
 import type { ProxySettings } from './objects.ts';
 
-/** How kube-proxy recognises traffic from the node's own Pods. */
 export type LocalTraffic =
   | { readonly kind: 'from-network'; readonly network: Network }
   | { readonly kind: 'from-interface'; readonly name: string }
   | { readonly kind: 'from-interfaces'; readonly prefix: string };
 
-/** The detector of detectLocalMode (getLocalDetectors in server_linux.go); undefined without its CIDR or node. */
+/** Returns the detector of detectLocalMode (getLocalDetectors in server_linux.go); undefined without the CIDR or node that it needs. */
 export function detectLocalTraffic(
   settings: Pick<ProxySettings, 'detectLocal' | 'clusterCIDRs'>,
   node: Pick<NodeContext, 'podCIDRs'>,
@@ -36,20 +35,19 @@ function fromNetwork(networks: readonly (Network | undefined)[], family: Family)
   return network && { kind: 'from-network', network };
 }
 
-/** The senders whose packets a node masquerades, besides external paths and endpoints that reach themselves (see TrafficPlan). */
+/** The senders whose packets a node masquerades. TrafficPlan has two more cases: external paths, and endpoints that reach themselves. */
 export interface MasqueradePlan {
-  /** The bit of a packet's mark, as a number, that means: masquerade it. */
+  /** The bit of a packet's mark that requests masquerading, as a number. */
   readonly mark: number;
   readonly localTraffic: LocalTraffic | undefined;
-  /** Clients whose packets to cluster IPs are masqueraded; `none-known` if pods cannot be recognised. */
   readonly toClusterIPs: Exclude<MasqueradedClients, { readonly kind: 'node' }> | { readonly kind: 'none-known' };
 }
 
 export type MasqueradedClients =
   | { readonly kind: 'all' }
-  /** A packet to a cluster IP from outside may pass any node, and the answer must return through the same one. */
+  /** A packet from outside to a cluster IP may enter by any node, and the answer must return through the same node. */
   | { readonly kind: 'all-but-pods'; readonly pods: LocalTraffic }
-  /** The node itself, when it uses external addresses with policy Local. */
+  /** The node itself, when it uses external addresses under policy Local. */
   | { readonly kind: 'node' };
 
 export function planMasquerade(

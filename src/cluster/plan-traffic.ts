@@ -5,42 +5,39 @@ import { chooseEndpoints, isExternallyAccessible, runsOnNode, type EndpointChoic
 import type { Endpoint, NodeIdentity, ServicePort, ShownPort } from './model.ts';
 
 /**
- * Where packets to one Service port go on one node, as kube-proxy's proxiers decide it at the start of their loops over
- * Service ports (syncProxyRules). The modes turn it into rules, and say where they differ.
- *
- * Depends only on the port and the node's identity, so that nodes can share it (PlanMemo).
+ * Where packets to a Service port go on one node, as kube-proxy's proxiers decide it at the start of each Service port (syncProxyRules).
+ * The modes turn a plan into rules, and document where they differ. A plan depends only on the port and the node's identity, so that nodes
+ * can share it (PlanMemo).
  */
 export interface TrafficPlan {
   readonly port: ServicePort;
-  /** Whether any node could serve the port. If not, all packets to it are refused. */
+  /** Whether any node has a usable endpoint. If not, all packets to the port are refused. */
   readonly hasEndpoints: boolean;
 
   readonly clusterIP: ServiceAddress;
   readonly externalIPs: readonly ServiceAddress[];
   readonly loadBalancerIPs: readonly ServiceAddress[];
-  /** Source ranges do not apply to it. */
   readonly nodePort: Omit<ServiceAddress, 'address'> | undefined;
-  /** Where kube-proxy tells a load balancer over TCP whether the node has endpoints; it listens there even without any. */
+  /** Where kube-proxy answers a load balancer over TCP whether the node has endpoints. It listens there even if there are none. */
   readonly healthCheck: Pick<ServiceAddress, 'port' | 'origin'> | undefined;
 
   readonly internal: TrafficPath;
   /**
-   * Policy Cluster masquerades packets from outside, because an endpoint on another node would answer past this one. Policy Local keeps the
-   * client's address; the node and its pods go to the Cluster endpoints, as if through a load balancer outside.
+   * Policy Cluster masquerades packets from outside, because an endpoint on another node would answer directly. Policy Local keeps the
+   * client's address, while the node and its pods use the Cluster endpoints, as if through a load balancer outside.
    */
   readonly external: TrafficPath & {
-    /** Whether the path exists, even if it refuses packets: the node and its Pods still have their short cut. */
+    /** Whether the path exists. Even one that refuses packets has the short cut for the node and its Pods. */
     readonly isUsed: boolean;
   };
-  /** Who may use the load balancer IPs; undefined if everyone may. */
+  /** The clients that may use the load balancer IPs; undefined if everyone may. */
   readonly firewall: Firewall | undefined;
 
   readonly clusterEndpoints: readonly Endpoint[];
   readonly localEndpoints: readonly Endpoint[];
   readonly reachable: readonly Endpoint[];
-  /** The port's endpoints on the node, in use or not. */
   readonly onNode: readonly Endpoint[];
-  /** Reachable endpoints on the node: unmasqueraded packets to themselves would have their own source. */
+  /** Reachable endpoints on the node. Unless masqueraded, a packet from one to itself would have the same source and destination. */
   readonly hairpin: readonly Endpoint[];
   /** How many seconds a client keeps its endpoint after its last connection; undefined without session affinity. */
   readonly affinitySeconds: number | undefined;
@@ -59,13 +56,13 @@ export interface TrafficPath {
   readonly refusal: Refusal | undefined;
 }
 
-/** Cluster: endpoints on all nodes. Local: those on this node (internalTrafficPolicy, externalTrafficPolicy). */
+/** Cluster: endpoints on all nodes. Local: endpoints on this node (internalTrafficPolicy, externalTrafficPolicy). */
 export type TrafficPolicy = 'Cluster' | 'Local';
 
 /** Why packets reach no endpoint, and what the sender gets instead. */
 type Refusal =
   | { readonly reason: 'no-endpoints'; readonly answer: 'reject' }
-  /** Another node may have endpoints, so the client may try again; a reject would say that nothing is there. */
+  /** Another node may have endpoints, so the client should try again. A reject would tell it that nothing listens. */
   | { readonly reason: 'no-local-endpoints'; readonly answer: 'drop' };
 
 /** The source ranges of a load balancer's addresses, even if the port has no endpoints. */
@@ -104,32 +101,30 @@ export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan 
     localEndpoints: choice.local,
     reachable: choice.reachable,
     onNode,
-    // Usually all are reachable.
     hairpin: choice.reachable === port.endpoints ? onNode : intersect(onNode, choice.reachable),
     affinitySeconds: port.affinitySeconds || undefined,
   };
 }
 
-/** How many of a Service port's endpoints a node uses under each policy, and has: nodes are only told apart by that. */
+/** Returns the same text for nodes that are alike for a Service port: for each list, whether a node has none, some or all endpoints. */
 export function endpointClass({ port, clusterEndpoints, localEndpoints, onNode }: TrafficPlan): string {
   return [clusterEndpoints, localEndpoints, onNode]
     .map(({ length }) => (length === 0 ? 'none' : length === port.endpoints.length ? 'all' : 'some'))
     .join(' ');
 }
 
-/** Whether the node itself may use the guarded addresses: its address is in a source range. */
+/** Reports whether the node itself may use the guarded addresses, because a source range contains its address. */
 export function admitsNode({ sourceRanges }: Firewall, nodeIP: Address): boolean {
   return sourceRanges.some(({ network }) => contains(network, nodeIP));
 }
 
-/** The source ranges, and the addresses themselves if the node may use them: they are its own packets' sources. */
+/** Returns the source ranges and, if the node may use the addresses, the addresses: the node's own packets have them as source. */
 export function admittedSources(firewall: Firewall, nodeIsAdmitted: boolean) {
   const ranges = firewall.sourceRanges.map(({ network, origin }) => ({ source: network, origin }));
   if (!nodeIsAdmitted) return ranges;
   return [...ranges, ...firewall.guarded.map(({ address, origin }) => ({ source: address, origin }))];
 }
 
-/** The Service port that an item of the state comes from, and the field. */
 export function originOf({ label }: Pick<ServicePort, 'label'>, place: Place | undefined): Origin {
   return { servicePort: label, place };
 }
@@ -155,12 +150,11 @@ function policyOf(isLocalOnly: boolean): TrafficPolicy {
   return isLocalOnly ? 'Local' : 'Cluster';
 }
 
-/** The policy for traffic to the cluster IP; undefined if unknown. */
 export function internalPolicyOf({ internalPolicyLocal }: ShownPort): TrafficPolicy | undefined {
   return internalPolicyLocal === undefined ? undefined : policyOf(internalPolicyLocal);
 }
 
-/** The policy for traffic from outside; undefined if unknown, or if the port gets no such traffic. */
+/** Returns the policy for traffic from outside; undefined if unknown, or if the port gets no such traffic. */
 export function externalPolicyOf(port: ShownPort): TrafficPolicy | undefined {
   const { externalPolicyLocal } = port;
   return externalPolicyLocal === undefined || !isExternallyAccessible(port) ? undefined : policyOf(externalPolicyLocal);
@@ -180,14 +174,13 @@ function planFirewall(port: ServicePort, guarded: readonly ServiceAddress[]): Fi
   return { guarded, sourceRanges };
 }
 
-/** Keeps the order of `some`. */
 function intersect(some: readonly Endpoint[], others: readonly Endpoint[]): readonly Endpoint[] {
   if (some.length === 0) return some;
   const wanted = new Set(others);
   return some.filter((endpoint) => wanted.has(endpoint));
 }
 
-/** Keeps each subject's last result and its context, which must be plain data. Results are the same without it. */
+/** Keeps the last result for each subject, and the context it was made in, which must be plain data. */
 export class ContextMemo<Subject extends object, Made> {
   readonly #made = new WeakMap<Subject, { readonly key: string; readonly made: Made }>();
   readonly #keys = new WeakMap<object, string>();
@@ -201,7 +194,6 @@ export class ContextMemo<Subject extends object, Made> {
     return made;
   }
 
-  /** Makes the key once for all subjects that share a context. */
   #keyOf(context: object): string {
     let key = this.#keys.get(context);
     if (key === undefined) this.#keys.set(context, (key = JSON.stringify(context, listSets)));
@@ -209,12 +201,11 @@ export class ContextMemo<Subject extends object, Made> {
   }
 }
 
-/** JSON has no sets, so they become lists. */
 function listSets(_: string, value: unknown): unknown {
   return value instanceof Set ? [...(value as ReadonlySet<unknown>)] : value;
 }
 
-/** Reuses a Service port's plan for equivalent nodes, nearly all in a large cluster. Safe: a plan depends only on the node's identity. */
+/** Reuses a Service port's plan for equivalent nodes, which are nearly all nodes in a large cluster. */
 export class PlanMemo {
   readonly #plans = new Map<ServicePort, Map<string, TrafficPlan>>();
 
@@ -229,12 +220,12 @@ export class PlanMemo {
   }
 }
 
-/** If not, the node is like any other for this port. */
+/** Reports whether the port's endpoints name the node. If not, the node is like any other for this port. */
 function namesNode(port: ServicePort, { name }: Pick<NodeIdentity, 'name'>): boolean {
   return port.endpoints.some(({ status: { nodeName, nodeHints } }) => nodeName === name || nodeHints.includes(name));
 }
 
-/** If so, all nodes of that zone are equivalent for the port. */
+/** Reports whether hints name the zone. If so, all its nodes are equivalent for this port. */
 function namesZone(port: ServicePort, { zone }: Pick<NodeIdentity, 'zone'>): boolean {
   return port.endpoints.some(({ status }) => status.zoneHints.includes(zone));
 }

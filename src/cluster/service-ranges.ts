@@ -6,7 +6,7 @@ import type { ServiceCidr, Sourced } from './objects.ts';
 
 const defaultName = 'kubernetes';
 
-/** All ServiceCIDRs, else --service-cluster-ip-range, from which the API server would make a ServiceCIDR. Sorted, unique. */
+/** Returns all ServiceCIDRs, else --service-cluster-ip-range, for which the API server would make one. Sorted, unique. */
 export function serviceRanges(
   objects: readonly Sourced<ServiceCidr>[],
   flag: readonly Network[],
@@ -20,14 +20,13 @@ export function serviceRanges(
   return sortRanges(objects.length > 0 ? declared : assumed);
 }
 
-/** Sorts, and keeps the first of equal networks. */
 export function sortRanges(ranges: readonly ServiceRange[]): readonly ServiceRange[] {
   const known = new Map<string, ServiceRange>();
   for (const range of ranges) if (!known.has(range.network.text)) known.set(range.network.text, range);
   return [...known.values()].sort((a, b) => compareAddressRanges(a.network, b.network));
 }
 
-/** At most one per family. The API server's own ServiceCIDR comes first: it decides the family by default. */
+/** Returns at most one network for each family. The API server's own ServiceCIDR comes first, because it decides the default family. */
 export function assignableNetworks(objects: readonly Sourced<ServiceCidr>[]): readonly Network[] {
   const networks = objects.toSorted(compareServiceCidrs).flatMap(({ object }) => object.cidrs);
   return networks.filter(({ family }, i) => networks.findIndex((other) => other.family === family) === i);
@@ -42,8 +41,7 @@ function compareServiceCidrs({ object: a }: Sourced<ServiceCidr>, { object: b }:
 }
 
 /**
- * Searches for a free number below `size`, starting at the name's hash. Picks those below `reserved` last: the API server keeps them for
- * manual choice.
+ * Finds a free number below `size` from the name's hash on. Numbers below `reserved` come last; the API server keeps them for manual use.
  */
 export function pick(
   name: string,
@@ -69,12 +67,12 @@ export function hash(text: string): number {
   return value;
 }
 
-/** How many addresses of a network to pick from: IPv6 networks hold more than a cluster needs. */
+/** Returns how many addresses of a network to pick from. IPv6 networks hold more than a cluster needs. */
 export function poolSize({ family, prefixLength }: Network): number {
   return Math.min(2 ** 20, 2 ** (addressBits[family] - prefixLength));
 }
 
-/** Picks a free address in a network, not among the first `skipped` nor an IPv4 network's broadcast address. */
+/** Picks a free address in a network. Skips the first `skipped` addresses and an IPv4 network's broadcast address. */
 export function pickAddress(
   name: string,
   network: Network,

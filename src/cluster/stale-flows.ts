@@ -4,28 +4,25 @@ import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import { portAddresses, type ShownPort } from './model.ts';
 
-/** A flow that goes to something other than a serving endpoint of its Service port, or whose Service port is gone. */
+/** A flow whose destination is not a serving endpoint of its Service port, or whose Service port is gone. */
 export interface StaleFlow {
   readonly flow: TrackedFlow;
   readonly port: ShownPort;
 }
 
-/** Without a change, no port is known to be gone. */
 export interface PresentPorts {
   readonly ports: readonly ShownPort[];
   readonly gone?: readonly ShownPort[];
 }
 
 export interface StaleFlowRules {
-  /** Whether flows to a Service without any serving endpoint are also stale; never flows to its node port. */
+  /** Whether flows to a Service without serving endpoints are also stale. Flows to its node port never are. */
   readonly withoutEndpoints: boolean;
-  /** Stale flows to a removed UDP port: none, those to addresses without a UDP port now, or all to its cluster IP; never to a node port. */
+  /** Which flows to a removed UDP port are stale: none, flows to addresses without a UDP port now, or all flows to the cluster IP. */
   readonly ofGone: 'none' | 'to-addresses' | 'to-cluster-ip';
-  /** Whether a flow to a node port's number goes to the node. */
   readonly isToNode: (flow: TrackedFlow) => boolean;
 }
 
-/** The flows that a release's kube-proxy deletes: CleanStaleEntries in conntrack/cleanup.go of the releases. */
 export function forgottenFlows(behaviours: Behaviours): Pick<StaleFlowRules, 'withoutEndpoints' | 'ofGone'> {
   if (!behaviours.has('reconciled-flows')) return { withoutEndpoints: true, ofGone: 'to-cluster-ip' };
   return {
@@ -35,8 +32,8 @@ export function forgottenFlows(behaviours: Behaviours): Pick<StaleFlowRules, 'wi
 }
 
 /**
- * Ports whose name, protocol and family are gone: the Service was deleted or made headless or ExternalName, or the port renamed
- * (ServicePortMap.Update in servicechangetracker.go). A new number or address does not count.
+ * Finds ports whose name, protocol and family are gone, because the Service was deleted or made headless or ExternalName, or the port
+ * renamed (ServicePortMap.Update in servicechangetracker.go). A new number or address does not count.
  */
 export function findGonePorts(before: readonly ShownPort[], after: readonly ShownPort[]): readonly ShownPort[] {
   const staying = new Set(after.map(servicePortKey));
@@ -48,9 +45,9 @@ function servicePortKey({ namespace, service, portName, protocol, family }: Show
 }
 
 /**
- * Finds UDP flows to Service ports that do not reach a serving endpoint, like kube-proxy after a sync
- * (CleanStaleEntries in conntrack/cleanup.go): a client that keeps sending would never leave a dead endpoint. Unknown
- * status counts as serving; ports with unknown endpoints have no stale flows.
+ * Finds UDP flows to Service ports that do not reach a serving endpoint, like kube-proxy after a sync (CleanStaleEntries in
+ * conntrack/cleanup.go). A client that keeps sending would never leave a dead endpoint. An endpoint of unknown status counts as serving;
+ * ports with unknown endpoints have no stale flows.
  */
 export function findStaleFlows(
   flows: readonly TrackedFlow[],
@@ -61,7 +58,7 @@ export function findStaleFlows(
   return flows.flatMap((flow) => find(flow) ?? []);
 }
 
-/** Like findStaleFlows, for one flow at a time: all of them may be too many to hold. */
+/** Like findStaleFlows, but for one flow at a time, because all flows may not fit in memory. */
 export function staleFlowFinder(
   { ports, gone = [] }: PresentPorts,
   { withoutEndpoints, ofGone, isToNode }: StaleFlowRules,
@@ -90,13 +87,11 @@ function isUdp({ protocol }: ShownPort): boolean {
   return protocol === 'UDP';
 }
 
-/** The destination of a Service port's clients: an address and port, or a node port. */
 interface FrontEnd {
   readonly port: ShownPort;
   readonly endpoints: ReadonlySet<string>;
 }
 
-/** By "address:port", and by family and node port. */
 function indexFronts(ports: readonly ShownPort[], withoutEndpoints: boolean): Map<string, FrontEnd> {
   const fronts = new Map<string, FrontEnd>();
   for (const port of ports) {
@@ -105,7 +100,7 @@ function indexFronts(ports: readonly ShownPort[], withoutEndpoints: boolean): Ma
     const front = { port, endpoints: new Set(serving.map(({ label }) => label)) };
     if (serving.length === 0 && !withoutEndpoints) continue;
     for (const at of frontSockets(port)) fronts.set(at, front);
-    // Without endpoints, every flow to that number would be stale, even flows to other hosts.
+    // Without endpoints, every flow to this port number would be stale, even flows to other hosts.
     if (port.nodePort && serving.length > 0) fronts.set(`${port.family} ${port.nodePort}`, front);
   }
   return fronts;
@@ -116,14 +111,13 @@ function frontSockets(port: ShownPort): readonly string[] {
   return number === undefined ? [] : portAddresses(port).map(({ address }) => joinHostPort(address.text, number));
 }
 
-/** Adds the addresses of removed ports that no UDP port has now: nothing serves there. */
 function addGone(gone: readonly ShownPort[], live: ReadonlySet<string>, fronts: Map<string, FrontEnd>): void {
   for (const port of gone.filter(isUdp)) {
     for (const at of frontSockets(port)) if (!live.has(at)) fronts.set(at, { port, endpoints: new Set() });
   }
 }
 
-/** conntrack's arguments to delete flows between the same two ends (filterForIPPortNAT in conntrack/cleanup.go of 1.31). */
+/** Returns conntrack's arguments to delete flows between the same two ends (filterForIPPortNAT in conntrack/cleanup.go of 1.31). */
 export function deleteArguments({ family, destination: to, answers }: TrackedFlow): readonly string[] {
   const original = ['--orig-dst', to.address.text, '--orig-port-dst', String(to.port)];
   const reply = ['--reply-src', answers.address.text, '--reply-port-src', String(answers.port)];

@@ -1,4 +1,4 @@
-// EndpointSlices that fit only one of two sides, as a Service changes in a field that the controller makes them from.
+// EndpointSlices that fit only one of two sides, because a Service changed in a field that the controller makes them from.
 import { addressesOfEndpoints, hasSelector, serviceOfSlice, writtenAddresses } from './endpoints.ts';
 import { groupBy } from './grouping.ts';
 import { compareText } from '../kernel/compare.ts';
@@ -16,7 +16,6 @@ import {
 
 type GivenObjects = Pick<EndpointObjects, 'services' | 'slices' | 'endpoints' | 'pods'>;
 
-/** A bundle has Services without objects. */
 interface ServiceSide {
   readonly objects: GivenObjects;
   readonly cluster?: Pick<Cluster, 'services' | 'servicePorts'> | undefined;
@@ -26,8 +25,8 @@ interface ServiceSide {
 export type StalePorts = ReadonlyMap<string, { readonly service: string; readonly fields: readonly string[] }>;
 
 /**
- * Services ("namespace/name") whose slices both sides give although their fields differ, if the inputs have a Pod with a status for each
- * address: the slices can be made again. Undefined if there are none.
+ * Returns the Services ("namespace/name") for which both sides give the same slices, although the fields that slices are made from differ.
+ * Both inputs must have a Pod with a status for each address, so that the slices can be made again. Undefined if there are none.
  */
 export function remadeSlices(from: GivenObjects, to: GivenObjects): ReadonlySet<string> | undefined {
   const before = new Map(from.services.map(({ object }) => [fullName(object.metadata), object]));
@@ -47,7 +46,7 @@ export function remadeSlices(from: GivenObjects, to: GivenObjects): ReadonlySet<
   return remade.length > 0 ? new Set(remade) : undefined;
 }
 
-/** A port is not stale on the side that its slices fit, nor if only another port of the Service changed. */
+/** Finds a side's stale ports. A port is not stale on the side that its slices fit, nor if only another port of the Service changed. */
 export function stalePortsOf(side: ServiceSide, other: ServiceSide): StalePorts {
   const [own, others] = [side.objects, other.objects];
   if (own.slices.length + own.endpoints.length === 0 || own.services === others.services) return new Map();
@@ -70,7 +69,7 @@ export function stalePortsOf(side: ServiceSide, other: ServiceSide): StalePorts 
       const slices = given.get(service) ?? [];
       const addresses = slices.flatMap((each) => each.addresses);
       if (addresses.length === 0 || remade?.has(service)) return [];
-      // A golden records no slices, but their addresses. Of ports, it is compared below what the slices fit.
+      // A golden records addresses instead of slices. Its ports are compared below.
       const isKept =
         others.services.length > 0
           ? contentOf(slices) === contentOf(givenThere.get(service))
@@ -96,7 +95,6 @@ function isAlike(one: ServicePortSpec, other: ServicePortSpec): boolean {
   return isMatch(one, other) && one.targetPort === other.targetPort;
 }
 
-/** kube-proxy matches slices to ports by these. */
 function isMatch(
   one: Pick<EndpointPort, 'name' | 'protocol'>,
   other: Pick<EndpointPort, 'name' | 'protocol'>,
@@ -104,7 +102,6 @@ function isMatch(
   return one.name === other.name && one.protocol === other.protocol;
 }
 
-/** The fields of a port that changed; empty if the slices fit it. */
 function changedOf(
   port: ServicePortSpec,
   others: readonly ServicePortSpec[],
@@ -114,7 +111,7 @@ function changedOf(
     slicePorts.some(
       (each) => isMatch(one, each) && (typeof one.targetPort === 'string' || each.port === one.targetPort),
     );
-  // Only Pods know the number of a named port: it is this side's if the slices fit no port of the other.
+  // Only Pods show the number of a named port. If the slices fit no port of the other side, the number is this side's.
   const isOfOther = typeof port.targetPort === 'string' && others.some((each) => isMatch(port, each) && mayFit(each));
   if (others.some((each) => isAlike(port, each)) || (mayFit(port) && !isOfOther)) return [];
   const old = others.find(({ name }) => name === port.name);
@@ -141,7 +138,6 @@ function givenByService({ slices, endpoints }: GivenObjects): ReadonlyMap<string
   return groupBy(all, ({ service }) => service);
 }
 
-/** The addresses of a Service's endpoints as a golden records them. */
 function addressesOf({ headlessEndpoints }: ServiceInfo, ports: readonly ServicePort[] = []): readonly string[] {
   const ofPorts = ports.flatMap(({ endpoints }) => endpoints.map(({ address }) => address.text));
   return [...ofPorts, ...headlessEndpoints.map(({ address }) => address)];
@@ -151,14 +147,14 @@ function wordsOf(texts: readonly string[]): string {
   return [...new Set(texts)].toSorted().join();
 }
 
-/** Equal for the same slices, whatever the order of their endpoints, their readiness, and what a controller notes on them. */
+/** Returns the same text for slices with the same ports and addresses. Ignores order, readiness, and what a controller notes on slices. */
 function contentOf(given: readonly Given[] = []): string {
   const ports = given.flatMap((each) => each.ports.map(({ name, protocol, port }) => `${name}/${protocol}/${port}`));
   const addresses = given.flatMap((each) => each.addresses);
   return [ports, addresses].map(wordsOf).join(' ');
 }
 
-/** Whether the fields are the same that the EndpointSlice controller reads. */
+/** Reports whether two Services agree in the fields that the EndpointSlice controller reads. */
 export function areMadeAlike(old: Service, fresh: Service): boolean {
   const targetsOf = ({ spec: { ports } }: Service) =>
     ports.map(({ name, protocol, targetPort }) => JSON.stringify([name, protocol, targetPort])).toSorted(compareText);

@@ -35,51 +35,43 @@ import { tooLong } from './documents/faults-and-limits.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
 import type { LoadedFiles, TextFile } from './documents/text-file.ts';
 
-/** Not to be compiled if a diagnostic is an error. */
 export type Inputs = {
   readonly [List in keyof ObjectLists]: readonly ObjectLists[List][number][];
 } & {
   readonly facts: readonly ClusterFacts[];
-  /** Kind → number of objects that kpc does not use. */
   readonly skipped: ReadonlyMap<string, number>;
   readonly podMakers: readonly PodMaker[];
-  /** The changes that kustomizations make, which kpc ignores, as text. */
+  /** What kustomizations change, as text. kpc ignores these changes. */
   readonly kustomized: readonly string[];
   readonly unread: UnreadLists;
-  /** Objects with a faulty field: missing from their list or altered. */
   readonly faulty: readonly FaultyObject[];
   /** Sorted by file, line, column and code. */
   readonly diagnostics: readonly Finding[];
-  /** Keyed by their names in diagnostics. */
   readonly files: ReadonlyMap<string, TextFile>;
 };
 
 export interface ReadOptions {
   readonly workloads?: boolean | undefined;
-  /** Reads workloads that no flag asks for: several may have the same name. */
+  /** Reads workloads that no flag requests. Several may have the same name. */
   readonly isTolerant?: boolean | undefined;
-  /** Also reads NetworkPolicies, Ingresses and Namespaces, which are otherwise skipped. */
+  /** Also reads NetworkPolicies, Ingresses, Namespaces and the like, which are otherwise skipped. */
   readonly traffic?: boolean | undefined;
   readonly namespace?: string | undefined;
   /** Leaves out files with errors, with a warning. */
   readonly skipInvalid?: boolean | undefined;
-  /** The files are configurations: errors in any text of a ConfigMap count. */
+  /** The files are configurations, so errors in any text of a ConfigMap count. */
   readonly areConfigs?: boolean | undefined;
-  /** The result is only shown: an incomplete kustomization is then no error. */
   readonly isShown?: boolean | undefined;
-  /** Where to pipe rendered manifests. */
   readonly into?: Into | undefined;
-  /** Errors about objects that conflict with others when compiled: these objects are left out too. */
   readonly uncompiled?: readonly Finding[] | undefined;
   readonly unread?: UnreadLists | undefined;
-  /** Diagnostics made per code and file; further ones are counted. */
+  /** How many diagnostics to make for each code and file. Further ones are only counted. */
   readonly mostOfCode?: number | undefined;
 }
 
-/** The default for `into`. */
 export const readsManifests: Into = { command: 'kpc compile -f -' };
 
-/** Never throws for bad input: the diagnostics have all problems. */
+/** Reads the objects in files. Never throws for bad input, because the diagnostics have all problems. */
 export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, options: ReadOptions = {}): Inputs {
   const collected = collectFiles(files, options, unreadable);
   return {
@@ -91,7 +83,6 @@ export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, o
   };
 }
 
-/** Whether it holds any object that kpc reads, or facts about kube-proxy's configuration. */
 export function hasObjects(inputs: Inputs): boolean {
   const { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, autoscalers, configs, facts } = inputs;
   const { ingresses, gateways, referenceGrants, policies, namespaces } = inputs;
@@ -99,7 +90,7 @@ export function hasObjects(inputs: Inputs): boolean {
   return [...lists, ingresses, gateways, referenceGrants, policies, namespaces].some(({ length }) => length > 0);
 }
 
-/** Applies autoscalers. A workload with 0 replicas is off on purpose, and they leave it so. */
+/** Applies autoscalers. They leave a workload with 0 replicas alone, because it is off on purpose. */
 function scaleWorkloads({ workloads, autoscalers }: CollectedObjects): Inputs['workloads'] {
   if (autoscalers.length === 0) return workloads;
   const keyOf = (namespace: string, { kind, name }: Owner): string => `${kind} ${namespace}/${name}`;
@@ -164,7 +155,7 @@ export function collectFiles(
   const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
   const said = [
     ...(excess ? [diagnoseFault(tooLong(excess.of, excess.most), placeAt(excess.at, 0))] : []),
-    // Duplicate Services and duplicate workloads have the same cause.
+    // Duplicate Services are reported alone, because duplicate workloads have the same cause.
     ...(duplicates.length > 0 && !skipInvalid ? [] : patches.map(({ diagnostic }) => diagnostic)),
     ...(skipInvalid ? diagnoseLeftOut(leftOut) : wrong),
     ...(foreign.length > 0 ? [diagnose('skipped-files', { files: foreign })] : []),
@@ -185,12 +176,11 @@ function objectsWith(
     .filter((each) => 'source' in each && wrong.has(keyOfObject(each.source.place([])) ?? ''));
 }
 
-/** A unique key for the object at a place; undefined if there is none. */
 export function keyOfObject({ file, object }: Place): string | undefined {
   return object === undefined ? undefined : `${object} ${file}`;
 }
 
-/** A kustomize patch looks like the workload that it changes, so patches come last. */
+/** Puts patches last, because a kustomize patch looks like the workload that it changes. */
 function wholeWorkloadsFirst({ workloads }: CollectedObjects): CollectedObjects {
   const partialLast = workloads.toSorted((a, b) => Number(a.object.isPartial) - Number(b.object.isPartial));
   return { ...emptyCollection(), workloads: partialLast };
@@ -201,7 +191,7 @@ interface LeftOut {
   readonly more?: number;
   readonly files?: number;
   readonly objects?: number;
-  /** The file, if only the object with the error is left out of it. */
+  /** The file, if only the object with the error is left out. */
   readonly of?: string;
 }
 
@@ -238,9 +228,8 @@ interface FileReading {
   readonly kustomizations: readonly InputDocument[];
   /** Whether valid objects can be used although others have errors. */
   readonly areApart: boolean;
-  /** Includes errors caused by a template. */
   readonly errors: readonly Finding[];
-  /** Whether it is clearly no manifest: its errors are not reported. */
+  /** Whether the file is clearly no manifest, so that its errors are not reported. */
   readonly isForeign: boolean;
 }
 
@@ -292,7 +281,6 @@ function createFileReader({
     const all = [...found.diagnostics, ...faults, ...tally.rest(file.name)];
     const { template: unfilled, others: rest, isWhole } = findTemplate(file, all);
     const isEmpty = objects === 0 && faults.length === 0 && !unfilled;
-    // A folder may hold such files for other programs.
     if (isEmpty && file.origin) return foreign;
     const diagnostics = isEmpty ? [...rest, diagnose('empty-file', {}, placeAt(file, 0))] : [...rest];
     return {

@@ -2,7 +2,7 @@ import { keyOfFault, type Finding } from '../base/findings/finding.ts';
 import { compareText } from '../kernel/compare.ts';
 import type { Location } from '../kernel/place.ts';
 
-/** Sorts diagnostics: those without a place, then by file, line, column, code and arguments, then summaries. Removes duplicates. */
+/** Sorts and removes duplicates: those without a place, then by file, line, column, code and arguments, then summaries. */
 export function sortDiagnostics(diagnostics: readonly Finding[]): Finding[] {
   const placed = diagnostics.map((diagnostic) => ({ diagnostic, location: diagnostic.place?.locate() }));
   placed.sort(compare);
@@ -32,7 +32,7 @@ function sumsUp(diagnostic: Finding): boolean {
   return diagnostic.code === 'left-out' && diagnostic.arguments.problem === 'advice';
 }
 
-/** Adds findings to the input's sorted diagnostics; those without a place come first. */
+/** Adds findings to the input's sorted diagnostics. Those without a place come first. */
 export function mergeDiagnostics(found: readonly Finding[], said: readonly Finding[]): readonly Finding[] {
   const placed = found.filter(({ place }) => place);
   if (placed.length === 0) return [...found, ...said];

@@ -10,10 +10,9 @@ import {
 } from './address.ts';
 import type { Family } from './family.ts';
 
-/** `text` is canonical, with a prefix length for a network. */
 export type AddressRange = Address | Network;
 
-/** Reads "10.0.0.1" or "10.0.0.0/8", however spelled; undefined for anything else. */
+/** Reads "10.0.0.1" or "10.0.0.0/8" in any spelling; undefined for any other text. */
 export function parseAddressRange(text: string): AddressRange | undefined {
   return text.includes('/') ? parseNetwork(text) : parseAddress(text);
 }
@@ -26,13 +25,12 @@ export function networkOfRange(range: AddressRange): Network {
   return isNetworkRange(range) ? range : hostNetwork(range);
 }
 
-/** Undefined if the range holds more than one. */
 export function singleAddress(range: AddressRange): Address | undefined {
   if (!isNetworkRange(range)) return range;
   return range.prefixLength === addressBits[range.family] ? range.address : undefined;
 }
 
-/** Orders by first address, then wider before narrower. An address is narrower than any network. */
+/** Orders by first address. If both begin at the same address, the wider network comes first, and a plain address last. */
 export function compareAddressRanges(a: AddressRange, b: AddressRange): number {
   return compareAddresses(firstOf(a), firstOf(b)) || lengthOf(a) - lengthOf(b);
 }

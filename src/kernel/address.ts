@@ -1,11 +1,13 @@
 import type { Family } from './family.ts';
 
-/** `text` is canonical: RFC 5952, IPv4-mapped IPv6 as IPv4. `bits`: signed 32 bits, which V8 stores inside the object; see ipv4Number. */
+/**
+ * `text` is canonical: RFC 5952, IPv4-mapped IPv6 as IPv4. `bits` are signed for V8, which stores them inside the object; see ipv4Number.
+ */
 export type Address =
   | { readonly family: 'ipv4'; readonly text: string; readonly bits: number }
   | { readonly family: 'ipv6'; readonly text: string; readonly groups: readonly number[] };
 
-/** `text` is "address/length"; host bits are cleared. */
+/** A network whose host bits are zero. `text` is "address/length". */
 export interface Network {
   readonly family: Family;
   readonly text: string;
@@ -13,7 +15,7 @@ export interface Network {
   readonly prefixLength: number;
 }
 
-/** As kube-proxy (ParseIPSloppy): leading zeros of IPv4 numbers are decimal, not octal; no IPv6 zones; IPv4-mapped IPv6 is IPv4. */
+/** Reads an address like kube-proxy's ParseIPSloppy: leading zeros are not octal, no IPv6 zones, IPv4-mapped IPv6 becomes IPv4. */
 export function parseAddress(text: string): Address | undefined {
   const plain = readIpv4(text);
   if (plain !== undefined) return { family: 'ipv4', text, bits: plain };
@@ -27,17 +29,15 @@ export function ipv4Number({ bits }: Extract<Address, { family: 'ipv4' }>): numb
   return bits >>> 0;
 }
 
-/** The bits of a dotted quad, with or without leading zeros; undefined for anything else. */
 function readSloppyIpv4(text: string): number | undefined {
   const plain = readIpv4(text);
   if (plain !== undefined || !/^\d+\.\d+\.\d+\.\d+$/.test(text)) return plain;
   return readIpv4(text.replace(/(^|\.)0+(?=\d)/g, '$1'));
 }
 
-/** Eight groups of four digits, the last two as a dotted quad. */
+/** The length of eight groups of four digits whose last two are written as a dotted quad. */
 const longestIpv6 = 45;
 
-/** IPv4-mapped or not. */
 function readIpv6(text: string): readonly number[] | undefined {
   if (text.length > longestIpv6) return undefined;
   const hex = text.includes('.') ? undot(text) : text;
@@ -58,7 +58,6 @@ function readGroups(text: string): number[] {
   return text === '' ? [] : text.split(':').map((group) => Number(`0x${group}`));
 }
 
-/** "::1.2.3.4" → "::102:304". */
 function undot(text: string): string | undefined {
   const tail = text.lastIndexOf(':') + 1;
   const number = readSloppyIpv4(text.slice(tail));
@@ -71,7 +70,7 @@ function unmapAddress(groups: readonly number[]): Address {
   return ipv4Address(((groups[6] ?? 0) << 16) | (groups[7] ?? 0));
 }
 
-/** The bits of a canonical dotted quad, or undefined. Hand-written, because states hold millions of addresses. */
+/** Returns the bits of a canonical dotted quad, or undefined. Written by hand for speed, because states hold millions of addresses. */
 function readIpv4(text: string): number | undefined {
   if (text.length > 15) return undefined;
   let value = 0;
@@ -85,7 +84,6 @@ function readIpv4(text: string): number | undefined {
       part = -1;
     } else {
       const digit = code - zero;
-      // No leading zeros.
       if (digit < 0 || digit > 9 || part === 0) return undefined;
       part = part < 0 ? digit : part * 10 + digit;
       if (part > 255) return undefined;
@@ -97,7 +95,7 @@ function readIpv4(text: string): number | undefined {
 const dot = 46;
 const zero = 48;
 
-/** As kube-proxy's ParseCIDRSloppy, clearing host bits. An IPv4-mapped network is IPv4 only from length 96 on. */
+/** Reads a network like kube-proxy's ParseCIDRSloppy and clears host bits. An IPv4-mapped network is IPv4 only from length 96 on. */
 export function parseNetwork(text: string): Network | undefined {
   const slash = text.indexOf('/');
   if (slash < 0) return undefined;
@@ -106,7 +104,7 @@ export function parseNetwork(text: string): Network | undefined {
   if (!/^\d+$/.test(length)) return undefined;
   const prefixLength = Number(length);
   const plain = readIpv4(address);
-  // Tries the usual form first: states hold hundreds of thousands of networks.
+  // Try the usual form first, because states hold hundreds of thousands of networks.
   if (plain !== undefined && prefixLength <= 32 && maskBits(plain, prefixLength) === plain) {
     const isCanonical = length.length === (prefixLength < 10 ? 1 : 2);
     const first = { family: 'ipv4', text: address, bits: plain } as const;
@@ -133,7 +131,7 @@ function makeNetwork(first: Address, prefixLength: number): Network {
 }
 
 function maskBits(bits: number, prefixLength: number): number {
-  // JavaScript ignores a shift by 32 bits.
+  // JavaScript would treat a shift by 32 bits as a shift by 0.
   return prefixLength === 0 ? 0 : bits & (-1 << (32 - prefixLength));
 }
 
@@ -144,7 +142,7 @@ function maskGroups(groups: readonly number[], prefixLength: number): readonly n
   });
 }
 
-/** The result must be inside the address space. */
+/** Returns the address `offset` places later, which must exist. */
 export function addressAfter(address: Address, offset: number): Address {
   if (address.family === 'ipv4') return ipv4Address((address.bits + offset) | 0);
   return addressAt('ipv6', addressNumber(address) + BigInt(offset));
@@ -169,7 +167,7 @@ function ipv6Address(groups: readonly number[]): Address {
   return { family: 'ipv6', text: formatIpv6(groups), groups };
 }
 
-/** RFC 5952: "::" replaces the longest run of zeros, or the first of equal runs; a single zero stays. */
+/** Formats by RFC 5952: "::" replaces the longest run of zeros, the first of equally long ones, but never a single zero. */
 function formatIpv6(groups: readonly number[]): string {
   let start = 0;
   let length = 1;
@@ -186,7 +184,6 @@ function formatIpv6(groups: readonly number[]): string {
   return text;
 }
 
-/** False for different families. */
 export function contains(network: Network, address: Address): boolean {
   const first = network.address;
   if (address.family === 'ipv4') {
@@ -198,13 +195,13 @@ export function contains(network: Network, address: Address): boolean {
   );
 }
 
-/** IPv4 before IPv6, then as numbers. */
-/** Equal for addresses of one network of that prefix length. */
+/** Returns a key that addresses share if a network of this prefix length contains both. */
 export function prefixKey(address: Address, length: number): string {
   const { family } = address;
   return `${family} ${length} ${addressNumber(address) >> BigInt(addressBits[family] - length)}`;
 }
 
+/** Orders IPv4 before IPv6, then by number. */
 export function compareAddresses(a: Address, b: Address): number {
   if (a.family === 'ipv4') return b.family === 'ipv4' ? ipv4Number(a) - ipv4Number(b) : -1;
   if (b.family === 'ipv4') return 1;
@@ -220,7 +217,6 @@ export const loopbackAddresses: { readonly [F in Family]: Address } = {
   ipv6: { family: 'ipv6', text: '::1', groups: [0, 0, 0, 0, 0, 0, 0, 1] },
 };
 
-/** 127.0.0.0/8 and ::1/128. */
 export const unspecifiedIPv4 = parseAddress('0.0.0.0') as Address;
 
 export const loopbackNetworks: { readonly [F in Family]: Network } = {
@@ -232,24 +228,20 @@ export function isLoopback(address: Address): boolean {
   return address.family === 'ipv4' ? address.bits >>> 24 === 127 : address.text === '::1';
 }
 
-/** fe80::/10, or 169.254.0.0/16 for IPv4. */
 export function isLinkLocal(address: Address): boolean {
   return address.family === 'ipv4' ? address.bits >>> 16 === 0xa9fe : ((address.groups[0] ?? 0) & 0xffc0) === 0xfe80;
 }
 
-/** ff02::/16, or 224.0.0.0/24 for IPv4. */
 export function isLinkLocalMulticast(address: Address): boolean {
   return address.family === 'ipv4' ? address.bits >>> 8 === 0xe00000 : address.groups[0] === 0xff02;
 }
 
-/** "10.0.0.1:80" or "[fd00::1]:80". */
 export function joinHostPort(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
 export type SpecialUse = 'unspecified' | 'loopback' | 'link-local' | 'link-local multicast';
 
-/** Why the API server refuses the address for an endpoint or external IP; undefined if it accepts it. */
 export function unusableAs(address: Address): SpecialUse | undefined {
   if (address.text === '0.0.0.0' || address.text === '::') return 'unspecified';
   if (isLoopback(address)) return 'loopback';
@@ -257,7 +249,7 @@ export function unusableAs(address: Address): SpecialUse | undefined {
   return isLinkLocalMulticast(address) ? 'link-local multicast' : undefined;
 }
 
-/** Whether no host on a network can have the address: also multicast and broadcast. */
+/** Reports whether no host can have the address: it is unspecified, loopback, link-local, multicast or the broadcast address. */
 export function isSpecial(address: Address): boolean {
   if (unusableAs(address) !== undefined) return true;
   if (address.family === 'ipv6') return (address.groups[0] ?? 0) >>> 8 === 0xff;

@@ -1,4 +1,4 @@
-/** Compares strings as Go does. For the ASCII names and addresses here, that is the order of character codes. */
+/** Compares strings as Go does. For ASCII names and addresses, Go's order of bytes is the same as JavaScript's order of characters. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
@@ -20,19 +20,18 @@ export function partition<Change>(changes: readonly Change[], isRemoval: (change
   return { additions, removals };
 }
 
-/** Before and after a change: `from` is undefined if new, `to` if removed. */
+/** An item before and after a change: `from` is undefined for a new item, `to` for a removed one. */
 export type Pair<T> =
   | { readonly from: undefined; readonly to: T }
   | { readonly from: T; readonly to: T }
   | { readonly from: T; readonly to: undefined };
 
-/** After the change, or before it if removed. */
 export function itemOf<T>({ from, to }: { readonly from: T | undefined; readonly to: T | undefined }): T {
   // At least one of them is set.
   return (to ?? from) as T;
 }
 
-/** Pairs items with the same key: those of `to` in order, then those only in `from`. */
+/** Pairs items with the same key. The items of `to` come first, in their order, then those that only `from` has. */
 export function pairUp<T>(from: Iterable<T>, to: Iterable<T>, keyOf: (item: T) => string): readonly Pair<T>[] {
   const left = new Map<string, T>();
   for (const item of from) left.set(keyOf(item), item);
@@ -47,14 +46,12 @@ export function pairUp<T>(from: Iterable<T>, to: Iterable<T>, keyOf: (item: T) =
   return pairs;
 }
 
-/** Whether two lists mean the same, in the same order. */
 export function isSameList<T>(a: readonly T[], b: readonly T[], meaningOf: (item: T) => string): boolean {
   const isSame = (item: T, other: T | undefined): boolean =>
     item === other || (other !== undefined && meaningOf(item) === meaningOf(other));
   return a === b || (a.length === b.length && a.every((item, i) => isSame(item, b[i])));
 }
 
-/** Items that only one of the lists has, by key. */
 export function diffByKey<T>(from: readonly T[], to: readonly T[], keyOf: (item: T) => string) {
   if (from === to) return { added: [], removed: [] };
   const left = new Map(from.map((item) => [keyOf(item), item]));

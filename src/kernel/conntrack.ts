@@ -3,7 +3,7 @@ import type { Family } from './family.ts';
 import { parsePort, type SocketAddress } from './ports-and-marks.ts';
 import { readLines } from './lines.ts';
 
-/** Its packets keep going where the first one went, whatever the rules say now. */
+/** A connection in the kernel's conntrack table. Its packets keep going where the first one went, whatever the rules say now. */
 export interface TrackedFlow {
   readonly family: Family;
   readonly protocol: string;
@@ -17,10 +17,10 @@ type FlowDirection = Map<string, string>;
 
 const endWords: ReadonlySet<string> = new Set(['src', 'dst', 'sport', 'dport']);
 
-/** Other lines in the output of conntrack -L and -S: one for each processor, and the total. */
+/** Matches lines of `conntrack -L` and -S that are not flows: one for each processor, and the total. */
 const others = /^(?:cpu=\d|conntrack v|entries +\d)/;
 
-/** Reads `conntrack -L` in any form but XML, and /proc/net/nf_conntrack. Skips flows without ports. */
+/** Reads /proc/net/nf_conntrack, and `conntrack -L` in any form but XML. Skips flows without ports. */
 export function parseConntrack(text: string) {
   const flows: TrackedFlow[] = [];
   const addresses: Addresses = new Map();
@@ -34,10 +34,10 @@ export function parseConntrack(text: string) {
   return { flows, unread };
 }
 
-/** Addresses by text: a million flows share few addresses, so each is in memory once. */
+/** Addresses by their text. A million flows share few addresses, so each is kept in memory once. */
 type Addresses = Map<string, Address | undefined>;
 
-/** 'other' without ports; undefined for any other line. */
+/** Returns 'other' for a flow without ports; undefined for a line that is not a whole flow. */
 export function readTrackedFlow(line: string, addresses: Addresses = new Map()): TrackedFlow | 'other' | undefined {
   const words = line.split(/[ \t]+/);
   const protocol = words[/^ipv[46]$/.test(words[0] ?? '') ? 2 : 0] ?? '';
@@ -47,7 +47,7 @@ export function readTrackedFlow(line: string, addresses: Addresses = new Map()):
     const name = word.slice(0, equals);
     if (!endWords.has(name)) continue;
     const direction = directions[0].has(name) ? directions[1] : directions[0];
-    // More words follow the ends of a flow: an end at the very end of a line may be cut off.
+    // A whole line goes on after its addresses and ports, so the last word of a line may be cut off.
     if (direction.has(name) || i === words.length - 1) return undefined;
     direction.set(name, word.slice(equals + 1));
   }

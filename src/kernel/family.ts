@@ -1,4 +1,4 @@
-/** kube-proxy runs one proxier for each; kpc keeps both in one state. */
+/** An IP family. kube-proxy runs a proxier for each family; kpc keeps both families in one state. */
 export type Family = 'ipv4' | 'ipv6';
 
 export const families: readonly Family[] = ['ipv4', 'ipv6'];

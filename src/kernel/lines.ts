@@ -1,4 +1,4 @@
-/** Yields the lines of a text. A list would cost more than the text if most lines are empty. */
+/** Yields the lines of a text. An array would take more memory than the text if most lines are empty. */
 export function* linesOf(text: string): Generator<string, void> {
   let start = 0;
   for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
@@ -14,14 +14,13 @@ export function lineOf(text: string, number: number): string {
   return '';
 }
 
-/** The number of lines: one more than line ends. */
 export function countLines(text: string): number {
   let count = 1;
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++;
   return count;
 }
 
-/** Empty lines cost nothing. Test: input/bounds.test.ts. */
+/** A list of lines that keeps a run of empty lines as one part. Test: input/bounds.test.ts. */
 export class LineList {
   readonly #parts: string[] = [];
   #empty = 0;
@@ -46,21 +45,20 @@ export class LineList {
   }
 }
 
-/** Lines count from 1. */
+/** A line that was not read. Lines count from 1. */
 export interface UnreadLine {
   readonly line: number;
   readonly text: string;
   readonly reason: string;
-  /** The part that it is in, such as a table, if the reader named it. */
   readonly place?: string | undefined;
-  /** Further lines with this reason and place that are counted, not listed. */
+  /** The number of further lines with this reason and place, which are not listed. */
   readonly more?: number | undefined;
 }
 
-/** Most lines listed for one reason; a damaged file may have millions, so the rest are counted. */
+/** The most lines to list for one reason. A damaged file may have millions, so the rest are only counted. */
 const mostListed = 300;
 
-/** Lists unreadable lines up to a limit. Test: input/bounds.test.ts. */
+/** Lists unreadable lines up to the limit mostListed for each reason. Test: input/bounds.test.ts. */
 export class UnreadLines {
   readonly #listed: UnreadLine[] = [];
   readonly #lasts = new Map<string, { count: number; last: { more?: number } }>();
@@ -88,12 +86,11 @@ export class UnreadLines {
   }
 }
 
-/** Whether listed or not. */
 export function countUnread(lines: readonly UnreadLine[]): number {
   return lines.reduce((sum, { more = 0 }) => sum + 1 + more, 0);
 }
 
-/** Calls `read` with each trimmed line but empty ones and comments; returns those it gave a reason for refusing. */
+/** Calls `read` with each trimmed line that is neither empty nor a comment. Returns the lines for which `read` gave a reason to refuse. */
 export function readLines(
   lines: string | Iterable<string>,
   comments: readonly string[],
@@ -104,7 +101,7 @@ export function readLines(
   let [number, next] = [1, 1];
   for (const raw of typeof lines === 'string' ? linesOf(lines) : lines) {
     number = next;
-    // Counts as all the lines it was joined from.
+    // A joined line counts as all its lines.
     next += countLines(raw);
     const line = raw.trim();
     if (line === '' || comments.includes(line.charAt(0))) continue;
@@ -114,10 +111,10 @@ export function readLines(
   return unread.all;
 }
 
-/** Length, in characters, of the pieces joined at once: they fit in the processor's cache. */
+/** How many characters to join at once: few enough for the processor's cache. */
 const enough = 1 << 15;
 
-/** Builds a long text from pieces. V8 keeps a concatenation as a tree with several times the memory until read. */
+/** Builds a long text from pieces. V8 would keep a concatenation as a tree that takes several times the memory. */
 export class LongText {
   readonly #joined: string[] = [];
   #pieces: string[] = [];

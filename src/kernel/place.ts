@@ -1,24 +1,22 @@
-/** Line and column count from 1. */
+/** A position in a file; line and column count from 1. */
 export interface Location {
   readonly file: string;
   readonly line: number;
   readonly column: number;
 }
 
-/** A place as data: no line means the whole file. */
 export type Located = Pick<Location, 'file'> & Partial<Location>;
 
-/** A field of an input document. Finding its line means parsing the document again, so that waits until a diagnostic needs it. */
+/** A field of an input document. Its line is found only when a diagnostic needs it, because that means parsing the document again. */
 export interface Place {
   readonly file: string;
   locate(): Location;
-  /** The object in the file: equal for all fields of one object, and different between objects. */
+  /** Identifies the object in the file. Equal for all fields of one object. */
   readonly object?: string;
-  /** True for the whole file, such as one that cannot be read. */
   readonly isWholeFile?: boolean;
 }
 
-/** Why an item exists: the Service port ("namespace/name:port") and field it comes from. Ignored by equality. */
+/** Why an object exists: the Service port ("namespace/name:port") and the field that it comes from. Equality ignores it. */
 export interface Origin {
   readonly servicePort: string;
   readonly place?: Place | undefined;

@@ -1,4 +1,3 @@
-// Sockets, ports and marks, and the actions of rules in terms that iptables and nftables share.
 import { joinHostPort, parseAddress, type Address } from './address.ts';
 
 export interface SocketAddress {
@@ -6,7 +5,6 @@ export interface SocketAddress {
   readonly port: number;
 }
 
-/** Reads "10.0.0.1:80" or "[fd00::1]:80"; undefined for anything else, such as names. */
 export function parseSocketAddress(text: string): SocketAddress | undefined {
   const colon = text.lastIndexOf(':');
   const host = text.slice(0, colon);
@@ -17,13 +15,12 @@ export function parseSocketAddress(text: string): SocketAddress | undefined {
   return address && port !== undefined ? { address, port } : undefined;
 }
 
-/** An address that a packet is sent on to; without a port, the packet keeps its own. */
+/** The address that a packet is sent to. If there is no port, the packet keeps its own. */
 interface Target {
   readonly address: Address;
   readonly port: number | undefined;
 }
 
-/** Reads "10.0.0.1:80" or "10.0.0.1". */
 export function parseTarget(text: string): Target | undefined {
   const address = parseAddress(text);
   return address ? { address, port: undefined } : parseSocketAddress(text);
@@ -40,19 +37,19 @@ export interface PortRange {
 
 const highestPort = 65535;
 
-/** A port as tools print it: decimal, without leading zeros. */
+/** Reads a port in decimal, without leading zeros. */
 export function parsePort(text: string): number | undefined {
   if (text.length > 5 || !/^(?:0|[1-9]\d*)$/.test(text)) return undefined;
   const port = Number(text);
   return port <= highestPort ? port : undefined;
 }
 
-/** Reads a port as ipvsadm and iptables do after an address: leading zeros do not make it octal. */
+/** Reads a port after an address as ipvsadm and iptables do: leading zeros do not make it octal. */
 function parsePaddedPort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) ? parsePort(text.replace(/^0+(?=\d)/, '')) : undefined;
 }
 
-/** Reads "80", "1000:2000", ":1023" or "1024:" as iptables does; undefined for anything else, such as a name. */
+/** Reads "80", "1000:2000", ":1023" or "1024:" like iptables; undefined for anything else, such as a name. */
 export function parsePortRange(text: string): PortRange | undefined {
   const colon = text.indexOf(':');
   if (colon < 0) {
@@ -68,7 +65,7 @@ export function formatPortRange({ first, last }: PortRange): string {
   return first === last ? String(first) : `${first}:${last}`;
 }
 
-/** Port names in every /etc/services, of those that Services use. */
+/** The ports that Services often use, among those that every /etc/services names. */
 const ports: ReadonlyMap<string, number> = new Map(
   Object.entries({
     ftp: 21,
@@ -105,7 +102,6 @@ const ports: ReadonlyMap<string, number> = new Map(
   }),
 );
 
-/** The port printed as a number or name; undefined for an unknown name. */
 export function portNumber(text: string): number | undefined {
   return parsePort(text) ?? ports.get(text);
 }
@@ -117,36 +113,34 @@ export function parseNamedSocket(text: string): SocketAddress | undefined {
   return parseSocketAddress(port === undefined ? text : `${text.slice(0, colon + 1)}${port}`);
 }
 
-/** Reads a 32-bit number, decimal or hexadecimal but not octal. */
+/** Reads a decimal or hexadecimal number of 32 bits. Leading zeros are refused, so nothing is read as octal. */
 export function parseNumber32(text: string): number | undefined {
   if (!/^(?:0x[\da-f]{1,8}|0|[1-9]\d{0,9})$/i.test(text)) return undefined;
   const value = Number(text);
   return value <= 0xffffffff ? value : undefined;
 }
 
-/** Reads `VALUE/MASK`; the default mask is all bits. */
+/** Reads `VALUE/MASK`; without a mask, all bits count. */
 export function readMarkMask(text: string): { readonly value: number; readonly mask: number } | undefined {
   const [first = '', second = '0xffffffff', ...more] = text.split('/');
   const [value, mask] = [parseNumber32(first), parseNumber32(second)];
   return value === undefined || mask === undefined || more.length > 0 ? undefined : { value, mask };
 }
 
-/** A mark or mask as kube-proxy writes it: eight hex digits. */
+/** Formats a mark or mask like kube-proxy, with eight hex digits. */
 export function formatMark(value: number): string {
   return `0x${(value >>> 0).toString(16).padStart(8, '0')}`;
 }
 
 export type RuleVerdict =
   | { readonly kind: 'accept' | 'drop' | 'return' | 'continue' }
-  /** `goto` does not return. */
   | { readonly kind: 'jump' | 'goto'; readonly chain: string };
 
 export type MarkHolder = 'packet' | 'connection';
 
-/** mark = (mark & stays) ^ (start & keep) ^ flip; start is a mark or 0. Unsigned, 32 bits. */
+/** A change of a mark: mark = (mark & stays) ^ (start & keep) ^ flip. `start` is the value of a mark, or 0. Unsigned, 32 bits. */
 export interface MarkChange {
   readonly stays: number;
-  /** Without it, start is 0. */
   readonly start?: { readonly from: MarkHolder; readonly keep: number };
   readonly flip: number;
 }
@@ -156,17 +150,15 @@ export const allBits = 0xffffffff;
 export type PlainAction =
   | RuleVerdict
   | { readonly kind: 'masquerade'; readonly fullyRandom?: boolean }
-  /** `with`: the answer in the tool's words; undefined for the default ICMP answer. */
+  /** `with` is the answer in the tool's words; undefined for the default ICMP answer. */
   | { readonly kind: 'reject'; readonly with?: string | undefined }
-  /** Without a port, the packet keeps its own. */
   | { readonly kind: 'dnat'; readonly target: Target }
   | { readonly kind: 'change-mark'; readonly of: MarkHolder; readonly change: MarkChange };
 
 export type OtherAction =
   | { readonly kind: 'notrack' }
   | { readonly kind: 'snat'; readonly address: Address }
-  /** Sends it to the node: the input interface's address, or loopback. */
+  /** Sends the packet to the node itself: to the input interface's address, or to loopback. */
   | { readonly kind: 'redirect'; readonly port: number | undefined }
   | { readonly kind: 'zone'; readonly zone: number; readonly direction: 'original' | 'reply' | undefined }
-  /** An action that kpc does not understand, in the tool's words. */
   | { readonly kind: 'unknown'; readonly text: string };

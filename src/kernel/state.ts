@@ -11,30 +11,25 @@ import { partition } from './compare.ts';
 import type { Family } from './family.ts';
 import { isBuiltInChain, type Chain, type Rule, type TableName, type Tables, mapTables } from './iptables/iptables.ts';
 
-/**
- * The objects that kube-proxy programs: the one value that all commands exchange. A family without iptables state was
- * not compiled, or not dumped.
- */
+/** The objects that kube-proxy programs. A family without iptables state was not compiled, or not dumped. */
 export interface KernelState {
   readonly iptables: FamilyTables;
-  /** Tables of both families, IPv4 before IPv6; family and name are unique. */
+  /** The tables of both families, IPv4 before IPv6. Family and name identify a table. */
   readonly nftables: readonly NftTable[];
-  /** Sets of both families, in creation order. */
+  /** In creation order. */
   readonly sets: readonly IpSet[];
-  /** Virtual servers of both families, sorted by compareVirtualServers. */
+  /** Sorted by compareVirtualServers. */
   readonly virtualServers: readonly VirtualServer[];
-  /** Ports that a balancer in userspace serves in userspace mode, sorted by compareProxyPorts. */
+  /** The ports that the balancer serves in userspace mode, sorted by compareProxyPorts. */
   readonly proxyPorts: readonly ProxyPort[];
-  /** Links with their addresses: kube-ipvs0 in IPVS mode. */
   readonly links: readonly Link[];
-  /** Sysctl name with dots → value as the kernel prints it. */
+  /** Sysctl name with dots → value, as the kernel prints it. */
   readonly sysctls: ReadonlyMap<string, string>;
-  /** Seconds; undefined if kpc sets none. */
+  /** Undefined if kpc sets none. */
   readonly ipvsTimeouts: IpvsTimeouts | undefined;
   readonly modules: readonly string[];
 }
 
-/** Completes states that have only some kinds. */
 export const emptyState: KernelState = {
   iptables: {},
   nftables: [],
@@ -47,18 +42,16 @@ export const emptyState: KernelState = {
   modules: [],
 };
 
-/** A kind of kernel object, named after its field in a state. */
 export type ObjectKind = keyof KernelState;
 
 /**
- * Finds the steps between two lists of each kind, in a workable order. A node gets new objects in the order of rows, each after those it
- * uses; removal goes in reverse. Each kind has a folder or file beside this one.
+ * Finds the changes between two lists of each kind. kpc-apply adds kinds in this order, each after those it uses, and removes in reverse.
  */
 const diffByKind = {
   modules: diffModules,
   sysctls: diffSysctls,
   ipvsTimeouts: diffTimeouts,
-  // A table takes over from rules and virtual servers of other modes, or gives way to them, so it comes first.
+  // The nftables mode's table comes first, because it takes over from other modes' rules and virtual servers, or hands over to them.
   nftables: diffNftTables,
   proxyPorts: diffProxyPorts,
   sets: diffIpSets,
@@ -67,15 +60,13 @@ const diffByKind = {
   links: diffLinks,
 } as const satisfies { readonly [K in ObjectKind]: (from: KernelState[K], to: KernelState[K]) => unknown };
 
-/** In the order in which kpc-apply adds objects. */
 export const objectKinds = Object.keys(diffByKind) as readonly ObjectKind[];
 
-/** Per kind, changes in an order that works, for the kind's formatter. */
 export type KernelDelta = { readonly [K in ObjectKind]: ReturnType<(typeof diffByKind)[K]> };
 
 const rows: { readonly [K in ObjectKind]: (from: KernelState[K], to: KernelState[K]) => KernelDelta[K] } = diffByKind;
 
-/** Ignores origins and the order of chains, sets and entries; the order of rules counts. */
+/** Finds the changes between two states. Ignores origins and the order of chains, sets and entries; the order of rules counts. */
 export function diffStates(from: KernelState, to: KernelState): KernelDelta {
   const diff = <K extends ObjectKind>(kind: K): KernelDelta[K] => rows[kind](from[kind], to[kind]);
   return Object.fromEntries(objectKinds.map((kind) => [kind, diff(kind)])) as KernelDelta;
@@ -90,8 +81,8 @@ export function equalStates(a: KernelState, b: KernelState): boolean {
 }
 
 /**
- * Splits kinds whose objects come and go singly into additions and later removals. iptables-restore changes a table at once, so a set's
- * rules are gone before it is removed.
+ * Splits the changes of kinds whose objects come and go one by one. iptables-restore changes a whole table at once, so the rules that use a
+ * set are gone before the set is removed.
  */
 export function splitDelta({ nftables, sets, virtualServers, links }: KernelDelta) {
   return {
@@ -103,23 +94,23 @@ export function splitDelta({ nftables, sets, virtualServers, links }: KernelDelt
 }
 
 export interface Ownership {
-  /** For chains that are not built in. */
+  /** Decides about chains that are not built in. */
   chain(name: string, table: TableName, place: RulesPlace): boolean;
-  /** For the rules in the built-in chain `chain`. By default, a rule that jumps to an owned chain is owned. */
+  /** Decides about rules in a built-in chain. By default, a rule is owned if it jumps to an owned chain. */
   jump?(rule: Rule, chain: string, table: TableName, place: RulesPlace): boolean;
-  /** The nftables tables that may be owned, including everything in them. */
+  /** Decides about nftables tables; everything in an owned table is owned. */
   table?(name: string, family: Family): boolean;
   set(name: string): boolean;
   virtualServer(server: VirtualServer): boolean;
-  /** A link that is not owned is left out, with all its addresses. */
+  /** Decides about links. A link that is not owned is left out with all its addresses. */
   link(name: string): boolean;
   address(address: LinkAddress, link: string): boolean;
   sysctl(name: string): boolean;
 }
 
 /**
- * The owned part of a state. Built-in chains keep the owned jumps and their places between other rules; proxy ports, timeouts and modules
- * have no owner and stay whole. Restrict both sides before comparing, so that foreign objects are neither compared nor touched.
+ * Returns the owned part of a state. Built-in chains keep the owned jumps and their places. Proxy ports, timeouts and modules have no owner
+ * and are kept. Restrict both states before comparing them, so that foreign objects are neither compared nor changed.
  */
 export function restrictState(state: KernelState, owns: Ownership): KernelState {
   const iptables = rulesPlaces.flatMap((place) => {

@@ -3,45 +3,44 @@ import { itemOf, pairUp, diffByKey } from './compare.ts';
 import { readLines } from './lines.ts';
 import { passingRules, type RuleArg, type Tables } from './iptables/iptables.ts';
 
-/** The sysctl for forwarding packets. The facts of a mode say whether kube-proxy sets it. */
+/** The sysctl that enables forwarding. The facts of a mode say whether kube-proxy sets it. */
 export const forwardingSysctls: { readonly [F in Family]: string } = {
   ipv4: 'net.ipv4.ip_forward',
   ipv6: 'net.ipv6.conf.all.forwarding',
 };
 
-/** The name of an IPv4 sysctl for one link or for `all`: a dot in a link's name becomes a slash. */
+/** Returns the name of an IPv4 sysctl for one link or for `all`. A dot in a link's name becomes a slash. */
 export function sysctlOfLink(link: string, key: string): string {
   return `net.ipv4.conf.${link.replaceAll('.', '/')}.${key}`;
 }
 
-/** The sysctl that lets IPv6 packets from one link be forwarded even if the node forwards none. */
+/** Returns the sysctl that lets IPv6 packets from this link be forwarded even if forwarding is off. */
 export function forceForwarding(link: string): string {
   return sysctlOfLink(link, 'force_forwarding').replace('ipv4', 'ipv6');
 }
 
-/** The sysctls that let a link answer for addresses of hosts elsewhere: in IPv6 only for those that are listed. */
+/** Returns the sysctls that let a link answer for addresses of other hosts. In IPv6, it answers only for addresses that are listed. */
 export function answersForOthers(link: string): { readonly [F in Family]: string } {
   const name = sysctlOfLink(link, 'proxy_arp');
   return { ipv4: name, ipv6: name.replace('ipv4', 'ipv6').replace(/arp$/, 'ndp') };
 }
 
-/** Whether the node answers no pings. */
 export const ignoresEcho: { readonly [F in Family]: string } = {
   ipv4: 'net.ipv4.icmp_echo_ignore_all',
   ipv6: 'net.ipv6.icmp.echo_ignore_all',
 };
 
-/** Whether answers of the node's own TCP servers keep the mark of the first packet. */
+/** The sysctl that makes a TCP server's answers carry the mark of the client's first packet. */
 export const acceptsMark = 'net.ipv4.tcp_fwmark_accept';
 
 export function sysctlPath(name: string): string {
   return `/proc/sys/${name.replaceAll(/[./]/g, (char) => (char === '.' ? '/' : '.'))}`;
 }
 
-/** Number of buckets in the connection tracking table: the only network setting that is not a sysctl. */
+/** The number of buckets in the connection tracking table, which is the only network setting outside /proc/sys. */
 export const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
 
-/** Whether kpc-apply may have changed the setting in this file. */
+/** Reports whether kpc-apply can have changed the setting in this file. */
 export function isSettingPath(path: string): boolean {
   return path === conntrackBucketsPath || (/^\/proc\/sys\/net(?:\/[\w.-]+)+$/.test(path) && !path.includes('..'));
 }
@@ -50,11 +49,11 @@ export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
   return [...sysctls].map(([name, value]) => `${name} = ${value}\n`).join('');
 }
 
-/** Reads a sysctl.conf(5), or `sysctl -a`: name with dots → value; the last wins. Takes any text. */
+/** Reads a sysctl.conf(5) or `sysctl -a`: name with dots → value; the last one wins. Accepts any text. */
 export function parseSysctls(text: string) {
   const sysctls = new Map<string, string>();
   const unread = readLines(text, ['#', ';'], (line) => {
-    // A leading minus: failing to set it is no error.
+    // After a leading minus, sysctl ignores a failure to set the value.
     const [, name, value = ''] = /^-?\s*([^\s=]+)\s*=\s*([^]*)$/.exec(line) ?? [];
     if (name === undefined) return 'not "name = value"';
     sysctls.set(withDots(name), value);
@@ -63,13 +62,13 @@ export function parseSysctls(text: string) {
   return { sysctls, unread };
 }
 
-/** sysctl accepts slashes for dots; then a dot inside a part (an interface's name) is a dot. */
+/** sysctl accepts a name with slashes for dots. In such a name, a dot is part of an interface's name. */
 function withDots(name: string): string {
   const separator = /[./]/.exec(name)?.[0];
   return separator === '/' ? name.replace(/[./]/g, (char) => (char === '/' ? '.' : '/')) : name;
 }
 
-/** `to` is undefined for a sysctl that is no longer wanted: it cannot be removed, so it keeps its value. */
+/** A change of a sysctl. `to` is undefined for a sysctl that is no longer wanted; it keeps its value, because it cannot be removed. */
 export interface SysctlChange {
   readonly name: string;
   readonly from: string | undefined;
@@ -88,17 +87,16 @@ export function diffSysctls(
   );
 }
 
-/** The kernel prints tabs between the numbers of a sysctl with several. */
+/** Joins words by single spaces. The kernel prints tabs between the numbers of a sysctl with several. */
 function normalizeSpaces(value: string): string {
   return value.trim().split(/\s+/).join(' ');
 }
 
-/** A modules-load.d(5) file: one module a line; '' for none. */
 export function formatModules(modules: readonly string[]): string {
   return modules.map((module) => `${module}\n`).join('');
 }
 
-/** Reads a modules-load.d(5) file. Takes any text: lines that are not one name are in `unread`. */
+/** Reads a modules-load.d(5) file. Accepts any text; lines that are not one name go to `unread`. */
 export function parseModules(text: string) {
   const modules: string[] = [];
   const unread = readLines(text, ['#', ';'], (line) => {
@@ -109,7 +107,7 @@ export function parseModules(text: string) {
   return { modules, unread };
 }
 
-/** A module that is no longer wanted stays loaded: other programs may use it. */
+/** A module that is no longer wanted stays loaded, because other programs may use it. */
 export interface ModuleChange {
   readonly change: 'added' | 'removed';
   readonly name: string;
@@ -138,7 +136,7 @@ const modulesOf: readonly (readonly [RuleArg['kind'], readonly string[]])[] = [
   ['physdev-is-in', ['br_netfilter', 'xt_physdev']],
 ];
 
-/** The modules of these rules' matches. Most kernels load them on use; nodes without autoloading need the list. */
+/** Returns the modules for these rules' matches. Most kernels load modules on use, but nodes without autoloading need the list. */
 export function matchModules(tables: readonly Tables[]): readonly string[] {
   const used = new Set<RuleArg['kind']>();
   for (const chains of tables.flatMap((ofFamily) => Object.values(ofFamily))) {

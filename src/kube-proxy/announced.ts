@@ -1,19 +1,17 @@
 import type { Behaviour, Release } from './releases.ts';
 import type { ProxyMode } from './modes.ts';
 
-/** A release number, perhaps unreleased: 40 for 1.40. */
+/** The minor number of a release, which may not be out yet: 40 for 1.40. */
 export type Minor = number;
 
 /** Something whose end a KEP announces. The plan may change until the release is out. */
 interface AnnouncedEnd {
-  /** The first release that warns of it. */
   readonly deprecatedIn: Minor;
-  /** The first release that turns it off, unless a feature gate keeps it. */
+  /** The first release that turns it off, unless the feature gate `gate` keeps it. */
   readonly offIn: Minor;
   /** The first release without it. */
   readonly goneIn: Minor;
   readonly kep: number;
-  /** The feature gate that keeps it until it is gone. */
   readonly gate: string;
 }
 
@@ -22,7 +20,7 @@ export const announcedEnds = {
   'external-ips': { deprecatedIn: 36, offIn: 40, goneIn: 43, kep: 5707, gate: 'AllowServiceExternalIPs' },
 } as const satisfies { readonly [B in Behaviour]?: AnnouncedEnd };
 
-/** A kube-proxy without a configured mode uses iptables before this release. */
+/** Before this release, a kube-proxy without a configured mode uses iptables. */
 export const announcedDefault = { since: 40, mode: 'nftables', kep: 5343 } as const satisfies {
   readonly since: Minor;
   readonly mode: ProxyMode;
@@ -31,7 +29,6 @@ export const announcedDefault = { since: 40, mode: 'nftables', kep: 5343 } as co
 
 export const lastAnnounced: Minor = Math.max(...Object.values(announcedEnds).map(({ goneIn }) => goneIn));
 
-/** Reads "1.40" or "v1.40.2"; undefined for anything else. */
 export function parseMinor(text: string): Minor | undefined {
   const minor = /^v?1\.(\d{1,3})(?:\.\d{1,5})?$/.exec(text)?.[1];
   return minor === undefined ? undefined : Number(minor);
@@ -41,7 +38,6 @@ export function isDeprecated(behaviour: keyof typeof announcedEnds, release: Rel
   return (parseMinor(release) ?? 0) >= announcedEnds[behaviour].deprecatedIn;
 }
 
-/** When something ends, as seen from a release: how long a feature gate keeps it, if at all. */
 export function announcedEndWords(behaviour: keyof typeof announcedEnds, seenFrom: Minor = 0): string {
   const { offIn, goneIn, kep, gate } = announcedEnds[behaviour];
   const source = `(announced: KEP-${kep}, ${kepLink(kep)})`;

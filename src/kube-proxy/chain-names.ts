@@ -1,4 +1,4 @@
-/** Chains that kube-proxy fills on every node, by purpose. Some are in both tables. */
+/** Chains that kube-proxy fills on every node. Some are in both tables. */
 export const baseChains = {
   services: 'KUBE-SERVICES',
   externalServices: 'KUBE-EXTERNAL-SERVICES',
@@ -7,38 +7,38 @@ export const baseChains = {
   markMasquerade: 'KUBE-MARK-MASQ',
   forward: 'KUBE-FORWARD',
   proxyFirewall: 'KUBE-PROXY-FIREWALL',
-  /** IPVS mode has no chain for each node port, but sets. */
+  /** In IPVS mode, node ports have sets instead of chains of their own. */
   nodePort: 'KUBE-NODE-PORT',
   loadBalancer: 'KUBE-LOAD-BALANCER',
   sourceRangesFirewall: 'KUBE-SOURCE-RANGES-FIREWALL',
   accessFilter: 'KUBE-IPVS-FILTER',
   accessOutFilter: 'KUBE-IPVS-OUT-FILTER',
-  /** Userspace mode: packets to Service addresses, from Pods and other hosts, and from the node. */
+  /** In userspace mode, for packets to Service addresses from Pods and other hosts, and from the node. */
   portalsContainer: 'KUBE-PORTALS-CONTAINER',
   portalsHost: 'KUBE-PORTALS-HOST',
-  /** The same for node ports, and the packets that a firewall must admit for them. */
+  /** In userspace mode, for node ports: from Pods and other hosts, from the node, and packets that a firewall must admit. */
   nodePortContainer: 'KUBE-NODEPORT-CONTAINER',
   nodePortHost: 'KUBE-NODEPORT-HOST',
   nodePortNonLocal: 'KUBE-NODEPORT-NON-LOCAL',
-  /** kubelet's chain; kube-proxy writes the same rule. */
+  /** kubelet's chain. kube-proxy writes the same rule. */
   kubeletFirewall: 'KUBE-FIREWALL',
-  /** kubelet's chain up to 1.26, used by kube-proxies of that time. */
+  /** kubelet's chain up to 1.26, which kube-proxies of that time use. */
   markDrop: 'KUBE-MARK-DROP',
 } as const;
 
-/** The chains of userspace mode that lead to kube-proxy itself, in words. */
+/** A name for userspace mode's chains that lead to kube-proxy itself. */
 export const portalChains = 'KUBE-PORTALS-* and KUBE-NODEPORT-*';
 
-/** Prefixes of Service ports' and endpoints' chains (servicePortPolicyClusterChain in iptables/proxier.go). */
+/** Prefixes of the chains of Service ports and endpoints (servicePortPolicyClusterChain in iptables/proxier.go). */
 const prefixes = {
   cluster: 'KUBE-SVC-',
   local: 'KUBE-SVL-',
-  /** Takes all packets to external addresses and node ports. */
+  /** Handles all packets to external addresses and node ports. */
   external: 'KUBE-EXT-',
-  /** Lets source ranges through to `external`. */
+  /** Admits source ranges to the chain `external`. */
   firewall: 'KUBE-FW-',
   endpoint: 'KUBE-SEP-',
-  /** The chain that releases up to 1.23 use instead of `external` under policy Local. */
+  /** Used instead of `external` under policy Local, in releases up to 1.23. */
   oldExternal: 'KUBE-XLB-',
 } as const;
 
@@ -52,7 +52,7 @@ const kinds: ReadonlyMap<string, ServiceChainKind> = new Map(
   (Object.keys(prefixes) as readonly ServiceChainKind[]).map((kind) => [prefixes[kind], kind]),
 );
 
-/** Reads the name of a Service port's or endpoint's chain; undefined for others. The hash may be any text. */
+/** Reads the name of a Service port's or endpoint's chain; undefined for other names. The hash may be any text. */
 export function parseServiceChain(
   name: string,
 ): { readonly kind: ServiceChainKind; readonly hash: string } | undefined {

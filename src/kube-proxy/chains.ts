@@ -14,15 +14,15 @@ import type { ProxyMode } from './modes.ts';
 import { loopbackNetworks } from '../kernel/address.ts';
 
 /**
- * An iptables chain's role for kube-proxy, by name and table:
- * - service: of one Service port or endpoint (KUBE-SVC-, KUBE-SEP- …); iptables mode, table nat only
- * - fixed: one that every node has, in IPVS, iptables or userspace mode
- * - canary: empty, only detects a flush of the tables
+ * The role that kube-proxy gives an iptables chain, by name and table:
+ * - service: belongs to one Service port or endpoint (KUBE-SVC-, KUBE-SEP- …); only in table nat, in iptables mode
+ * - fixed: exists on every node, in IPVS, iptables or userspace mode
+ * - canary: empty, only detects that tables were flushed
  * - shared: KUBE-FIREWALL, which kubelet makes too
  */
 export type ChainKind = 'service' | 'fixed' | 'canary' | 'shared';
 
-/** As servicePortPolicyClusterChain: a prefix and a hash. Up to 1.23, KUBE-XLB- stood for KUBE-EXT-. */
+/** A prefix and a hash, as in servicePortPolicyClusterChain. Up to 1.23, KUBE-XLB- stood for KUBE-EXT-. */
 const serviceChain = /^KUBE-(?:SVC|SVL|SEP|EXT|FW|XLB)-[A-Z2-7]{16}$/;
 
 const canaryChain = 'KUBE-PROXY-CANARY';
@@ -64,8 +64,8 @@ export function isServiceChainName(name: string): boolean {
 }
 
 /**
- * Undefined for a chain that no kube-proxy makes, such as kube-router's KUBE-ROUTER-FORWARD, KUBE-NWPLCY-… and KUBE-POD-FW-…, and kubelet's
- * KUBE-KUBELET-CANARY, KUBE-IPTABLES-HINT and KUBE-MARK-DROP.
+ * Returns the role of a chain. Undefined for a chain that no kube-proxy makes, such as kube-router's KUBE-ROUTER-FORWARD, KUBE-NWPLCY-… and
+ * KUBE-POD-FW-…, and kubelet's KUBE-KUBELET-CANARY, KUBE-IPTABLES-HINT and KUBE-MARK-DROP.
  */
 export function classifyChain(table: TableName, name: string): ChainKind | undefined {
   if (fixedChains[table]?.has(name)) return 'fixed';
@@ -79,8 +79,8 @@ export function isNamedByKubeProxy(chain: string): boolean {
 }
 
 /**
- * A jump from a built-in chain to kube-proxy's. 'NEW': only packets that open a connection, because the target has many rules. 'LOCAL':
- * packets to the node's addresses; appended after other programs' rules (iptables.Append in iptablesInit).
+ * A jump from a built-in chain to kube-proxy's. 'NEW' limits it to packets that open a connection, because the target has many rules.
+ * 'LOCAL' limits it to packets to the node's addresses, and appends it after other programs' rules (iptables.Append in iptablesInit).
  */
 type Jump = readonly [
   table: TableName,
@@ -102,7 +102,7 @@ const externalPortals = [baseChains.externalServices, 'kubernetes externally-vis
 const forward = [baseChains.forward, 'kubernetes forwarding rules'] as const;
 const ipvsFirewall = [baseChains.proxyFirewall, 'kube-proxy firewall rules'] as const;
 
-/** In the order packets meet them: kube-proxy puts each jump before all other rules, the last one first. */
+/** In the order in which packets meet the jumps. kube-proxy inserts each one at the head, and the last one first. */
 export const iptablesJumps: readonly Jump[] = [
   ...natJumps,
   ['filter', 'INPUT', baseChains.kubeletFirewall],
@@ -141,7 +141,7 @@ export const userspaceJumps: readonly Jump[] = [
   ['filter', 'INPUT', baseChains.nodePortNonLocal, 'Ensure that non-local NodePort traffic can flow'],
 ];
 
-/** The jumps of each mode, and those in its own chains that lead to node ports, the last rules there. */
+/** The jumps of each mode, including jumps to node ports from kube-proxy's own chains, where they are the last rules. */
 const jumpsOfMode: { readonly [M in ProxyMode]: readonly Jump[] } = {
   iptables: [...iptablesJumps, ['nat', baseChains.services, baseChains.nodePorts, undefined, 'LOCAL']],
   ipvs: [...ipvsJumps, ['nat', baseChains.services, baseChains.nodePort, undefined, 'LOCAL']],
@@ -177,11 +177,11 @@ const jumps: readonly Jump[] = [
   ...iptablesJumps,
   ...ipvsJumps,
   ...userspaceJumps,
-  // Names from releases before those that kpc follows.
+  // Jumps of releases older than those that kpc follows.
   ['filter', 'INPUT', ...portals],
 ];
 
-/** Whether a kube-proxy puts this rule into a built-in chain; releases differ in 'NEW'. */
+/** Reports whether a kube-proxy puts this rule into a built-in chain. Ignores 'NEW', which differs by release. */
 export function isKnownJump(table: TableName, from: string, rule: Rule): boolean {
   const alike = jumps.filter((each) => each[0] === table && each[1] === from && each[2] === jumpChain(rule));
   return alike.some(([, , to, comment, only]) =>
@@ -192,8 +192,8 @@ export function isKnownJump(table: TableName, from: string, rule: Rule): boolean
 }
 
 /**
- * The rule of KUBE-FIREWALL, which kubelet writes too (syncIPTablesRules in kubelet_network_linux.go). route_localnet, needed by node ports
- * on 127.0.0.1, would let neighbours reach what listens there.
+ * The rule in KUBE-FIREWALL, which kubelet writes too (syncIPTablesRules in kubelet_network_linux.go). Node ports on 127.0.0.1 need
+ * route_localnet, which would otherwise let neighbours reach programs that listen there.
  */
 export const localnetRule: Rule = {
   args: [
@@ -212,12 +212,12 @@ export function isLocalnetRule(rule: Rule): boolean {
 }
 
 /**
- * The traces of a kubelet in the tables of one family.
+ * What a kubelet leaves in the tables of one family:
  *
- * - current: any kubelet since 1.17. It keeps KUBE-KUBELET-CANARY in three tables, and since 1.24 KUBE-IPTABLES-HINT in mangle. With it
- * goes KUBE-FIREWALL, never empty: in IPv4, and up to 1.26 in IPv6 too.
- * - old: one up to 1.26 (IPTablesOwnershipCleanup). It fills KUBE-MARK-DROP, and makes KUBE-MARK-MASQ and KUBE-POSTROUTING beside it.
- * kube-proxies of that time made KUBE-MARK-DROP too, but left it empty.
+ * - current: any kubelet since 1.17. It keeps KUBE-KUBELET-CANARY in three tables, and since 1.24 KUBE-IPTABLES-HINT in mangle. It also
+ * keeps KUBE-FIREWALL, which is never empty: in IPv4, and up to 1.26 in IPv6 too.
+ * - old: a kubelet up to 1.26 (IPTablesOwnershipCleanup). It fills KUBE-MARK-DROP, and makes KUBE-MARK-MASQ and KUBE-POSTROUTING too.
+ * kube-proxies of that time also made KUBE-MARK-DROP, but left it empty.
  */
 export type KubeletTrace = 'none' | 'current' | 'old';
 
@@ -230,7 +230,6 @@ export function traceKubelet(tables: Tables): KubeletTrace {
 
 const chainsOfOldKubelets: ReadonlySet<string> = new Set([baseChains.markMasquerade, baseChains.postrouting]);
 
-/** Whether a kubelet with this trace also makes a chain of this name. */
 export function mayKubeletMake(trace: KubeletTrace, table: TableName, name: string): boolean {
   const isOfOld = trace === 'old' && table === 'nat' && chainsOfOldKubelets.has(name);
   return isOfOld || (trace !== 'none' && table === 'filter' && name === sharedChain);

@@ -20,10 +20,10 @@ import { families } from '../kernel/family.ts';
 import type { ProxyMode } from './modes.ts';
 
 /**
- * The certainty that a kube-proxy made an object of a kernel:
+ * How certain it is that a kube-proxy made an object in a kernel:
  * - certain: named and filled as only kube-proxy does
- * - possible: kube-proxy's name, but maybe filled by another program; or the deciding part was not read
- * - none: no kube-proxy makes it
+ * - possible: has kube-proxy's name, but another program may have filled it, or the deciding part was not read
+ * - none: no kube-proxy makes such an object
  */
 export type Evidence = 'certain' | 'possible' | 'none';
 
@@ -37,13 +37,13 @@ export interface KubeProxyEvidence {
 }
 
 interface Context {
-  /** Virtual servers known to belong to Services, even if the state lacks them. */
+  /** Virtual servers that are known to belong to Services, even if the state lacks them. */
   readonly known?: readonly VirtualServer[];
-  /** Whether all sets and links of the node were read; true if absent. */
+  /** Whether all sets and links on the node were read; true if absent. */
   readonly shows?: { readonly sets: boolean; readonly links: boolean };
 }
 
-/** The only place that decides whether a kube-proxy made an object: names alone prove little. */
+/** Weighs whether a kube-proxy made an object. No other code decides this, because names alone prove little. */
 export function weighEvidence(state: KernelState, context: Context = {}): KubeProxyEvidence {
   let ofServer: ((server: VirtualServer) => Evidence) | undefined;
   return {
@@ -59,7 +59,7 @@ export function weighEvidence(state: KernelState, context: Context = {}): KubePr
   };
 }
 
-/** A hash in the name is proof; so is an empty chain, because no other program's rules are in it. */
+/** A hash in the name is proof. So is an empty chain, because it has no rule from another program. */
 function weighChain(table: TableName, { name, rules }: Chain): Evidence {
   const kind = classifyChain(table, name);
   if (kind === undefined) return 'none';
@@ -68,18 +68,17 @@ function weighChain(table: TableName, { name, rules }: Chain): Evidence {
   return isProven ? 'certain' : 'possible';
 }
 
-/** The rest of the chain in IPVS mode if no Service of the family has source ranges. */
+/** Recognises what remains of the chain in IPVS mode if no Service in the family has source ranges. */
 function isSourceRangesDrop(name: string, [rule, ...more]: readonly Rule[]): boolean {
   if (name !== baseChains.sourceRangesFirewall || more.length > 0) return false;
   return rule?.args.every((arg) => arg.kind === 'jump' && arg.target.kind === 'drop') === true;
 }
 
-/** Whether the rule bears a sign of kube-proxy. At least one rule in each of its chains does: see syncProxyRules in both proxiers. */
+/** Reports whether a rule has a sign of kube-proxy. Each of its chains has at least one such rule (syncProxyRules in both proxiers). */
 function isOfKubeProxyChain(rule: Rule): boolean {
   return rule.args.some((arg) => {
     switch (arg.kind) {
       case 'comment':
-        // "kubernetes service nodeports", "default/web:http has no endpoints".
         return /kubernetes|^[-a-z0-9.]+\/[-a-z0-9.]+/i.test(arg.text);
       case 'match-set':
         return parseSetName(arg.set) !== undefined;
@@ -94,9 +93,7 @@ function isOfKubeProxyChain(rule: Rule): boolean {
   });
 }
 
-/**
- * A jump with other matches or another comment is another program's. A rule without a comment may be kube-proxy's: people remove comments.
- */
+/** A jump with other matches or another comment is another program's. Without a comment, it may be kube-proxy's: people remove comments. */
 function weighJump(table: TableName, from: string, rule: Rule): Evidence {
   if (!isBuiltInChain(table, from)) return 'none';
   if (isKnownJump(table, from, rule)) return 'certain';
@@ -111,7 +108,7 @@ function weighSet({ name, type, family }: IpSet): Evidence {
   return type === setType(named.set) && isOfFamily ? 'certain' : 'possible';
 }
 
-/** kube-proxy comments its tables, but nft 1.0.1 prints no comments: then the content decides. */
+/** kube-proxy comments its tables, but nft 1.0.1 prints no comments, so the content may have to decide. */
 function weighNftTable({ name, comment, chains, sets }: NftTable): Evidence {
   if (!isKubeProxyTable(name)) return 'none';
   const names = [...chains.keys(), ...sets.keys()];
@@ -119,7 +116,7 @@ function weighNftTable({ name, comment, chains, sets }: NftTable): Evidence {
   return isProven ? 'certain' : 'possible';
 }
 
-/** kube-proxy's link is a dummy, with single addresses if any. */
+/** kube-proxy's link is a dummy, and has single addresses, if any. */
 function weighLink({ name, kind, addresses }: Link): Evidence {
   if (name !== serviceLink) return 'none';
   const isSingle = ({ family, prefixLength }: LinkAddress) => prefixLength === (family === 'ipv4' ? 32 : 128);
@@ -129,9 +126,10 @@ function weighLink({ name, kind, addresses }: Link): Evidence {
 }
 
 /**
- * kube-proxy treats all of a node's virtual servers as its own, so other traces decide. A Service's address is on kube-ipvs0 or, if it is
- * the node's own, in a set with its port. A node port is a number in a set, which another program's virtual server may share: kube-proxy's
- * forwards as kube-proxy does, to a Service's endpoints, or to nothing at an address of the node.
+ * Weighs virtual servers by other traces, because kube-proxy treats all virtual servers on a node as its own. A Service's address is on
+ * kube-ipvs0 or, if it is the node's own, in a set with its port. For a node port, a set has only the number, which another program's
+ * virtual server may share. So kube-proxy's must also forward as kube-proxy does: to a Service's endpoints, or to nothing, at an address of
+ * the node.
  */
 function weighServers(
   state: KernelState,
@@ -140,12 +138,11 @@ function weighServers(
   const { bound, own, listed, nodePorts } = readServerMarks(state);
   const isOfService = (server: VirtualServer) =>
     bound.has(server.address.text) || listed.has(formatServerSocket(server));
-  // Usually the address is a Service's, which needs neither of the two.
+  // Usually the address is a Service's, so that the marks are not needed.
   let found: ServiceMarks | undefined;
   const marks = () => (found ??= markServices([...known, ...state.virtualServers.filter(isOfService)]));
   const isOfNodePort = ({ family, protocol, address, port, scheduler, realServers }: VirtualServer): boolean => {
     if (!nodePorts.has(`${family} ${protocol} ${port}`) || !marks().schedulers.has(scheduler)) return false;
-    // Without real servers, the address alone decides.
     if (realServers.length === 0) return own.size === 0 || own.has(address.text);
     const isMasquerading = realServers.every(({ forwarding }) => forwarding === 'masquerade');
     return isMasquerading && realServers.some((real) => marks().endpoints.has(`${protocol} ${realServerKey(real)}`));
@@ -157,7 +154,7 @@ function weighServers(
   };
 }
 
-/** Schedulers and endpoints of virtual servers that are certainly kube-proxy's: its other virtual servers share them. */
+/** Schedulers and endpoints of virtual servers that are certainly kube-proxy's. Its other virtual servers share them. */
 interface ServiceMarks {
   readonly schedulers: ReadonlySet<string>;
   readonly endpoints: ReadonlySet<string>;
@@ -173,14 +170,12 @@ function markServices(servers: readonly VirtualServer[]): ServiceMarks {
   return { schedulers, endpoints };
 }
 
-/**
- * Finds undecided virtual servers: sets list all of kube-proxy's; without sets, kube-ipvs0 has all addresses except those of node ports.
- */
+/** Finds virtual servers that may be kube-proxy's or not, because neither sets nor the addresses on links show it. */
 function findUndecided(
   { sets, links }: KernelState,
   shows: { readonly sets: boolean; readonly links: boolean },
 ): (server: VirtualServer) => boolean {
-  // kube-proxy makes all its sets before any virtual server: without this set, no virtual server is kube-proxy's.
+  // kube-proxy makes all its sets before any virtual server. Without this set, no virtual server is kube-proxy's.
   if (shows.sets && sets.some(({ name }) => parseSetName(name)?.set === 'clusterIP')) return () => false;
   if (!shows.links) return () => true;
   if (shows.sets) return () => false;
@@ -190,12 +185,9 @@ function findUndecided(
   return ({ address }) => ofNode.has(address.text);
 }
 
-/**
- * The mode of the kube-proxy that left a state, if the state shows it. The rules that packets pass decide; otherwise,
- * objects that only one mode leaves.
- */
+/** Returns the mode of the kube-proxy that left a state. The rules that packets pass decide, else objects that only one mode leaves. */
 export function modeOfState(state: KernelState): ProxyMode | undefined {
-  // kube-proxy of the other modes deletes its table when it starts.
+  // In other modes, kube-proxy deletes this table when it starts.
   if (state.nftables.some(({ name }) => isKubeProxyTable(name))) return 'nftables';
   const working = modeOfRules(state);
   if (working) return working;
@@ -216,7 +208,7 @@ export function modeOfState(state: KernelState): ProxyMode | undefined {
   return chains.has(baseChains.services) && state.virtualServers.length === 0 ? 'iptables' : undefined;
 }
 
-/** In nat, each mode fills the chain that packets pass first with rules of its own. */
+/** In nat, each mode fills the chain that packets pass first with its own kind of rules. */
 function modeOfRules({ iptables }: KernelState): ProxyMode | undefined {
   const rules = families.flatMap((family) => iptables[family]?.nat?.get(baseChains.services)?.rules ?? []);
   for (const rule of rules) {

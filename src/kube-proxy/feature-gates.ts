@@ -1,8 +1,8 @@
 import { recordedGates } from './feature-gates.recorded.ts';
 
 /**
- * The Kubernetes releases that kpc follows, oldest first, with the version whose source it follows (a pre-release for an unreleased one).
- * kpc's output was compared with all but v1.31.14. For modes see `modeHistories`.
+ * The Kubernetes releases that kpc follows, oldest first, with the version whose source it follows (a pre-release if the release is not
+ * out). kpc's output was compared with all of them except v1.31.14. For modes see `modeHistories`.
  */
 export const kubeProxyVersions = {
   '1.25': 'v1.25.16',
@@ -25,17 +25,14 @@ export type FeatureGates = ReadonlyMap<string, boolean>;
 
 export interface Gate {
   readonly name: string;
-  /** AllAlpha and AllBeta turn on the gates of their stage; others are generally available or deprecated. */
+  /** AllAlpha and AllBeta turn on the gates in their stage. Other gates are generally available or deprecated. */
   readonly stage: 'alpha' | 'beta' | 'other';
   readonly isOnByDefault: boolean;
   readonly isLocked: boolean;
   readonly needs: readonly string[];
 }
 
-/**
- * The place of a release's letter in each line. Nothing is computed when this module loads, so commands that need no
- * gates keep none in memory.
- */
+/** Returns the position of a release's letter in each line. Computed on demand, so that commands without gates keep none in memory. */
 function columnOf(release: string): number {
   const [, heading = ''] = recordedGates.split('\n', 2);
   return heading.split(' ').findIndex((version) => version.startsWith(`v${release}.`));
@@ -44,9 +41,8 @@ function columnOf(release: string): number {
 /** The first release in which gates need others. */
 const firstWithNeeds: Release = '1.35';
 
-/** Undefined for a gate that the release's kube-proxy does not know. */
 export function gateOf(name: string, release: Release): Gate | undefined {
-  // Searches the text: kpc needs few of its hundreds of lines at start.
+  // Search the text, because kpc needs few of its hundreds of lines at start.
   const start = /^\w+$/.test(name) ? recordedGates.indexOf(`\n${name} `) + 1 : 0;
   return start === 0
     ? undefined
@@ -80,13 +76,12 @@ export function releasesWithGate(name: string): readonly Release[] {
   return releases.filter((release) => gateOf(name, release));
 }
 
-/** Whether a gate is on in a kube-proxy that knows it and starts with these gates. */
 export function isOn({ name, stage, isOnByDefault }: Gate, gates: FeatureGates): boolean {
   const ofStage = stage === 'other' ? undefined : gates.get(stage === 'alpha' ? 'AllAlpha' : 'AllBeta');
   return gates.get(name) ?? ofStage ?? isOnByDefault;
 }
 
-/** Why kube-proxy does not start. `unmet`: enabled gates, each with the disabled gates that it needs. */
+/** Why kube-proxy does not start. `unmet` has enabled gates, each with the disabled gates that it needs. */
 export type GateFault = { readonly release: Release } & (
   | { readonly problem: 'unknown'; readonly gate: string }
   | { readonly problem: 'locked'; readonly gate: string; readonly isOn: boolean }
@@ -96,7 +91,7 @@ export type GateFault = { readonly release: Release } & (
     }
 );
 
-/** The reasons why a release's kube-proxy does not start with these gates (SetFromMap of component-base/featuregate). */
+/** Returns why a release's kube-proxy does not start with these gates (SetFromMap of component-base/featuregate). */
 export function findGateFaults(gates: FeatureGates, release: Release): readonly GateFault[] {
   const wrong = [...gates].flatMap(([gate, value]): readonly GateFault[] => {
     const known = gateOf(gate, release);

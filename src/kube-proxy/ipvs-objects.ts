@@ -7,7 +7,6 @@ import { isLoopback } from '../kernel/address.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { formatEntry } from '../kernel/ipset/set-entry.ts';
 
-/** The dummy link for Services' addresses in IPVS mode. */
 export const serviceLink = 'kube-ipvs0';
 
 export function boundAddresses(state: Pick<KernelState, 'links'>): readonly string[] {
@@ -16,7 +15,7 @@ export function boundAddresses(state: Pick<KernelState, 'links'>): readonly stri
     .flatMap((link) => link.addresses.map(({ address }) => address.text));
 }
 
-/** kube-proxy's sets of IPv4, in the order in which it lists them (ipsetInfo in ipvs/proxier.go). */
+/** kube-proxy's sets for IPv4, in its own order (ipsetInfo in ipvs/proxier.go). */
 const sets = {
   loopBack: { name: 'KUBE-LOOP-BACK', type: 'hash:ip,port,ip' },
   clusterIP: { name: 'KUBE-CLUSTER-IP', type: 'hash:ip,port' },
@@ -31,7 +30,7 @@ const sets = {
   nodePortLocalTCP: { name: 'KUBE-NODE-PORT-LOCAL-TCP', type: 'bitmap:port' },
   nodePortUDP: { name: 'KUBE-NODE-PORT-UDP', type: 'bitmap:port' },
   nodePortLocalUDP: { name: 'KUBE-NODE-PORT-LOCAL-UDP', type: 'bitmap:port' },
-  // The kernel's bitmap:port knows no SCTP, hence the hashes.
+  // The kernel's bitmap:port does not support SCTP, so these are hashes.
   nodePortSCTP: { name: 'KUBE-NODE-PORT-SCTP-HASH', type: 'hash:ip,port' },
   nodePortLocalSCTP: { name: 'KUBE-NODE-PORT-LOCAL-SCTP-HASH', type: 'hash:ip,port' },
   healthCheckNodePort: { name: 'KUBE-HEALTH-CHECK-NODE-PORT', type: 'bitmap:port' },
@@ -42,13 +41,13 @@ export type SetId = keyof typeof sets;
 
 export const setIds = Object.keys(sets) as readonly SetId[];
 
-/** How many entries a hash set of kube-proxy takes: the kernel's default. */
+/** The most entries in a hash set that kube-proxy makes, which is the kernel's default. */
 export const usualSetSize = 65_536;
 
-/** ipset's longest name: kube-proxy cuts longer ones, and so must kpc. */
+/** The longest name in ipset. kube-proxy cuts longer names, and kpc must too. */
 const longestName = 31;
 
-/** A set's name in a family: for IPv6 with prefix "KUBE-6-" (NewIPSet in ipvs/ipset.go). */
+/** Returns a set's name in a family. For IPv6, the prefix is "KUBE-6-" (NewIPSet in ipvs/ipset.go). */
 export function setName(set: SetId, family: Family): string {
   const { name } = sets[set];
   return family === 'ipv4' ? name : name.replace('KUBE-', 'KUBE-6-').slice(0, longestName);
@@ -63,7 +62,6 @@ const byName: ReadonlyMap<string, NamedSet> = new Map(
   families.flatMap((family) => setIds.map((set) => [setName(set, family), { set, family }] as const)),
 );
 
-/** The reverse of setName; undefined for other names. */
 export function parseSetName(name: string): NamedSet | undefined {
   return byName.get(name);
 }
@@ -72,13 +70,12 @@ export function setType(set: SetId): SetType {
   return sets[set].type;
 }
 
-/** One `dst` for each destination part of an entry: port, address or both. */
+/** Returns one `dst` for each part of an entry that the destination must match: port, address or both. */
 export function setDirections(id: SetId): readonly 'dst'[] {
   const type = setType(id);
   return type === 'bitmap:port' || type === 'hash:ip' ? ['dst'] : ['dst', 'dst'];
 }
 
-/** By destination unless `directions` says otherwise. */
 export function setMatch(
   id: SetId,
   family: Family,
@@ -87,12 +84,12 @@ export function setMatch(
   return { kind: 'match-set', set: setName(id, family), directions };
 }
 
-/** The family of a set; kube-proxy's name shows that of a port bitmap. */
+/** Returns a set's family. For a port bitmap, only kube-proxy's name shows it. */
 export function setFamily({ name, family }: Pick<IpSet, 'name' | 'family'>): Family {
   return family === 'inet6' || parseSetName(name)?.family === 'ipv6' ? 'ipv6' : 'ipv4';
 }
 
-/** The sets that list node ports, by protocol: `local` only has entries of Services with external policy Local. */
+/** The sets of node ports, by protocol. `local` has only those of Services with external policy Local. */
 export const nodePortSets = {
   TCP: { all: 'nodePortTCP', local: 'nodePortLocalTCP' },
   UDP: { all: 'nodePortUDP', local: 'nodePortLocalUDP' },
@@ -103,16 +100,15 @@ export function nodePortProtocol(set: SetId): Protocol | undefined {
   return protocols.find((protocol) => set === nodePortSets[protocol].all || set === nodePortSets[protocol].local);
 }
 
-/** Closes the addresses on kube-ipvs0 to everything except Services, because programs that listen on all addresses would answer there. */
+/** The chain that closes addresses on kube-ipvs0 to all but Services, because programs that listen on all addresses would answer there. */
 export const accessFilter = {
   table: 'filter',
-  /** The built-in chain that jumps there, with `comment`. */
   from: 'INPUT',
   chain: baseChains.accessFilter,
   comment: 'kubernetes ipvs access filter',
 } as const satisfies { readonly table: TableName } & Readonly<Record<string, string>>;
 
-/** The chain, called from OUTPUT, that closes load balancers to the node if their source ranges exclude it. */
+/** The chain, called from OUTPUT, that closes load balancers to a node that their source ranges exclude. */
 export const accessOutFilterChain = baseChains.accessOutFilter;
 
 export const openSets = [
@@ -122,7 +118,7 @@ export const openSets = [
   'externalIPLocal',
 ] as const satisfies readonly SetId[];
 
-/** Refuses new connections to addresses in ipvsAddresses, except those in the open sets. */
+/** Returns rules that refuse new connections to addresses in ipvsAddresses, except those in the open sets. */
 export function accessFilterRules(family: Family, open: readonly SetId[]): readonly Rule[] {
   return [
     ...open.map((id): Rule => ({ args: [setMatch(id, family), { kind: 'jump', target: { kind: 'return' } }] })),
@@ -136,18 +132,16 @@ export function accessFilterRules(family: Family, open: readonly SetId[]): reado
   ];
 }
 
-/** Other objects that kube-proxy makes for its virtual servers. Addresses are text. */
+/** Other objects that kube-proxy makes for its virtual servers. Addresses are texts. */
 interface ServerMarks {
   readonly bound: ReadonlySet<string>;
   /** The node's own addresses, where node ports listen. Empty if the state has no links. */
   readonly own: ReadonlySet<string>;
-  /** Services' sockets in the sets that list them. */
   readonly listed: ReadonlySet<string>;
-  /** Node ports in the sets: "TCP 30080", "ipv4 TCP 30080". A bitmap has only the port, SCTP's set an address. */
+  /** Node ports in sets: "TCP 30080" and "ipv4 TCP 30080". A bitmap has only the port; SCTP's set also has an address. */
   readonly nodePorts: ReadonlySet<string>;
 }
 
-/** The sets of type hash:ip,port that list addresses of Services. */
 const addressSets: ReadonlySet<SetId> = new Set([
   'clusterIP',
   'externalIP',
@@ -184,9 +178,9 @@ export function isUsualNodePort(port: number): boolean {
 }
 
 /**
- * Finds the virtual servers of node ports: on the node's own addresses, and on Service addresses that --nodeport-addresses covers, since
- * kube-proxy treats all on kube-ipvs0 as the node's own. kube-proxy's sets decide, else the addresses; without either, the usual range of
- * node ports.
+ * Finds the virtual servers of node ports. They are at the node's own addresses, and at Service addresses that --nodeport-addresses covers,
+ * because kube-proxy treats all addresses on kube-ipvs0 as the node's. kube-proxy's sets decide, else the addresses; without both, the
+ * usual range of node ports.
  */
 export function findNodePortServers(
   state: KernelState,
@@ -205,7 +199,6 @@ export function findNodePortServers(
   };
 }
 
-/** "10.96.0.1,tcp:80", as in sets. */
 export function formatServerSocket({
   address,
   protocol,

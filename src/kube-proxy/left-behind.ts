@@ -10,14 +10,13 @@ export interface LeftChain {
   readonly family: Family;
   readonly table: TableName;
   readonly chain: Chain;
-  /** The built-in chains that lead to it; empty if none. */
+  /** The built-in chains that lead to this chain; empty if none does. */
   readonly reachedFrom: readonly string[];
 }
 
-/** Chains of filter that only iptables mode fills. */
 const refusingChains: ReadonlySet<string> = new Set([baseChains.services, baseChains.externalServices]);
 
-/** Objects that iptables mode left on a node in another mode. Empty if the built-in chains' rules are unknown. */
+/** Finds chains that iptables mode left on a node in another mode. Empty if the built-in chains' rules are unknown. */
 export function findLeftChains({ iptables }: KernelState, mode: ProxyMode | undefined): readonly LeftChain[] {
   if (mode === undefined || modeFacts[mode].hasServiceChains) return [];
   return families.flatMap((family) => {
@@ -47,10 +46,9 @@ function listLeft(
   }));
 }
 
-/** The given chain and all that packets in it may reach. */
 function reachedChains(from: Chain, table: TableName, chains: ReadonlyMap<string, Chain>): ReadonlySet<string> {
   const reached = new Set([from.name]);
-  // The loop also visits chains that are added meanwhile.
+  // This also visits chains that are added during the loop.
   for (const name of reached) {
     for (const rule of chains.get(name)?.rules ?? []) {
       const target = jumpChain(rule);
@@ -60,7 +58,7 @@ function reachedChains(from: Chain, table: TableName, chains: ReadonlyMap<string
   return reached;
 }
 
-/** Sysctls that kube-proxy sets in one mode but not the other; without IP forwarding, which all modes need. */
+/** Returns the sysctls that kube-proxy sets in one mode but not the other. Leaves out IP forwarding, which all modes need. */
 export function sysctlsLeftBy(from: ProxyMode, to: ProxyMode): readonly string[] {
   return modeFacts[from].sysctls.filter(
     (name) => !modeFacts[to].sysctls.includes(name) && name !== forwardingSysctls.ipv4,

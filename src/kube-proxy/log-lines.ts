@@ -2,7 +2,6 @@ export interface KnownProblem {
   readonly code: string;
   /** Matches the message, a space, and the error and other values. */
   readonly pattern: RegExp;
-  /** Its meaning, as a clause about kube-proxy or the node. */
   readonly meaning: string;
   readonly advice: string;
   /** The releases from 1.30 to 1.37 that log it. */
@@ -19,7 +18,7 @@ function from(source: string, rows: Readonly<Record<string, LogLineRow>>): reado
   });
 }
 
-/** Narrower rows come first. Whatever ends kube-proxy counts as "command failed". */
+/** Narrower rows come first. Any line about what ends kube-proxy counts as "command failed". */
 const problems: readonly KnownProblem[] = [
   ...from('pkg/util/iptables/iptables.go', {
     lock: [
@@ -264,7 +263,7 @@ const ordinary = [
   'Adding new service|Updating existing service|Removing service|Service updated',
 ];
 
-/** Facts in other lines, by messages of 1.20 and later. The groups are values of kube-proxy's setup. */
+/** Facts in other lines, with messages since 1.20. The groups are values in kube-proxy's setup. */
 const facts = {
   mode: /^Using (iptables|ipvs|nftables) Proxier/,
   'assumed-mode': /^Unknown proxy mode /,
@@ -289,7 +288,6 @@ type KnownLine =
   | { readonly problem: KnownProblem; readonly fact?: never }
   | { readonly problem?: never; readonly fact: LogFact; readonly values: readonly string[] };
 
-/** Undefined for a line that kpc does not know. */
 export function findKnownLine(message: string, detail: string): KnownLine | undefined {
   const text = `${message} ${detail}`;
   const problem = problems.find(({ pattern }) => pattern.test(text));

@@ -15,16 +15,15 @@ import { isServiceChainName, listJumps } from './chains.ts';
 import type { ProxyMode } from './modes.ts';
 import { hookedChains, isKubeProxyTable, isNftServiceName, nftChains, nftSets } from './nft-table.ts';
 
-/** A jump of kube-proxy's that the state lacks, although it has the rules that the jump leads to. */
 export type MissingJump = {
   readonly family: Family;
   readonly from: string;
   readonly to: string;
-  /** Whether the state has the rules of chain `to`, or only those of chains behind it. */
+  /** Whether the state has rules in chain `to`, or only in chains behind it. */
   readonly hasTarget: boolean;
 } & (
   | { readonly tool: 'iptables'; readonly table: TableName; readonly rule: Rule }
-  /** `chain`: where kube-proxy puts it. `hasChain`: whether the state has that chain. */
+  /** `chain` is where kube-proxy puts the jump. `hasChain` tells whether the state has this chain. */
   | {
       readonly tool: 'nftables';
       readonly table: string;
@@ -34,7 +33,7 @@ export type MissingJump = {
     }
 );
 
-/** An administrator's own jump counts as present. */
+/** Finds missing jumps. An administrator's own jump counts as present. */
 export function findMissingJumps(state: KernelState, mode: ProxyMode, family: Family): readonly MissingJump[] {
   const own = state.nftables.filter((table) => table.family === family && isKubeProxyTable(table.name));
   return [...missingOfTables(state.iptables[family] ?? {}, mode, family), ...own.flatMap(missingOfTable)];
@@ -51,7 +50,6 @@ function missingOfTables(tables: Tables, mode: ProxyMode, family: Family): reado
   });
 }
 
-/** An administrator's own chain may jump there, too. */
 function isRuleMade(
   chains: ReadonlyMap<string, Chain>,
   { table, from, to }: Pick<LeadingRule, 'table' | 'from' | 'to'>,
@@ -70,7 +68,7 @@ function hasRulesIn(chains: ReadonlyMap<string, Pick<Chain, 'rules'> | NftChain>
   return (chains.get(name)?.rules ?? []).length > 0;
 }
 
-/** Whether a chain, or one that only it leads to, has rules. */
+/** Reports whether rules are in a chain, or in one that only this chain leads to. */
 function leadsSomewhere(
   chains: ReadonlyMap<string, Chain>,
   jumps: ReturnType<typeof listJumps>,
@@ -102,7 +100,7 @@ function verdictChains({ expressions }: NftRule): readonly string[] {
   return expressions.flatMap(chainsOf);
 }
 
-/** A fact that holds only for packets that come to the chain or map that shows it, where nothing in chain `from` leads there. */
+/** A fact that holds only for packets that reach the chain or map that shows it, although nothing in chain `from` leads there. */
 export interface Unreached {
   readonly family: Family;
   readonly facts: 'addresses' | 'nodePorts' | 'sourceRanges';
@@ -110,10 +108,9 @@ export interface Unreached {
   readonly to: Target;
 }
 
-/** What a rule leads to: a chain or map, or the end of a packet. */
 type Target = { readonly kind: 'chain' | 'map'; readonly name: string } | { readonly kind: 'drop' };
 
-/** `from`: the chains of which any may have it. */
+/** `from` has the chains of which any may have the rule. */
 interface LeadingRule extends Pick<Unreached, 'facts' | 'to'> {
   readonly table: TableName;
   readonly from: readonly string[];
@@ -126,18 +123,16 @@ const toNodePorts: LeadingRule = {
   to: { kind: 'chain', name: baseChains.nodePorts },
 };
 
-/** From these chains to the target of a rule in table filter. */
 function guards(from: readonly string[], to: Target): LeadingRule {
   return { facts: 'sourceRanges', table: 'filter', from, to };
 }
 
 const firewall: Target = { kind: 'chain', name: baseChains.proxyFirewall };
 
-/** The rules that lead to such chains, in each mode that has some. */
+/** The rules that lead to such chains, in the modes that have some. */
 const rulesOfMode: { readonly [M in ProxyMode]?: readonly LeadingRule[] } = {
   iptables: [toNodePorts, guards(['INPUT', 'FORWARD'], firewall)],
   ipvs: [
-    // In IPVS mode the node has the addresses of load balancers.
     guards(['INPUT'], firewall),
     guards([baseChains.proxyFirewall], { kind: 'chain', name: baseChains.sourceRangesFirewall }),
     guards([baseChains.sourceRangesFirewall], { kind: 'drop' }),
@@ -155,10 +150,9 @@ const rulesOfTable = [
   },
 ] as const;
 
-/** Node ports are served at these addresses alone. */
 const ofNodePortIPs = { ...rulesOfTable[1], from: nftSets.nodePortIPs };
 
-/** `shown`: the tables that are whole. kube-proxy makes each of these rules, so something removed those that are missing. */
+/** Finds missing rules. kube-proxy makes all of them, so something removed them. `shown` has the tables that are whole. */
 export function findUnreached(
   state: KernelState,
   mode: ProxyMode | undefined,
@@ -168,7 +162,7 @@ export function findUnreached(
     ((mode && rulesOfMode[mode]) ?? []).flatMap((each): readonly Unreached[] => {
       const { table, facts, from, to } = each;
       const chains = (shown.iptables[family].includes(table) && state.iptables[family]?.[table]) || undefined;
-      // Without chains of the kernel, only some rules were pasted.
+      // Without the kernel's chains, only some rules were pasted.
       if (!chains || ![...chains.keys()].some((name) => isBuiltInChain(table, name))) return [];
       const isThere = (to.kind === 'drop' ? from : [to.name]).some((name) => hasRulesIn(chains, name));
       return isThere && !isRuleMade(chains, each) ? from.map((name) => ({ family, facts, from: name, to })) : [];
@@ -177,7 +171,7 @@ export function findUnreached(
   const own = state.nftables.filter(({ family, name }) => isKubeProxyTable(name) && shown.nftables.includes(family));
   const ofTables = own.flatMap((table) => {
     const ledFrom = (from: string): readonly unknown[] => {
-      // Chains of other releases have other names.
+      // Other releases have other names for chains.
       const rules = table.chains.get(from)?.rules;
       const expressions = rules ? rules.flatMap((rule) => rule.expressions) : expressionsIn(table);
       return expressions.flatMap((each) => [setOf(each), ...chainsOf(each)]);

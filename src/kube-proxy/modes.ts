@@ -7,57 +7,51 @@ export type ProxyMode = (typeof proxyModes)[number];
 
 export const proxyModeNames = proxyModes.join(', ').replace(/, (?=[^,]*$)/, ' or ');
 
-/** After the name of a mode that kpc chose. */
+/** Follows the name of a mode that kpc chose. */
 export const unnamedMode = '(nothing names a mode)';
 
-/** The origin of an unnamed mode, in words after it in a summary. `named`: the flag or file that could have named it. */
+/** Returns words about where an unnamed mode comes from. `named` is the flag or file that could have named it. */
 export function modeFromWords(named: 'empty-flag' | 'configuration' | 'nothing' | undefined): string {
   if (named === undefined) return '';
   return named === 'nothing' ? ` ${unnamedMode}` : " (kube-proxy's default)";
 }
 
-/** Modes with a configuration section for masquerade settings. */
-/** The name of kube-proxy in messages, with its mode if known. */
 export function titleOfMode(mode: ProxyMode | undefined): string {
   return mode ? modeFacts[mode].title : 'kube-proxy';
 }
 
 const masqueradeSections = ['iptables', 'nftables'] as const;
 
-/** Kernel objects that a manifest counts. */
 export type CountName =
   'virtualServers' | 'realServers' | 'proxyPorts' | 'addresses' | 'sets' | 'setEntries' | 'chains' | 'rules';
 
-/** The facts of a mode: every difference between modes that needs no code is a field here. */
+/** The facts of a mode. Every difference between modes that needs no code is a field here. */
 export interface ModeFacts {
   readonly title: string;
-  /** The kinds of objects that kube-proxy programs, and so a bundle's files. */
   readonly kinds: ReadonlySet<ObjectKind>;
   readonly mainKind: ObjectKind;
   readonly serviceKinds: readonly ObjectKind[];
   readonly families: readonly Family[];
   readonly protocols: readonly Protocol[];
-  /** Tools that load the objects, with the oldest versions whose formats kpc writes. */
+  /** Tools that load the objects, with the oldest versions that read the formats kpc writes. */
   readonly tools: Readonly<Record<string, string>>;
   readonly modules: readonly string[];
   readonly sysctls: readonly string[];
-  /** Further sysctls, set if the configuration or kernel release asks for them. */
+  /** Further sysctls, which the configuration or the kernel's release may require. */
   readonly conditionalSysctls: readonly string[];
-  /** The objects that the summary line counts, in singular and plural. */
   readonly summary: readonly (readonly [count: CountName, one: string, more?: string])[];
-  /** How many objects name their Services, in comments or names. */
+  /** How many objects name their Services, in comments or in names. */
   readonly namesServices: 'all' | 'some' | 'none';
-  /** Whether rules have a chain for each Service port: KUBE-SVC- and so on. */
+  /** Whether each Service port has chains of its own: KUBE-SVC- and so on. */
   readonly hasServiceChains: boolean;
   /** The parts that stay empty or fail without the node's name. */
   readonly gapsWithoutNode: readonly string[];
-  /** Where node ports listen: on known addresses, or on any local one unless --nodeport-addresses picks some. */
+  /** Where node ports listen: on known addresses, or on any local address unless --nodeport-addresses selects some. */
   readonly nodePorts: 'known-addresses' | 'any-local-address';
   /** Families with node ports on loopback addresses, unless settings forbid it. */
   readonly loopbackNodePorts: readonly Family[];
-  /** The destination of Local traffic on a node without local endpoints. */
   readonly localWithoutEndpoints: 'local-to-all' | 'local-drops';
-  /** Default nodePortAddresses (platformApplyDefaults in cmd/kube-proxy/app/server_linux.go). */
+  /** The default for nodePortAddresses (platformApplyDefaults in cmd/kube-proxy/app/server_linux.go). */
   readonly defaultNodePortAddresses: readonly string[];
   /** The configuration section with masqueradeAll and masqueradeBit (v1alpha1 conversion.go). */
   readonly masqueradeSection: (typeof masqueradeSections)[number];
@@ -71,10 +65,9 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     serviceKinds: ['sets', 'virtualServers'],
     families,
     protocols,
-    // --random-fully came with iptables 1.6.2. kube-proxy requires ipset 6; ipvsadm has mh's flags since 1.30.
+    // iptables has --random-fully since 1.6.2. kube-proxy requires ipset 6. ipvsadm has the flags for mh since 1.30.
     tools: { iptables: '1.6.2', ipset: '6.0', ipvsadm: '1.30' },
     modules: ['ip_vs', 'ip_vs_rr', 'nf_conntrack', 'ip_set', 'xt_set', 'dummy'],
-    // NewProxier in ipvs/proxier.go.
     sysctls: [
       'net.ipv4.vs.conntrack',
       'net.ipv4.vs.expire_nodest_conn',
@@ -128,13 +121,13 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
   },
   nftables: {
     title: 'nftables mode',
-    // 1.31 and 1.32 have it as beta, with other rules.
+    // 1.31 and 1.32 have this mode as beta, with other rules.
     kinds: new Set(['nftables']),
     mainKind: 'nftables',
     serviceKinds: ['nftables'],
     families,
     protocols,
-    // kube-proxy's requirement (newInternal in nftables.go of sigs.k8s.io/knftables).
+    // kube-proxy requires this version (newInternal in nftables.go of sigs.k8s.io/knftables).
     tools: { nftables: '1.0.1' },
     modules: ['nf_conntrack'],
     sysctls: [],
@@ -159,7 +152,6 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     mainKind: 'iptables',
     serviceKinds: ['iptables', 'proxyPorts'],
     families: ['ipv4'],
-    // newProxySocket in userspace/proxysocket.go.
     protocols: ['TCP', 'UDP'],
     // nginx has proxy_socket_keepalive since 1.15.6.
     tools: { iptables: '1.6.2', nginx: '1.15.6' },
@@ -185,7 +177,7 @@ export function programs(mode: ProxyMode, kind: ObjectKind): boolean {
   return modeFacts[mode].kinds.has(kind);
 }
 
-/** `primary` is the node's own addresses, `localhost` 127.0.0.0/8 and ::1/128, `all` 0.0.0.0/0 and ::/0. */
+/** `primary` stands for the node's own addresses, `localhost` for 127.0.0.0/8 and ::1/128, `all` for 0.0.0.0/0 and ::/0. */
 export const nodePortWords = ['primary', 'localhost', 'all'] as const;
 
 export type NodePortWord = (typeof nodePortWords)[number];

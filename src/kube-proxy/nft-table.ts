@@ -10,7 +10,7 @@ import {
   expressionsIn,
 } from '../kernel/nftables/table.ts';
 
-/** One per family (pkg/proxy/nftables/proxier.go). */
+/** The name of the table in each family (pkg/proxy/nftables/proxier.go). */
 export const nftTableName = 'kube-proxy';
 
 export const nftTableComment = 'rules for kube-proxy';
@@ -19,7 +19,7 @@ export function isKubeProxyTable(name: string): boolean {
   return name === nftTableName;
 }
 
-/** Chains of every table; markForMasquerade only without inline-masquerade. */
+/** Chains in every table. markForMasquerade exists only without inline-masquerade. */
 export const nftChains = {
   filterPreroutingPreDnat: 'filter-prerouting-pre-dnat',
   filterOutputPreDnat: 'filter-output-pre-dnat',
@@ -40,8 +40,8 @@ export const nftChains = {
 } as const;
 
 /**
- * The objects of every table; nodePortIPs unless node ports listen everywhere, hairpinConnections only with
- * hairpin-set, localhostNodePortRejects only with localhost-node-ports.
+ * Sets and maps in every table. nodePortIPs requires node ports that listen at certain addresses, hairpinConnections hairpin-set, and
+ * localhostNodePortRejects localhost-node-ports.
  */
 export const nftSets = {
   clusterIPs: 'cluster-ips',
@@ -55,33 +55,32 @@ export const nftSets = {
   localhostNodePortRejects: 'localhost-nodeport-reject-ports',
 } as const;
 
-/** The chain and counter that reject node ports of a protocol on localhost (localhostNodePortRejectChainName). */
+/** Returns the chain and counter that reject a protocol's node ports on localhost (localhostNodePortRejectChainName). */
 export function localhostRejection(protocol: Protocol) {
   const name = protocol.toLowerCase();
   return { chain: `localhost-nodeport-reject-${name}`, counter: `localhost-nodeport-rejected-${name}` };
 }
 
-/** Prefixes of a Service port's own chains and sets. */
 export const nftPrefixes = {
   cluster: 'service-',
   local: 'local-',
-  /** Takes all packets to external addresses and node ports. */
+  /** Handles all packets to external addresses and node ports. */
   external: 'external-',
-  /** Drops packets that come from outside the source ranges. */
+  /** Drops packets from outside the source ranges. */
   firewall: 'firewall-',
-  /** Sends packets to one endpoint and, with session affinity, remembers their client; with direct-dnat only then. */
+  /** Sends packets to one endpoint. With session affinity, also stores their client; with direct-dnat, exists only then. */
   endpoint: 'endpoint-',
   affinity: 'affinity-',
 } as const;
 
-/** nft's longest comment, in bytes. kube-proxy keeps to it only with short-comments. */
+/** nft's longest comment, in bytes. kube-proxy stays within this limit only with short-comments. */
 export const maxNftComment = 128;
 
 export interface NftName {
   readonly kind: keyof typeof nftPrefixes;
   readonly label: string;
   readonly protocol: Protocol;
-  /** "ip:port" of an endpoint's chain or set; undefined for others, and if the name was too long for it. */
+  /** "ip:port" if this is an endpoint's chain or set, unless the name was too long to hold it. */
   readonly endpoint: string | undefined;
 }
 
@@ -92,7 +91,7 @@ const kinds: ReadonlyMap<string, NftName['kind']> = new Map(
 const namePattern =
   /^([a-z]+-)[A-Z2-7]{8}-([a-z0-9][-a-z0-9]*)\/([a-z0-9][-a-z0-9.]*)\/(tcp|udp|sctp)\/([-a-z0-9]*)(?:__(.*))?$/;
 
-/** Reads kube-proxy's name in nftables mode (servicePortChainNameBase); undefined for others. */
+/** Reads kube-proxy's name in nftables mode (servicePortChainNameBase); undefined for other names. */
 export function parseNftName(name: string): NftName | undefined {
   const [, prefix = '', namespace, service, protocol = '', port, endpoint] = namePattern.exec(name) ?? [];
   const kind = kinds.get(prefix);
@@ -105,7 +104,7 @@ export function parseNftName(name: string): NftName | undefined {
   };
 }
 
-/** "10.244.1.9/8080", or "fd00.244.1..9/8080": names have no colons. */
+/** Reads "10.244.1.9/8080" or "fd00.244.1..9/8080". Names have dots for colons. */
 function parseEndpoint(text: string): string | undefined {
   const [, address, port] = /^([\da-f.]+)\/(\d+)$/.exec(text) ?? [];
   if (address === undefined) return undefined;
@@ -123,7 +122,7 @@ export function isNftServiceName(name: string): boolean {
   return parseNftName(name) !== undefined;
 }
 
-/** Before DNAT, while packets have the destination that the client asked for. */
+/** Before DNAT, packets have the destination that the client chose. */
 const preDnat = -110;
 
 const { firewallCheck, serviceEndpointsCheck, nodePortEndpointsCheck, clusterIPsCheck } = nftChains;
@@ -149,7 +148,7 @@ export function jump(chain: string): Expression {
   return { kind: 'jump', chain };
 }
 
-/** The base chains with their jumps (nftablesBaseChains, nftablesJumpChains). Type filter sees only new connections. */
+/** The base chains with their jumps (nftablesBaseChains, nftablesJumpChains). Those of type filter match only new connections. */
 export const hookedChains: readonly NftChain[] = hooks.map(([name, type, hook, priority, targets]) => ({
   name,
   base: { type, hook, priority },
@@ -158,7 +157,7 @@ export const hookedChains: readonly NftChain[] = hooks.map(([name, type, hook, p
 
 const fixedChains: readonly string[] = [...hookedChains.map(({ name }) => name), nftChains.services];
 
-/** Whether all of kube-proxy's table is shown: fixed chains, and whatever rules and maps name. */
+/** Reports whether a listing shows all of kube-proxy's table: the fixed chains, and everything that rules and maps name. */
 export function isWholeNftTable(table: NftTable): boolean {
   const { chains, sets } = table;
   if (!fixedChains.every((name) => chains.has(name)) || !sets.has(nftSets.serviceIPs)) return false;
@@ -171,7 +170,7 @@ export function isWholeNftTable(table: NftTable): boolean {
   );
 }
 
-/** Versions of nft that write sets on which older ones crash: this one, and all from `from` on. */
+/** Versions of nft that write sets on which older versions crash: this one, and all from `from` on. */
 const writers = { exactly: '1.0.6.1', from: [1, 1, 2] } as const;
 
 /** The first release whose image has an nft that can read the sets of all later versions. */
@@ -183,5 +182,4 @@ export function writesNewSets(version: readonly number[]): boolean {
   return differing < 0 || (version[differing] ?? 0) > (writers.from[differing] ?? 0);
 }
 
-/** The effect of such an nft on a kube-proxy. */
 export const newSetsWords = `nft ${writers.exactly}, or ${writers.from.join('.')} and newer, on the host writes sets that may crash the nft in the image of a kube-proxy before ${readsAllNft}; then no Service works (kubernetes issues 136786 and 140898)`;

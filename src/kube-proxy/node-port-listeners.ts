@@ -19,16 +19,15 @@ export interface NodePort {
 
 export type NodePortListeners =
   | { readonly kind: 'listed'; readonly addresses: readonly string[] }
-  /** Node ports listen on all present and future addresses of the node. */
   | { readonly kind: 'all'; readonly loopback: boolean }
   | { readonly kind: 'unknown' };
 
 export type FindListeners = (nodePort: NodePort) => NodePortListeners;
 
 /**
- * Finds the addresses where node ports listen, from the objects that lead there: IPVS mode's virtual servers, jumps to
- * KUBE-NODEPORTS (iptables), the set nodeport-ips (nftables), the jump to KUBE-NODEPORT-CONTAINER (userspace). If the
- * state has parts of two modes, either of them counts.
+ * Finds the addresses where node ports listen. Uses the objects that lead there: virtual servers in IPVS mode, jumps to KUBE-NODEPORTS
+ * (iptables), the set nodeport-ips (nftables), the jump to KUBE-NODEPORT-CONTAINER (userspace). If a state has parts of two modes, both
+ * count.
  */
 export function findNodePortListeners(state: KernelState): FindListeners {
   const servers = serverListeners(state);
@@ -39,7 +38,6 @@ export function findNodePortListeners(state: KernelState): FindListeners {
     ipvs: (nodePort) => listed(servers.get(nodePortKey(nodePort))),
     iptables: ({ family }) => rules[family],
     nftables: ({ family }) => tables[family],
-    // All addresses, whatever the settings.
     userspace: ({ family }) => portals[family],
   };
   return (nodePort) =>
@@ -89,7 +87,7 @@ function portalListeners({ iptables }: KernelState, family: Family): NodePortLis
   return isThere ? { kind: 'all', loopback: true } : { kind: 'unknown' };
 }
 
-/** kube-proxy has one jump per address, or one jump for all addresses of the node, with or without loopback. */
+/** kube-proxy has a jump for each address, or one jump for all addresses of the node, with or without loopback. */
 function listenersOfJump({ args }: Rule): NodePortListeners {
   let loopback = true;
   for (const arg of args) {
@@ -106,7 +104,7 @@ function listenersOfJump({ args }: Rule): NodePortListeners {
 function nftListeners({ nftables }: KernelState, family: Family): NodePortListeners {
   const table = findTable(nftables, family, nftTableName);
   if (table?.sets.has(nftSets.nodePortIPs)) return listed(keysOf(table, nftSets.nodePortIPs));
-  // Without the set, a rule takes packets to all addresses of the node, except loopback.
+  // Without the set, a rule matches all addresses of the node except loopback.
   const rules = table?.chains.get(nftChains.services)?.rules ?? [];
   return rules.some(leadsToNodePorts) ? { kind: 'all', loopback: false } : { kind: 'unknown' };
 }
@@ -115,7 +113,7 @@ function keysOf(table: NftTable, set: string): ReadonlySet<string> {
   return new Set(table.sets.get(set)?.elements.map(({ key }) => formatKey(key)));
 }
 
-/** Whether a rule takes node ports at all addresses. A rule that looks up a set comes from a listing without sets. */
+/** Reports whether a rule handles node ports at all addresses. A rule that looks up a set is from a listing without sets. */
 function leadsToNodePorts({ expressions }: NftRule): boolean {
   return (
     expressions.some((each) => setOf(each) === nftSets.serviceNodePorts) &&
@@ -123,7 +121,6 @@ function leadsToNodePorts({ expressions }: NftRule): boolean {
   );
 }
 
-/** Whether connections to an address of the node reach its node port; undefined if unknown. */
 export function listensOn(listeners: NodePortListeners, address: Address): boolean | undefined {
   switch (listeners.kind) {
     case 'listed':
@@ -135,10 +132,10 @@ export function listensOn(listeners: NodePortListeners, address: Address): boole
   }
 }
 
-/** Node ports on localhost in nftables mode. A listening kube-proxy copies bytes to an endpoint; without a rule, the node answers. */
+/** What happens to node ports on localhost in nftables mode. 'listens': kube-proxy copies bytes. 'no-rule': the node itself answers. */
 export type LocalhostHandling = 'listens' | 'rejected' | 'no-rule';
 
-/** If only UDP's are rejected, kube-proxy listens for TCP node ports that have endpoints (localhostNodePortRejectProtocols). */
+/** Decides for each node port. If only UDP is rejected, kube-proxy listens for TCP with endpoints (localhostNodePortRejectProtocols). */
 export function findLocalhostHandling({ nftables }: KernelState): (nodePort: NodePort) => LocalhostHandling {
   const [ipv4, ipv6] = families.map((family) => indexLocalhost(findTable(nftables, family, nftTableName)));
   const ofFamily = { ipv4, ipv6 };

@@ -17,8 +17,8 @@ import { baseChains, parseServiceChain } from './chain-names.ts';
 import { findNodePortServers, nodePortProtocol, parseSetName } from './ipvs-objects.ts';
 
 /**
- * The Service port of each item by label ("namespace/name:port"). If no name shows, as in a dump of IPVS mode,
- * "10.96.0.1:80/TCP" or "node port 30080/TCP". Undefined for objects that every node has.
+ * Finds the Service port of an object, as a label: "namespace/name:port". If no name shows, as in a dump of IPVS mode, "10.96.0.1:80/TCP"
+ * or "node port 30080/TCP". Undefined for objects that every node has.
  */
 export interface Owners {
   ofChain(chain: Chain): string | undefined;
@@ -40,7 +40,7 @@ type LabelsByKey = Map<string, string>;
 
 /**
  * Decides by origin, else by the same name in any of the states, else by comments, jumps and virtual servers. Replaces labels in `renamed`.
- * Both sides of a comparison may share `chains`.
+ * Two sides of a comparison may share `chains`.
  */
 export function findOwners(
   states: readonly KernelState[],
@@ -56,7 +56,6 @@ export function findOwners(
   });
   const servers = once(() => indexServers(states));
   const findNft = once(() => indexNftables(states));
-  /** The owner of an item by its origin, or by `find` with the new name. */
   const ownerOf = ({ origin }: { readonly origin?: Origin | undefined }, find: () => string | undefined) => {
     const label = origin?.servicePort ?? find();
     return label === undefined ? undefined : (renamed.get(label) ?? label);
@@ -98,7 +97,6 @@ export function isServiceChain(name: string): boolean {
   return parseServiceChain(name) !== undefined;
 }
 
-/** By the comments of its rules. */
 function labelInside(chain: Chain): string | undefined {
   if (!isServiceChain(chain.name)) return undefined;
   for (const rule of chain.rules) {
@@ -123,7 +121,7 @@ export function indexChains(states: readonly KernelState[]): ChainLabels {
   return { origins, jumps: once(() => indexComments(all(), origins())) };
 }
 
-/** Comments name the Service port in iptables mode; for rules without one, in large clusters, jumps lead to it. */
+/** Uses comments, which name the Service port in iptables mode. In large clusters, rules lack them, so jumps lead to the name. */
 function indexComments(chains: readonly Chain[], origins: LabelsByKey): LabelsByKey {
   const labels: LabelsByKey = new Map();
   const own: Chain[] = [];
@@ -149,7 +147,7 @@ function rememberTarget(labels: LabelsByKey, rule: Rule, label: string | undefin
   if (target !== undefined && isServiceChain(target)) addLabel(labels, target, label);
 }
 
-/** IPVS has no names: an address's objects belong to the virtual server there. */
+/** IPVS has no names, so the objects for an address belong to the virtual server there. */
 type ServerLabels = ReturnType<typeof indexServers>;
 
 function indexServers(states: readonly KernelState[]) {
@@ -173,13 +171,9 @@ function indexServers(states: readonly KernelState[]) {
     }
   }
   return {
-    /** By virtualServerKey. */
     servers,
-    /** By address on kube-ipvs0. */
     addresses,
-    /** By "ipv4 TCP 30080". */
     nodePorts,
-    /** By "TCP address port" of an endpoint: the first virtual server that forwards to it. Many, so on demand. */
     endpoints: once(() => {
       const endpoints: LabelsByKey = new Map();
       for (const server of states.flatMap(({ virtualServers }) => virtualServers)) {
@@ -204,14 +198,14 @@ function mayBeKubeProxys(chain: string): boolean {
   return isServiceChain(chain) || isNamedByKubeProxy(chain);
 }
 
-/** People anonymise names in dumps, for example as YYYY/XXX. */
+/** Accepts capitals, because people anonymise names in dumps, for example as YYYY/XXX. */
 const servicePortLabel = /(?:^| )([a-zA-Z0-9][\w.-]*\/[a-zA-Z0-9][\w.-]*(?::[\w.-]*)?)(?= |$)/;
 
-/** kube-proxy's words after a Service port's name in rules of shared chains. */
+/** Matches what kube-proxy writes after a Service port's name in the rules of shared chains. */
 const nameBefore =
   /^(\S+?):?(?: (?:(?:cluster|external|loadbalancer) IP|has no (?:local )?endpoints|traffic not accepted by \S+))$/;
 
-/** The Service port in kube-proxy's comment; dumps may lack the namespace. Up to 1.14, unnamed ports end in a colon. */
+/** Returns the Service port in a comment. Dumps may lack the namespace. Up to 1.14, unnamed ports end in a colon. */
 export function labelInComment(rule: Rule): string | undefined {
   for (const arg of rule.args) {
     if (arg.kind !== 'comment') continue;
@@ -260,14 +254,11 @@ function labelOfValue({ value }: Element): string | undefined {
   return value?.kind === 'goto' || value?.kind === 'jump' ? parseNftName(value.chain)?.label : undefined;
 }
 
-/**
- * Owners of elements without origin and chain, by the rest of kube-proxy's tables. If several ports have the same
- * cluster IP or endpoint, the first counts.
- */
+/** Finds the owners of elements without origin or chain. The first port with a cluster IP or endpoint counts. */
 function indexNftables(
   states: readonly KernelState[],
 ): (family: Family, set: string, element: Element) => string | undefined {
-  /** Labels by family, set and element key, by family and address, and by family, protocol and endpoint. */
+  /** Labels by family, set and key; by family and address; and by family, protocol and endpoint. */
   const [origins, addresses, endpoints]: [LabelsByKey, LabelsByKey, LabelsByKey] = [new Map(), new Map(), new Map()];
   const labels = new Set<string>();
   const keepFirst = (known: LabelsByKey, key: string, label: string): void => {
@@ -317,7 +308,7 @@ function indexNftables(
   };
 }
 
-/** kube-proxy's comments on refusing elements name the Service port; long names are cut, or end in dots. */
+/** Reads kube-proxy's comment on a refusing element, which names the Service port. Long names are cut, or end in dots. */
 function labelOfComment({ comment }: Element, labels: ReadonlySet<string>): string | undefined {
   if (comment === undefined || !/^[a-z0-9][-a-z0-9]*\/[a-z0-9]/.test(comment)) return undefined;
   const start = comment.endsWith('...') ? comment.slice(0, -3) : comment;

@@ -3,39 +3,37 @@ import type { ProxyMode } from './modes.ts';
 
 export { kubeProxyVersions, releases, type FeatureGates, type Release };
 
-/** Whether a release is not out yet: kpc follows a version that may change. */
+/** Reports whether a release is not out yet, so that the version kpc follows may change. */
 export function isPreview(release: Release): boolean {
   return kubeProxyVersions[release].includes('-');
 }
 
-/** The newest release that is out: kpc's default. */
 export const newestRelease = releases.findLast((release) => !isPreview(release)) as Release;
 
 export const lastRelease = releases.at(-1) as Release;
 
-/** The first release of which kpc follows all modes, not only a removed one. */
+/** The first release for which kpc follows all modes, not only a removed one. */
 export const firstRelease: Release = '1.30';
 
 export const releaseRange = `${firstRelease} to ${lastRelease}`;
 
-/** One way in which a release's kube-proxy differs from the release before it. */
+/** A difference between a release's kube-proxy and that of the release before. */
 export interface BehaviourChange {
-  /** The first release with this default; undefined for all that kpc follows, `never` for none. */
+  /** The first release with the behaviour by default; undefined if all have it, `never` if none has. */
   readonly since?: Release | 'never';
-  /** The feature gate for it, in releases that know the gate and have not locked it. */
+  /** The feature gate for the behaviour, in releases that know the gate and have not locked it. */
   readonly gate?: string;
-  /** The mode it concerns; undefined for all. */
   readonly mode?: ProxyMode;
-  /** Pull requests to kubernetes/kubernetes that made the change, or their issue. */
+  /** Pull requests to kubernetes/kubernetes that made the change, or the issue. */
   readonly pullRequests: readonly number[];
-  /** kube-proxy's actions without and with the behaviour: clauses without a subject. */
+  /** What kube-proxy does without and with the behaviour, as clauses without a subject. */
   readonly before: string;
   readonly after: string;
-  /** Set if rules differ but packets end alike. */
+  /** Set if the rules differ, but not where packets go. */
   readonly samePackets?: true;
 }
 
-/** All differences between releases in what kube-proxy programs; code asks by a behaviour's name. */
+/** All differences between releases in what kube-proxy programs. Code uses the names of behaviours, never releases. */
 export const behaviourChanges = {
   'traffic-policies': {
     since: '1.30',
@@ -246,15 +244,12 @@ export type Behaviours = ReadonlySet<Behaviour>;
 export const behaviours = Object.keys(behaviourChanges) as readonly Behaviour[];
 
 interface ModeHistory {
-  /** The first release whose mode kpc follows. */
   readonly since: Release;
-  /** The last one; undefined if no release lacks the mode. */
   readonly until?: Release;
-  /** The behaviour that kube-proxy needs to start in the mode, if any. */
   readonly needs?: Behaviour;
 }
 
-/** When each mode came and went. A new mode needs a row here too. */
+/** When each mode came and went. A new mode needs a row here. */
 export const modeHistories: Readonly<Record<ProxyMode, ModeHistory>> = {
   ipvs: { since: firstRelease, needs: 'ipvs-mode' },
   iptables: { since: firstRelease },
@@ -262,7 +257,6 @@ export const modeHistories: Readonly<Record<ProxyMode, ModeHistory>> = {
   userspace: { since: '1.25', until: '1.25' },
 };
 
-/** The releases whose mode kpc follows: "1.33 to 1.38". */
 export function releasesOfMode(mode: ProxyMode): string {
   const { since, until = lastRelease } = modeHistories[mode];
   return since === until ? since : `${since} to ${until}`;
@@ -283,7 +277,7 @@ export function concernsMode(behaviour: Behaviour, mode: ProxyMode): boolean {
   return change.mode === undefined || change.mode === mode;
 }
 
-/** How a release's kube-proxy behaves with these feature gates. */
+/** Returns how a release's kube-proxy behaves with these feature gates. */
 export function behavioursOf(release: Release, gates: FeatureGates = new Map()): Behaviours {
   return new Set(behaviours.filter((behaviour) => behaves(behaviourChanges[behaviour], release, gates)));
 }

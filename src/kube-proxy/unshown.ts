@@ -1,4 +1,4 @@
-// Facts that a dump lacks but kube-proxy's rules and sets reveal: node addresses, virtual servers, masquerading.
+// Facts that a dump lacks but kube-proxy's rules and sets show: node addresses, virtual servers, masquerading.
 import { isLoopback } from '../kernel/address.ts';
 import { singleAddress } from '../kernel/address-range.ts';
 import { families, type Family } from '../kernel/family.ts';
@@ -17,7 +17,7 @@ import { modeOfState } from './evidence.ts';
 import { programs, type ProxyMode } from './modes.ts';
 import { listJumps } from './chains.ts';
 
-/** The node's own addresses according to rules: those of node ports (GetNodeIPs), and those to which userspace mode sends packets. */
+/** Returns the node's own addresses in rules: those of node ports (GetNodeIPs), and those to which userspace mode sends packets. */
 export function findOwnAddresses({ iptables, nftables }: KernelState): ReadonlySet<string> {
   const ofTables = nftables
     .filter(({ name }) => isKubeProxyTable(name))
@@ -48,8 +48,8 @@ function addressGiven({ args }: Rule): readonly string[] {
 const addressSets: ReadonlySet<SetId | undefined> = new Set(openSets);
 
 /**
- * Finds a set entry without its virtual server, which kube-proxy makes first (syncProxyRules in ipvs/proxier.go). `ends`: the last virtual
- * server of each list. If one has no real server, the list may lack those in a set of local endpoints.
+ * Finds a set entry whose virtual server is missing, although kube-proxy makes it first (syncProxyRules in ipvs/proxier.go). `ends` has the
+ * last virtual server in each list. If one has no real server, the list may also lack those in a set of local endpoints.
  */
 export function findUnlistedServer(state: KernelState, ends: readonly VirtualServer[]): Unlisted | undefined {
   if (!holdsServers(state)) return undefined;
@@ -79,8 +79,8 @@ export function findUnlistedServer(state: KernelState, ends: readonly VirtualSer
 }
 
 /**
- * Finds a virtual server of a Service whose address the node lacks; kube-proxy binds each (syncService in ipvs/proxier.go). A backup
- * of another program's servers may lack theirs, so if there are sets, those decide.
+ * Finds a Service's virtual server whose address the node lacks, although kube-proxy binds each one (syncService in ipvs/proxier.go). If
+ * there are sets, they decide, because another program's virtual servers may be listed without their addresses.
  */
 export function findUnlistedAddress(state: KernelState, isShown: (family: Family) => boolean): Unlisted | undefined {
   if (!holdsServers(state)) return undefined;
@@ -98,7 +98,7 @@ export function findUnlistedAddress(state: KernelState, isShown: (family: Family
   return { by, entry: formatEntry({ address, protocol, port }), lacks: 'address' };
 }
 
-/** Every node has a loopback link: without it, only part of ip addr was pasted, or only the other family. */
+/** Every node has a loopback link. Without it, only a part of `ip addr` was pasted, or only the other family. */
 export function showsAllAddresses(
   { allAddresses }: { readonly allAddresses?: readonly Family[] | undefined },
   links: readonly Link[],
@@ -114,10 +114,9 @@ function holdsServers(state: KernelState): boolean {
   return mode !== undefined && programs(mode, 'virtualServers');
 }
 
-/** The default mark bit (masqueradeBit). */
 const usualMark = 0x4000;
 
-/** The rules, missing from table nat, that would masquerade packets sent to KUBE-MARK-MASQ. `isWhole`: the table was fully printed. */
+/** Finds the rules, missing from table nat, that would masquerade packets sent to KUBE-MARK-MASQ. `isWhole`: all of nat was printed. */
 export function findUnshownMasquerading({ nat }: Tables, mode: ProxyMode, isWhole: boolean) {
   const isUnshown = (name: string): boolean => {
     const chain = nat?.get(name);
@@ -149,8 +148,8 @@ function markTested(rules: readonly Rule[]): number | undefined {
 }
 
 /**
- * A chain that packets reach and that only marks them, or does nothing: kube-proxy writes none. Where most chains of its kind are such, or
- * no chain of an endpoint is another, its other rules are not shown; where few are, those were deleted on the node.
+ * Finds a chain that packets reach and that only marks them, or does nothing, which kube-proxy never writes. If most chains of its kind are
+ * like this, or if all chains of endpoints are, a listing leaves out other rules. If few are, the rules were deleted on the node.
  * Test: dumps/filtered-rules.test.ts.
  */
 export function findEndlessChain(nat: ReadonlyMap<string, Chain>): string | undefined {
@@ -167,13 +166,12 @@ export function findEndlessChain(nat: ReadonlyMap<string, Chain>): string | unde
     .at(0)?.name;
 }
 
-/** The chains that a rule jumps to. */
 function ledChains(chains: ReadonlyMap<string, Chain>): readonly Chain[] {
   const reached = new Set([...chains.values()].flatMap(({ rules }) => rules.map(jumpChain)));
   return [...chains.values()].filter(({ name }) => reached.has(name));
 }
 
-/** What session affinity does with known clients says nothing of new ones. */
+/** Ignores what session affinity does with known clients, because it says nothing about new ones. */
 function isEndless({ rules }: Chain): boolean {
   return !rules.some(
     (rule) =>
@@ -183,13 +181,13 @@ function isEndless({ rules }: Chain): boolean {
   );
 }
 
-/** The chains of Service ports and endpoints in table nat that packets come to, and whose rules lead to no endpoint. */
+/** Returns the chains of Service ports and endpoints that packets reach, but whose rules lead to no endpoint. */
 export function findEndless(nat: ReadonlyMap<string, Chain>): ReadonlySet<string> {
   const endless = ledChains(nat).filter((chain) => isEnding(parseServiceChain(chain.name)?.kind) && isEndless(chain));
   return new Set(endless.map(({ name }) => name));
 }
 
-/** The same of kube-proxy's table in nftables. */
+/** Like findEndless, for kube-proxy's table in nftables. */
 export function findEndlessOfTable(table: NftTable): ReadonlySet<string> {
   const elements = [...table.sets.values()].flatMap((set) => set.elements);
   const reached = new Set([...expressionsIn(table).flatMap(chainsOf), ...elements.flatMap(chainsOfElement)]);
@@ -210,5 +208,5 @@ function isEnding(kind: string | undefined): boolean {
   return endingKinds.some((each) => each === kind);
 }
 
-/** Without an endpoint, kube-proxy makes none of these. */
+/** kube-proxy makes these only if there is an endpoint. */
 const endingKinds: readonly ServiceChainKind[] = ['cluster', 'local', 'external', 'endpoint'];

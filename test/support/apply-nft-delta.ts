@@ -2,7 +2,6 @@ import { compareTables, keyMeaning, type NftChange, type NftTableDelta } from '.
 import { itemOf, type Pair } from '../../src/kernel/compare.ts';
 import type { NftMap, NftSet, NftTable } from '../../src/kernel/nftables/table.ts';
 
-/** The tables after the changes. */
 export function applyNftDelta(tables: readonly NftTable[], deltas: readonly NftTableDelta[]): readonly NftTable[] {
   let result = [...tables];
   for (const delta of deltas) {

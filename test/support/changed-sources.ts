@@ -1,21 +1,19 @@
-// A copy of the sources with changes, and the files that the compiler then complains of: what a new row of a table asks for.
+// Compiles changed sources, to find the files that must change with a new row in a table.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect } from 'vitest';
 import { projectFolder } from './run-kpc.ts';
 
-/** A text in a file of the sources, and what to write in its place. */
 export type Edit = readonly [file: string, text: string, replacement: string];
 
-/** A folder for a copy, below the project, where the compiler finds the packages. It goes when the tests are over. */
+/** Makes a folder for a copy, inside the project, where the compiler finds the packages. It is removed after the tests. */
 export function sourcesFolder(): string {
   const folder = mkdtempSync(join(projectFolder, '.changed-sources-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** Makes the folder's copy anew, with the edits and with further files. */
 export function copySources(
   folder: string,
   edits: readonly Edit[],
@@ -41,14 +39,12 @@ export function copySources(
   for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
 }
 
-/** The files that are edited, and those that the compiler complains of after that. */
 export function touchedFiles(folder: string, edits: readonly Edit[]): readonly string[] {
   copySources(folder, edits);
   const complaints = [...complaintsOf(folder).matchAll(/^(src\/[^(]+)\(/gm)].map(([, file = '']) => file);
   return [...new Set([...edits.map(([file]) => file), ...complaints])].toSorted();
 }
 
-/** What the compiler says of a copy; '' where it takes it. */
 export function complaintsOf(folder: string): string {
   const tsc = join(projectFolder, 'node_modules', '.bin', 'tsc');
   try {

@@ -6,21 +6,19 @@ import { projectFolder } from './run-kpc.ts';
 export const fixturesFolder = join(projectFolder, 'fixtures');
 
 /**
- * One folder of fixtures/: input files, the `command` that compiles them (to be run in that folder), and what comes out:
- * a bundle for each proxy mode, or the diagnostics of input that must not compile.
+ * A folder in fixtures/: input files, the `command` that compiles them (run in this folder), and the output, which is a bundle for each
+ * proxy mode, or the diagnostics of input that must not compile.
  */
 export interface Fixture {
   readonly name: string;
   readonly folder: string;
-  /** The words of `command` after "kpc". */
   readonly args: readonly string[];
-  /** The modes that the fixture has a folder expected-MODE for. */
   readonly modes: readonly ProxyMode[];
   /** Whether expected/diagnostics.txt says why there is nothing to compile. */
   readonly fails: boolean;
 }
 
-/** All fixtures, by name. A folder without a `command` holds what several of them share. */
+/** Returns all fixtures, by name. A folder without a `command` holds files that several fixtures share. */
 export function listFixtures(): readonly Fixture[] {
   return readdirSync(fixturesFolder)
     .toSorted()

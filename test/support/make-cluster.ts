@@ -1,4 +1,3 @@
-/** A Kubernetes object as it would be written into a manifest. */
 export interface KubernetesObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -9,9 +8,9 @@ export interface KubernetesObject {
 type Random = () => number;
 
 /**
- * A cluster of many Services with all that could make the order of its objects visible: Services that claim one external
- * address or one node port, endpoints that are in two slices and disagree, slices with other ports, v1 Endpoints,
- * Services that have no address yet, both families, several nodes.
+ * Makes a cluster of many Services in which the order of objects could affect the output: Services that claim one external address or node
+ * port, endpoints that differ between two slices, slices with other ports, v1 Endpoints, Services without an address, both families,
+ * several nodes.
  */
 export function makeCluster(services: number, random: Random): readonly KubernetesObject[] {
   return [makeNode(1), makeNode(2), makeNode(3), ...range(services).flatMap((i) => makeService(i, random))];
@@ -42,7 +41,7 @@ function makeService(i: number, random: Random): readonly KubernetesObject[] {
     port: 80 + p,
     targetPort: 8080 + p,
     ...(chance(0.3) ? { protocol: 'UDP' } : {}),
-    // One in four node ports is claimed by a Service before this one too.
+    // In one case of four, an earlier Service claims the same node port.
     ...(open && chance(0.6) ? { nodePort: 30000 + (chance(0.25) ? i - 1 : i) * 3 + p } : {}),
   }));
   const service: KubernetesObject = {

@@ -7,7 +7,7 @@ import { ask } from '../../src/ask/trace/ask.ts';
 import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import { judgePolicies, type PolicyFinding } from '../../src/ask/trace/network-policies.ts';
 
-/** The scene of a node with these manifests, in mode nftables unless the options say otherwise. */
+/** Returns the scene of a node with these manifests, in mode nftables unless `more` names another. */
 export function sceneOfManifests(
   text: string,
   node: string,
@@ -22,14 +22,12 @@ export function sceneOfManifests(
   return sceneOf(side);
 }
 
-/** A connection from a sender to an address and port, or to a Service. */
 export interface Connection {
   readonly from: string;
   readonly to: string;
   readonly protocol: 'tcp' | 'udp' | 'sctp' | 'icmp';
 }
 
-/** What the policies of the scene make of a connection. */
 export function findPolicies(scene: Scene, connection: Connection): readonly PolicyFinding[] {
   const answer = ask({ ...connection, inInterface: undefined, namespace: undefined }, scene);
   if (answer.kind === 'wrong') throw new Error(answer.faults.map(({ diagnostic }) => diagnostic.code).join('\n'));

@@ -3,25 +3,23 @@ import { join } from 'node:path';
 import { projectFolder } from './run-kpc.ts';
 
 /**
- * A fenced block of a page. What comes after the language says how it is tried: "sh" is run, "sh status=1" ends with that
- * status, "sh node" runs in the test kernel, "sh packages" in npm run test:packages, "sh install" is for a fresh machine.
+ * A fenced block in a page. Words after the language say how it is tested: "sh" is run, "sh status=1" must exit with this status, "sh node"
+ * runs in the test kernel, "sh packages" in npm run test:packages, and "sh install" needs a fresh machine.
  */
 export interface Block {
   readonly language: string;
   readonly words: readonly string[];
   readonly text: string;
-  /** Where its text is in the page. */
   readonly start: number;
   readonly end: number;
 }
 
-/** A block of commands, and the block of what they print, where one follows with nothing in between. */
+/** A block of commands, and the block of their output if it follows directly. */
 export interface Example {
   readonly commands: Block;
   readonly shown: Block | undefined;
 }
 
-/** The pages that people read, by their paths in the project. */
 export function pagePaths(): readonly string[] {
   const docs = ['docs', 'docs/zh-CN'].flatMap((folder) =>
     readdirSync(join(projectFolder, folder))
@@ -32,14 +30,13 @@ export function pagePaths(): readonly string[] {
   return ['README.md', 'README.zh-CN.md', 'CONTRIBUTING.md', ...docs];
 }
 
-/** The first screens of the site, whose links are checked where it is built. */
+/** The site's home pages, whose links are checked where the site is built. */
 export const homePaths = ['site/home/en.md', 'site/home/zh-CN.md'];
 
 export function readPage(path: string): string {
   return readFileSync(join(projectFolder, path), 'utf8');
 }
 
-/** The fenced blocks of a page, in order. */
 export function readBlocks(page: string): readonly Block[] {
   return [...page.matchAll(/^```([a-z]+)([^\n]*)\n(.*?)^```$/gms)].map((found) => {
     const [whole, language = '', words = '', text = ''] = found;
@@ -48,7 +45,7 @@ export function readBlocks(page: string): readonly Block[] {
   });
 }
 
-/** The blocks of commands or programs in one of these languages, each with what it prints. */
+/** Returns the blocks in these languages, each with its output. */
 export function readExamples(page: string, languages: readonly string[] = ['sh']): readonly Example[] {
   const blocks = readBlocks(page);
   return blocks.flatMap((commands, i) => {
@@ -59,7 +56,6 @@ export function readExamples(page: string, languages: readonly string[] = ['sh']
   });
 }
 
-/** The page with what the commands have printed in the place of what it shows. */
 export function writeOutputs(page: string, examples: readonly Example[], printed: readonly string[]): string {
   let written = '';
   let copied = 0;

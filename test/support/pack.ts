@@ -2,7 +2,6 @@ import { cpSync, symlinkSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { projectFolder, runProgram, type Run } from './run-kpc.ts';
 
-/** What npm says of a tarball that it packed. */
 export interface Packed {
   readonly filename: string;
   readonly integrity: string;
@@ -13,7 +12,7 @@ export interface Packed {
 
 const notInCheckout = new Set(['.git', 'node_modules', 'dist', 'coverage', 'test']);
 
-/** A clean checkout in a folder of its own, with what `npm ci` would install. */
+/** Copies a clean checkout into a folder, with what `npm ci` would install. */
 export function copyCheckout(folder: string): string {
   cpSync(projectFolder, folder, {
     recursive: true,
@@ -23,7 +22,7 @@ export function copyCheckout(folder: string): string {
   return folder;
 }
 
-/** npm without a network, without configuration, and with nothing installed; `home` is a folder for what it keeps. */
+/** Runs npm without network, configuration or installed packages. `home` is a folder for npm's own files. */
 export function npm(home: string, cwd: string, ...args: readonly string[]): Promise<Run> {
   return runProgram('npm', args, {
     cwd,
@@ -37,11 +36,10 @@ export function npm(home: string, cwd: string, ...args: readonly string[]): Prom
   });
 }
 
-/** Packs a checkout, which builds it. */
 export async function pack(home: string, folder: string): Promise<Packed> {
   const { status, stdout, stderr } = await npm(home, folder, 'pack', '--json');
   if (status !== 0) throw new Error(stderr);
-  // Nothing that `prepare` prints comes first: pre-commit takes all that npm pack prints for the name of the file.
+  // `prepare` must print nothing, because pre-commit takes everything that npm pack prints for the file's name.
   const answer: unknown = JSON.parse(stdout);
   const [packed] = Object.values(answer as Readonly<Record<string, Packed>>);
   if (packed === undefined) throw new Error(stdout);

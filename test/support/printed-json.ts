@@ -9,12 +9,11 @@ import { tested, traced } from '../../src/say/outputs/trace.ts';
 import type { SaidFinding } from '../../src/say/words/said.ts';
 
 interface Printed {
-  /** The commands that print it. */
   readonly by: readonly string[];
   readonly shape: Schema;
 }
 
-/** What commands print with --output json, by the name of its schema in schemas/. */
+/** The output of commands with --output json, by the name of its schema in schemas/. */
 export const printedJson = {
   compile: { by: ['kpc compile'], shape: compile },
   check: { by: ['kpc compile --check'], shape: check },
@@ -31,10 +30,9 @@ export const printedJson = {
 
 const $schema = 'http://json-schema.org/draft-07/schema#';
 
-/** What all schemas share, in a file of its own: "envelope.schema.json#/$defs/finding". */
+/** A file for what all schemas share, as in "envelope.schema.json#/$defs/finding". */
 const envelopeFile = 'envelope.schema.json';
 
-/** The published schema of what every command prints. */
 export const envelopeSchema: JsonSchema = {
   $schema,
   $id: envelopeFile,
@@ -44,7 +42,6 @@ export const envelopeSchema: JsonSchema = {
 
 const shared: ReadonlySet<string> = new Set(Object.keys(envelopeSchema['$defs'] as object));
 
-/** The published schema of what commands print. */
 export function outputSchema(name: keyof typeof printedJson): JsonSchema {
   const { by, shape } = printedJson[name];
   const title = by.map((command) => `${command} --output json`).join(', ');
@@ -57,7 +54,6 @@ export function outputSchema(name: keyof typeof printedJson): JsonSchema {
   return JSON.parse(text) as JsonSchema;
 }
 
-/** The result in the envelope that a command prints. */
 // oxlint-disable-next-line typescript/no-explicit-any -- as of JSON.parse: what is expected of it shows what it is
 export function resultOf(stdout: string): any {
   return (JSON.parse(stdout) as { readonly result: unknown }).result;
@@ -67,7 +63,7 @@ interface PrintedFinding extends Pick<SaidFinding, 'code' | 'severity' | 'text' 
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** The findings of this code in the envelope that a command prints; all without one. */
+/** Returns the findings with this code in a command's printed envelope; all findings without a code. */
 export function findingsOf(stdout: string, code?: string): readonly PrintedFinding[] {
   const { findings } = JSON.parse(stdout) as { readonly findings: readonly PrintedFinding[] };
   return findings.filter((each) => code === undefined || each.code === code);
@@ -76,7 +72,6 @@ export function findingsOf(stdout: string, code?: string): readonly PrintedFindi
 const ajv = new Ajv({ allowUnionTypes: true, schemas: [envelopeSchema] });
 const validators = new Map<string, ValidateFunction>();
 
-/** Throws if a command prints JSON that its schema does not allow. */
 export function checkPrinted(program: 'kpc' | 'kpc-apply', args: readonly string[], stdout: string): void {
   const asksForJson = /(?:^| )(?:--output[ =]json|--json)(?: |$)/.test(args.join(' '));
   if (!asksForJson || !/^[{[]/.test(stdout)) return;

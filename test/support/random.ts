@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1, the same ones for the same seed (mulberry32). */
+/** Returns numbers from 0 to 1, the same ones for the same seed (mulberry32). */
 export function makeRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -9,7 +9,6 @@ export function makeRandom(seed: number): () => number {
   };
 }
 
-/** The items in an order that the random numbers choose. */
 export function shuffle<T>(items: readonly T[], random: () => number): readonly T[] {
   return items
     .map((item) => ({ item, key: random() }))

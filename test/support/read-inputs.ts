@@ -1,7 +1,6 @@
 import { loadFiles, type Stdin } from '../../src/input/files/load-files.ts';
 import { collectInputs, type Inputs } from '../../src/input/read-inputs.ts';
 
-/** What -f names, read and checked. */
 export function readInputs(sources: readonly string[], options: { readonly stdin?: Stdin } = {}): Inputs {
   return collectInputs(loadFiles(sources, options.stdin));
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Path below the folder → content, of all files, hidden ones among them. */
+/** Returns the content of all files by their path below the folder, including hidden files. */
 export function readTree(folder: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     readdirSync(folder, { recursive: true, encoding: 'utf8' })

@@ -7,22 +7,20 @@ import { main as kpcMain } from '../../src/cli/kpc/main.ts';
 import type { Terminal } from '../../src/cli/shared/terminal.ts';
 import { checkPrinted } from './printed-json.ts';
 
-/** The project's folder. */
 export const projectFolder = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The built program: `npm test` builds it before the tests run. */
+/** The built program. `npm test` builds it before the tests run. */
 export const kpcProgram = fileURLToPath(new URL('../../dist/kpc.js', import.meta.url));
 
 const kpcApplyProgram = fileURLToPath(new URL('../../dist/kpc-apply.js', import.meta.url));
 
-/** What a run of a program left behind. */
 export interface Run {
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** What a program writes at once, to standard output (1) or error. */
+/** A piece of output to stdout (1) or stderr (2). */
 interface Written {
   readonly stream: 1 | 2;
   readonly text: string;
@@ -40,10 +38,9 @@ export interface RunOptions {
 }
 
 /**
- * Runs kpc from its sources, within this process: no build is needed, and vitest knows which tests a change of src concerns.
- * For an environment of its own, and for --jobs, whose threads load the program's file, it is the built program in a process. Tests
- * of what only a process has (signals, streams that close, /dev/stdin, memory) call spawnKpc. JSON that it prints must be as its
- * schema says.
+ * Runs kpc from its sources, in this process, so that it needs no build and vitest knows which tests depend on a file in src. With `env`,
+ * or with --jobs, whose threads load the program's file, runs the built program. Tests of what only a process has (signals, streams that
+ * close, /dev/stdin, memory) call spawnKpc. Checks printed JSON against its schema.
  */
 export async function runKpc(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   const run =
@@ -54,7 +51,6 @@ export async function runKpc(args: readonly string[], options: RunOptions = {}):
   return run;
 }
 
-/** The same for kpc-apply, which works on this machine. */
 export async function runKpcApply(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   const run =
     options.env !== undefined
@@ -64,17 +60,15 @@ export async function runKpcApply(args: readonly string[], options: RunOptions =
   return run;
 }
 
-/** Runs the built kpc as a process of its own. */
 export function spawnKpc(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   return runProgram(process.execPath, [kpcProgram, ...args], options);
 }
 
-/** Runs the built kpc-apply as a process of its own. */
 function spawnKpcApply(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   return runProgram(process.execPath, [kpcApplyProgram, ...args], options);
 }
 
-/** The working folder belongs to the process: one call at a time. */
+/** One call at a time, because the working folder belongs to the process. */
 let lastCall: Promise<unknown> = Promise.resolve();
 
 function callInTurn(main: (terminal: Terminal) => Promise<number>, options: RunOptions): Promise<Run> {
@@ -83,7 +77,7 @@ function callInTurn(main: (terminal: Terminal) => Promise<number>, options: RunO
   return call;
 }
 
-/** Runs kpc within this process, with a folder before the others of PATH, and gives what it wrote in the order in which it did. */
+/** Runs kpc in this process with a folder at the start of PATH. Returns the output in the order in which it was written. */
 export async function runKpcAmong(
   folder: string,
   args: readonly string[],
@@ -123,7 +117,7 @@ async function callMain(main: (terminal: Terminal) => Promise<number>, options: 
   }
 }
 
-/** Runs any program, without a terminal and with nothing of the caller's colour settings. */
+/** Runs any program, without a terminal and without the caller's colour settings. */
 export function runProgram(program: string, args: readonly string[], options: RunOptions = {}): Promise<Run> {
   const { NO_COLOR: _, FORCE_COLOR: __, ...inherited } = process.env;
   const child = spawn(program, args, { cwd: options.cwd ?? projectFolder, env: { ...inherited, ...options.env } });
@@ -131,7 +125,7 @@ export function runProgram(program: string, args: readonly string[], options: Ru
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
-  // A program that ends without having read its input breaks the pipe, which is its right.
+  // A program that ends without reading its input breaks the pipe, which is no error.
   child.stdin.on('error', () => {});
   child.stdin.end(options.stdin ?? '');
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-// A program kpc for scripts that start it again and again: it has this process run kpc, which has long been loaded.
+// A program kpc for scripts that start it often. It has this process run kpc, which is already loaded.
 import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { projectFolder, runKpcAmong } from './run-kpc.ts';
 
 /**
- * Asks with NUL behind the folder, standard input and each argument. Gets pieces: the stream, how many bytes, and these; 0 and the status
- * last. What needs a process (files that only it has, threads, a folder that remembers which program wrote it) is left to the built program.
+ * Sends the folder, standard input and each argument, each followed by NUL. Receives pieces: the stream, the number of bytes, and the
+ * bytes; last 0 and the status. Leaves calls that need a process (files that only it has, threads, a folder that records which program
+ * wrote it) to the built program.
  */
 const client = (socket: string) => `#!/usr/bin/perl
 use strict; use warnings; use Cwd; use IO::Socket::UNIX;
@@ -28,7 +29,7 @@ while (read($server, my $head, 9) == 9) {
 die 'kpc: no answer';
 `;
 
-/** Puts it into a folder of the PATH, before which the programs that kpc starts are looked for there. */
+/** Writes the program into a folder for PATH. Programs that kpc starts are also looked for in this folder, before all others. */
 export async function serveKpc(folder: string): Promise<Server> {
   const socket = join(folder, 'kpc.sock');
   const server = createServer({ allowHalfOpen: true }, (connection) => void answer(connection, folder));

@@ -1,8 +1,8 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import { afterAll } from 'vitest';
 
-// vitest.config.ts runs this before each test file. A command that runs within this process listens for signals, and must
-// have let go of them when it has come to its end.
+// vitest.config.ts runs this before each test file. A command that runs in this process listens for signals, and must remove its listeners
+// when it ends.
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGTSTP'] as const;
 const countListeners = () => signals.map((signal) => process.listenerCount(signal));

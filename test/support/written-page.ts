@@ -4,25 +4,25 @@ import { format } from 'prettier';
 import { expect } from 'vitest';
 import { projectFolder } from './run-kpc.ts';
 
-/** Expects a file of docs/ to be what it is made of; UPDATE_DOCS=1 writes it. */
+/** Expects a file in docs/ to have this text. UPDATE_DOCS=1 writes it. */
 export function expectWritten(path: string, text: string): void {
   const file = join(projectFolder, path);
   if (process.env['UPDATE_DOCS'] === '1') writeFileSync(file, text);
   expect(readFileSync(file, 'utf8'), `${path} is out of date: run "npm run docs"`).toBe(text);
 }
 
-/** The same for a page, laid out as Prettier does. */
+/** Like expectWritten, for a page laid out as Prettier does. */
 export async function expectWrittenPage(path: string, markdown: string): Promise<void> {
   const options = JSON.parse(readFileSync(join(projectFolder, '.prettierrc.json'), 'utf8')) as Record<string, unknown>;
   expectWritten(path, await format(markdown, { ...options, parser: 'markdown' }));
 }
 
-/** A row of a table: what would end a cell is written so that it does not. */
+/** Returns a row of a table. Escapes what would end a cell. */
 export function tableRow(cells: readonly string[]): string {
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
 }
 
-/** Text in which nothing is markup, except `backquotes`. */
+/** Escapes markup in a text, except `backquotes`. */
 export function plainText(text: string): string {
   return text.replace(/(`[^`]*`)|[<>*_]/g, (found, code?: string) => code ?? `\\${found}`);
 }

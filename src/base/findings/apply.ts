@@ -1,4 +1,4 @@
-// The failures of kpc-apply. It has its own codes: a kpc code of the same name means something else.
+// The failures of kpc-apply. Its codes are its own: a kpc code with the same name means something else.
 import type { Exceeded } from '../bounds.ts';
 import type { JsonFault } from '../json/check.ts';
 import type { BundleFault } from './bundle.ts';
@@ -18,16 +18,14 @@ import {
   type Strings,
 } from './rows.ts';
 
-/** Why something failed: the system's own words, or the finding that caused it. */
 export type Cause = string | Cited;
 
-/** How a command ended. `status` is undefined if a signal ended it; `said`: the start of what it printed on stderr. */
+/** How a command ended. `status` is undefined if a signal ended it. `said` is the start of its stderr. */
 export interface CommandEnd extends Strings<'command' | 'said'> {
   readonly status?: number | undefined;
   readonly signal?: string | undefined;
 }
 
-/** Why output, or a file of the kernel, is not whole. */
 export type OutputFault = By<
   'kind',
   {
@@ -39,7 +37,7 @@ export type OutputFault = By<
     'other-tool': Strings<'of'>;
     'no-table': Strings<'table'>;
     'no-set': Strings<'set'>;
-    /** How many entries of a set each listing has, if any. */
+    /** The number of a set's entries in each listing, if it has one. */
     entries: Strings<'set'> & { readonly saved?: number | undefined; readonly listed?: string | undefined };
     servers: Numbers<'servers' | 'reals' | 'listedServers' | 'listedReals'>;
     flows: Numbers<'flows'> & { readonly shown?: string | undefined };
@@ -50,10 +48,9 @@ export type OutputFault = By<
   }
 >;
 
-/** Why some of the node's processes cannot be seen: they are elsewhere, or have more rights. */
+/** Why some processes on the node cannot be seen: they are elsewhere, or have more rights. */
 export type Unseen = 'outside' | 'forbidden';
 
-/** How others could change a path. */
 export type Exposure = By<
   'kind',
   {
@@ -66,13 +63,11 @@ export type Exposure = By<
 > &
   Strings<'path'>;
 
-/** A bundle to apply, or keys that sign one. */
 export type TrustedKind = 'bundle' | 'keys';
 
-/** The purpose of a file in the state folder, which is lost if someone removes the file. */
+/** What a file in the state folder holds, which is lost with the file. */
 export type StoredKind = 'record' | 'state' | 'last-command' | 'unconfirmed' | 'serial' | 'copy';
 
-/** A state that a rollback can go to. */
 export interface NamedState {
   readonly id: number;
   readonly since?: number | undefined;
@@ -102,15 +97,12 @@ interface Holder {
   readonly command: string;
 }
 
-/** How a tool fails to end. */
 export type Hang = By<'problem', { late: Numbers<'seconds'>; 'not-stopped': None; 'open-output': None }>;
 
-/** `line` of its input, if it names one. */
 interface ToolRefusal extends CommandEnd {
   readonly line?: Strings<'number' | 'text'> | undefined;
 }
 
-/** Things that may be too long to read. */
 export type LongListing = By<
   'problem',
   { file: Strings<'path'>; output: Strings<'command'> & { readonly tool?: string } }
@@ -121,7 +113,7 @@ interface Limit extends Numbers<'most'> {
   readonly of: 'node' | 'listing';
 }
 
-/** Programs that include a kube-proxy, of k3s and MicroK8s. k0s and RKE2 start a separate one. */
+/** Programs of k3s and MicroK8s that include a kube-proxy. k0s and RKE2 start a separate one. */
 export const kubeProxyHosts = ['k3s-server', 'k3s-agent', 'kubelite'] as const;
 
 export interface KubeProxyProcess {
@@ -129,12 +121,12 @@ export interface KubeProxyProcess {
   readonly within?: (typeof kubeProxyHosts)[number] | undefined;
 }
 
-/** The tool at fault is the argument `tool`, which metrics count. */
+/** If a tool is at fault, it is the argument `tool`, which metrics count. */
 export const applyFindings = {
   'bad-bundle': byProblem<{
     missing: Strings<'path'>;
     'no-folder': Strings<'path'>;
-    /** `writer`: the version of another kpc that wrote it. */
+    /** `writer` is the version of the other kpc that wrote it. */
     broken: Strings<'path'> & { readonly problems: readonly BundleFault[]; readonly writer?: string | undefined };
     dump: Strings<'path'>;
     exposed: Strings<'path'> & { readonly of: TrustedKind; readonly exposure: Exposure };
@@ -173,7 +165,7 @@ export const applyFindings = {
     wrong: Strings<'path'>;
     older: Strings<'path'> & Numbers<'serial' | 'least'>;
   }>('error'),
-  /** `holder`: the running apply, which has not asked for a confirmation yet. */
+  /** `holder` is the running apply, which is not yet waiting for a confirmation. */
   'nothing-to-confirm': row<{ readonly holder?: Holder }>('error'),
   'nothing-to-roll-back': row<Strings<'folder'> & States>('error'),
   'nothing-to-undo': row<{ readonly last: IdleCommand } & States>('error'),
@@ -195,7 +187,7 @@ export const applyFindings = {
     'hidden-table': Strings<'command' | 'table'> & { readonly family: string };
     'no-network': None;
     'no-proc-net': None;
-    /** `end`: how the command that leaves a mark ended, if there is one. */
+    /** `end` says how the command that leaves a mark ended, if there is one. */
     'no-mark': Strings<'tool'> & {
       readonly end?: CommandEnd | undefined;
       readonly because: 'rights' | 'names' | 'age';
@@ -208,7 +200,6 @@ export const applyFindings = {
     metrics: Strings<'path'>;
     sysctl: Strings<'name' | 'value'> & { readonly cause: Cause };
   }>('error'),
-  /** `rest`: lines that name the remaining changes. */
   'wrong-result': row<Lists<'rest'>>('error'),
 };
 
@@ -219,7 +210,6 @@ export const failureCodes = (Object.keys(applyFindings) as FailureCode[]).toSort
 
 export type FailureArguments<Code extends FailureCode> = ArgumentsIn<typeof applyFindings, Code>;
 
-/** Why something could not be done, as data. */
 export type FailureFault = {
   readonly [Code in FailureCode]: { readonly code: Code; readonly arguments: FailureArguments<Code> };
 }[FailureCode];

@@ -1,7 +1,6 @@
 import type { BundleFault } from './bundle.ts';
 import { byProblem, row, warningIf, type Lists, type None, type Numbers, type Strings } from './rows.ts';
 
-/** Why nothing is written into a folder. */
 export type FolderFault =
   | { readonly kind: 'not-a-bundle'; readonly strangers: readonly string[] }
   | { readonly kind: 'is-a-bundle' | 'is-a-golden' | 'is-no-golden' | 'is-a-file' }
@@ -20,7 +19,7 @@ export type IdleBeside =
   | 'prints-tests'
   | 'prints-file';
 
-/** Flags without effect, and why. `path` is the input, `of` its kind. */
+/** Flags without effect, and why. `path` is the input and `of` its kind. */
 export interface IdleFlags {
   readonly flags: readonly string[];
   readonly because:
@@ -46,7 +45,7 @@ export interface IdleFlags {
 
 export const callFindings = {
   'bad-call': byProblem<{
-    // Missing arguments.
+    // Arguments are missing.
     'no-input': { readonly takes: 'manifests' | 'any' | 'cluster' | 'both-sides' };
     'no-manifests': Strings<'what'>;
     'no-tests': None;
@@ -57,9 +56,8 @@ export const callFindings = {
     'no-node': None;
     'no-shared-node': Strings<'from' | 'to'>;
     'same-name': Strings<'what' | 'name'>;
-    /** `first`: the side that was given. */
     'no-side': { readonly first?: string | undefined };
-    // Arguments that cannot be used.
+    // Arguments cannot be used.
     'several-subjects': Lists<'words'>;
     'unknown-side': Lists<'names'> & { readonly meant: string | undefined };
     'unknown-code': Strings<'name'> & { readonly meant?: string | undefined };
@@ -68,7 +66,7 @@ export const callFindings = {
     'no-dump': Strings<'path'>;
     'second-input': Strings<'path'>;
     'nothing-in-common': Strings<'from' | 'to'>;
-    /** Why no packet's end is known, as sentences. */
+    /** Sentences that say why the receiver of every packet is unknown. */
     'nothing-known': Numbers<'classes'> & Lists<'reasons'>;
     'no-services': Strings<'from' | 'to'> & { readonly compared: 'services' | 'packets' };
     'empty-shard': Strings<'shard'>;
@@ -81,14 +79,13 @@ export const callFindings = {
     'flag-of-other-action': Lists<'flags'> & Strings<'action'>;
     'output-of-check': Strings<'output'>;
     'jobs-of-binary': None;
-    /** The reason is its parser's. */
     value: Strings<'reason'>;
     usage: Strings<'reason'> & { readonly help?: string | undefined };
-    // Changes of mode and release.
+    // The mode or release to change to is wrong.
     'no-release': Strings<'release'>;
     'unknown-mode': Strings<'mode' | 'release'> & { readonly by: 'release' | 'mode' };
     'same-mode': Strings<'mode'> & { readonly isNamed: boolean };
-    /** `families`: the families of the input, once it is read. */
+    /** `families` are those of the input, once it was read. */
     'no-such-file': Strings<'file' | 'mode'> & { readonly families?: readonly string[] };
     'replaces-real': Strings<'folder'>;
     folder: { readonly wrong: FolderProblem };
@@ -104,11 +101,11 @@ export const callFindings = {
     'unsafe-name': Strings<'path'>;
     'program-failed': Strings<'call' | 'tool' | 'said'> & {
       readonly how: 'no-program' | 'too-large' | 'too-slow' | 'failed';
-      /** Its time limit in seconds. */
+      /** The program's time limit in seconds. */
       readonly limit: number;
     };
   }>('error'),
-  /** `lists`: the lists that the cluster was asked for. If a required option is missing, nothing is done. */
+  /** `lists` are those requested from the cluster. If a required option is missing, nothing is done. */
   'unread-cluster': row<Lists<'kinds' | 'lists'> & { readonly isNeeded: boolean }>(
     warningIf(({ isNeeded }) => !isNeeded),
   ),

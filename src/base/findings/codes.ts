@@ -26,7 +26,7 @@ const rows = {
 /** Stable, and documented in docs/codes.md. */
 export type FindingCode = keyof typeof rows;
 
-/** Codes of other tables, for valid input, that kpc lint has rules for. */
+/** Codes in other tables, for valid input, that kpc lint has rules for. */
 const alsoLinted = [
   'no-endpoints-given',
   'selects-nothing',
@@ -40,27 +40,26 @@ const alsoLinted = [
   'unloadable-range',
 ] as const satisfies readonly FindingCode[];
 
-/** docs/lint.md explains it. */
+/** Explained in docs/lint.md. */
 export type LintCode = keyof typeof lintFindings | (typeof alsoLinted)[number];
 
 export function isLintCode(code: FindingCode): code is LintCode {
   return code in lintFindings || alsoLinted.some((each) => each === code);
 }
 
-/** The data that a finding of a code carries. JSON can hold all of it. */
+/** The data in a finding with this code. JSON can hold all of it. */
 export type ArgumentsOf<Code extends FindingCode> = ArgumentsIn<typeof rows, Code>;
 
 export function severityOf<Code extends FindingCode>(code: Code, details: ArgumentsOf<Code>): Severity {
   return severityIn(rows[code] as Row<ArgumentsOf<Code>>, details);
 }
 
-/** The worst first. */
 export function severitiesOf(code: FindingCode): readonly Severity[] {
   const { severity } = rows[code];
   return typeof severity === 'string' ? [severity] : severity.among;
 }
 
-/** Whether its findings, unless errors, are about how manifests are compiled and not about the manifests. */
+/** Reports whether findings with this code, except errors, are about how manifests are compiled, not about the manifests. */
 export function isOfCompiling(code: FindingCode): boolean {
   return (rows[code] as Row<unknown>).isOfCompiling === true;
 }

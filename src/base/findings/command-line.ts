@@ -15,7 +15,7 @@ import type { FoundValue } from './fields.ts';
 
 export type NamedFlag = Strings<'flag'>;
 
-/** `command`: the command that has these flags; undefined for flags of all commands. */
+/** `command` is the command that has these flags; undefined for flags of all commands. */
 export interface UnknownFlag {
   readonly name: string;
   readonly command?: string | undefined;
@@ -23,20 +23,17 @@ export interface UnknownFlag {
 }
 
 export interface NotShown {
-  /** The severity of the omitted messages. */
   readonly severity: Severity;
   readonly count: number;
-  /** Their code, if all have one code and are in one file. */
+  /** The code of the messages, if all have the same code and are about one file. */
   readonly of?: string | undefined;
 }
 
-/** `near`: names spelled like it. */
 export interface UnknownName {
   readonly name: string;
   readonly near: readonly string[];
 }
 
-/** Why nothing is found for the subject of a question. */
 export type NoSubject = By<
   'kind',
   {
@@ -46,11 +43,11 @@ export type NoSubject = By<
       readonly owner: string | undefined;
       readonly listeners: NodePortListeners;
     };
-    /** The Services of the address have other ports. */
+    /** The Services at the address have other ports. */
     'other-ports': Strings<'address' | 'port'> & { readonly owners: readonly AddressOwner[] };
-    /** The load balancer takes these packets (ipMode Proxy). */
+    /** The load balancer itself handles these packets (ipMode Proxy). */
     'proxied-address': Strings<'address' | 'service'>;
-    /** `here`: the node that was asked, or ''. `answers`: what has the port on the other node. */
+    /** `here` is the node that was asked about, or ''. `answers` says what has the port on the other node. */
     'other-node': Strings<'address' | 'node' | 'here'> & {
       readonly answers:
         | { readonly kind: 'node-port' | 'health-check-node-port'; readonly port: number; readonly label: string }
@@ -62,7 +59,7 @@ export type NoSubject = By<
   }
 >;
 
-/** What has an address: "80/TCP". `service` is undefined if the state does not name it. */
+/** What has an address. Ports are like "80/TCP". `service` is undefined if the state does not name it. */
 export interface AddressOwner {
   readonly role: 'owner' | 'endpoint';
   readonly service: string | undefined;
@@ -70,11 +67,10 @@ export interface AddressOwner {
 }
 
 export type SubjectHint =
-  /** Only `maker` makes chains with such a name. */
+  /** Only the mode `maker` makes chains with such a name. */
   | { readonly kind: 'other-mode'; readonly mode: ProxyMode; readonly maker: ProxyMode }
   | { readonly kind: 'near'; readonly names: readonly string[] };
 
-/** Why a dump shows no Service. `table` is dormant. */
 export type NoService =
   | { readonly kind: 'dormant-table'; readonly table: string }
   | { readonly kind: 'iptables-as-nft' | 'unread' | 'lacks-chains' | 'no-kube-proxy' };
@@ -85,12 +81,12 @@ export const commandLineFindings = {
     missing: { readonly field: 'from' | 'to' | 'expect' | 'inputs' };
     empty: { readonly field: 'mode' | 'release' | 'node' | 'nodes' };
     rivals: None;
-    /** `known`: the words that `source` accepts besides addresses. */
+    /** `known` has the words that `source` accepts besides addresses. */
     'unknown-source': Strings<'value'> & Lists<'known'>;
     'unknown-verdict': Strings<'value'> & Lists<'known'> & { readonly near?: string | undefined };
     'idle-source': None;
     'no-endpoints': None;
-    /** Another mode, release or node than the input's, which is `known` if the input shows it. */
+    /** The mode, release or node is not the input's, which is `known` if the input shows it. */
     'other-input': Strings<'field' | 'kind'> & { readonly known?: string | undefined };
     /** The library reads no files. */
     'no-file': Strings<'field' | 'option'>;
@@ -102,16 +98,15 @@ export const commandLineFindings = {
     'several-documents': None;
     'no-mapping': Strings<'of'> & { readonly found: FoundValue };
     'unknown-flag': UnknownFlag;
-    // It is for the command line only.
+    // The flag is for the command line only.
     'of-call': NamedFlag;
     value: NamedFlag & {
       readonly found: FoundValue;
       readonly expected: 'boolean' | 'list' | 'one' | 'ignores';
       readonly choices?: readonly string[] | undefined;
-      /** What the value is, as help says it. */
       readonly meaning?: string | undefined;
     };
-    // An entry of a list: "ignore[0]".
+    // The place is an entry in a list, such as "ignore[0]".
     lacks: Strings<'entry' | 'field'>;
     'unknown-field': Strings<'entry' | 'name'> & { readonly meant?: string | undefined };
     'unknown-code': Strings<'code'> & { readonly meant?: string | undefined };
@@ -125,14 +120,13 @@ export const commandLineFindings = {
   // The question is valid, but nothing has this name or address.
   'not-found': byProblem<{
     'no-subject': { readonly nothing: NoSubject };
-    /** `lists`: the dump lists flows, which Services would explain. */
+    /** `lists` is 'flows' if the dump lists flows, which Services would explain. */
     'no-service': { readonly why: NoService | undefined; readonly lists: 'flows' | 'nothing' };
     'no-sender': UnknownName & { readonly from: string; readonly kinds: readonly string[] };
     'no-such-port': Strings<'to'>;
-    /** `nameless`: the mode of a dump that names no Service. */
+    /** `nameless` is the mode of a dump that names no Service. */
     'no-such': UnknownName & { readonly kind: string; readonly files?: string; readonly nameless?: ProxyMode };
     'no-port': Strings<'service' | 'port'> & Lists<'ports'>;
-    // `hosts`: DNS names of the headless Service's endpoints.
     'no-host': UnknownName & Strings<'service'> & Lists<'hosts'>;
     'no-ingress-of-host': Strings<'request'>;
   }>('error'),

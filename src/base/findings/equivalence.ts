@@ -3,7 +3,6 @@ import type { GateFault } from '../../kube-proxy/feature-gates.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { row, type By, type Lists, type None, type Numbers, type Strings } from './rows.ts';
 
-/** `to`: undefined if unknown. */
 interface After {
   readonly to: ProxyMode | undefined;
 }
@@ -22,7 +21,7 @@ export type PreparationArguments = By<
     'set-mode': { readonly mode: ProxyMode };
     'nft-version': None;
     'kube-proxy-version': None;
-    /** `nodes`: older ones, each with its kernel; empty if no version is known. */
+    /** `nodes` has those with an older kernel, each with its version; empty if no version is known. */
     kernel: Strings<'oldest'> & Lists<'nodes'>;
     'announce-external-ips': After & Lists<'addresses'>;
     'announce-load-balancer-ips': After & Lists<'addresses'>;
@@ -38,7 +37,7 @@ export type PreparationArguments = By<
   }
 >;
 
-/** Steps that the input shows to be needed. Other nodes are unknown. */
+/** Steps that the input shows to be needed. It is unknown whether the others are. */
 const required: ReadonlySet<string> = new Set([
   'gate',
   'leave-mode',

@@ -4,8 +4,8 @@ import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import { row, warningIf, type Strings } from './rows.ts';
 
 /**
- * A value as a diagnostic shows it: strings, numbers and booleans in full, lists and mappings by type. `written`: a number as the file has
- * it, if JavaScript would print it differently.
+ * A value as a diagnostic shows it: strings, numbers and booleans in full, lists and mappings by type. `written` is a number as in the
+ * file, if JavaScript would print it differently.
  */
 export type FoundValue =
   | { readonly type: 'empty' | 'list' | 'mapping' }
@@ -28,39 +28,35 @@ export function foundOf(value: unknown): FoundValue {
 }
 
 export interface Misspelled {
-  /** "spec.ports[0]", "a Service", "the configuration". */
+  /** "spec.ports[0]", "a Service" or "the configuration". */
   readonly owner: string;
   readonly name: string;
   /** The program that reads the object and ignores the field, if any. */
   readonly reader?: 'Kubernetes' | 'kube-proxy' | 'kpc' | undefined;
   /** The field that may be meant, with its path if it belongs elsewhere. */
   readonly meant?: string | undefined;
-  /** The misspelled field is required. */
   readonly isNeeded?: true | undefined;
 }
 
-/** kube-proxy reads some settings in one mode only: in others a wrong value is a warning. */
+/** kube-proxy reads some settings in one mode only. In other modes, a wrong value is a warning. */
 interface OfOneMode {
-  /** The mode compiled for, if it ignores the setting. */
+  /** The mode to compile for, if it ignores the setting. */
   readonly ignoredIn?: ProxyMode | undefined;
 }
 
 export interface WrongValue extends OfOneMode, Strings<'field'> {
   readonly found: FoundValue;
-  /** The JSON types it may have; undefined for one of a few strings. */
   readonly types?: readonly string[] | undefined;
-  /** As its schema says, or the value itself. */
+  /** What the schema expects, or the expected value itself. */
   readonly expected?: string | undefined;
   readonly form?: ValueForm | undefined;
-  /** Why no host can have the address. */
   readonly use?: SpecialUse | undefined;
   /** Why the value is refused, if not for its form, or what follows from it. */
   readonly because?: string | undefined;
-  /** Whether kube-proxy starts with it and makes its rules anyway. */
+  /** Whether kube-proxy starts with the value and makes its rules anyway. */
   readonly isWarning?: boolean | undefined;
 }
 
-/** What a value must be beyond its schema. */
 export type ValueForm =
   | NameRule
   | 'label-value'
@@ -94,11 +90,9 @@ export type ValueForm =
   | RangeFlag
   | '--shard';
 
-/** Flags whose values are networks or ports. */
 export type RangeFlag =
   '--assume-endpoints' | '--load-balancer-ip-range' | '--service-cluster-ip-range' | '--service-node-port-range';
 
-/** A required field. */
 export type RequiredField = 'spec' | 'name' | 'port' | 'addressType' | 'addresses' | 'externalName' | 'parentRef';
 
 export interface OddAddress extends Strings<'field' | 'value' | 'address'> {
@@ -108,12 +102,11 @@ export interface OddAddress extends Strings<'field' | 'value' | 'address'> {
 
 export const fieldFindings = {
   'bad-value': row<WrongValue>(warningIf(({ isWarning, ignoredIn }) => isWarning === true || ignoredIn !== undefined)),
-  // `owner` is "the Service" or "ports[0]".
-  // `isGenerated`: the cluster makes the name of a new object.
+  // `owner` is like "the Service" or "ports[0]". `isGenerated` means that the cluster makes the name of a new object.
   'missing-field': row<
     Strings<'owner'> & { readonly field: RequiredField; readonly isGenerated?: boolean | undefined }
   >('error'),
   'unknown-field': row<Misspelled>(warningIf(({ isNeeded }) => !isNeeded)),
-  // `single`: the one address that may be meant if a network has host bits set. `isRefused`: by API servers.
+  // `single` is the address that may be meant if a network has host bits set. `isRefused` means that API servers refuse the address.
   'odd-address': row<OddAddress>('warning'),
 };

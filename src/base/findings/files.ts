@@ -16,18 +16,18 @@ import {
   type Lists,
 } from './rows.ts';
 
-/** Facts that a dump lacks, and assumptions in reading it. */
+/** Facts that a dump lacks, and assumptions about the dump. */
 export type DumpNote = By<
   'note',
   {
-    /** `from`: the chains that lack it. */
+    /** `from` has the chains that lack the jump. */
     'lost-jump': Lists<'from'> & Strings<'to'>;
     unreached: Lists<'from'> & Pick<Unreached, 'to' | 'facts'>;
-    /** `to`: an endpoint or chain; undefined for any endpoint. */
+    /** `to` is an endpoint or chain; undefined for any endpoint. */
     endless: Strings<'from' | 'service'> & { readonly to: string | undefined };
     'unshown-jump': Lists<'from'> & Strings<'to' | 'command'>;
     'two-modes': { readonly logged: ProxyMode; readonly shown: ProxyMode };
-    /** `isNamed`: manifests or a log name other Services. */
+    /** `isNamed` means that manifests or a log name other Services. */
     nameless: { readonly mode: ProxyMode; readonly isNamed: boolean };
     'doubtful-servers': Numbers<'servers'>;
     'foreign-servers': Numbers<'servers'>;
@@ -39,31 +39,28 @@ export type DumpNote = By<
 >;
 
 export interface UnrenderedTemplate {
-  /** How many templates the chart or folder has; this is the first. */
   readonly count: number;
   readonly mark: string;
-  /** The folder of the Helm chart. */
   readonly chart?: string | undefined;
-  /** The folder named by the user, if above the template. */
+  /** The folder that the user named, if it is above the template. */
   readonly folder?: string | undefined;
-  /** Whether it is excluded already. */
   readonly isLeftOut: boolean;
   /** The command that renders a chart, with its name and folder: "helm template web charts/web". */
   readonly render?: string | undefined;
   readonly into: Into;
-  /** How to exclude the chart; undefined if no pattern is safe in a shell. */
+  /** A pattern that excludes the chart; undefined if no pattern is safe in a shell. */
   readonly exclude?: string | undefined;
 }
 
 export type FileNames = Lists<'files'>;
 
-/** What reads the manifests of a rendered folder: a command, which renders a `side` itself if asked; none before a revision is checked out. */
+/** The command to pipe rendered manifests into, which can render `side` itself; none before `revision` is checked out. */
 export type Into = { readonly command: string; readonly side?: string } | { readonly revision: string };
 
-/** `folderWord` is the folder to build, as input of `into`. */
+/** `folderWord` is the folder to build, as a shell word. `into` reads the result. */
 export type ToBuild = Strings<'folderWord'> & { readonly into: Into };
 
-/** `more` other kustomizations lack something too. */
+/** `more` counts other kustomizations that also lack something. */
 export interface IncompleteKustomization extends Lists<'lacks'>, Numbers<'more'>, ToBuild {
   readonly isShown: boolean;
 }
@@ -72,7 +69,6 @@ export type OfFolder = Strings<'folder'>;
 
 export type Render = Strings<'tool' | 'said' | 'pipe'>;
 
-/** What kubectl rejects or reads differently from other programs. */
 export type OddYaml =
   | 'text-behind-marker'
   | 'lone-end'
@@ -131,23 +127,21 @@ export const fileFindings = {
   }>('error'),
   'ignored-files': row<FileNames & Strings<'by'>>('note'),
   'incomplete-kustomization': row<IncompleteKustomization>(warningIf(({ isShown }) => isShown)),
-  // `fields` change objects, and do so in `more` other kustomizations.
+  // `fields` change objects. `more` counts other kustomizations with such fields.
   kustomized: row<Lists<'fields'> & Numbers<'more'> & ToBuild>('warning'),
   'left-out': byProblem<{
-    /** `error` is the first, `more` the number of others. */
+    /** `error` is the first error, `more` the number of others. */
     part: { readonly error: Cited } & Numbers<'files' | 'more'>;
     all: Numbers<'files' | 'partial' | 'objects'>;
-    /** Nothing is excluded, but could be. */
     advice: Numbers<'files' | 'all'>;
   }>(severityBy('problem', 'warning', { advice: 'note' })),
   'skipped-files': row<FileNames>('note'),
   'unrendered-template': row<UnrenderedTemplate>('error'),
   'unreadable-file': row<FileProblem>('error'),
   'alias-bomb': row<Numbers<'copies' | 'values'>>('error'),
-  // `reason`: the parser's; without one, text follows the value.
   'bad-json': row<{ readonly reason?: string }>('error'),
   'not-closed': row<Strings<'language' | 'sign'> & Numbers<'line'>>('error'),
-  // `lines`: the surrounding ones. `sign`: the first character of what kubectl reads differently. `character`: a code point that go-yaml rejects anywhere.
+  // `lines` surround the fault. `sign` begins text that kubectl reads differently. `character` is a code point that go-yaml rejects.
   'bad-yaml': row<Strings<'reason' | 'lines'> | { readonly odd: OddYaml } | Strings<'sign'> | Numbers<'character'>>(
     'error',
   ),
@@ -159,7 +153,7 @@ export const fileFindings = {
   'bad-bundle': row<Strings<'path'> & { readonly problem: BundleFault }>('error'),
   'dump-reading': byProblem<{
     'legacy-tables': None;
-    // `chain`: one whose rules are not all there.
+    // `chain` is one whose rules are incomplete.
     filtered: Strings<'command'> & { readonly chain?: string };
     'no-interfaces': Strings<'command'>;
     'no-table': Lists<'tables'>;
@@ -179,7 +173,6 @@ export const fileFindings = {
     'misnamed-file': Strings<'file'>;
   }>(severityBy('problem', 'note', { 'may-hold-more': 'warning', 'manifests-left-out': 'warning' })),
   'nodes-folder': row<Strings<'path' | 'example'> & { readonly of: 'bundles' | 'dumps' }>('error'),
-  // `beside`: another given input.
   'no-manifests': row<Strings<'path' | 'what'> & { readonly beside?: string | undefined }>('error'),
   'nothing-to-check': byProblem<{
     missing: OfFolder;
@@ -190,12 +183,11 @@ export const fileFindings = {
   }>('error'),
   'second-listing': row<Strings<'output'> & Lists<'differences'>>('warning'),
   unreadable: row<Strings<'path' | 'reason'>>('error'),
-  // `expected`: the tool that the file name suggests; `reason`: why the file is not text.
+  // `expected` is the tool that the file's name suggests. `reason` says why the file is not text.
   'unread-file': row<{ readonly expected?: string | undefined; readonly reason?: string; readonly isCutOff?: true }>(
     'warning',
   ),
-  // `more` other lines are unreadable for the same reason.
   'unread-line': row<Strings<'reason'> & Numbers<'more'>>('warning'),
-  // `isAll`: nothing else in the dump is readable.
+  // `isAll` means that nothing else in the dump is readable.
   'unread-output': row<Strings<'output' | 'reason'> & { readonly isAll: boolean }>(warningIf(({ isAll }) => !isAll)),
 };

@@ -2,7 +2,6 @@ import type { Family } from '../../kernel/family.ts';
 import type { Release, Behaviour } from '../../kube-proxy/releases.ts';
 import { row, byProblem, severityBy, type By, type None, type Strings, type Numbers, type Lists } from './rows.ts';
 
-/** The nodes where a condition holds, out of `of` nodes in the input. */
 export interface OnNodes extends Lists<'nodes'>, Numbers<'of'> {
   /** The family, if the Service has two and the finding is about one. */
   readonly family?: Family | undefined;
@@ -14,20 +13,20 @@ export type Asking = OfService & Strings<'field'>;
 
 export interface Unready extends Numbers<'endpoints'> {
   readonly publishes: boolean;
-  /** The objects that it selects, if it has no endpoints: "Deployment default/web". */
+  /** The objects that the Service selects, such as "Deployment default/web", if it has no endpoints. */
   readonly owner?: string | undefined;
   readonly isScaledToZero: boolean;
   readonly unused?: Unused | undefined;
-  /** The reasons why no selected Pod is an endpoint, each once. */
+  /** The reasons why no selected Pod is an endpoint, without duplicates. */
   readonly pods?: readonly UnfitPod[] | undefined;
 }
 
-/** Why a Pod is not an endpoint: it has ended, has no address yet, or lacks an address of the Service's families. */
+/** Why a Pod is no endpoint: it has ended, has no address yet, or has no address in the Service's families. */
 export type UnfitPod = (typeof unfitPods)[number];
 
 export const unfitPods = ['ended', 'pending', 'other-family'] as const;
 
-/** Why kube-proxy skips all slices of a Service: their address types, or ports without numbers. */
+/** Why kube-proxy skips all slices of a Service: because of their address types, or because ports lack numbers. */
 export type Unused = { readonly by: 'address-type'; readonly types: readonly string[] } | { readonly by: 'port' };
 
 export interface RangedPort extends Numbers<'nodePort'>, Strings<'range'> {
@@ -36,15 +35,13 @@ export interface RangedPort extends Numbers<'nodePort'>, Strings<'range'> {
   readonly isUsual: boolean;
 }
 
-/** The object that names a missing Service ("namespace/name"). */
 export interface MissingObject extends Strings<'owner' | 'missing'> {
-  /** A Service of the input with a similar name. */
   readonly near?: string | undefined;
-  /** An object of another program that may create it. */
+  /** Another program's object that may create the Service. */
   readonly maker?: string | undefined;
 }
 
-/** Whether nothing need be wrong with it. */
+/** Reports whether the Service can be right although it has no endpoints: its workload was scaled to zero. */
 export function isIdle({ owner, isScaledToZero }: Unready): boolean {
   return isScaledToZero && owner !== undefined;
 }
@@ -56,7 +53,7 @@ export const lintFindings = {
       {
         internal: OfService & OnNodes;
         'internal-tainted': OfService & OnNodes;
-        /** Its Pods' nodes are unknown, but there are fewer Pods than nodes. */
+        /** The Pods' nodes are unknown, but there are fewer Pods than nodes. */
         'internal-few': OfService & Numbers<'pods' | 'among'>;
         external: OfService & Strings<'way'> & OnNodes;
         unplaced: OfService & Strings<'way'>;
@@ -89,7 +86,7 @@ export const lintFindings = {
   >('warning'),
   'cluster-ip-endpoint': row<OfService & Strings<'address' | 'holder'>>('warning'),
   'unused-slice-port': row<OfService & Strings<'port'> & Lists<'ports'>>('warning'),
-  // `ports`: each as "30080/TCP"; empty before the API server assigns them.
+  // `ports` are like "30080/TCP"; empty before the API server assigns them.
   'open-node-port': row<OfService & Lists<'ports'>>('warning'),
   'unbound-source-ranges': byProblem<{
     'ip-mode-proxy': OfService & Strings<'address'>;

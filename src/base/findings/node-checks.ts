@@ -1,27 +1,25 @@
-// Findings of doctor on a node, and remarks of kpc-apply during its work. These codes are not printed.
+// Findings of doctor about a node, and remarks of kpc-apply during its work. These codes are not printed.
 import type { Family } from '../../kernel/family.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Cause, KubeProxyProcess, Obstacle, Unseen } from './apply.ts';
 import type { By, Cited, Lists, None, Numbers, Strings } from './rows.ts';
 
-/** The variant of iptables in use, and the other one. */
 type BothVariants = Strings<'variant' | 'other'>;
 
 type Sysctl = Strings<'name' | 'value'>;
 
-/** `loadsModules`: whether the kernel does. */
+/** `loadsModules` says whether the kernel loads modules by itself. */
 type Unloaded = Lists<'names'> & { readonly loadsModules: boolean };
 
 export type NftFeature = 'dnat' | 'masquerade' | 'numgen' | 'fib' | 'reject' | 'ct';
 
-/** A record or journal that another network of this boot left in the state folder. `mark`: that it had. */
+/** A record or journal that another network of this boot left in the state folder. `mark` is that network's. */
 export interface OtherNetwork extends Strings<'path' | 'here'> {
   readonly of: 'journal' | 'record';
   readonly network?: string | undefined;
   readonly mark?: string | undefined;
 }
 
-/** The subjects of doctor's checks, with the results of each. */
 export interface CheckArguments {
   rights: By<'found', { enough: None; 'too-few': None }>;
   tools: By<
@@ -30,10 +28,9 @@ export interface CheckArguments {
       works: Strings<'name' | 'details'>;
       'writes-new-sets': Strings<'name' | 'details'>;
       missing: Strings<'name' | 'family'>;
-      /** `asked`: the arguments that it was called with. */
       broken: Strings<'name' | 'asked' | 'said'> & { readonly because?: 'rights' | 'no-ipvs' | undefined };
       old: Strings<'name' | 'family' | 'version' | 'least'>;
-      /** `isVariant`: the kernel may support only the other variant of iptables. */
+      /** `isVariant` means that the kernel may support only the other variant of iptables. */
       unreadable: { readonly failure: Cited; readonly isVariant: boolean };
       /** In MB. */
       'no-room': Numbers<'most' | 'bundle' | 'others'>;
@@ -88,7 +85,7 @@ export interface CheckArguments {
     {
       none: None;
       running: { readonly process: KubeProxyProcess };
-      /** `mustSee`: an invisible one would matter too. */
+      /** `mustSee` means that an invisible process would matter too. */
       unknown: { readonly unseen: Unseen; readonly mustSee: boolean };
     }
   >;
@@ -112,9 +109,8 @@ export type CheckFault = {
   };
 }[keyof CheckArguments];
 
-/** Problems that do not stop the work. */
 export interface RemarkArguments {
-  /** Why the process or the timer that puts an unconfirmed apply back is missing. */
+  /** Why there is no process or no timer to roll back an unconfirmed apply. */
   'one-standby': { readonly lacks: 'process' | 'timer'; readonly cause: Cause };
   'balancer-not-reloaded': Strings<'path'>;
   'open-journal': Strings<'path'> & { readonly cause: Cause };
@@ -123,7 +119,7 @@ export interface RemarkArguments {
   'dump-lacks': { readonly failure: Cited; readonly part?: string };
   'flows-of-gone-services': None;
   'flows-of-gone-endpoints': { readonly cause: Cause };
-  /** `why`: how the value is computed. */
+  /** `why` says how the value is computed. */
   'lower-limit': Strings<'name' | 'from' | 'to'> & { readonly why?: string | undefined };
   'left-sysctls': { readonly mode: ProxyMode } & Lists<'names'>;
   'affinity-lost': { readonly from: ProxyMode; readonly to: ProxyMode };

@@ -4,24 +4,20 @@ import type { FoundValue } from './fields.ts';
 
 export interface DuplicateObject extends Strings<'kind' | 'name'> {
   readonly first: Strings<'file'> & Numbers<'line'>;
-  /** How many files define it, if more than two. */
   readonly files?: number | undefined;
-  /** How many more objects two folders share. */
   readonly among?: (Numbers<'more'> & Strings<'folder' | 'otherFolder'>) | undefined;
-  /** How to exclude one of two folders (undefined if no pattern is safe in a shell), and how to merge them. */
+  /** How to exclude one of two folders (undefined if no pattern is safe in a shell), or how to merge both. */
   readonly leaveOut?: { readonly pattern?: string | undefined; readonly build?: ToBuild | undefined } | undefined;
-  /** kpc continues without it, although no flag asked for that. */
+  /** Set if kpc continues without the object, although no flag requests that. */
   readonly isUnread?: true;
 }
 
 export interface SkippedKinds {
-  /** The most frequent first; a version that kpc does not read is shown as "Service of v2". */
   readonly kinds: readonly { readonly kind: string; readonly count: number }[];
   /** Whether Pods are assumed for workloads, but not for the CronJobs among the kinds. */
   readonly leavesOutCronJobs: boolean;
 }
 
-/** `services`: the number of all Services. `lacking`: those that get a cluster IP only in the cluster. */
 export interface NothingProgrammed extends Numbers<'services'>, Lists<'lacking'> {
   readonly isRefused: boolean;
 }
@@ -37,7 +33,7 @@ export const objectFindings = {
     };
     unrendered: Strings<'field' | 'value'>;
   }>('error'),
-  // `selector`: the part that the Pod labels of the workload do not match, as "app=web".
+  // `selector` is the part that the workload's Pod labels do not match, such as "app=web".
   'unmatched-selector': row<Strings<'kind' | 'selector'>>('error'),
   'skipped-kinds': ofCompiling<SkippedKinds>('note'),
   'unknown-kind': row<Strings<'value' | 'meant'> & { readonly field: 'apiVersion' | 'kind' }>('warning'),

@@ -1,4 +1,4 @@
-/** An error means that nothing is written. */
+/** After an error, nothing is written. */
 export type Severity = 'error' | 'warning' | 'note';
 
 export interface Weighing<Arguments> {
@@ -7,10 +7,9 @@ export interface Weighing<Arguments> {
   weigh(details: Arguments): Severity;
 }
 
-/** A code's row: the type of its arguments, which must fit JSON, and its severities. */
 export interface Row<Arguments> {
   readonly severity: Severity | Weighing<Arguments>;
-  /** It is about how manifests are compiled; only an error is about the manifests. */
+  /** Set if the code is about how manifests are compiled. Only its errors are about the manifests. */
   readonly isOfCompiling?: true;
 }
 
@@ -26,12 +25,12 @@ export function ofCompiling<Arguments>(severity: Row<Arguments>['severity']): Ro
   return { severity, isOfCompiling: true };
 }
 
-/** The row of a code for several problems: its argument `problem` selects the others' types. */
+/** Returns the row of a code for several problems. Its argument `problem` selects the types of the others. */
 export function byProblem<Problems>(severity: Row<By<'problem', Problems>>['severity']): Row<By<'problem', Problems>> {
   return { severity };
 }
 
-/** The arguments of a code for several cases, selected by `Key`. */
+/** The arguments of a code for several cases, which the argument `Key` selects. */
 export type By<Key extends string, Cases> = {
   readonly [C in keyof Cases]: { readonly [K in Key]: C } & (Cases[C] extends None ? unknown : Cases[C]);
 }[keyof Cases];
@@ -42,7 +41,7 @@ export type ArgumentsIn<Table, Code extends keyof Table> = {
   [C in Code]: Table[C] extends Row<infer Arguments> ? Arguments : never;
 }[Code];
 
-/** Another finding as an argument: no argument has type Finding. */
+/** Another finding as an argument, because no argument has type Finding. */
 export interface Cited {
   readonly code: string;
   readonly arguments: object;
@@ -52,12 +51,11 @@ export type Strings<Names extends string> = Readonly<Record<Names, string>>;
 export type Numbers<Names extends string> = Readonly<Record<Names, number>>;
 export type Lists<Names extends string> = Readonly<Record<Names, readonly string[]>>;
 
-/** A warning if the arguments say so, else an error. */
 export function warningIf<Arguments>(isWarning: (details: Arguments) => boolean): Weighing<Arguments> {
   return { among: ['error', 'warning'], weigh: (details) => (isWarning(details) ? 'warning' : 'error') };
 }
 
-/** One severity for most values of the argument `key`, another for some. */
+/** Gives one severity to most values of the argument `key`, and another to some. */
 export function severityBy<Key extends string>(
   key: Key,
   usual: Severity,

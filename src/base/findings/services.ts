@@ -5,18 +5,17 @@ import { row, ofCompiling, severityBy, type By, type None, type Strings, type Nu
 export type TooLarge = Numbers<'lines' | 'limit'> &
   Strings<'service'> & { readonly factors: Numbers<'ports' | 'pairs' | 'addresses' | 'sourceRanges'> };
 
-/** `unplaced`: workloads whose nodeSelector or affinity no Node meets; their Pods are assumed on any. */
+/** `unplaced` are workloads whose nodeSelector or affinity no Node meets, so their Pods are assumed on any Node. */
 export interface Assumed extends Lists<'nodes' | 'unplaced'> {
   readonly values: readonly AssumedValues[];
   readonly dualStack?: DualStack | undefined;
   readonly isDefault: boolean;
 }
 
-/** The reason to assume a dual-stack cluster: a Service that needs the other family, or the other side of a comparison. */
+/** Why a dual-stack cluster is assumed: a Service needs the other family, or the other side of a comparison has it. */
 export type DualStack = Strings<'name'> &
   ({ readonly by: 'service'; readonly family: Family } | { readonly by: 'side' });
 
-/** The number of values that kpc chose, and the networks they come from. */
 export interface AssumedValues extends Numbers<'count'>, Lists<'from'> {
   readonly what:
     | 'cluster IP'
@@ -31,43 +30,39 @@ export interface AssumedValues extends Numbers<'count'>, Lists<'from'> {
 export type Limited = Numbers<'count' | 'limit'>;
 
 export interface Likely {
-  /** A label similar to one of its labels, and its workload. */
+  /** A label similar to one in the selector, and its workload. */
   readonly near?: Strings<'label' | 'owner'> | undefined;
-  /** An object in another namespace with the labels: "Deployment prod/web". */
+  /** An object in another namespace with these labels, such as "Deployment prod/web". */
   readonly elsewhere?: string | undefined;
-  /** The only label that some workload of the namespace lacks. */
+  /** The only label that a workload in the namespace lacks. */
   readonly lacking?: (Strings<'label' | 'owner'> & { readonly isOnOwner: boolean }) | undefined;
-  /** A custom resource for which an operator may make Pods. */
   readonly maker?: string | undefined;
   /** Whether the input holds all Pods of a cluster. */
   readonly isOfCluster?: boolean;
 }
 
-/** Whether Pods may exist that the manifests do not show. */
 export function mayBeUnseen({ near, lacking, maker, isOfCluster = false }: Likely): boolean {
   return !isOfCluster && near === undefined && lacking?.isOnOwner !== true && (lacking ?? maker) !== undefined;
 }
 
-/** What kpc chooses from a range. */
 export type RangedValue = 'clusterIP' | 'nodePort' | 'loadBalancerIP' | 'podIP' | Family;
 
-/** A port that IPVS would have to change. */
 export type PortChange = Strings<'label'> & (Numbers<'port' | 'target'> | Numbers<'nodePort'>);
 
 export const serviceFindings = {
-  // Without an address, it is a node port that kpc gives to `holder`. `isRefused`: the API server assigns it once.
+  // Without an address, this is a node port, which kpc gives to `holder`. `isRefused` means that the API server assigns it only once.
   'address-conflict': row<
     Strings<'protocol' | 'holder' | 'rival'> &
       Numbers<'port'> & { readonly address?: string | undefined; readonly isRefused?: true }
   >('warning'),
-  // `first`: index of the port that has it. The API server wants a slice's names unique, kube-proxy per protocol.
+  // `first` is the index of the port that has the value. The API server wants unique names in a slice, kube-proxy for each protocol.
   'duplicate-port': row<Strings<'field' | 'value'> & Numbers<'first'> & { readonly isOfSlice?: true }>(
     severityBy('isOfSlice', 'error', { true: 'warning' }),
   ),
   'external-ips': row<Lists<'services'>>('warning'),
   'forwarding-changes-port': row<Strings<'method'> & PortChange>('error'),
   'ignored-field': row<Strings<'field' | 'needs'>>('warning'),
-  // `lack`: the kind of endpoints that the Service lacks on nodes where kube-proxy writes the comment.
+  // `lack` is the kind of endpoints that the Service lacks on nodes where kube-proxy writes the comment.
   'long-comment': row<Strings<'servicePort' | 'lack'> & Numbers<'limit'>>('warning'),
   'missing-cluster-ip': row<Strings<'first'>>('warning'),
   'missing-ip-families': row<Numbers<'families'>>('warning'),
@@ -88,19 +83,19 @@ export const serviceFindings = {
     >
   >('warning'),
   'no-load-balancer-ip': ofCompiling<Lists<'services'>>('note'),
-  // `holder` has the address, or asks for it with the same port.
+  // `holder` has the address, or requests it with the same port.
   'other-load-balancer-ip': row<
     Strings<'service' | 'asked'> & Lists<'ranges'> & { readonly holder?: string | undefined }
   >('warning'),
-  // `service`: the Service or Pods that need it. An address of a family: no range has that family.
+  // `service` is the Service, or the Pods, for which the range is too small. If `what` is a family, no range has that family.
   'range-is-full': row<Strings<'service'> & Lists<'ranges'> & { readonly what: RangedValue }>('error'),
-  // `workloads`: each as "3 of Deployment default/web". `unplaced`: those that no Node suits.
+  // `workloads` are like "3 of Deployment default/web". `unplaced` are those for which no Node is suitable.
   'assumed-endpoints': ofCompiling<Numbers<'pods'> & Lists<'workloads' | 'unplaced'>>('note'),
   'empty-selector': row<Strings<'service'>>('warning'),
-  // `services` get endpoints made from the input's Pods; `kept` counts those that keep given endpoints.
+  // `services` get endpoints from the input's Pods. `kept` counts those that keep given endpoints.
   'endpoints-from-pods': ofCompiling<Lists<'services'> & Numbers<'kept'>>('note'),
   'extra-addresses': row<Numbers<'index' | 'count'>>('warning'),
-  // `services` have no endpoints in the input; `selecting` counts Services with a selector.
+  // `services` have no endpoints in the input. `selecting` counts Services with a selector.
   'no-endpoints-given': row<Lists<'services'> & Numbers<'selecting'> & { readonly hasWorkloads: boolean }>('warning'),
   'no-pod-address': ofCompiling<
     By<
@@ -112,15 +107,15 @@ export const serviceFindings = {
       }
     >
   >(severityBy('problem', 'error', { 'host-network': 'warning', 'no-network-of-family': 'warning' })),
-  // `services` select Pods of `owner`; `wanted`: the requirement that no Node meets, such as "pool=web".
+  // `services` select Pods of `owner`. `wanted` is the requirement that no Node meets, such as "pool=web".
   'no-node-fits': row<Lists<'services'> & Strings<'owner' | 'wanted'>>('warning'),
   'no-such-service': row<Lists<'services'>>('note'),
-  // `selector` is the first Service's, as "app=web". `isStale`: EndpointSlices in the input still list Pods.
+  // `selector` is the first Service's, such as "app=web". `isStale` means that EndpointSlices in the input still list Pods.
   'selects-nothing': row<Lists<'services'> & Strings<'selector'> & Likely & { readonly isStale?: boolean }>({
     among: ['warning', 'note'],
     weigh: (likely: Likely) => (mayBeUnseen(likely) ? 'note' : 'warning'),
   }),
-  // `service`: the label's value if not a valid name; undefined without a label.
+  // `service` is the label's value if it is no valid name; undefined without a label.
   'slice-without-service': row<{ readonly service?: string | undefined }>('warning'),
   'too-many': row<
     By<
@@ -133,6 +128,6 @@ export const serviceFindings = {
   >('warning'),
   // A Pod counts once for each Service that selects it.
   'too-many-pods': row<Limited & Strings<'of' | 'largest'> & Numbers<'most'>>('error'),
-  // `found`: the existing ports, each as "http/TCP". `service`: the Service that has the port.
+  // `found` are the existing ports, such as "http/TCP". `service` is the Service that has the port.
   'unknown-port': row<Strings<'service' | 'owner' | 'protocol' | 'name'> & Numbers<'port'> & Lists<'found'>>('warning'),
 };

@@ -13,35 +13,32 @@ export interface ModeOfRelease {
   readonly side?: 'mode' | 'release' | undefined;
 }
 
-/** `known` lists all Nodes of the input. */
 export interface UnknownFlagNode extends Lists<'names' | 'known'> {
   readonly flag: '--node' | 'hostnameOverride';
 }
 
 export interface UnknownAddresses {
-  /** Node ports have no address to listen on. */
+  /** Set if node ports have no address to listen on. */
   readonly lacksAddresses: boolean;
-  /** Node ports listen on all addresses, because the node's own are unknown. */
   readonly listensOnAll: boolean;
 }
 
-/** `picked`: --nodeport-addresses; `addresses`: the node's known ones; `areAll`: by --host-addresses. */
+/** `picked` is --nodeport-addresses. `addresses` are the node's known ones; `areAll` if --host-addresses gave them. */
 export type UnreachableNodePorts = Strings<'node'> & Lists<'picked' | 'addresses'> & { readonly areAll: boolean };
 
-/** `ofNodes`: whether kpc compiles for several nodes, of which some may lack endpoints. */
+/** `ofNodes` means that kpc compiles for several nodes, some of which may lack endpoints. */
 export type LocalhostNodePort = Strings<'servicePort'> &
   Numbers<'nodePort'> & { readonly families: readonly Family[]; readonly ofNodes: boolean };
 
 export const settingFindings = {
   'bad-feature-gate': row<GateFault>('error'),
-  /** `node`: '' if none is named; `version`: as its object reports it, or ''. */
+  /** `node` is '' if none is named. `version` is what the Node's object reports, or ''. */
   'bad-kubernetes-version': row<Strings<'flag' | 'node' | 'version'>>('error'),
   'bad-mode': byProblem<{
     'not-in-release': ModeOfRelease;
     'gate-off': ModeOfRelease;
   }>('error'),
   'covered-addresses': row<Strings<'network' | 'socket'>>('warning'),
-  // `named`: why no mode is named.
   'default-mode': ofCompiling<{ readonly named: 'empty-flag' | 'configuration' | 'nothing' }>('note'),
   'ipvs-ends': row<None>('warning'),
   userspace: byProblem<{
@@ -71,7 +68,7 @@ export const settingFindings = {
   // `names` is empty if no node is named.
   'no-pod-cidr': row<Lists<'names'>>('error'),
   'unknown-node': row<UnknownFlagNode>('error'),
-  // `nodes`: the Nodes that the Pods name; empty if none.
+  // `nodes` are those that the Pods name; empty if they name none.
   'unknown-node-of-pod': row<Lists<'pods' | 'nodes'>>('warning'),
   // `of` is "clusterCIDR", or "podCIDRs" of the Node.
   'wrong-family': row<Strings<'of' | 'node'> & Lists<'cidrs'> & { readonly family: Family }>(

@@ -8,19 +8,16 @@ type PathStep = string | number;
 
 declare const described: unique symbol;
 
-/** The check of a schema or a part of it. scripts/checks-module.mjs makes them for the module #checks. */
+/** The check of a schema or a part of it. scripts/checks-module.mjs makes all checks, for the module #checks. */
 export interface Check<T = unknown> {
-  /** Made by ajv. */
   readonly accepts: (value: unknown) => boolean;
   readonly expected: string;
-  /** Like `expected`, for a value of the right type that its predicate refuses. */
+  /** Like `expected`, for a value of the right type that the predicate refuses. */
   readonly toPass?: string;
   readonly types: readonly JsonType[];
-  /** The strings, numbers or booleans allowed, if few. */
   readonly values?: readonly unknown[];
   readonly fields?: Readonly<Record<string, Check>>;
   readonly required?: readonly string[];
-  /** No other fields are allowed. */
   readonly isClosed?: true;
   readonly others?: Check;
   readonly items?: Check;
@@ -31,31 +28,29 @@ export interface Check<T = unknown> {
 
 export interface ValueFault {
   readonly problem: 'wrong' | 'missing' | 'unknown';
-  /** For an unknown field, its object's path. */
+  /** For an unknown field, the path of its object. */
   readonly path: readonly PathStep[];
   readonly check: Check;
   readonly expected: string;
-  /** Whether its object may lack the value. */
   readonly isOptional: boolean;
   readonly value: unknown;
   readonly name: string;
 }
 
-/** Collects faults up to a limit: a hostile file may have millions. */
 interface Faults {
   readonly found: ValueFault[];
   readonly most: number;
   readonly path: PathStep[];
 }
 
-/** The faults of a value, at most `most`. Unknown fields are faults only in closed objects. */
+/** Returns at most `most` faults of a value. An unknown field is a fault only in a closed object. */
 export function findFaults(check: Check, value: unknown, most: number = Infinity): readonly ValueFault[] {
   const faults: Faults = { found: [], most, path: [] };
   if (!check.accepts(value)) explainValue(check, value, faults, false);
   return faults.found;
 }
 
-/** Never quotes text that is not JSON: it may be an unrelated file. `at`: "settings.ipvs.excludeCIDRs[0]", or '' for all. */
+/** Never quotes text that is not JSON, which may be an unrelated file. `at` is like "settings.ipvs.excludeCIDRs[0]", '' for the whole. */
 export type JsonFault =
   | { readonly problem: 'wrong'; readonly at: string; readonly expected: string }
   | { readonly problem: 'missing'; readonly at: string }
@@ -65,7 +60,6 @@ export type JsonFault =
 
 export type CheckedValue<T> = { readonly value: T } | { readonly wrong: JsonFault };
 
-/** `wrong` is the first fault. `root`: the start of its path. */
 export function readChecked<T>(check: Check<T>, value: unknown, root = ''): CheckedValue<T> {
   const [fault] = findFaults(check, value, 1);
   return fault === undefined ? { value: value as T } : { wrong: faultAt(fault, root) };
@@ -84,7 +78,6 @@ function parseText(text: string): CheckedValue<unknown> {
   }
 }
 
-/** Adds a refused value's faults by checking each part again. */
 function explainValue(check: Check, value: unknown, faults: Faults, isOptional: boolean): void {
   const { found, most } = faults;
   const before = found.length;
@@ -97,7 +90,7 @@ function explainValue(check: Check, value: unknown, faults: Faults, isOptional: 
 
 function explainItems({ items }: Check, list: readonly unknown[], faults: Faults): void {
   if (items === undefined) return;
-  // No callback for each item: a list may be long and mostly right.
+  // Uses no callback for each item, because a list may be long and is mostly right.
   for (let i = 0; i < list.length && faults.found.length < faults.most; i++) {
     if (!items.accepts(list[i])) explainBelow(items, list[i], faults, i, false);
   }
@@ -159,7 +152,7 @@ function faultAt({ problem, path, expected, name }: ValueFault, root = ''): Json
   return problem === 'unknown' ? { problem, at, name } : { problem, at, expected };
 }
 
-/** Quotes a key that is not a plain word: it is input, and could end the line or look like a path. */
+/** Quotes a key that is not a plain word, because it is input, and could end the line or look like a path. */
 function writePath(path: readonly PathStep[], root: string): string {
   let out = root;
   for (const step of path) {
@@ -176,7 +169,6 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The place of a value in a file of JSON. */
 export type LocateValue = (path: readonly PathStep[]) => {
   readonly file: string;
   readonly line: number;

@@ -1,4 +1,4 @@
-// Schemas of objects that Kubernetes reads: each field may be missing, and null counts as missing.
+// Schemas of objects that Kubernetes reads. Any field may be missing, and null counts as missing.
 import * as json from './schema.ts';
 import type { Schema, Schemas, Shaped } from './schema.ts';
 
@@ -16,12 +16,10 @@ function optionalFields<P extends Schemas>(
 
 const closed = { additionalProperties: false } as const;
 
-/** Null or an object without other fields. */
 export function object<P extends Schemas>(fields: P): Schema<FieldsOf<P> | null> {
   return json.nullable(optionalFields(fields, closed));
 }
 
-/** Null or an object, perhaps with other fields. */
 export function openObject<P extends Schemas>(fields: P): Schema<FieldsOf<P> | null> {
   return json.nullable(optionalFields(fields));
 }
@@ -30,7 +28,6 @@ export function item<P extends Schemas>(fields: P): Schema<FieldsOf<P>> {
   return optionalFields(fields, closed);
 }
 
-/** Other fields are allowed. */
 export function openItem<P extends Schemas>(fields: P): Schema<FieldsOf<P>> {
   return optionalFields(fields);
 }
@@ -49,21 +46,18 @@ export const flag = json.nullable(json.boolean);
 
 export const texts = list(json.text);
 
-/** Bounds are inclusive; null means no bound. */
+/** Bounds are inclusive. null counts as missing. */
 export function integer(least: number, most: number, expected: string): Schema<number | null> {
   return json.nullable(json.wholeNumber(least, most, expected));
 }
 
-/** A whole number whose bounds are checked elsewhere, or null. */
 export const anyInteger = integer(-Infinity, Infinity, 'it must be a whole number');
 
-/** Go's int32. */
 export const int32 = integer(-(2 ** 31), 2 ** 31 - 1, 'a whole number of 32 bits');
 
 export const expectedDuration = 'a duration such as 15m0s or 30s, from 0 up';
 
-/** Go's metav1.Duration. kube-proxy reads null as an empty string, and refuses that and bare numbers. */
+/** Go's metav1.Duration. kube-proxy reads null as an empty string, and refuses both, as well as bare numbers. */
 export const duration = json.textThat(expectedDuration, 'isDuration');
 
-/** Go's *metav1.Duration: null means unset. */
 export const optionalDuration = json.nullable(duration);

@@ -1,6 +1,6 @@
 /**
- * Undefined if the quoted text at `start` does not end. A loop, because a regular expression remembers each choice, and V8 throws a
- * RangeError for millions of characters. Test: base/end-of-quoted.test.ts.
+ * Returns the end of the quoted text at `start`; undefined if it does not end. A regular expression would remember each choice, and V8
+ * throws a RangeError after millions of characters. Test: base/end-of-quoted.test.ts.
  */
 export function endOfQuoted(text: string, start: number): number | undefined {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
@@ -15,10 +15,9 @@ const backslash = 0x5c;
 
 export type PositionOf = 'value' | 'key';
 
-/** A field of a mapping or an item of a list: the offsets of its key (for an item, of the item) and of its value. */
+/** The offsets of the key and value of a field. An item of a list has its own offset as both. */
 export type JsonEntry = { [Of in PositionOf]: number };
 
-/** Falls back to the nearest field above it that is written. */
 export type FieldLocator = (path: readonly (string | number)[], of: PositionOf) => number;
 
 export interface RepeatedKey {
@@ -26,10 +25,9 @@ export interface RepeatedKey {
   times: number;
 }
 
-/** Finds repeated keys in a stretch of JSON; JSON.parse uses the last. */
+/** Finds repeated keys in a part of a JSON text. JSON.parse uses the last one. */
 export function findRepeatedKeys(text: string, start: number, end: number): readonly RepeatedKey[] {
   const repeated = new Set<RepeatedKey>();
-  /** The keys of the surrounding objects, with repeats; none for lists. */
   const around: Map<string, RepeatedKey | undefined>[] = [];
   const sign = /["{}[\]]/g;
   const colon = /[ \t\r\n]*:/y;
@@ -57,7 +55,7 @@ export function findRepeatedKeys(text: string, start: number, end: number): read
   return [...repeated];
 }
 
-/** For valid JSON at `start`. Scans once. */
+/** Returns a locator for the valid JSON at `start`, which scans each object and list once. */
 export function locateInJson(text: string, start: number): FieldLocator {
   const known = new Map<number, Entries>();
   return (path, of) => {
@@ -81,7 +79,7 @@ function findEntry(entries: Entries, step: string | number): JsonEntry | undefin
   return value === undefined ? undefined : { key: value, value };
 }
 
-/** The content of the object or list at `start`. The last of repeated keys counts. */
+/** Returns the fields or items of the object or list at `start`. The last of repeated keys counts. */
 function locateEntries(text: string, start: number): Entries {
   const entries = new Map<string, JsonEntry>();
   const items: number[] = [];
@@ -98,7 +96,6 @@ function locateEntries(text: string, start: number): Entries {
   return isObject ? entries : items;
 }
 
-/** The offset after the JSON value at `start`. */
 export function skipValue(text: string, start: number): number {
   const sign = /[{[]/.test(text.charAt(start)) ? /["{}[\]]/g : /["}\],\s]/g;
   let depth = 0;

@@ -1,11 +1,10 @@
 import type { Schema } from './schema.ts';
 
-/** A JSON Schema (draft 7), for schemas/ and for editors. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 type Definitions = Map<string, JsonSchema>;
 
-/** The schema for other readers: refuses unknown fields, and defines a named schema once. */
+/** Returns the schema for other readers, which refuses unknown fields and defines each named schema once. */
 export function publishedSchema(schema: Schema): JsonSchema {
   const definitions: Definitions = new Map();
   const published = publish(schema, definitions);
@@ -15,7 +14,6 @@ export function publishedSchema(schema: Schema): JsonSchema {
 function publish({ $id, description, ...schema }: JsonSchema, definitions: Definitions): JsonSchema {
   const name = $id as string | undefined;
   if (name !== undefined && !definitions.has(name)) {
-    // Reserves the place: nested definitions come after it.
     definitions.set(name, {});
     definitions.set(name, publishKeywords(schema, definitions));
   }
@@ -23,7 +21,6 @@ function publish({ $id, description, ...schema }: JsonSchema, definitions: Defin
   return description === undefined ? own : { ...own, description };
 }
 
-/** Keywords that only kpc knows. */
 const ownKeywords: ReadonlySet<string> = new Set(['expected', 'passes', 'toPass', 'format', 'discriminator']);
 
 function publishKeywords(schema: JsonSchema, definitions: Definitions): JsonSchema {

@@ -1,4 +1,4 @@
-/** Whether two values of JSON are equal, whatever the order of their fields. A field that is undefined counts as missing. */
+/** Reports whether two values of JSON are equal, in any order of fields. A field that is undefined counts as missing. */
 export function isSameValue(one: unknown, other: unknown): boolean {
   if (typeof one !== 'object' || typeof other !== 'object' || !one || !other) return one === other;
   if (Array.isArray(one) !== Array.isArray(other)) return false;

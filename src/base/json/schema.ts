@@ -1,10 +1,10 @@
-// Declares JSON: a JSON Schema with its TypeScript type. The build makes ajv checks of them (scripts/checks-module.mjs).
+// Declares JSON by a JSON Schema with its TypeScript type. The build makes ajv checks from these (scripts/checks-module.mjs).
 
 declare const accepted: unique symbol;
 
 /**
- * A JSON Schema and the type it accepts. Further keywords: `expected`, completing "must be …" in an error; `passes`, a predicate of
- * src/checks/predicates.ts; `toPass`, completing "must be …" for that.
+ * A JSON Schema and the type it accepts. kpc's own keywords are `expected`, which completes "must be …" in an error; `passes`, a predicate
+ * in src/checks/predicates.ts; and `toPass`, which completes "must be …" for the predicate.
  */
 export interface Schema<T = unknown> {
   readonly [accepted]?: T;
@@ -25,7 +25,6 @@ export function about<T>(description: string, schema: Schema<T>): Schema<T> {
   return { ...schema, description };
 }
 
-/** Each published schema defines it once. */
 export function named<T>($id: string, schema: Schema<T>): Schema<T> {
   return { ...schema, $id };
 }
@@ -42,7 +41,6 @@ export function matching(expected: string, pattern: RegExp): Schema<string> {
 
 export const boolean: Schema<boolean> = { type: 'boolean', expected: 'true or false' };
 
-/** A finite number; bounds are included. */
 export function number(expected: string, least = -Infinity, most = Infinity): Schema<number> {
   return { type: 'number', expected, ...boundsOf(least, most) };
 }
@@ -90,14 +88,14 @@ export function nullable<T>(inner: Schema<T>): Schema<T | null> {
   };
 }
 
-/** Marks a field's schema: the object may lack the field. */
+/** Marks a field's schema if the object may lack the field. */
 const mayLack = Symbol('may lack');
 
 export function optional<T>(inner: Schema<T>): Schema<T | undefined> {
   return { ...(inner as Schema<T | undefined>), [mayLack]: true };
 }
 
-/** Adds a predicate of src/checks/predicates.ts; `toPass` completes "must be …". */
+/** Adds a predicate in src/checks/predicates.ts. `toPass` completes "must be …". */
 export function narrowed<T>(inner: Schema<T>, toPass: string, passes: string): Schema<T> {
   return { ...inner, passes, toPass };
 }
@@ -113,21 +111,19 @@ export function mapOf<T, K extends string = string>(
   return { type: 'object', expected, additionalProperties: values };
 }
 
-/** The type of an object with these fields; one that may be undefined may be missing. */
 type ObjectOf<F extends Schemas> = Flat<
   { readonly [K in keyof F as undefined extends Shaped<F[K]> ? never : K]: Shaped<F[K]> } & {
     readonly [K in keyof F as undefined extends Shaped<F[K]> ? K : never]?: Shaped<F[K]>;
   }
 >;
 
-/** An object with a schema for each field. The check allows other fields, the published schema does not. */
+/** An object with a schema for each field. The check allows other fields, but the published schema does not. */
 export function objectOf<F extends Schemas>(fields: F): Schema<ObjectOf<F>>;
 export function objectOf<T>(fields: { readonly [K in keyof T]-?: Schema<T[K]> }): Schema<T>;
 export function objectOf(fields: Schemas): Schema {
   return objectWith(fields, { expected: 'an object' });
 }
 
-/** Forbids unknown fields in all of its objects. */
 export function closed<T>(schema: Schema<T>): Schema<T> {
   return closeAll(schema) as Schema<T>;
 }
@@ -155,7 +151,7 @@ export function objectWith<T>(
   return { type: 'object', ...(required.length > 0 && { required }), properties: { ...fields }, ...options };
 }
 
-/** A discriminated union: the field `tag` selects the variant. */
+/** A discriminated union, in which the field `tag` selects the variant. */
 export function variantOf<Tag extends string, V extends Schemas>(
   tag: Tag,
   variants: V,
@@ -166,7 +162,7 @@ export function variantOf<Tag extends string, V extends Schemas>(
   return { anyOf: forms, expected: 'an object', discriminator: { propertyName: tag } };
 }
 
-/** A union. To be checkable, its alternatives must differ in JSON type. */
+/** A union. Its alternatives must differ in JSON type, or they could not be checked. */
 export function anyOf<V extends readonly Schema[]>(expected: string, ...schemas: V): Schema<Shaped<V[number]>> {
   return { anyOf: schemas, expected, description: expected };
 }

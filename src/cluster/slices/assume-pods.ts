@@ -34,9 +34,8 @@ import {
 } from './place-pods.ts';
 
 interface Assumption extends Pick<EndpointObjects, 'workloads' | 'pods' | 'nodes' | 'services'> {
-  /** From --assume-endpoints, at most one of each family. They override Node networks outside them. */
+  /** From --assume-endpoints, at most one for each family. They override Node networks outside them. */
   readonly networks: readonly Network[];
-  /** kube-proxy's --cluster-cidr. */
   readonly clusterCIDRs: readonly Network[];
   readonly given: Names;
   readonly taken: ReadonlySet<string>;
@@ -44,16 +43,16 @@ interface Assumption extends Pick<EndpointObjects, 'workloads' | 'pods' | 'nodes
 
 interface AssumedPods {
   readonly pods: readonly Sourced<Pod>[];
-  /** Whether a workload has no Pods, which a Service may select. */
+  /** Whether there is a workload without Pods, which a Service may select. */
   readonly hasIdle: boolean;
   readonly scaledDown: readonly Sourced<Pod>[];
   readonly pending: readonly Pending[];
-  /** Owners ("Deployment default/web") whose requirements no assumed Node meets: their Pods are assumed on any Node. */
+  /** Owners ("Deployment default/web") whose requirements no assumed Node meets, so their Pods are assumed on any Node. */
   readonly unplaced: readonly string[];
   readonly diagnostics: readonly Finding[];
 }
 
-/** A workload whose Pods a scheduler leaves Pending. */
+/** A workload whose Pods a scheduler would leave Pending. */
 export interface Pending {
   readonly owner: string;
   readonly pods: readonly Sourced<Pod>[];
@@ -65,7 +64,7 @@ export interface Pending {
 /** The most Pods that Kubernetes supports in a cluster. */
 const maxPods = 150_000;
 
-/** The Pods of one workload, or a single uncontrolled Pod. */
+/** The Pods of one workload, or one Pod without a controller. */
 interface PodSet {
   readonly key: string;
   readonly owner: Owner;
@@ -78,7 +77,6 @@ interface PodSet {
 
 interface PodSlot {
   readonly name: string;
-  /** The Node's name, or for an assumed Node the name it has without a flag. */
   readonly seat: string;
   readonly node: Node | undefined;
 }
@@ -86,8 +84,8 @@ interface PodSlot {
 const nothing = { hasIdle: false, scaledDown: [], pending: [], unplaced: [] } as const;
 
 /**
- * Assumes ready Pods for workloads and for Pods without a status, spread over the Nodes, with addresses in the Pod networks. The input
- * wins: a workload with a Pod that has a status gets no more, and an object controlled by another in the input is not counted.
+ * Assumes ready Pods for workloads, and for Pods without a status. Spreads them over the Nodes, with addresses in the Pod networks. The
+ * input wins: a workload that has a Pod with a status gets no more, and an object whose controller is in the input does not count.
  */
 export function assumePods(assumption: Assumption): AssumedPods {
   const pods = nameAll(assumption.pods).filter(({ object }) => object.status !== undefined || !isOfHook(object));
@@ -101,7 +99,7 @@ export function assumePods(assumption: Assumption): AssumedPods {
   ].toSorted((a, b) => compareText(a.key, b.key));
   const total = keyed.reduce((sum, { replicas }) => sum + replicas, 0);
   if (total > maxPods) return { ...nothing, pods: real, diagnostics: [describeTooMany(keyed, total)] };
-  // Assumed Nodes have few labels; the cluster's may have those asked for.
+  // Assumed Nodes have few labels, but given Nodes may have the requested ones.
   const areGiven = nodes.some(({ assumedAs }) => assumedAs === undefined);
   const unplaced = keyed.filter(({ replicas, template }) => replicas > 0 && lacksNode(template.spec, nodes));
   const pending = areGiven ? unplaced : [];
@@ -124,7 +122,6 @@ export function assumePods(assumption: Assumption): AssumedPods {
   };
 }
 
-/** Whether helm only runs it temporarily (a hook or a test), although "helm template" prints it with permanent objects. */
 function isOfHook({ metadata }: Pod | Workload): boolean {
   return Object.hasOwn(metadata.annotations, 'helm.sh/hook');
 }
@@ -133,7 +130,7 @@ export function ownerKey(namespace: string, { kind, name }: Owner): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-/** Workloads without Pods that no other workload controls, and uncontrolled Pods without a status. */
+/** Returns workloads that have no Pods and no controller in the input, and Pods without a status or controller. */
 function findUncontrolled(
   workloads: readonly Sourced<Workload>[],
   pods: readonly Sourced<Pod>[],
@@ -150,10 +147,10 @@ function findUncontrolled(
   };
 }
 
-/** The label shared by the Pods and the ReplicaSet of one Deployment template. */
+/** The label that the Pods and the ReplicaSet of a Deployment's template share. */
 const templateHashLabel = 'pod-template-hash';
 
-/** The Pod's controller, and the controller of that: the name of an absent ReplicaSet shows its Deployment. */
+/** Returns the Pod's controller, and the controller's. The name of a ReplicaSet that is not in the input shows its Deployment. */
 function ownersOf({ metadata, owner }: Pod, byKey: ReadonlyMap<string, Workload>): readonly string[] {
   if (!owner) return [];
   const { namespace, labels } = metadata;
@@ -165,7 +162,7 @@ function ownersOf({ metadata, owner }: Pod, byKey: ReadonlyMap<string, Workload>
   return [key, ownerKey(namespace, { kind: 'Deployment', name: owner.name.slice(0, -suffix.length) })];
 }
 
-/** Names nameless objects (generateName) by content, so that the input's order does not matter. */
+/** Names nameless objects (generateName) by their content, so that the input's order has no effect. */
 function nameAll<T extends Pod | Workload>(objects: readonly Sourced<T>[]): readonly Sourced<T>[] {
   const nameless = objects.filter(({ object }) => object.metadata.name === '');
   if (nameless.length === 0) return objects;
@@ -179,12 +176,11 @@ function nameAll<T extends Pod | Workload>(objects: readonly Sourced<T>[]): read
   });
 }
 
-/** A flag may rename an assumed Node; its Pods keep their addresses. */
 function seatName({ metadata, assumedAs }: Node): string {
   return assumedAs ?? metadata.name;
 }
 
-/** Drops the kind from unique keys: a Deployment turned into a StatefulSet keeps its addresses. */
+/** Drops the kind from keys that stay unique, so that a Deployment turned into a StatefulSet keeps its addresses. */
 function withoutKinds(podSets: readonly PodSet[]): readonly PodSet[] {
   const seen = new Set<string>();
   return podSets.map((podSet) => {
@@ -221,7 +217,7 @@ function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes
   return { ...base, scales: true, replicas, place };
 }
 
-/** The Nodes that suit the Pods and whose taints they tolerate; all Nodes if none does. */
+/** Returns the Nodes that suit the Pods and whose taints the Pods tolerate. Falls back to Nodes that only suit, then to all. */
 function nodesFor(spec: Pick<PodSpec, 'nodeTerms' | 'tolerations'>, nodes: readonly Node[]): readonly Node[] {
   const suiting = nodes.filter((node) => suitsPods(node, spec));
   const own = suiting.length === 0 ? nodes : suiting;
@@ -258,7 +254,7 @@ function podSetOfPod({ object: { metadata, spec }, source }: Sourced<Pod>, nodes
   return { key, owner, template: { metadata, spec }, source, scales: false, replicas: 1, place };
 }
 
-/** Assigns Nodes in turn, starting where the hash of the name points. A Node named in the spec takes precedence. */
+/** Returns a function that assigns Nodes in turn, starting from a hash of the name. A Node named in the spec takes precedence. */
 function spread(
   metadata: Pod['metadata'],
   { nodeName, ...spec }: PodSpec,
@@ -273,7 +269,7 @@ function spread(
   return (index) => own[(start + index) % own.length];
 }
 
-/** At most one network of each family: the Node's, the flag's or the cluster's. */
+/** Chooses at most one network for each family: the Node's, the flag's or the cluster's. */
 function chooseNetworks(node: Node | undefined, { networks, clusterCIDRs }: Assumption): readonly Network[] {
   const own = (node?.podCIDRs ?? []).flatMap((text) => parseNetwork(text) ?? []);
   return families.flatMap((family) => {
@@ -289,7 +285,7 @@ function isSubnet(inner: Network, outer: Network): boolean {
   return inner.prefixLength >= outer.prefixLength && contains(outer, inner.address);
 }
 
-/** Makes `count` seats for a workload's Pods. A DaemonSet's are named by Node, to be independent of other Nodes. */
+/** Makes seats for a workload's Pods. A DaemonSet's seats are named by Node, so that they do not depend on other Nodes. */
 function seatsOf({ key, scales, place }: PodSet, count: number, assumption: Assumption) {
   return Array.from({ length: count }, (_, index) => {
     const where = place(index);
@@ -324,7 +320,7 @@ function placePods(podSet: PodSet, assumption: Assumption, chosen: ReadonlyMap<s
   });
 }
 
-/** The first address of each family, as the kubelet reports it. */
+/** Returns the first address of each family, which is what the kubelet reports. */
 function hostAddresses(node: Node | undefined): readonly Address[] {
   const own = nodeAddresses(node);
   return families.flatMap((family) => own.find((address) => address.family === family) ?? []);
@@ -355,7 +351,6 @@ function makePod(
   return { object, source };
 }
 
-/** The labels that the StatefulSet controller adds to a Pod. */
 export function ordinalLabels(statefulSet: string, pod: string): Readonly<Record<string, string>> {
   return {
     'statefulset.kubernetes.io/pod-name': pod,
@@ -363,12 +358,12 @@ export function ordinalLabels(statefulSet: string, pod: string): Readonly<Record
   };
 }
 
-/** A Job without Pods is over or suspended, not scaled down. */
+/** A Job without Pods has finished or is suspended, so it does not count as scaled down. */
 export function isScaledDown({ kind, replicas }: Workload): boolean {
   return replicas === 0 && kind !== 'Job';
 }
 
-/** A workload's template as a Pod that it owns; for a StatefulSet, a Pod for each ordinal. */
+/** Returns a workload's template as a Pod that it owns; for a StatefulSet, one Pod for each ordinal. */
 export function asPods({ object: workload, source }: Sourced<Workload>): readonly Sourced<Pod>[] {
   const { kind, metadata, template, replicas = 1, firstOrdinal } = workload;
   const { labels, spec } = template;
@@ -403,7 +398,7 @@ function describeLacks(all: readonly PlacedPod[], { services, given }: Assumptio
     services,
     all.map(({ pod }) => pod),
   ).filter(({ service }) => !areEndpointsGiven(service, given));
-  // Services with the same single-label selector share the list.
+  // Services with the same selector of one label share a list.
   const lists = new Set(selecting.map(({ pods }) => pods));
   const selected = new Set<Sourced<Pod>>();
   for (const list of lists) for (const pod of list) selected.add(pod);

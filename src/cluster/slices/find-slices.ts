@@ -27,7 +27,7 @@ import { causeFinder, findPrinted, type MakerSources } from './selector-causes.t
 import { describeTargetPorts, describeUnselective, findUndeclaredPorts, type IdleWorkloads } from './slice-warnings.ts';
 
 interface SliceSources extends MakerSources, EndpointObjects {
-  /** Services whose given slices are made again from Pods. */
+  /** Services whose given slices are replaced by slices made from Pods. */
   readonly remade?: ReadonlySet<string> | undefined;
 }
 
@@ -39,13 +39,12 @@ interface AssumedNetworks {
 export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'findUndeclared' | 'diagnostics'> {
   readonly slices: readonly Sourced<EndpointSlice>[];
   readonly services: readonly ServiceWithSlices[];
-  /** Including those that no Service selects. */
   readonly assumedPods: readonly Sourced<Pod>[];
 }
 
 const none: readonly never[] = [];
 
-/** Given slices, else mirrored from Endpoints, else from Pods. `assumed`: workloads have Pods; `written`: Services before assignment. */
+/** Returns given slices, else mirrored Endpoints, else slices made from Pods. `written` has the Services before assignment. */
 export function findSlices(
   sources: SliceSources,
   assumed: AssumedNetworks | undefined,
@@ -112,9 +111,7 @@ interface PodInputs extends IdleWorkloads, Pick<EndpointObjects, 'services' | 'p
 interface SlicesOfPods {
   readonly slices: readonly Sourced<EndpointSlice>[];
   readonly services: readonly ObjectMeta[];
-  /** The assumed Pods behind the slices, sorted by workload. */
   readonly assumed: readonly AssumedWorkload[];
-  /** Finds target ports that no container lists. Not necessarily a fault, and only some commands ask. */
   readonly findUndeclared: () => readonly Finding[];
   readonly diagnostics: readonly Finding[];
 }
@@ -128,8 +125,8 @@ const nothing: SlicesOfPods = {
 };
 
 /**
- * Makes the slices that a cluster with these Pods would have, for Services with a selector that are not in `given`. Pods without a status
- * come from manifests, for which no cluster has made endpoints: a Service that selects one gets no slice.
+ * Makes the slices that a cluster with these Pods would have, for Services with a selector that are not in `given`. A Service that selects
+ * a Pod without a status gets none, because the Pod comes from a manifest and no cluster has made endpoints for it.
  */
 function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
   const { services, pods, nodes, namespaces, hasIdle } = inputs;
@@ -166,11 +163,10 @@ function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
   };
 }
 
-/** The most endpoints, apart from a surplus for each Service and Pod. */
 const freeEndpoints = 300_000;
 const endpointsPerObject = 5;
 
-/** Refuses Services that together select more Pods than memory holds endpoints for, before making any endpoint. */
+/** Refuses Services that select more Pods than memory has room for as endpoints, before any endpoint is made. */
 function checkEndpoints(open: readonly Selecting[], objects: number): Finding | undefined {
   const total = open.reduce((sum, { pods }) => sum + pods.length, 0);
   const limit = freeEndpoints + endpointsPerObject * objects;
@@ -180,7 +176,6 @@ function checkEndpoints(open: readonly Selecting[], objects: number): Finding | 
   return diagnose('too-many-pods', details, largest.service.source.place(['spec', 'selector']));
 }
 
-/** A note on where endpoints come from, because no file lists them. */
 function describeOrigin(made: readonly Selecting[], kept: number): readonly Finding[] {
   const real = made.filter(({ pods }) => pods.length > 0 && !pods.some(({ object }) => object.assumed));
   if (real.length === 0 && kept === 0) return [];
@@ -213,7 +208,7 @@ function diagnoseAssumed(assumed: readonly AssumedWorkload[]): readonly Finding[
   return [diagnose('assumed-endpoints', { pods, workloads, unplaced: unplacedOf(assumed) })];
 }
 
-/** Reports Pods that look like endpoints but that the controller leaves out: Pods on no Node, or on unknown Nodes. */
+/** Reports Pods that look like endpoints but that the controller leaves out, because they are on no Node or on an unknown Node. */
 function describeLeftPods(made: readonly Selecting[], known: KnownNodes): readonly Finding[] {
   const left = new Set<Sourced<Pod>>();
   for (const { service, pods } of made) {

@@ -56,16 +56,15 @@ function addZoneHints(endpoints: readonly SliceEndpoint[], ratios: ZoneRatios | 
   });
 }
 
-/** How far above average the load of a zone's endpoints may get before hints are dropped (overloadThreshold in topologycache). */
+/** How far above its share a zone's load may get before hints are dropped (overloadThreshold in topologycache). */
 const overloadThreshold = 0.2;
 
-/** Labels of nodes that hardly run Pods. */
 const excludedLabels = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
 
 /** Zone → its share of the cluster's CPUs, sorted by zone. */
 type ZoneRatios = ReadonlyMap<string, number>;
 
-/** Each zone's share of CPUs (TopologyCache.SetNodes); undefined if a Node lacks a zone or CPUs, or if there is only one zone. */
+/** Returns each zone's share (TopologyCache.SetNodes); undefined if a Node lacks a zone or CPUs, or if there is only one zone. */
 function readZoneRatios(nodes: readonly Node[]): ZoneRatios | undefined {
   const byZone = new Map<string, bigint>();
   let total = 0n;
@@ -86,8 +85,8 @@ function milliOf(nano: bigint): number {
 }
 
 /**
- * The zone that each endpoint serves, in the order of `zones`, the endpoints' own; undefined if hints would do harm or are unknown
- * (TopologyCache.AddHints). Where the controller's choice depends on map order, takes the first by name.
+ * Returns the zone that each endpoint serves, in the order of `zones`, the zones that the endpoints are in. Undefined if hints are unknown
+ * or would do harm (TopologyCache.AddHints). Where the controller's choice depends on map order, the first zone by name is chosen.
  */
 function allocateZones(
   zones: readonly (string | undefined)[],
@@ -109,7 +108,7 @@ function allocateZones(
   });
 }
 
-/** How many endpoints each zone should have; undefined if no number is close enough (getAllocations). */
+/** Returns how many endpoints each zone should have; undefined if no number is close enough (getAllocations). */
 function desiredByZone(endpoints: number, ratios: ZoneRatios): ReadonlyMap<string, number> | undefined {
   if (ratios.size > endpoints) return undefined;
   const desired = new Map<string, number>();
@@ -131,7 +130,7 @@ function countByZone(zones: readonly string[]): ReadonlyMap<string, number> {
 
 type ZoneCounts = Map<string, number>;
 
-/** How many endpoints each zone gives away or receives (getGivingAndReceivingZones). */
+/** Returns how many endpoints each zone gives away or receives (getGivingAndReceivingZones). */
 function findMoves(desired: ReadonlyMap<string, number>, allocated: ReadonlyMap<string, number>) {
   const toGive: ZoneCounts = new Map();
   const toReceive: ZoneCounts = new Map();
@@ -162,7 +161,6 @@ function move(from: ZoneCounts, to: ZoneCounts, zone: string): void {
   to.set(zone, (to.get(zone) ?? 0) + 1);
 }
 
-/** False if none is left. */
 function takeOne(counts: ZoneCounts, zone: string): boolean {
   const left = counts.get(zone) ?? 0;
   if (left > 1) counts.set(zone, left - 1);
@@ -171,7 +169,7 @@ function takeOne(counts: ZoneCounts, zone: string): boolean {
 }
 
 export interface KnownNodes {
-  /** Undefined if the input has no Nodes: then every Pod's node name is trusted. */
+  /** Undefined if the input has no Nodes, so that every Pod's node name is trusted. */
   readonly byName: ReadonlyMap<string, Node> | undefined;
   readonly zoneRatios: ZoneRatios | undefined;
 }
@@ -191,9 +189,9 @@ interface PodEndpoint {
 }
 
 /**
- * Like the endpointslice controller (Reconcile in k8s.io/endpointslice): per family one slice per set of port numbers,
- * or an empty one. The controller fills slices in map order, 100 endpoints each; here they are sorted by Pod name and
- * unlimited. That order also decides which endpoints serve another zone.
+ * Makes slices like the endpointslice controller (Reconcile in k8s.io/endpointslice): in each family one slice for each set of port
+ * numbers, or an empty one. The controller fills slices in map order, with 100 endpoints each. Here they are sorted by Pod name and
+ * unlimited; the order also decides which endpoints serve another zone.
  */
 export function makeSlices(
   service: Sourced<Service>,
@@ -217,12 +215,12 @@ export function makeSlices(
   });
 }
 
-/** Whether the controller would put the Pod into a slice if its Node is known (ShouldPodBeInEndpoints). */
+/** Reports whether the controller would put the Pod into a slice, if its Node is known (ShouldPodBeInEndpoints). */
 export function isEndpoint({ status }: Pod): boolean {
   return status !== undefined && !status.ended && status.addresses.length > 0;
 }
 
-/** Whether the controller leaves the Pod out because its Node is unknown. */
+/** Reports whether the controller leaves the Pod out because its Node is unknown. */
 export function isOnUnknownNode(
   { spec: { nodeName }, assumed }: Pod,
   service: Service,
@@ -232,14 +230,14 @@ export function isOnUnknownNode(
   return nodeName === '' || (byName !== undefined && !byName.has(nodeName));
 }
 
-/** The Service's families; both if it has no address (getAddressTypesForService). */
+/** Returns the Service's families, or both if it has no address (getAddressTypesForService). */
 function sliceFamilies({ spec }: Service): readonly Family[] {
   if (spec.ipFamilies.length > 0) return families.filter((family) => spec.ipFamilies.includes(familyNames[family]));
   const own = parseAddress(spec.clusterIP);
   return own ? [own.family] : families;
 }
 
-/** Follows podToEndpoint; undefined if the controller leaves the Pod out, or if the Pod has no address of the family. */
+/** Follows podToEndpoint. Undefined if the controller leaves the Pod out, or if the Pod has no address of the family. */
 function makePodEndpoint(
   service: Service,
   pod: Sourced<Pod>,
@@ -248,7 +246,7 @@ function makePodEndpoint(
 ): PodEndpoint | undefined {
   const { metadata, spec, status, terminating, assumed } = pod.object;
   if (status === undefined || !isEndpoint(pod.object) || isOnUnknownNode(pod.object, service, nodes)) return undefined;
-  // If there are two, the controller sorts them and kube-proxy takes the first.
+  // If there are two, the controller sorts them and kube-proxy uses the first.
   const addresses = status.addresses
     .filter((address) => address.family === family)
     .toSorted((a, b) => compareText(a.text, b.text));
@@ -274,7 +272,6 @@ function makePodEndpoint(
   return { pod, ports: endpointPortsOf(service, pod.object), endpoint };
 }
 
-/** The numbers of the Service's ports in the Pod, without ports whose name no container has (FindPort). */
 function endpointPortsOf(service: Service, { spec }: Pod): readonly EndpointPort[] {
   return service.spec.ports.flatMap((own) => {
     const port = resolveTargetPort(own, spec);
@@ -282,7 +279,6 @@ function endpointPortsOf(service: Service, { spec }: Pod): readonly EndpointPort
   });
 }
 
-/** Undefined if no container has a port with its name. */
 export function resolveTargetPort(
   { targetPort, protocol }: Pick<ServicePortSpec, 'targetPort' | 'protocol'>,
   { ports }: Pick<Pod['spec'], 'ports'>,

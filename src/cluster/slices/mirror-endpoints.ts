@@ -21,7 +21,6 @@ const leaderAnnotation = 'control-plane.alpha.kubernetes.io/leader';
 const managerLabel = 'endpointslice.kubernetes.io/managed-by';
 const mirroringController = 'endpointslicemirroring-controller.k8s.io';
 
-/** kube-controller-manager's --mirroring-max-endpoints-per-subset: kube-proxy never sees more addresses. */
 const maxAddresses = 1000;
 
 interface Mention {
@@ -40,9 +39,9 @@ interface MirroredPort {
 }
 
 /**
- * The slices that the control plane mirrors from v1 Endpoints (pkg/controller/endpointslicemirroring), here one per port and family. Skips
- * objects whose labels or annotations say so, and Endpoints whose copies are in the input: the mirroring controller's slices or, for a
- * Service with a selector, any slice.
+ * Returns the slices that the control plane mirrors from v1 Endpoints (pkg/controller/endpointslicemirroring), here one for each port and
+ * family. Skips objects whose labels or annotations exclude them, and Endpoints that are already mirrored in the input: by the mirroring
+ * controller's slices or, if the Service has a selector, by any slice.
  */
 export function mirrorEndpoints({
   services,
@@ -73,7 +72,7 @@ function isMirrored({ metadata }: Endpoints): boolean {
   return metadata.labels[skipMirrorLabel] !== 'true' && !Object.hasOwn(metadata.annotations, leaderAnnotation);
 }
 
-/** Like RepackSubsets (pkg/api/v1/endpoints): a repeated address keeps its first node and host name, and is ready if all mentions are. */
+/** Merges like RepackSubsets (pkg/api/v1/endpoints). An address keeps its first node and host name, and is ready if all mentions are. */
 function repack({ subsets }: Endpoints): readonly MirroredPort[] {
   const first = new Map<string, Mention>();
   const ports = new Map<string, MirroredPort>();
@@ -98,7 +97,7 @@ function repack({ subsets }: Endpoints): readonly MirroredPort[] {
   return [...ports.values()];
 }
 
-/** The addresses of a port that the control plane mirrors, of both families: ready ones first, each group sorted as text. */
+/** Returns the addresses that the control plane mirrors: ready ones first, each group sorted as text, up to the limit. */
 function chooseMirrored({ addresses }: MirroredPort): readonly Mirrored[] {
   if (addresses.size <= maxAddresses) return [...addresses.values()];
   const order = (a: Mirrored, b: Mirrored): number =>
@@ -132,7 +131,7 @@ function mirrorFamily(
   });
 }
 
-/** The control plane only sets `ready`; the other conditions keep their defaults: serving, not terminating. */
+/** The control plane sets only `ready`. The other conditions keep their defaults: serving, not terminating. */
 function mirrorEndpoint({ address: { ip, hostname, nodeName }, isReady: ready }: Mirrored): SliceEndpoint {
   const other = { zone: undefined, serving: true, terminating: false, zoneHints: [], nodeHints: [] };
   return { address: parseAddress(ip), hostname, status: { nodeName, ready, ...other } };
@@ -156,7 +155,7 @@ function mirrorSlice(
     ports: [port],
     endpoints: mirrored.map(({ endpoint }) => endpoint),
   };
-  /** Maps an endpoint's fields to its address in the Endpoints object, and a port's fields to that port. */
+  /** Maps an endpoint's fields to its address in the Endpoints object, and a port's fields to the port there. */
   const place = (path: FieldPath): ReturnType<ObjectSource['place']> => {
     const [first, at, ...below] = path;
     if (first === 'ports') return source.place([...portPath, ...below]);

@@ -1,4 +1,3 @@
-// Nodes and addresses for assumed Pods, and the Pods that Services select.
 import {
   meetsRequirement,
   requirementWords,
@@ -32,15 +31,11 @@ export function suitsPods(node: Node, { nodeTerms }: Pick<PodSpec, 'nodeTerms'>)
   return terms.some((term) => term.every((requirement) => hasRequired(node, requirement)));
 }
 
-/** Treats the field metadata.name as a label. */
 function hasRequired({ metadata: { name, labels } }: Node, requirement: LabelRequirement): boolean {
   return meetsRequirement(requirement, { ...labels, 'metadata.name': name }) === true;
 }
 
-/**
- * The first requirement of nodeSelector or node affinity that no Node meets ("pool=web"). A term whose requirements
- * only fail together is returned as a whole.
- */
+/** Returns the requirements that no Node meets ("pool=web"), and the first one. A term that only fails as a whole is returned whole. */
 export function describeUnmet(nodes: readonly Node[], { nodeTerms = [] }: Pick<PodSpec, 'nodeTerms'>) {
   const terms = nodeTerms.map((term) => {
     const unmet = term.filter((requirement) => !nodes.some((node) => hasRequired(node, requirement)));
@@ -62,14 +57,13 @@ function tolerates({ key, value, effect, isOfAny }: Toleration, taint: Taint): b
 
 export interface AddressClaim {
   readonly network: Network;
-  /** Identifies the workload, the same in every run. */
   readonly workload: string;
   readonly index: number;
-  /** Whether the Pod exists; otherwise an address is reserved for it. */
+  /** Whether the Pod exists. If not, an address is reserved for it. */
   readonly wanted: boolean;
 }
 
-/** Smallest block size to reserve per workload, in Pods; the first that fits is used. */
+/** The block sizes to reserve for a workload, in Pods. The first that fits is used. */
 const rooms = [16, 8, 4, 2, 1] as const;
 
 export function roomForReplicas(replicas: number, least: number): number {
@@ -77,15 +71,15 @@ export function roomForReplicas(replicas: number, least: number): number {
 }
 
 /**
- * Gives each Pod an address by its workload's name and its number. The first Pods of all workloads choose first, with addresses reserved
- * for future Pods: a further replica moves no other Pod, another workload rarely. Assigns nothing in `taken`; claims without an address are
- * missing from the result.
+ * Gives each Pod an address by its workload's name and its number. The first Pods of all workloads choose first, and addresses are reserved
+ * for future Pods, so another replica moves no other Pod, and another workload rarely does. Never assigns an address in `taken`. Claims
+ * that get no address are missing from the result.
  */
 export function choosePodAddresses(
   claimsWithRoom: (least: number) => readonly AddressClaim[],
   taken: ReadonlySet<string>,
 ): ReadonlyMap<string, Address> {
-  // Networks may be nested: an assigned address counts in all of them, a reserved one only in its own.
+  // Networks may be nested, so an assigned address counts in all of them, but a reserved address only in its own.
   const used = new Set(taken);
   const keptOf = new Map<string, Set<string>>();
   const full = new Set<string>();
@@ -96,7 +90,6 @@ export function choosePodAddresses(
     const kept = keptOf.get(network.text) ?? new Set();
     keptOf.set(network.text, kept);
     const key = claimKey(claim);
-    // The first is the network's own, the second the node's bridge.
     const address = pickAddress(key, network, { skipped: 2 }, (text) => !kept.has(text) && !used.has(text));
     if (!address) {
       full.add(network.text);
@@ -141,7 +134,6 @@ export interface Selecting {
   readonly pods: Pods;
 }
 
-/** The Services with a selector, each with its Pods, all sorted by namespace and name. */
 export function selectPods(services: readonly Sourced<Service>[], pods: Pods): readonly Selecting[] {
   const index = new PodIndex(pods);
   return services
@@ -158,7 +150,6 @@ export function areEndpointsGiven({ object: { metadata } }: Sourced<Service>, gi
   return given.has(metadata.namespace, metadata.name);
 }
 
-/** The key for all Pods of a namespace; no label has an empty name. */
 const noLabel = ['', ''] as const;
 
 class PodIndex {
@@ -202,7 +193,7 @@ function comparePods({ object: a }: Sourced<Pod>, { object: b }: Sourced<Pod>): 
   );
 }
 
-/** Orders names naturally: web-2 before web-10. */
+/** Orders names by their numbers: web-2 before web-10. */
 export function compareNaturally(a: string, b: string): number {
   const theirs = b.match(pieces) ?? [];
   for (const [i, piece] of (a.match(pieces) ?? []).entries()) {
@@ -217,7 +208,7 @@ export function compareNaturally(a: string, b: string): number {
 const pieces = /\d+|\D+/g;
 const startsWithDigit = /^\d/;
 
-/** Compares digits as text, because they may exceed any number type. */
+/** Compares digits as text, because no number type holds all of them. */
 function compareNumbers(a: string, b: string): number {
   const [one, other] = [a.replace(/^0+/, ''), b.replace(/^0+/, '')];
   return one.length - other.length || compareText(one, other);

@@ -17,7 +17,6 @@ import { nameOfSelected } from './slice-warnings.ts';
 interface Labelled {
   readonly namespace: string;
   readonly labels: Labels;
-  /** "Deployment default/web". */
   readonly owner: string;
   /** The workload's own labels, which its Pods do not get. */
   readonly ownLabels?: Labels | undefined;
@@ -26,13 +25,12 @@ interface Labelled {
 type CauseSources = MakerSources & Pick<EndpointObjects, 'pods' | 'workloads'>;
 
 interface SelectorCause {
-  /** The objects that the selector may be meant for. */
   readonly likely: Likely;
-  /** Whether it matches or names an object of the input. */
+  /** Whether the selector matches or names an object in the input. */
   readonly isMeant: boolean;
 }
 
-/** Finds Services printed from a cluster with all its Pods, by their cluster IPs. `written`: before assignment. */
+/** Finds Services printed from a cluster with all its Pods, by their cluster IPs. `written` has the Services before assignment. */
 export function findPrinted(
   pods: readonly Sourced<Pod>[],
   written: readonly Sourced<Service>[],
@@ -49,7 +47,7 @@ export function findPrinted(
 
 export type FindCause = (service: Service, isOfCluster: boolean) => SelectorCause;
 
-/** Explains why no Pod matches a Service's selector, and what may make the missing Pods. */
+/** Returns a function that explains why no Pod matches a Service's selector, and which object may make the missing Pods. */
 export function causeFinder(sources: CauseSources): FindCause {
   let known: ReturnType<typeof indexLabels> | undefined;
   return ({ metadata, spec }, isOfCluster) => {
@@ -76,7 +74,7 @@ export function causeFinder(sources: CauseSources): FindCause {
 function indexLabels({ pods, workloads, ...sources }: CauseSources) {
   const makers = makersByNamespace(sources);
   const ofWorkloads = workloads.flatMap((workload) =>
-    // All Pods of a StatefulSet have much the same labels.
+    // All Pods of a StatefulSet have nearly the same labels.
     asPods(workload)
       .slice(0, 1)
       .map(({ object }) => ({ ...asLabelled(object), ownLabels: workload.object.metadata.labels })),
@@ -95,12 +93,11 @@ function templatesOf([namespace, makers]: readonly [string, readonly PodMaker[]]
   return makers.flatMap((maker) => maker.templates.map((labels) => ({ namespace, labels, owner: nameOfMaker(maker) })));
 }
 
-/** "app=web". */
 function labelWords(label: readonly [string, string]): string {
   return label.join('=');
 }
 
-/** Whether a selector matches an object's template, or names a custom resource or its kind's domain. */
+/** Reports whether a selector matches the object's template, or names a custom resource or its API group's domain. */
 function isMeant(selector: Labels, { templates, name, group, isCustom }: PodMaker): boolean {
   const wanted = Object.entries(selector);
   if (templates.some((labels) => hasAll(labels, wanted))) return true;
@@ -112,14 +109,13 @@ function hasAll(labels: Labels, wanted: readonly (readonly [string, string])[]):
   return wanted.every(([key, value]) => labels[key] === value);
 }
 
-/** Whether a label's prefix and an API group share a domain: cnpg.io/cluster and postgresql.cnpg.io. */
+/** Reports whether a label's prefix and an API group share a domain, like cnpg.io/cluster and postgresql.cnpg.io. */
 function isOfDomain(key: string, group: string): boolean {
   const prefix = key.includes('/') ? key.slice(0, key.indexOf('/')) : '';
   const [own, other] = [prefix, group].map((each) => each.split('.').slice(-2).join('.'));
   return own !== '' && own === other;
 }
 
-/** Finds a Pod or workload with all labels of a selector, in any namespace. */
 function finderByLabels(all: readonly Labelled[]) {
   const single = all.flatMap((each) =>
     Object.entries(each.labels).map((label) => ({ key: labelWords(label), labelled: each })),
@@ -136,11 +132,10 @@ function finderByLabels(all: readonly Labelled[]) {
 interface LackedLabel {
   readonly label: string;
   readonly owner: string;
-  /** The workload itself has the label, but its template lacks it. */
   readonly isOnOwner: boolean;
 }
 
-/** Among Pods with all but one of a selector's labels: a label that differs by a letter or two, or the missing one. */
+/** Looks at Pods with all but one of a selector's labels. Finds a label that differs by a letter or two, or else the missing one. */
 function findClosest(selector: Labels, all: readonly Labelled[]) {
   const wanted = Object.entries(selector);
   let lacking: LackedLabel | undefined;
@@ -164,7 +159,7 @@ function isOrdinal(key: string): boolean {
   return Object.hasOwn(ordinalLabels('', ''), key);
 }
 
-/** At most two letters, and no different number: web-1 and web-2 are different things. */
+/** Accepts a difference of at most two letters, but not of numbers, because web-1 and web-2 are different things. */
 function isMisspelled(text: string, meant: string): boolean {
   const [letters, others] = [text, meant].map((each) => each.replaceAll(/\d/g, ''));
   return letters !== others && findNearest(text, [meant], 2) !== undefined;
@@ -175,7 +170,7 @@ export interface MakerSources {
   readonly gateways: readonly Sourced<Gateway>[];
 }
 
-/** Objects that may make Pods and Services missing from the input: custom resources, and Gateways through their controllers. */
+/** Groups objects that may make Pods and Services missing from the input: custom resources, and Gateways through their controllers. */
 export function makersByNamespace({ podMakers, gateways }: MakerSources): ReadonlyMap<string, readonly PodMaker[]> {
   const ofGateways = gateways.map(({ object: { metadata } }): PodMaker => {
     const { name, namespace } = metadata;
@@ -189,12 +184,11 @@ export function makersByNamespace({ podMakers, gateways }: MakerSources): Readon
   return new Map([...groups].map(([namespace, own]) => [namespace, own.map(({ maker }) => maker)]));
 }
 
-/** "HelmRelease default/forge". */
 export function nameOfMaker({ kind, namespace, name }: PodMaker): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-/** Operators label the Pods of "mongo" with "mongo-svc" or "shop.mongo". */
+/** Also finds a word between dots, dashes and underscores, because operators label the Pods of "mongo" with "mongo-svc" or "shop.mongo". */
 export function hasWord(text: string, word: string): boolean {
   return word !== '' && `.${text.replaceAll(/[-_]/g, '.')}.`.includes(`.${word.replaceAll(/[-_]/g, '.')}.`);
 }

@@ -19,14 +19,12 @@ import type { Place } from '../../kernel/place.ts';
 import type { Pending } from './assume-pods.ts';
 import { selectPods, type Selecting } from './place-pods.ts';
 
-/** One note for all slices and Endpoints whose Service is not in the input; there may be many. */
 export function describeStrays(
   services: readonly ServiceWithSlices[],
   slices: readonly Sourced<EndpointSlice>[],
   endpoints: readonly Sourced<Endpoints>[],
 ): readonly Finding[] {
   if (services.length === 0) return [];
-  // Usually every slice belongs to a Service, and no lookup is needed.
   if (endpoints.length === 0 && services.reduce((sum, { given }) => sum + given.length, 0) === slices.length) return [];
   const known = namesOf(services.map(({ object }) => object.metadata));
   const strays = new Map<string, Place>();
@@ -48,7 +46,7 @@ export function describeStrays(
   return first === undefined ? [] : [diagnose('no-such-service', { services: names }, strays.get(first))];
 }
 
-/** Reports Service ports that no slice of their Service has, if those slices have endpoints. */
+/** Reports Service ports that are missing from all slices of the Service, if these slices have endpoints. */
 export function describeSlicePorts(services: readonly ServiceWithSlices[]): readonly Finding[] {
   const diagnostics: Finding[] = [];
   for (const { object, given } of services) {
@@ -66,12 +64,10 @@ export function describeSlicePorts(services: readonly ServiceWithSlices[]): read
   return diagnostics;
 }
 
-/** Whether kube-proxy finds endpoints in the slice. */
 function isFilled({ object: { addressType, endpoints } }: Sourced<EndpointSlice>): boolean {
   return endpoints.length > 0 && addressType !== 'FQDN';
 }
 
-/** The place of a slice port that matches no port of the Service, else of the first slice port. */
 function placeOfOtherPort({ spec }: Service, slices: readonly Sourced<EndpointSlice>[]): Place | undefined {
   for (const { object, source } of slices) {
     const at = object.ports.findIndex((port) => !spec.ports.some((each) => isPort(port, each.name, each.protocol)));
@@ -86,7 +82,6 @@ function isPort(port: NamedPort, name: string, protocol: string): boolean {
   return port.name === name && port.protocol === protocol;
 }
 
-/** "http/TCP", or "TCP" without a name; sorted, no duplicates. */
 function listPorts(ports: readonly NamedPort[]): readonly string[] {
   const labels = ports.map(({ name, protocol }) => (name === '' ? protocol : `${name}/${protocol}`));
   return [...new Set(labels)].toSorted(compareText);
@@ -96,13 +91,13 @@ function isProgrammed({ spec }: Service): boolean {
   return spec.clusterIP !== 'None' && spec.type !== 'ExternalName';
 }
 
-/** Reports named target ports that no selected Pod's container has. Only a cluster's Pods show a webhook's containers. */
+/** Reports named target ports that no selected Pod's container has. Skips Pods with injected containers, which only a cluster shows. */
 export function describeTargetPorts(
   services: readonly Selecting[],
   isInjected: (pod: Pod) => boolean,
 ): readonly Finding[] {
   return services.flatMap(({ service: { object, source }, label, pods }) => {
-    // kube-proxy programs nothing for a headless Service, whatever its ports.
+    // kube-proxy programs nothing for a headless Service.
     if (pods.length === 0 || object.spec.clusterIP === 'None') return [];
     if (pods.some((pod) => isInjected(pod.object))) return [];
     return object.spec.ports.flatMap(({ port, targetPort, protocol }, i): Finding[] => {
@@ -116,13 +111,12 @@ export function describeTargetPorts(
   });
 }
 
-/** A numeric target port that no container lists, although the containers list others. */
 export interface UndeclaredPort {
   readonly details: ArgumentsOf<'undeclared-port'>;
   readonly place: Place;
 }
 
-/** Containers need not list their ports, so only a container that lists some is assumed to list all. */
+/** Containers need not list their ports, so a container is assumed to list all only if it lists some. */
 export function findUndeclaredPorts({
   service: { object, source },
   label,
@@ -148,21 +142,19 @@ export function findUndeclaredPorts({
   });
 }
 
-/** "Deployment default/web", or "Pod default/web-0". */
 export function nameOfSelected({ assumed, owner, metadata }: Pod): string {
   const { namespace } = metadata;
   return assumed && owner ? `${owner.kind} ${fullName({ namespace, name: owner.name })}` : `Pod ${fullName(metadata)}`;
 }
 
-/** Workloads without Pods, and other objects that a Service may be meant for. */
+/** Workloads without Pods, and a search for objects that a Service may be meant for. */
 export interface IdleWorkloads {
   readonly scaledDown: readonly Sourced<Pod>[];
   readonly pending: readonly Pending[];
-  /** Why a Service may select no Pod. */
   readonly likelyOf: (service: Service) => Likely;
 }
 
-/** Services that select no Pod, or only scaled-down or Pending ones. */
+/** Reports Services that select no Pod, or only scaled-down or Pending ones. */
 export function describeUnselective(
   services: readonly Selecting[],
   { scaledDown, pending, likelyOf }: IdleWorkloads,
@@ -186,13 +178,12 @@ export function describeUnselective(
   ).filter(({ pods }) => pods.length > 0);
   const known = new Set([...idle, ...unfit].map(({ label }) => label));
   const lost = without.filter(({ label }) => !known.has(label));
-  // Services with the same cause are one finding, at the first.
+  // Services with the same cause share one finding, at the first Service.
   const causes = lost.map((each) => ({ ...each, likely: likelyOf(each.service.object) }));
   const unmatched = [...groupBy(causes, ({ likely }) => JSON.stringify(likely)).values()].flatMap(describeUnmatched);
   return [...unmatched, ...scaled, ...pending.flatMap((each) => warnOfPending(each, unfit)), ...empty];
 }
 
-/** Includes Services that have other endpoints. */
 function warnOfPending({ owner, pods, wanted, place }: Pending, unfit: readonly Selecting[]): readonly Finding[] {
   const own = new Set(pods);
   const services = unfit.flatMap(({ label, pods: its }) => (its.some((pod) => own.has(pod)) ? label : []));
@@ -208,7 +199,7 @@ function describeUnmatched(lost: readonly (Selecting & { readonly likely: Likely
   return [diagnose('selects-nothing', details, source.place(['spec', 'selector']))];
 }
 
-/** Connections to its addresses are refused; a headless Service has none. */
+/** Warns that connections to a Service's addresses are refused. A headless Service has no such addresses. */
 function describeScaledDown({ service: { object, source }, label, pods: [pod] }: Selecting): readonly Finding[] {
   if (!pod || object.spec.clusterIP === 'None') return [];
   const publishes = object.spec.publishNotReadyAddresses;

@@ -8,7 +8,6 @@ import { fullName, type EndpointSlice, type Pod, type Service, type Sourced } fr
 import { selectPods } from './place-pods.ts';
 import { nameOfSelected } from './slice-warnings.ts';
 
-/** A Service whose ports have no endpoint that takes connections, with the slices of the input and the Pods that it selects. */
 interface Unserved {
   readonly spec: Service['spec'];
   readonly ports: readonly ServicePort[];
@@ -18,8 +17,8 @@ interface Unserved {
 }
 
 /**
- * Why a Service has no endpoint that takes connections; undefined if the cause is a port, a selector or Nodes, which have their own
- * messages. Without slices in the input, kpc makes them from the Pods: a suitable Pod can only be missing for one of those causes.
+ * Explains why a Service has no endpoint that accepts connections. Undefined if the cause is a port, a selector or the Nodes, which other
+ * messages explain. Without slices in the input, kpc makes them from the Pods, and a suitable Pod is missing only for these causes.
  */
 export function whyUnready({ spec, ports, slices, selected, isScaledToZero }: Unserved): Unready | undefined {
   const endpoints = Math.max(...ports.map((port) => port.endpoints.length));
@@ -37,7 +36,6 @@ export function whyUnready({ spec, ports, slices, selected, isScaledToZero }: Un
   return { endpoints, publishes, owner, isScaledToZero, unused, pods };
 }
 
-/** Undefined for a Pod that no cluster has run. */
 function stateOf({ status }: Pod, ports: Unserved['ports']): UnfitPod | 'fit' | undefined {
   if (!status) return undefined;
   if (status.ended) return 'ended';
@@ -47,7 +45,6 @@ function stateOf({ status }: Pod, ports: Unserved['ports']): UnfitPod | 'fit' | 
     : 'other-family';
 }
 
-/** The ports of a family without endpoints, and the family that has endpoints. */
 export function findLackingFamily(
   ports: readonly ServicePort[],
 ): { readonly port: ServicePort; readonly other: Family } | undefined {
@@ -60,7 +57,7 @@ function listsEndpoints({ endpoints }: ServicePort): boolean {
   return endpoints.length > 0;
 }
 
-/** Why kube-proxy skips all of these slices; undefined if their ports have other names. */
+/** Explains why kube-proxy skips all the slices; undefined if their ports have other names. */
 function whyUnused(spec: Service['spec'], ports: Unserved['ports'], slices: Unserved['slices']): Unused | undefined {
   const types = [...new Set(slices.map(({ object }) => object.addressType))];
   const families = new Set<string>(ports.map(({ family }) => family));
@@ -72,7 +69,7 @@ function whyUnused(spec: Service['spec'], ports: Unserved['ports'], slices: Unse
   return ofName.length > 0 && ofName.every(({ port }) => !port) ? { by: 'port' } : undefined;
 }
 
-/** Finds the Services that have no endpoints, or none of one family, according to the input, and says why. */
+/** Explains each Service that has no endpoints, or none in one family, according to the input. */
 export function findUnready(
   services: readonly ServiceWithSlices[],
   pods: readonly Sourced<Pod>[],

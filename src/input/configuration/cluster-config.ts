@@ -1,4 +1,4 @@
-// Facts about a cluster and its kube-proxy in other programs' configuration, and the documents inside a ConfigMap.
+// Facts about a cluster and its kube-proxy from other programs' configuration, and the documents inside a ConfigMap.
 import { isObject, type JsonObject } from '../../base/json/check.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 import type { InputSource, InputDocument } from '../documents/document.ts';
@@ -10,20 +10,17 @@ import type { Location, Place } from '../../kernel/place.ts';
 import { readDocuments } from '../documents/read-documents.ts';
 import { TextFile } from '../documents/text-file.ts';
 
-/** Another program's configuration, in terms of flags. */
 export interface ClusterFacts {
-  /** Undefined if it says nothing about the cluster's addresses. */
+  /** Undefined if the configuration says nothing about the cluster's addresses. */
   readonly ranges: RangeFlags | undefined;
-  /** kube-proxy's setup; a KubeProxyConfiguration overrides it. */
+  /** kube-proxy's settings. A KubeProxyConfiguration overrides them. */
   readonly proxy: ProxyFlags;
-  /** Whether it says how kube-proxy is set up at all. */
+  /** Whether the configuration says how kube-proxy is set up. */
   readonly configures: boolean;
-  /** Whether it is also an object of the cluster, such as a Pod. */
   readonly isObject: boolean;
   readonly place: Finding['place'];
 }
 
-/** kube-apiserver's own default. */
 const defaultNodePorts = '30000-32767';
 
 /** Keys that only the configuration of k3s and RKE2 has. */
@@ -39,12 +36,9 @@ const k3sNames = [
   'disable-kube-proxy',
 ];
 
-/**
- * Reads kubeadm's ClusterConfiguration, a kind Cluster, k3s or RKE2 configuration, or a Pod or DaemonSet of kube-apiserver or kube-proxy.
- */
+/** Reads kubeadm's ClusterConfiguration, a Cluster of kind, k3s's or RKE2's file, or a Pod or DaemonSet of kube-apiserver or kube-proxy. */
 export function readClusterFacts(value: JsonObject, source: InputSource): ClusterFacts | undefined {
   const { apiVersion, kind } = value;
-  // Nearly all objects are of other kinds.
   const isPods = kind === 'Pod' || kind === 'DaemonSet';
   if (kind !== undefined && !isPods && kind !== 'ClusterConfiguration' && kind !== 'Cluster') return undefined;
   const place = source.place([]);
@@ -83,8 +77,8 @@ export function readClusterFacts(value: JsonObject, source: InputSource): Cluste
 }
 
 /**
- * kube-proxy's flags in a systemd unit's ExecStart. Undefined for other texts; unknown in another program's unit, or with indirect
- * arguments.
+ * Reads kube-proxy's flags from ExecStart in a systemd unit. Undefined for other texts; 'unknown' if the unit is another program's, or
+ * passes the arguments indirectly.
  */
 export function readUnit(text: string, place: ClusterFacts['place']): ClusterFacts | 'unknown' | undefined {
   if (!/^\[(?:Unit|Service)\]/m.test(text)) return undefined;
@@ -126,9 +120,7 @@ function readPrograms(object: JsonObject, place: ClusterFacts['place']): Cluster
   return { ranges, proxy: proxy ?? {}, configures: proxy !== undefined, isObject: true, place };
 }
 
-/**
- * Undefined with --config, which makes kube-proxy ignore its other flags. Omits the node's name, which is a variable or differs by node.
- */
+/** Returns undefined with --config, because kube-proxy then ignores its other flags. Omits the node's name, which differs by node. */
 function readProxyArguments(words: readonly string[]): ProxyFlags | undefined {
   if (words.some((word) => /^--config(?:=|$)/.test(word))) return undefined;
   const found = proxyFlags.flatMap(({ name, key, kind }) => {
@@ -137,14 +129,14 @@ function readProxyArguments(words: readonly string[]): ProxyFlags | undefined {
       return word.startsWith(`${name}=`) ? word.slice(name.length + 1) : [];
     });
     const value = kind === 'list' ? values.join(',') : values.at(-1);
-    // The kubelet fills in $(NODE_NAME) from the Pod's environment.
+    // The kubelet replaces $(NODE_NAME) by a value from the Pod's environment.
     const isKnown = values.length > 0 && value !== undefined && !value.includes('$(');
     return isKnown && key !== 'hostnameOverride' ? [[key, value] as const] : [];
   });
   return { proxyMode: '', ...Object.fromEntries(found) };
 }
 
-/** Arguments by name: "--name=value" or "name=value" in a list, { name, value } in a list, or a mapping. */
+/** Returns arguments by name. Accepts a list of "--name=value", "name=value" or { name, value }, or a mapping. */
 function argumentsOf(value: unknown): ReadonlyMap<string, string> {
   if (typeof value === 'string') return argumentsOf([value]);
   const found = new Map<string, string>();
@@ -179,10 +171,9 @@ function joinScalars(value: unknown): string | undefined {
   return Array.isArray(value) ? value.map((item) => textOfScalar(item) ?? '').join(',') : textOfScalar(value);
 }
 
-/** The key that kubeadm uses in kube-proxy's ConfigMap. */
 const usualKey = 'config.conf';
 
-/** The key is config.conf with kubeadm, config on EKS, others elsewhere. The kubeconfig beside it never names the kind. */
+/** kubeadm uses the key config.conf, EKS config, others another key. The kubeconfig beside it never names the kind. */
 function findConfigKeys(data: unknown): readonly string[] {
   return Object.entries(asMapping(data)).flatMap(([key, text]) => {
     if (typeof text !== 'string') return [];
@@ -195,7 +186,7 @@ interface Unpacked {
   readonly diagnostics: readonly Finding[];
 }
 
-/** The documents in a ConfigMap that kpc reads settings from, with their places in the file. */
+/** Returns the documents in a ConfigMap that kpc reads settings from, with their places in the file. */
 export function unpackConfigMap(document: InputDocument): Unpacked {
   const { data } = asMapping(document.value);
   const unpacked = findConfigKeys(data).map((key) => unpackKey(document, key, String(asMapping(data)[key])));
@@ -225,8 +216,8 @@ function unpackKey({ file, source }: InputDocument, key: string, text: string): 
 }
 
 /**
- * Converts a location in a field's text to one in the file around it. A YAML literal block ("|") has the same lines, indented; for other
- * styles, the field's own location is the nearest.
+ * Converts a location in a field's text to one in the file. A YAML literal block ("|") has the same lines, indented. For other styles, the
+ * result is the field's own location.
  */
 function moveLocation(file: TextFile, text: string, field: Location, inner: Location): Location {
   if (file.lineAt(field.line).charAt(field.column - 1) !== '|') return field;

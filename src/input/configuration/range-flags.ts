@@ -3,7 +3,7 @@ import { wrongValue, type Finding } from '../../base/findings/finding.ts';
 import { parseNetwork, type Network } from '../../kernel/address.ts';
 import type { PortRange } from '../../kernel/ports-and-marks.ts';
 
-/** kube-apiserver's flags, and kpc's own --load-balancer-ip-range, with their values. */
+/** Values of kube-apiserver's flags and of kpc's own --load-balancer-ip-range. */
 export interface RangeFlags {
   readonly serviceClusterIpRange?: string | undefined;
   readonly serviceNodePortRange?: string | undefined;
@@ -33,7 +33,7 @@ function parseOneOfEachFamily(text: string): readonly Network[] | undefined {
   return networks && new Set(networks.map(({ family }) => family)).size === networks.length ? networks : undefined;
 }
 
-/** "30000-32767", or "30000+2767" with the size less one, as kube-apiserver takes it. */
+/** Reads "30000-32767", or "30000+2767" with the size less one, as kube-apiserver does. */
 function parseNodePortRange(text: string): PortRange | undefined {
   const match = /^\s*(\d{1,5})\s*([-+])\s*(\d{1,5})\s*$/.exec(text);
   if (!match) return undefined;
@@ -42,7 +42,7 @@ function parseNodePortRange(text: string): PortRange | undefined {
   return first >= 1 && first <= last && last <= 65535 ? { first, last } : undefined;
 }
 
-/** --assume-endpoints without a value: use the networks of the Nodes or of the cluster. */
+/** Stands for --assume-endpoints without a value, which uses the networks of the Nodes or the cluster. */
 export const knownNetworks = 'auto';
 
 export function parsePodNetworks(text: string | true | undefined) {
@@ -53,7 +53,6 @@ export function parsePodNetworks(text: string | true | undefined) {
   return { networks: [], diagnostics: [wrongValue('--assume-endpoints', text, '--assume-endpoints')] };
 }
 
-/** Whether a word is a comma-separated list of networks. */
 export function isNetworks(text: string): boolean {
   return text.split(',').every((each) => parseNetwork(each) !== undefined);
 }

@@ -1,4 +1,3 @@
-// Resolves kube-proxy's settings and feature gates from its configuration and flags.
 import { diagnose, isError, diagnoseFault, Tally, type Finding, wrongValue } from '../../base/findings/finding.ts';
 import type { Sourced, ProxySettings } from '../../cluster/objects.ts';
 import { readUnit, type ClusterFacts } from './cluster-config.ts';
@@ -36,13 +35,12 @@ import { readSettings, type ProxyFlags } from '../../settings/table.ts';
 /** The file that --config names. If `config` is undefined, a diagnostic says why. */
 export interface ConfigFile {
   readonly config: Sourced<KubeProxyConfig> | undefined;
-  /** Facts about the cluster, or settings in another program's words. */
   readonly facts: readonly ClusterFacts[];
   readonly diagnostics: readonly Finding[];
   readonly file: TextFile | undefined;
 }
 
-/** Reads a KubeProxyConfiguration, a ConfigMap with one under any key, or kube-proxy's systemd unit. */
+/** Reads a KubeProxyConfiguration, a ConfigMap that holds one under any key, or kube-proxy's systemd unit. */
 export function readConfigText(file: TextFile | Finding): ConfigFile {
   if (!(file instanceof TextFile)) return { config: undefined, facts: [], diagnostics: [file], file: undefined };
   const read = readConfig(file);
@@ -69,7 +67,7 @@ export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
 
 type GatesSource = Pick<SettingSource, 'flag' | 'field' | 'report'>;
 
-/** The configuration's gates, overridden by the flag's. Reports or leaves out those with which the release's kube-proxy does not start. */
+/** Returns the configuration's gates, overridden by the flag's. Reports or leaves out gates that keep this release from starting. */
 function readFeatureGates(source: GatesSource, release: Release, refused: 'reported' | 'left-out'): FeatureGates {
   const configured = Object.entries(source.field(featureGatesField) ?? {});
   const flagged = new Map((source.flag(featureGatesFlag) ?? []).flatMap((text) => parseGateSetting(source, text)));
@@ -84,7 +82,6 @@ function readFeatureGates(source: GatesSource, release: Release, refused: 'repor
   return gates;
 }
 
-/** The gates that cause a fault, if set. */
 function culpritsOf(fault: GateFault): readonly string[] {
   if (fault.problem !== 'needs') return [fault.gate];
   return [...fault.unmet.flatMap(({ gate, needs }) => [gate, ...needs]), 'AllAlpha', 'AllBeta'];
@@ -95,7 +92,7 @@ function withoutFaults(gates: FeatureGates, faults: readonly GateFault[]): Featu
   return new Map([...gates].filter(([gate]) => !out.has(gate)));
 }
 
-/** Parses "Name=true", blanks allowed around both; empty if blank or wrong. */
+/** Parses "Name=true", with blanks around both allowed. Returns an empty list for a blank or wrong text, and reports a wrong one. */
 function parseGateSetting(source: GatesSource, text: string): readonly (readonly [name: string, isOn: boolean])[] {
   if (text.trim() === '') return [];
   const [name = '', ...values] = text.split('=');
@@ -105,21 +102,21 @@ function parseGateSetting(source: GatesSource, text: string): readonly (readonly
   return [];
 }
 
-/** Not to be used if a diagnostic is an error. */
+/** Must not be used if a diagnostic is an error. */
 export interface ResolvedSettings {
   readonly settings: ProxySettings;
   readonly gates: FeatureGates;
   readonly diagnostics: readonly Finding[];
-  /** The mode chosen and why, if nothing names one; or that the configured one is about to be removed. */
+  /** The chosen mode and why, if nothing names a mode; or a note that the configured mode is about to be removed. */
   readonly modeNote: Finding | undefined;
 }
 
 type Config = Sourced<KubeProxyConfig> | undefined;
 
 export interface GateOptions {
-  /** The treatment of gates that keep kube-proxy from starting. */
+  /** What to do with gates that keep kube-proxy from starting. */
   readonly refusedGates?: 'reported' | 'left-out' | undefined;
-  /** Whether the mode flag was not given by the user. */
+  /** Set if the mode flag did not come from the user. */
   readonly isModeUnnamed?: boolean | undefined;
   /** Set if a side of a comparison consists only of this flag. */
   readonly sideOf?: ModeOfRelease['side'];
@@ -132,8 +129,8 @@ interface KubeProxy {
 }
 
 /**
- * Flags override the config file, which overrides kube-proxy's defaults (pkg/proxy/apis/config/v1alpha1 defaults.go, checked as in
- * pkg/proxy/apis/config/validation). Without any configuration, the mode is IPVS.
+ * Resolves the settings: flags override the config file, which overrides kube-proxy's defaults (pkg/proxy/apis/config/v1alpha1 defaults.go,
+ * checked as in pkg/proxy/apis/config/validation). Without any configuration, the mode is IPVS.
  */
 export function resolveSettings(
   config: Config,
@@ -144,7 +141,7 @@ export function resolveSettings(
   const tally = new Tally();
   const written: Omit<SettingSource, 'mode' | 'release' | 'gates'> = {
     flag: ({ key, kind }) => {
-      // Library callers may pass null for an unset option, as a configuration does for a field.
+      // Callers of the library may pass null for an unset option, as a configuration does for a field.
       const value = (flags as Readonly<Record<string, unknown>>)[key] ?? undefined;
       return (kind === 'list' && value !== undefined ? splitList(value as string) : value) as never;
     },
@@ -152,7 +149,7 @@ export function resolveSettings(
     hasSection: (name) => valueAtPath(config?.object, [name]) !== undefined,
     report: (fault) => {
       if (fault.path && config?.source.isDoubtful?.(fault.path)) return;
-      // Flags are few, as a command line is short.
+      // A command line is short, so faults in flags are not limited.
       const isAdmitted =
         fault.path === undefined || tally.admits(fault.code, severityOf<FindingCode>(fault.code, fault.arguments));
       if (isAdmitted) faults.push(fault);
@@ -168,7 +165,6 @@ export function resolveSettings(
   return { settings, gates, diagnostics: [...errors, ...diagnostics, ...rest], modeNote: note };
 }
 
-/** Undefined if unset or null. */
 function valueAtPath(config: unknown, path: readonly string[]): unknown {
   let value = config;
   for (const name of path) {
@@ -178,14 +174,14 @@ function valueAtPath(config: unknown, path: readonly string[]): unknown {
   return value ?? undefined;
 }
 
-/** If there are errors, not the mode that was asked for. */
+/** The mode in use, which may not be the requested one if there are errors. */
 interface ModeChoice {
   readonly mode: ProxyMode;
   readonly errors: readonly Finding[];
   readonly note?: Finding;
 }
 
-/** From the flag, else the configuration. If neither names one: IPVS without a configuration or flag, else kube-proxy's default. */
+/** Uses the flag's mode, else the configuration's. Else IPVS without a configuration or flag; with one, kube-proxy's default. */
 function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubeProxy): ModeChoice {
   const place = config?.source.place(['mode']);
   if (flag) return readMode(flag, kubeProxy.side === 'mode' ? undefined : '--proxy-mode', undefined, kubeProxy);
@@ -200,7 +196,6 @@ function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubePro
   return { mode, errors: checkMode(mode, kubeProxy, undefined, place), note };
 }
 
-/** kube-proxy's modes on Windows. */
 const windowsModes: ReadonlySet<string> = new Set(['kernelspace', 'winuserspace']);
 
 function readMode(value: string, name: string | undefined, place: Finding['place'], kubeProxy: KubeProxy): ModeChoice {
@@ -213,7 +208,7 @@ function readMode(value: string, name: string | undefined, place: Finding['place
   };
 }
 
-/** Why kube-proxy does not start in a mode, or behaves in a way that kpc does not know. `name`: the flag or field that names the mode. */
+/** Says why kube-proxy does not start in a mode, or behaves unlike kpc knows. `name` is the flag or field that names the mode. */
 export function checkMode(
   mode: ProxyMode,
   { release, gates, side }: KubeProxy,

@@ -5,10 +5,10 @@ import type { Span, TextFile } from './text-file.ts';
 import { findList } from '../yaml/long-list.ts';
 import { locateInYaml } from '../yaml/fast-reader.ts';
 
-/** A Source that can also point at a field's name: for fields that should not be there. */
+/** An ObjectSource that also locates a field's name, for fields that should not exist. */
 export interface InputSource extends ObjectSource {
   keyPlace(path: FieldPath): Place;
-  /** A number exactly as written; undefined if it is not written at that field. */
+  /** Returns a number exactly as written; undefined if the field holds no written number. */
   written(path: FieldPath): string | undefined;
 }
 
@@ -24,7 +24,7 @@ export function placeAt(file: TextFile, offset: number): Place {
   return { file: file.name, locate: () => file.locationAt(offset) };
 }
 
-/** Locates fields of a JSON value or YAML document on demand: each object has one, but few are ever asked. */
+/** Locates fields of a JSON value or YAML document on demand. Each object has one, but few are ever used. */
 export class DocumentSource implements InputSource {
   readonly #file: TextFile;
   readonly #start: number;
@@ -72,7 +72,7 @@ export class DocumentSource implements InputSource {
   }
 }
 
-/** The source of one list item, whose fields are below `prefix`. */
+/** Returns the source for one list item, whose fields are below `prefix`. */
 export function subSource(source: InputSource, prefix: FieldPath): InputSource {
   const object = `${source.place([]).object ?? ''} ${prefix.join('.')}`;
   const inItem = ({ file, locate }: Place): Place => ({ file, object, locate });
@@ -83,10 +83,7 @@ export function subSource(source: InputSource, prefix: FieldPath): InputSource {
   };
 }
 
-/**
- * Locates fields by parsing a YAML document again. In a list as kubectl prints it, parses only the item in question, unless it refers to
- * anchors of earlier items.
- */
+/** Locates fields by parsing a YAML document again. In kubectl's lists, parses only one item, unless it needs earlier anchors. */
 function createYamlLocator(file: TextFile, span: Span): FieldLocator {
   let items: readonly Span[] | undefined;
   let parsed: { readonly start: number; readonly locate: FieldLocator | undefined } | undefined;
@@ -103,7 +100,7 @@ function createYamlLocator(file: TextFile, span: Span): FieldLocator {
   };
 }
 
-/** The items of the list `items`, if each starts on its own line; otherwise none. */
+/** Returns the items of the list `items` if each begins on its own line; otherwise none. */
 function splitItems(text: string, { start, end }: Span): readonly Span[] {
   const list = findList(text.slice(start, end), 0);
   if (!list) return [];

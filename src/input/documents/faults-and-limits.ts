@@ -1,23 +1,21 @@
-// Syntax errors of a document, and size limits.
 import type { Fault } from '../../base/findings/finding.ts';
 import { mostItems, mostLines, mostWords, type Bounded } from '../../base/bounds.ts';
 import type { OddYaml, SyntaxCode } from '../../base/findings/files.ts';
 import { heapLimit } from '#heap';
 
-/** `offset` counts from the start of the parsed text. */
 export type SyntaxFault = Fault<SyntaxCode> & { readonly offset: number };
 
-/** Nested so deeply that a recursive parser would overflow the stack. */
+/** The value is nested so deeply that a recursive parser would overflow the stack. */
 export const tooDeep: SyntaxFault = { offset: 0, code: 'too-deep', arguments: {} };
 
 export function tooLong(of: Bounded, most: number, offset = 0): SyntaxFault {
   return { offset, code: 'too-long', arguments: { of, most } };
 }
 
-/** Kubernetes' own objects nest a dozen deep. */
+/** Objects of Kubernetes are nested about a dozen levels deep. */
 export const maxDepth = 500;
 
-/** Thrown by the parts of the YAML parser for parseYamlValue to catch: parsing ends at the first fault. */
+/** Ends parsing at the first fault. Parts of the YAML parser throw it, and parseYamlValue catches it. */
 export class Refusal extends Error {
   readonly fault: SyntaxFault;
 
@@ -27,7 +25,6 @@ export class Refusal extends Error {
   }
 }
 
-/** Stops parsing because of the text at the offset. */
 export function refuseYaml(offset: number, odd: OddYaml): never {
   throw new Refusal({ offset, code: 'bad-yaml', arguments: { odd } });
 }
@@ -36,16 +33,15 @@ export function refuseTab(offset: number): never {
   throw new Refusal({ offset, code: 'yaml-tab', arguments: {} });
 }
 
-/** The program's own memory. */
 const bytesOfProgram = 32_000_000;
-/** One text's values may fill half of the rest: a growing mapping takes twice its room, and later steps need memory too. */
+/** The values of one text may fill half of the rest, because a growing mapping takes twice its room and later steps need memory too. */
 const room = Math.max(0, heapLimit() - bytesOfProgram) / 2;
 
 /** Upper bound for one JSON or YAML value: a key of a long mapping, with its value. */
 const bytesOfValue = 150;
-/** The same as a YAML node with its position. */
+/** Upper bound for the same as a YAML node with its position. */
 const bytesOfPlacedValue = 300;
-/** One YAML word in the yaml package: nodes and tokens. */
+/** Upper bound for a word in the yaml package: nodes and tokens. */
 const bytesOfWord = 150;
 
 function fitting(most: number, bytes: number): number {
@@ -53,7 +49,7 @@ function fitting(most: number, bytes: number): number {
 }
 
 export const mostJsonValues = fitting(mostItems, bytesOfValue);
-/** A YAML line holds one value or two, such as an item and its first field. */
+/** A YAML line holds one or two values, such as an item and its first field. */
 export const mostYamlValues = fitting(3 * mostLines, bytesOfValue);
 export const mostPlacedValues = fitting(3 * mostLines, bytesOfPlacedValue);
 export const mostYamlWords = fitting(mostWords, bytesOfWord);

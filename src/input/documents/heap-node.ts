@@ -3,8 +3,8 @@ import { getHeapStatistics } from 'node:v8';
 const megabyte = 2 ** 20;
 
 /**
- * Usable heap in bytes; V8 aborts beyond. V8's own limit includes the space for new objects (three times 16 or 64 MB, by version), which
- * holds nothing lasting; a limit set by a flag does not include it.
+ * Returns the usable heap in bytes; V8 aborts beyond it. V8's own limit includes the space for new objects (three times 16 or 64 MB, by
+ * version), which holds nothing that lasts; a limit set by a flag does not.
  */
 export function heapLimit(): number {
   const flags = [process.env['NODE_OPTIONS'] ?? '', ...process.execArgv].join(' ');

@@ -1,4 +1,3 @@
-// Splits files into YAML and JSON documents and parses them.
 import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
 import { findRepeatedKeys, skipValue } from '../../base/json/locate.ts';
 import { diagnoseMergeConflict, type Span, type TextFile } from './text-file.ts';
@@ -11,7 +10,6 @@ import { readLongList } from '../yaml/long-list.ts';
 import { parseYamlValue, type ParsedValue } from '../yaml/parse.ts';
 import { findUnclosed } from '../yaml/unclosed.ts';
 
-/** In text order, one per line: further ones have the same cause. Empty if JSON.parse accepts the text. */
 function findJsonFaults(text: string): readonly SyntaxFault[] {
   const errors: ParseError[] = [];
   try {
@@ -22,7 +20,6 @@ function findJsonFaults(text: string): readonly SyntaxFault[] {
     return [tooDeep];
   }
   return firstOfLines(errors, text).map(({ error, offset }) => {
-    // "CloseBraceExpected" → "close brace expected".
     const reason = printParseErrorCode(error)
       .replace(/(?!^)([A-Z])/g, ' $1')
       .toLowerCase();
@@ -37,7 +34,6 @@ function firstOfLines(errors: readonly ParseError[], text: string): readonly Par
   });
 }
 
-/** Repeated keys of each object in a JSON value: one fault per key. */
 export function findRepeatedJsonKeys(text: string, { start, end }: Span): SyntaxFault[] {
   return findRepeatedKeys(text, start, end).map(({ second, times }) => ({
     offset: second - start,
@@ -46,7 +42,7 @@ export function findRepeatedJsonKeys(text: string, { start, end }: Span): Syntax
   }));
 }
 
-/** Reads the YAML and JSON documents of a file; reports broken ones and goes on. */
+/** Reads the YAML and JSON documents of a file. Reports broken documents and goes on. */
 export function readDocuments(file: TextFile, readYaml?: YamlReader) {
   const excess = findExcess([file]);
   if (excess) return { documents: [], diagnostics: [diagnoseFault(tooLong(excess.of, excess.most), placeAt(file, 0))] };
@@ -64,14 +60,14 @@ interface FileFaults {
   readonly areApart: boolean;
 }
 
-/** Broken documents reported per file: if the file is not YAML, all of them are broken. */
+/** How many broken documents to report in full per file. If the file is not YAML, all of them are broken. */
 const mostBroken = 2;
 
 /**
- * Like readDocuments, but passes documents on one at a time, so each can be freed before the next is read. Returns the faults of unreadable
- * documents and of parts of readable ones (of repeated JSON keys the last is kept, and NaN stands for a value that JSON lacks); with
- * `leavesOut`, the latter documents are not passed on. Ignores a broken YAML document if `isOfNoUse` accepts its text. Faults that `tally`
- * does not admit are only counted.
+ * Like readDocuments, but passes documents on one at a time, so that each can be freed before the next is read. Returns the faults of
+ * unreadable documents, and of parts of readable ones: the last of repeated JSON keys is kept, and NaN replaces a value that JSON lacks.
+ * With `leavesOut`, YAML documents with such parts are not passed on. A broken YAML document whose text `isOfNoUse` accepts is ignored.
+ * Faults that `tally` does not admit are only counted.
  */
 export function takeDocuments(
   file: TextFile,
@@ -132,7 +128,7 @@ export function takeDocuments(
   return { diagnostics, areApart };
 }
 
-/** Reports in terms of JSON if the document is meant as JSON. */
+/** Returns JSON's faults instead if the document is meant as JSON. */
 function faultsInSpan(file: TextFile, span: Span, faults: readonly SyntaxFault[]): readonly SyntaxFault[] {
   const text = file.text.slice(span.start, span.end);
   const isMeantAsJson = !file.hasByteOrderMark && (file.name.endsWith('.json') || /^[^\S\uFEFF]*\{\s*"/.test(text));
@@ -142,7 +138,7 @@ function faultsInSpan(file: TextFile, span: Span, faults: readonly SyntaxFault[]
   return jsonFaults.length > 0 ? unclosedIn(file, span, jsonFaults, 'JSON') : faults;
 }
 
-/** Faults of text after a JSON value that is not JSON. */
+/** Returns the faults of text after a JSON value that is itself no JSON. */
 function faultsBehindJson(file: TextFile, span: Span): readonly SyntaxFault[] {
   const text = file.text.slice(span.start, span.end);
   const faults = text.startsWith('{') ? findJsonFaults(text) : [];
@@ -150,14 +146,14 @@ function faultsBehindJson(file: TextFile, span: Span): readonly SyntaxFault[] {
   return [{ offset: 0, code: 'bad-json', arguments: {} }];
 }
 
-/** If the parser's fault comes from an unclosed bracket or quote, reports that instead. */
+/** Returns an unclosed bracket or quote instead, if that is the cause of the parser's fault. */
 function unclosedIn(
   file: TextFile,
   { start, end }: Span,
   faults: readonly SyntaxFault[],
   language: 'JSON' | 'YAML',
 ): readonly SyntaxFault[] {
-  // Faults that only kubectl's reader sees are not caused by this.
+  // An unclosed bracket or quote does not cause faults that only kubectl's reader sees.
   if (
     !faults.some(({ code, arguments: details }) => code === 'bad-json' || (code === 'bad-yaml' && 'lines' in details))
   )
@@ -169,34 +165,30 @@ function unclosedIn(
   return unclosed.length > 0 ? unclosed : faults;
 }
 
-/** Consecutive JSON values, and the text after them. */
 interface JsonValues {
   readonly values: readonly (Span & { readonly value: unknown })[];
-  /** A broken value; nothing after it is read. */
+  /** A broken value. Nothing after it is read. */
   readonly broken?: Span;
-  /** Set if the file has too many values to read any. */
   readonly isTooLong?: true;
-  /** Offset from which the file is YAML. */
+  /** The offset from which the file is YAML. */
   readonly next: number;
 }
 
-/** JavaScript counts a byte order mark as white space; to kubectl it is text. */
+/** In a regular expression, \s includes the byte order mark, which is text for kubectl. */
 const blanksAndBrace = /^[^\S\uFEFF]*\{/;
-/** Blanks and comments before a YAML document or the end of the file. */
 const yamlBehind = /(?:[^\S\n]*(?:#[^\n]*)?\n)*(?:---|[^\S\n]*(?:#[^\n]*)?$)/y;
 
-/** One JSON value, or several as `kubectl get -o json` prints them in a loop. Anything else, and all after a "---" line, is YAML. */
+/** Reads one JSON value, or several as `kubectl get -o json` prints them in a loop. All other text is YAML, and so is text after "---". */
 function readJsonValues({ text, hasByteOrderMark }: TextFile): JsonValues {
   const all = { start: 0, end: text.length };
   if (!blanksAndBrace.test(text)) return { values: [], next: 0 };
   // After a byte order mark, kubectl reads YAML: one value, with YAML's escapes.
   if (hasByteOrderMark && text.includes('\\')) return { values: [], next: 0 };
   try {
-    // By far the most common case, which needs no search for the end and no recursive parser.
+    // Try the most common case first, which needs no search for the end and no recursive parser.
     return { values: [{ ...all, value: parseJson(text, mostJsonValues) }], next: text.length };
   } catch (error) {
     if (error instanceof TooLong) return { values: [], isTooLong: true, next: text.length };
-    // Perhaps several values, or YAML.
     if (hasByteOrderMark) return { values: [], next: 0 };
   }
   const values: (Span & { readonly value: unknown })[] = [];
@@ -221,7 +213,7 @@ function readJsonValues({ text, hasByteOrderMark }: TextFile): JsonValues {
 /** Reads the YAML document in a span of a text. Offsets count from the span's start. */
 export type YamlReader = (text: string, span: Span) => ParsedValue;
 
-/** One reader per run: a fast parser for plain documents, the full one for the rest. */
+/** Returns a reader for one run: a fast parser for plain documents, the full parser for all others. */
 export function createYamlReader(): YamlReader {
   const memory = new Memory();
   return (text, span) => {
@@ -233,14 +225,13 @@ export function createYamlReader(): YamlReader {
 }
 
 /**
- * Passes on YAML documents from an offset on, split as kubectl does, at lines that begin with "---" as a word: such a line ends a document
+ * Passes on YAML documents from an offset on. Splits like kubectl, at lines that begin with "---" as a word; such a line ends a document
  * even inside a quoted string. A document keeps its own "---" line, which may hold the start of its value, but not the dashes of "---#",
- * which parsers do not take for a marker. Blanks and comments alone are a document without a value.
+ * which no parser takes for a marker. Blanks and comments alone are a document without a value.
  */
 export function splitDocuments(text: string, from: number, take: (document: Span) => void): void {
   let start = from === 0 && text.startsWith('---#') ? '---'.length : from;
-  // Starts with literal characters, for which V8 searches fast. Only a line feed starts a line: /^/m would also match after a carriage
-  // return or U+2028.
+  // Begins with literal characters, which V8 finds fast. /^/m would also match after a carriage return or U+2028, which start no line.
   const marker = /\n---(?=[ \t\r\n#]|$)/g;
   marker.lastIndex = Math.max(from - 1, 0);
   while (marker.test(text)) {

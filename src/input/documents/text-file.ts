@@ -2,32 +2,29 @@ import { findConflict } from '../../base/odd-texts.ts';
 import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
 import type { Location } from '../../kernel/place.ts';
 
-/** Offsets into a file's text, `end` not included. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** How a file was found if the user did not name it. */
+/** The origin of a file that the user did not name. */
 export interface FolderOrigin {
   readonly folder: string;
-  /** The folder of the Helm chart that has this file as a template. */
+  /** The folder of the Helm chart for which this file is a template. */
   readonly chart: string | undefined;
   readonly chartName?: string | undefined;
 }
 
-/** Marking every line would cost more than a text of empty lines. */
+/** Mark one line in 64, because marks for every line would take more memory than a text with many empty lines. */
 const linesPerMark = 64;
 
-/** `name`: its name in diagnostics; "-" for stdin. */
+/** `name` is the file's name in diagnostics; "-" for stdin. */
 export class TextFile {
   readonly name: string;
   /** Without a leading byte order mark. */
   readonly text: string;
   readonly hasByteOrderMark: boolean;
-  /** Undefined for stdin and for a file that was named itself. */
   readonly origin: FolderOrigin | undefined;
-  /** Start offsets of every `linesPerMark`th line. */
   #marks: readonly number[] | undefined;
 
   constructor(name: string, text: string, origin?: FolderOrigin) {
@@ -37,7 +34,7 @@ export class TextFile {
     this.origin = origin;
   }
 
-  /** Line and column of an offset, both from 1; columns count UTF-16 units, as editors do. */
+  /** Returns line and column of an offset, both from 1. Columns count UTF-16 units, as editors do. */
   locationAt(offset: number): Location {
     const marks = this.#marksOf();
     let low = 0;
@@ -55,7 +52,6 @@ export class TextFile {
     return { file: this.name, line, column: offset - start + 1 };
   }
 
-  /** Lines count from 1. */
   offsetOf(line: number): number {
     const before = Math.floor((line - 1) / linesPerMark);
     let start = this.#marksOf()[before] ?? this.text.length;
@@ -67,7 +63,7 @@ export class TextFile {
     return start;
   }
 
-  /** A line without its end, counted from 1; '' if there is none. */
+  /** Returns a line without its end, counted from 1; '' if there is none. */
   lineAt(line: number): string {
     if (line < 1) return '';
     const start = this.offsetOf(line);
@@ -87,7 +83,6 @@ export class TextFile {
   }
 }
 
-/** A finding if Git marks a merge conflict in the text. `file`: its name. */
 export function diagnoseMergeConflict(file: string, text: string): Finding | undefined {
   const line = findConflict(text);
   return line === undefined ? undefined : diagnose('merge-conflict', {}, placeAtLine(file, line));
@@ -96,6 +91,6 @@ export function diagnoseMergeConflict(file: string, text: string): Finding | und
 export interface LoadedFiles {
   readonly files: readonly TextFile[];
   readonly diagnostics: readonly Finding[];
-  /** Problems of files found in folders, not named themselves. */
+  /** Problems with files that were found in folders, not named. */
   readonly unreadable?: readonly Finding[] | undefined;
 }

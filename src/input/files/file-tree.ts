@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve, sep } from 'node:path';
 import { readNamedFile, readRegularFile } from '../../base/read-file.ts';
 import { withSlashes } from '../../base/system-paths.ts';
 
-/** Resolves links; returns the path unchanged if it leads to nothing. */
+/** Resolves links. Returns the path unchanged if nothing exists there. */
 export function realPath(path: string): string {
   try {
     return realpathSync(path);
@@ -13,7 +13,6 @@ export function realPath(path: string): string {
   }
 }
 
-/** The root of the repository that contains a folder, links resolved; the folder itself if there is none. */
 export function findRepository(folder: string): string {
   const start = realpathSync(folder);
   for (let path = start; ; path = dirname(path)) {
@@ -22,24 +21,22 @@ export function findRepository(folder: string): string {
   }
 }
 
-/** Whether a path, which need not exist, is in a folder after resolving links. */
+/** Reports whether a path is in a folder after links are resolved. The path need not exist. */
 export function leadsInto(path: string, folder: string): boolean {
   const root = realpathSync(folder);
   const real = followLinks(resolve(path));
   return real === root || (real?.startsWith(root.endsWith(sep) ? root : root + sep) ?? false);
 }
 
-/** Whether a path, which need not exist, leads to `.git` of any repository or into it. */
 function leadsIntoGit(path: string): boolean {
   return followLinks(resolve(path))?.split(sep).includes('.git') ?? false;
 }
 
-/** Whether a file is a link to something outside its repository. */
 function isForeignLink(path: string): boolean {
   return isLink(path) && !leadsInto(path, findRepository(dirname(path)));
 }
 
-/** Resolves links; the last part need not exist. Undefined for a dangling link. */
+/** Resolves links. The last part of the path need not exist. Undefined for a dangling link. */
 function followLinks(path: string): string | undefined {
   if (existsSync(path)) return realpathSync(path);
   if (isLink(path)) return undefined;
@@ -47,7 +44,7 @@ function followLinks(path: string): string | undefined {
   return folder && join(folder, basename(path));
 }
 
-/** False if the system refuses the path (too long, say): whoever reads it gets the error. */
+/** Returns false if the system refuses the path, for example as too long, because reading the path then gives the error. */
 export function isLink(path: string): boolean {
   try {
     return lstatSync(path).isSymbolicLink();
@@ -56,7 +53,7 @@ export function isLink(path: string): boolean {
   }
 }
 
-/** Why not to write to a path: its links lead outside the folder, or into git's own files. */
+/** Returns why a path must not be written to: its links lead out of the folder, or into git's own files. */
 export function findStrayTarget(path: string, folder: string): 'replaces-outside' | 'replaces-git' | undefined {
   if (!leadsInto(path, folder)) return 'replaces-outside';
   return leadsIntoGit(path) ? 'replaces-git' : undefined;
@@ -64,23 +61,19 @@ export function findStrayTarget(path: string, folder: string): 'replaces-outside
 
 export type TreeEntry = Pick<Dirent, 'name' | 'isDirectory' | 'isFile'>;
 
-/** Files on disk or in a git revision, under the names used in messages. */
+/** Files on disk or in a git revision, under the names that messages use. */
 export interface FileTree {
   readonly exists: (path: string) => boolean;
   readonly isFolder: (path: string) => boolean;
-  /** The entries of a folder, unsorted. */
   readonly list: (folder: string) => readonly TreeEntry[];
-  /** Reads a regular file of at most `most` bytes. */
   readonly read: (path: string, most?: number) => Buffer;
-  /** Like `read`, for a path that the user named: on disk it may be a pipe from a shell. */
+  /** Like `read`, for a path that the user named; on disk, it may be a shell's pipe. */
   readonly readNamed: (path: string) => Buffer;
-  /** Resolves links; returns the path unchanged if it leads to nothing. */
   readonly realPath: (path: string) => string;
   readonly isForeignLink: (path: string) => boolean;
   readonly join: (folder: string, name: string) => string;
-  /** The path on disk, as if its revision were checked out. */
+  /** Returns the path on disk, as if the revision were checked out. */
   readonly locate: (path: string) => string;
-  /** The inverse of `locate`. */
   readonly pathAt: (located: string) => string;
   /** Announces the files to be read next, so that a revision can read them in one go. */
   readonly expect: (paths: readonly string[]) => void;
@@ -100,5 +93,4 @@ export const disk: FileTree = {
   expect: () => {},
 };
 
-/** Trees for the paths that are not on disk. */
 export type Trees = ReadonlyMap<string, FileTree>;

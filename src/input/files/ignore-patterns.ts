@@ -1,7 +1,6 @@
-/** Undefined: no pattern matches. */
 export type IgnoreDecision = 'ignored' | 'unignored' | undefined;
 
-/** Matches a sequence of items; undefined matches any number of any items. */
+/** Matches a sequence of items. An undefined part matches any number of items. */
 type Glob<Item> = readonly (((item: Item) => boolean) | undefined)[];
 
 interface Pattern {
@@ -10,7 +9,7 @@ interface Pattern {
   readonly names: Glob<string>;
 }
 
-/** Patterns as in .gitignore, ignoring case. Matches without regular expressions, in steps bounded by the lengths of pattern and name. */
+/** Patterns as in .gitignore, ignoring case. Uses no regular expressions, so that the steps are bounded by pattern and name. */
 export class IgnorePatterns {
   readonly #patterns: readonly Pattern[];
 
@@ -18,7 +17,7 @@ export class IgnorePatterns {
     this.#patterns = lines.flatMap((line) => readPattern(line.toLowerCase()) ?? []);
   }
 
-  /** `path` uses slashes and is relative to the patterns' folder. Nothing in an ignored folder can be unignored. */
+  /** `path` has slashes and is relative to the patterns' folder. Nothing in an ignored folder can be unignored. */
   test(path: string, isFolder: boolean): IgnoreDecision {
     const names = path.toLowerCase().split('/');
     for (let depth = 1; depth < names.length; depth++) {
@@ -27,7 +26,6 @@ export class IgnorePatterns {
     return this.#judge(names, isFolder);
   }
 
-  /** The last matching pattern wins. */
   #judge(path: readonly string[], isFolder: boolean): IgnoreDecision {
     const found = this.#patterns.findLast(
       ({ isForFolders, names }) => (isFolder || !isForFolders) && fitsGlob(names, path),
@@ -46,13 +44,13 @@ function readPattern(line: string): Pattern | undefined {
   const isForFolders = text.endsWith('/');
   const path = isForFolders ? text.slice(0, -1) : text;
   const parts = path.replace(/^\//, '').split('/');
-  // A pattern without a slash matches at any depth; "a/**" matches what is in the folder, not the folder.
+  // A pattern without a slash matches at any depth. "a/**" matches what is in the folder, but not the folder.
   const deep = path.includes('/') ? parts : ['**', ...parts];
   const whole = deep.at(-1) === '**' ? [...deep, '*'] : deep;
   return { isNegated, isForFolders, names: whole.map((part) => (part === '**' ? undefined : readNamePattern(part))) };
 }
 
-/** Parses one name's pattern: characters, perhaps escaped, "?", "*", and classes such as "[!a-z_]". */
+/** Parses the pattern for one name: characters (some escaped), "?", "*", and classes such as "[!a-z_]". */
 function readNamePattern(pattern: string): (name: string) => boolean {
   const tokens = pattern.matchAll(/\[([!^]?)(\]?[^\]]*)\]|\\?(.)/gs);
   const glob = Array.from(tokens, ([token, negated = '', members, char]) => {
@@ -66,7 +64,7 @@ function readNamePattern(pattern: string): (name: string) => boolean {
   return (name) => fitsGlob(glob, [...name]);
 }
 
-/** Greedy with backtracking to the last wildcard only, which is enough. */
+/** Greedy. Backtracking to the last wildcard is enough. */
 function fitsGlob<Item>(glob: Glob<Item>, items: readonly Item[]): boolean {
   let [at, item, wildcard, resume] = [0, 0, -1, 0];
   while (item < items.length) {

@@ -5,7 +5,7 @@ import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import type { InputDocument } from '../documents/document.ts';
 import { isPlainWord } from './not-manifests.ts';
 
-/** In a file of kustomize's own name, a document needs no kind. */
+/** A file with kustomize's usual name needs no kind. */
 export function isKustomization({ file, value }: InputDocument): boolean {
   if (!isObject(value)) return false;
   const { apiVersion, kind } = value;
@@ -16,11 +16,10 @@ export function isKustomization({ file, value }: InputDocument): boolean {
 
 interface Taken {
   readonly written: string;
-  /** Resolved like the names of files. */
   readonly place: string;
 }
 
-/** The paths in some fields of a kustomization. Skips patches written inline. */
+/** Returns the paths in some fields of a kustomization. Skips patches written inline. */
 function pathsIn({ file, value }: InputDocument, fields: readonly string[]): readonly Taken[] {
   const all = fields.flatMap((name): readonly unknown[] => {
     const set = isObject(value) ? value[name] : undefined;
@@ -33,19 +32,16 @@ function pathsIn({ file, value }: InputDocument, fields: readonly string[]): rea
   });
 }
 
-/** The files, folders and repositories that a kustomization takes objects from. */
 function resourcesOf(kustomization: InputDocument): readonly Taken[] {
   return pathsIn(kustomization, ['resources', 'bases', 'components']);
 }
 
-/** Fields with partial objects, which no cluster has by themselves. */
 const patchFields = ['patches', 'patchesStrategicMerge', 'patchesJson6902', 'replacements', 'transformers'] as const;
 
 export function findPatchFiles(kustomizations: readonly InputDocument[]): ReadonlySet<string> {
   return new Set(kustomizations.flatMap((each) => pathsIn(each, patchFields).map(({ place }) => place)));
 }
 
-/** Files and all their parent folders. */
 function foldersAbove(files: readonly string[]): ReadonlySet<string> {
   const places = new Set<string>();
   for (const file of files) {
@@ -57,15 +53,15 @@ function foldersAbove(files: readonly string[]): ReadonlySet<string> {
 interface ReadTree {
   readonly files: readonly string[];
   readonly ofServices: readonly string[];
-  /** Whether the result is only shown: missing input is then a warning. */
+  /** Whether the result is only shown. If so, missing input is a warning. */
   readonly isShown: boolean;
   readonly into: Into;
 }
 
 /**
- * Reports the kustomizations that must be built: those that use something missing from the input, or change Services
- * (names, or the Pods behind them). A kustomization that only lists files or chooses images does not need building. A
- * component's changes count as those of the kustomization that names it.
+ * Reports kustomizations that must be built, because they use something missing from the input or change Services (names, or the Pods
+ * behind them). A kustomization that only lists files or chooses images need not be built. A component's changes count for the
+ * kustomization that names it.
  */
 export function describeKustomizations(
   kustomizations: readonly InputDocument[],
@@ -106,8 +102,8 @@ function describeChanging([first, ...others]: readonly InputDocument[], into: In
 }
 
 /**
- * What kustomizations change beyond listing files, each with the patches that it names: kpc applies none of it. Without paths, so that
- * the same kustomization in another folder or revision has the same text.
+ * Returns what kustomizations change beyond listing files, each with the patches that it names. kpc applies none of these changes. The text
+ * has no paths, so that it is the same for a kustomization in another folder or revision.
  */
 export function changesAsText(
   kustomizations: readonly InputDocument[],
@@ -123,7 +119,7 @@ export function changesAsText(
   });
 }
 
-/** The folder to build for a file: the outermost kustomization that reaches it. Undefined if there is none or several. */
+/** Returns the folder to build for a file: that of the outermost kustomization that reaches it. Undefined if there is none or several. */
 export function findBuilder(kustomizations: readonly InputDocument[], file: string): string | undefined {
   const reaching = new Set<InputDocument>();
   for (let places = [resolvePath('.', file)]; places.length > 0;) {
@@ -140,7 +136,6 @@ export function findBuilder(kustomizations: readonly InputDocument[], file: stri
   return root === undefined || others.length > 0 ? undefined : printFolder(root);
 }
 
-/** The folder of the least deep kustomization.yaml; undefined if there is none. */
 export function findOutermost(files: readonly string[]): string | undefined {
   const depth = (name: string): number => name.split('/').length;
   const [outermost] = files

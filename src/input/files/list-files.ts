@@ -7,10 +7,9 @@ import { IgnorePatterns } from './ignore-patterns.ts';
 
 const manifestName = /\.(?:ya?ml|json)$/;
 
-/** A file of patterns to leave out, as in .gitignore. */
 export const ignoreFile = '.kpcignore';
 
-/** Larger files are not lists of patterns. */
+/** A larger file is not a list of patterns. */
 const largestIgnoreFile = 2 ** 16;
 
 export interface ListedFile {
@@ -21,19 +20,17 @@ export interface ListedFile {
 export interface FolderListing {
   /** Sorted by path. */
   readonly files: readonly ListedFile[];
-  /** Files and folders that a .kpcignore leaves out. */
   readonly ignored: readonly string[];
 }
 
 /**
- * Lists manifests in a folder and below, except what `exclude` or a .kpcignore (in the folder, below it, or between it and the working
- * folder) leaves out. Throws errors of reading a folder.
+ * Lists manifests in a folder and below, except for what `exclude` or a .kpcignore leaves out. A .kpcignore may be in the folder, below it,
+ * or between it and the working folder. Throws if a folder cannot be read.
  */
 export function listFolder(folder: string, exclude: readonly string[], tree: FileTree = disk): FolderListing {
   const files: ListedFile[] = [];
   const ignored: string[] = [];
   const isExcluded = excludedBy(exclude, tree.locate(folder));
-  /** `own`: the chart whose templates these are. `parent`: the chart that has this one in charts/, and renders it too. */
   const visit = (
     path: string,
     own: Chart | undefined,
@@ -70,7 +67,6 @@ export function listFolder(folder: string, exclude: readonly string[], tree: Fil
   return { files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), ignored: ignored.sort() };
 }
 
-/** Tests absolute paths below a folder against patterns relative to the working folder or to that folder. */
 function excludedBy(patterns: readonly string[], folder: string): (path: string, isFolder: boolean) => boolean {
   const bases = patterns.length === 0 ? [] : [resolve('.'), folder];
   const rules = bases.map((base) => ignoreRule(base, patterns, () => '--exclude'));
@@ -82,14 +78,13 @@ interface Chart {
   readonly name: string | undefined;
 }
 
-/** Whether a folder is a bundle or golden, written by kpc and without objects. */
+/** Reports whether a folder is a bundle or golden, which kpc wrote and which has no objects. */
 function isCompiled(path: string, entries: readonly TreeEntry[], tree: FileTree): boolean {
   if (entries.some(({ name }) => name === goldenHead)) return true;
   if (!entries.some((entry) => entry.name === bundleHead && entry.isFile())) return false;
   return /^\{\s*"formatVersion":/.test(tree.read(tree.join(path, bundleHead)).subarray(0, 200).toString('utf8'));
 }
 
-/** The folders from the working folder down to this folder's parent, if it lies below. */
 function above(folder: string): readonly string[] {
   const top = resolve('.');
   const below = relative(top, folder);
@@ -101,16 +96,14 @@ function above(folder: string): readonly string[] {
   }
 }
 
-/** Patterns, and the folder they are relative to. */
 interface IgnoreRule {
   readonly base: string;
   readonly patterns: IgnorePatterns;
 }
 
-/** Each file is compared with all of them. */
+/** The limit keeps matching fast, because each file is compared with all patterns. */
 const mostPatterns = 1000;
 
-/** Too many patterns to compare names with. */
 export class BadPattern extends Error {}
 
 function ignoreRule(base: string, patterns: readonly string[], place: (index: number) => string): IgnoreRule {
@@ -122,7 +115,6 @@ function ignoreRule(base: string, patterns: readonly string[], place: (index: nu
 function ignoreRulesOf(folder: string, names: readonly string[], tree: FileTree): readonly IgnoreRule[] {
   if (!names.includes(ignoreFile)) return [];
   const path = tree.join(folder, ignoreFile);
-  // A folder of that name holds no patterns.
   if (tree.isFolder(path)) return [];
   if (tree.isForeignLink(path))
     throw new UnreadableFile(path, `its ${ignoreFile} is a link to something outside the repository`);
@@ -130,7 +122,7 @@ function ignoreRulesOf(folder: string, names: readonly string[], tree: FileTree)
   return [ignoreRule(tree.locate(folder), lines, (index) => `${path}:${index + 1}`)];
 }
 
-/** `path` is absolute. As in git, deeper files override those further up. */
+/** `path` is absolute. As in git, patterns in deeper folders override those above. */
 function isIgnored(rules: readonly IgnoreRule[], path: string, isFolder: boolean): boolean {
   let isMatch = false;
   for (const { base, patterns } of rules) {
@@ -142,16 +134,13 @@ function isIgnored(rules: readonly IgnoreRule[], path: string, isFolder: boolean
   return isMatch;
 }
 
-/**
- * Whether a file is really in a folder, whose resolved path is `root`. A link out of a repository could have another file read and printed
- * by whoever compiles it.
- */
+/** Reports whether a file is really in the folder `root`, a resolved path. Otherwise a link could make kpc read and print any file. */
 export function isInside(path: string, root: string, tree: FileTree): boolean {
   const real = tree.realPath(path);
   return real === path || real.startsWith(root.endsWith(sep) ? root : root + sep);
 }
 
-/** The name in Chart.yaml; undefined if unreadable or not safe in a shell. */
+/** Returns the name in Chart.yaml; undefined if unreadable or unsafe in a shell. */
 export function nameOfChart(chart: string, tree: FileTree): string | undefined {
   try {
     const [, name] = /^name:[ \t]*["']?([a-z0-9][a-z0-9.-]{0,99})["']?[ \t]*(?:#.*)?$/m.exec(

@@ -13,8 +13,8 @@ import { diagnoseMergeConflict, TextFile, type FolderOrigin, type LoadedFiles } 
 export type Stdin = string | Uint8Array;
 
 /**
- * Reads files, folders (*.yaml, *.yml and *.json in and below them, sorted, except for those that `exclude` or a .kpcignore leaves out) and
- * '-' for stdin. A file named twice, even through a link, is read once. `trees`: sources that are not on disk.
+ * Reads files, folders and '-' for stdin. In and below a folder, reads *.yaml, *.yml and *.json in order, without those that `exclude` or a
+ * .kpcignore leaves out. A file that is named twice, even through a link, is read once. `trees` holds sources that are not on disk.
  */
 export function loadFiles(
   sources: readonly string[],
@@ -32,7 +32,6 @@ export function loadFiles(
     for (const { path, origin } of listFiles(source, exclude, tree, { diagnostics, outside })) {
       const key = path === '-' ? path : tree.realPath(path);
       if (files.has(key)) continue;
-      // Only a path that is named itself may be a pipe from a shell.
       const loaded = origin ? loadAs(path, () => tree.read(path), origin) : loadFile(path, stdin, tree);
       const exceeded = loaded instanceof TextFile ? budget.add(loaded.text) : undefined;
       if (exceeded)
@@ -46,7 +45,7 @@ export function loadFiles(
     }
   }
   for (const { path, origin, tree } of outside) {
-    // A file that is also named by itself has already been read.
+    // A file that is also named directly was already read.
     if (!files.has(tree.realPath(path)))
       unreadable.push(fileError(path, { problem: 'link-outside', folder: origin.folder }));
   }
@@ -66,13 +65,12 @@ function loadAs(path: string, read: () => Stdin, origin?: FolderOrigin): TextFil
   }
 }
 
-/** Recognises a URL or pattern in place of a file: kpc never opens a connection, and leaves patterns to the shell. */
+/** Recognises a URL or pattern given as a file. kpc never opens a connection, and leaves patterns to the shell. */
 function findPathMistake(path: string): FileProblem | undefined {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) return { problem: 'url', path };
   return /[*?[\]{}]/.test(path) && !existsSync(path) ? { problem: 'pattern' } : undefined;
 }
 
-/** The source itself, or a folder's files; `outside` gets links out of the folder. */
 function listFiles(
   source: string,
   exclude: readonly string[],
@@ -102,7 +100,6 @@ function listFiles(
   }
 }
 
-/** Decodes UTF-8, with or without a byte order mark. */
 function decodeFile(name: string, bytes: Stdin, origin: FolderOrigin | undefined): TextFile | Finding {
   if (typeof bytes === 'string') return new TextFile(name, blankContainerLogs(bytes), origin);
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) {

@@ -6,12 +6,12 @@ import type { TextFile } from '../documents/text-file.ts';
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 
-/** Files beside the manifests of charts and kustomize. */
+/** Files of charts and kustomize that are beside manifests. */
 const otherFiles = /^(?:Chart\.(?:ya?ml|lock)|values[^/]*\.ya?ml|kustomization\.ya?ml)$/;
 
 /**
- * Whether a document in a folder's file is clearly another program's: not a mapping, or nothing in it marks a Kubernetes object. A marked
- * object without a kind is an error.
+ * Reports whether a document in a folder's file is clearly another program's: it is no mapping, or nothing in it marks a Kubernetes object.
+ * An object that is marked but has no kind is an error instead.
  */
 export function isForeignDocument({ file, value }: InputDocument): boolean {
   if (!file.origin) return false;
@@ -27,24 +27,23 @@ function isWord(value: unknown): boolean {
   return typeof value === 'string' && value !== '';
 }
 
-/** Whether an unparsable file of a folder is clearly not for Kubernetes: no line looks like an object. */
 export function isForeignText({ origin, text }: TextFile): boolean {
   return (
     origin !== undefined && !/^[ \t-]*["']?(?:apiVersion|kind)["']?[ \t]*:/m.test(text) && !/"kind"\s*:/.test(text)
   );
 }
 
-/** The tool that renders this file of a chart or of kustomize, if it is one. */
+/** Returns the tool that renders a chart's or kustomize's own file. */
 export function findMaker(name: string): 'helm' | 'kustomize' | undefined {
   const file = baseName(name);
   if (/^kustomization\.ya?ml$/.test(file)) return 'kustomize';
   return otherFiles.test(file) ? 'helm' : undefined;
 }
 
-/** A value to be filled in: template brackets, a variable, or a name between two signs. */
+/** Matches a value to be filled in: template brackets, a variable, or a name between two signs. */
 const placeholder = /\{\{[^{}]*\}\}|\{%|<%|#@|\$(?:[A-Za-z_]\w*|\([\w.]+\)|\{\w[^{}]*\})|(@|%%|__)[A-Z][A-Z0-9_]*?\1/;
 
-/** A template's own line, such as "{{- if .Values.web }}", which can break the YAML anywhere in the file. */
+/** Matches a line of a template's own, such as "{{- if .Values.web }}", which can break the YAML anywhere in the file. */
 const statement = /^[ \t]*(?:\{\{[^{}\n]*(?:\}\})?|\{%|<%|#@)/m;
 
 export function holdsPlaceholder(text: string): boolean {
@@ -57,24 +56,24 @@ export interface Template {
   readonly mark: string;
 }
 
-/** A file of a chart's templates, unless it is plain YAML. */
+/** Returns a chart's template, unless the file is plain YAML. */
 export function findChartTemplate(file: TextFile): Template | undefined {
   const offset = file.origin?.chart === undefined ? -1 : file.text.indexOf('{{');
   return offset < 0 ? undefined : { file, offset, mark: '{{' };
 }
 
-/** A placeholder explains an error only within this many characters, because long lines hold much else. */
+/** A placeholder explains an error only within this many characters, because a long line holds many other things. */
 const mostBefore = 80;
 const mostAfter = 200;
 
-/** Whether a file's errors show that it is a template, and the diagnostics that have other causes. */
+/** Decides whether a file's errors show that it is a template. `others` are the diagnostics with other causes. */
 export function findTemplate(
   file: TextFile,
   faults: readonly Finding[],
 ): {
   readonly template: Template | undefined;
   readonly others: readonly Finding[];
-  /** Whether the template may produce any number of objects, so that its documents cannot be told apart. */
+  /** Whether the template can produce any number of objects, so that its documents cannot be told apart. */
   readonly isWhole: boolean;
 } {
   const line = faults.some(({ code }) => code === 'bad-yaml' || code === 'not-closed')
@@ -86,7 +85,7 @@ export function findTemplate(
   return { template, others: faults.filter((_, i) => !inLines[i]), isWhole: false };
 }
 
-/** The placeholder that explains a diagnostic. */
+/** Returns the placeholder that explains a diagnostic. */
 export function findInLine(file: TextFile, { place }: Finding): Template | undefined {
   if (!place) return undefined;
   const { line, column } = place.locate();
@@ -95,7 +94,6 @@ export function findInLine(file: TextFile, { place }: Finding): Template | undef
   return match ? { file, offset: file.offsetOf(line) + start + match.index, mark: match[0] } : undefined;
 }
 
-/** One error per chart or folder with templates, and per single template. */
 export function describeTemplates(
   templates: readonly Template[],
   isLeftOut: boolean,
@@ -122,7 +120,7 @@ function diagnoseTemplate({ file, offset, mark }: Template, count: number, isLef
   return diagnose('unrendered-template', { ...common, mark, chart, render: words.join(' '), exclude }, place);
 }
 
-/** Whether a shell needs no quotes around the word. */
+/** Reports whether a shell needs no quotes around the word. */
 export function isPlainWord(word: string): boolean {
   return /^[\w./@%+,][\w./@%+,-]{0,199}$/.test(word);
 }

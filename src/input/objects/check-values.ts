@@ -18,7 +18,7 @@ import type { RawMetadata } from './shapes/shared.ts';
 
 const maxRemembered = 100_000;
 
-/** Many objects repeat the names of a few nodes, zones and namespaces: checks each name once, and keeps one copy. */
+/** Checks each distinct text once and keeps one copy, because many objects name the same few nodes, zones and namespaces. */
 class CheckedTexts {
   readonly #known = new Map<string, string>();
   readonly #isRight: (text: string) => boolean;
@@ -27,7 +27,6 @@ class CheckedTexts {
     this.#isRight = isRight;
   }
 
-  /** The shared copy of a valid text; undefined for an invalid one. */
   find(text: string): string | undefined {
     const known = this.#known.get(text);
     if (known !== undefined) return known;
@@ -44,7 +43,7 @@ export class CommonNames {
   readonly statuses = new StatusSharing();
 }
 
-/** Reports a name that the API server would refuse; it could break out of a rule's comment. */
+/** Reports a name that the API server would refuse, because it could break out of a rule's comment. */
 export function checkName(text: string, rule: NameRule, path: FieldPath, report: Report): void {
   if (isName(text, rule)) return;
   report.addWrong(path, text, rule);
@@ -84,14 +83,14 @@ type StringMap = Readonly<Record<string, string>>;
 
 const noTexts: StringMap = {};
 
-/** Null counts as the empty text, as for Kubernetes. */
+/** Replaces null by the empty text, as Kubernetes does. */
 export function textsWithoutNull(map: Readonly<Record<string, string | null>> | null | undefined): StringMap {
   let texts: Record<string, string> | undefined;
   for (const name in map) if (map[name] === null) (texts ??= { ...map } as Record<string, string>)[name] = '';
   return texts ?? (map as StringMap | null | undefined) ?? noTexts;
 }
 
-/** Parses as kube-proxy does; for anything else reports an error and returns undefined. */
+/** Parses as kube-proxy does. For any other text, reports an error and returns undefined. */
 export function checkAddress(text: string, path: FieldPath, report: Report): Address | undefined {
   const address = parseAddress(text);
   if (!address) {
@@ -103,7 +102,7 @@ export function checkAddress(text: string, path: FieldPath, report: Report): Add
   return address;
 }
 
-/** Forms that StrictIPCIDRValidation refuses: leading zeros, or IPv4 mapped into IPv6. */
+/** Recognises what StrictIPCIDRValidation refuses: leading zeros, and IPv4 mapped into IPv6. */
 function isAmbiguous(text: string, { family }: { readonly family: Family }): boolean {
   return (family === 'ipv4' && (text.includes(':') || /(?:^|\.)0\d/.test(text))) || /\/0\d/.test(text);
 }
@@ -117,11 +116,9 @@ export function checkHostAddress(text: string, path: FieldPath, report: Report):
   return undefined;
 }
 
-/** Parses as kube-proxy does; for anything else reports an error and returns undefined. */
 export function checkNetwork(text: string, path: FieldPath, report: Report): Network | undefined {
   const network = parseNetwork(text);
   if (!network) {
-    // Often one address is meant.
     const address = parseAddress(text);
     const single = address && ({ form: 'single-network', expected: hostNetwork(address).text } as const);
     report.addWrong(path, text, single ?? 'network');
@@ -139,7 +136,6 @@ export function areOfEachFamily(networks: readonly Network[]): boolean {
   return networks.length > 0 && new Set(networks.map(({ family }) => family)).size === networks.length;
 }
 
-/** Checks a ServiceCIDR as the API server does (ValidateServiceCIDR in pkg/apis/networking/validation). */
 export function readServiceCidr(raw: RawServiceCidr, report: Report, names: CommonNames): ServiceCidr {
   const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
   const path = ['spec', 'cidrs'];

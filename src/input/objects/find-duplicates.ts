@@ -21,14 +21,13 @@ interface Duplicate {
 
 export interface DuplicateFinding {
   readonly diagnostic: Finding;
-  /** Objects of the collection's lists. */
   readonly again: readonly object[];
 }
 
 /**
- * Errors for objects of the same kind, namespace and name, of which a cluster can have only one. Two folders that share many objects, such
- * as a base and its rendering, get one error; so does one object in many files. `origins`: how each file was found. Only objects still
- * included get advice on excluding them. `unread`: a warning, because kpc leaves the objects out unasked.
+ * Reports objects of the same kind, namespace and name, because a cluster can have only one. Two folders that share many objects, such as a
+ * base and its rendering, get one error, and so does one object in many files. `origins` says how each file was found. Only objects that
+ * are still included get advice on excluding them. `unread` makes a warning, because kpc leaves the objects out anyway.
  */
 export function findDuplicates(
   { services, slices, endpoints, nodes, serviceCidrs, pods, workloads }: CollectedObjects,
@@ -47,7 +46,7 @@ export function findDuplicates(
     ...duplicatesOf('ServiceCIDR', serviceCidrs),
   ];
   const pairs = [...groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate))).values()];
-  // An object in many files that share no other object gives one finding.
+  // An object that is in many files, which share no other object, makes one finding.
   const alone = groupBy(
     pairs.flatMap((group) => (group.length === 1 ? group : [])),
     ({ kind, name }) => `${kind} ${name}`,
@@ -65,7 +64,7 @@ export function findDuplicates(
   ];
 }
 
-/** The two places with the same objects: two folders, or two files in one folder. */
+/** Returns two places with the same objects: two folders, or two files in one folder. */
 function pairOf({ first, place }: Duplicate): readonly [first: string, second: string] {
   const folders = [folderOf(first.file), folderOf(place.file)] as const;
   return folders[0] === folders[1] ? [first.file, place.file] : folders;
@@ -79,7 +78,7 @@ function describeGroup(
   unread: Pick<DuplicateObject, 'isUnread'> = {},
 ): readonly DuplicateFinding[] {
   const [otherFolder, folder] = pairOf(group[0]);
-  // Only files found in a folder can be excluded; others were named.
+  // Only files that were found in a folder can be excluded; others were named.
   const origin = otherFolder === folder ? undefined : origins.get(group[0].place.file);
   const pattern = origin && pathBelow(origin.folder, folder);
   const leaveOut = origin && advice && { ...advice, pattern: pattern && isPlainWord(pattern) ? pattern : undefined };

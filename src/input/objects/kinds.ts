@@ -36,28 +36,25 @@ import type { KubeProxyConfig } from './shapes/kube-proxy-configuration.ts';
 interface ObjectTypes {
   services: Service;
   slices: EndpointSlice;
-  /** v1 Endpoints as read: mirrorEndpoints makes slices of them. */
+  /** v1 Endpoints as read. mirrorEndpoints makes slices from them. */
   endpoints: Endpoints;
   nodes: Node;
   serviceCidrs: ServiceCidr;
   pods: Pod;
-  /** This list and the next are empty unless asked for; their objects then count as skipped. */
+  /** This list and the next are filled only on request. Otherwise their objects count as skipped. */
   workloads: Workload;
   autoscalers: Autoscaler;
   policies: NetworkPolicy;
-  /** Empty unless asked for, like the lists below; its objects then count as skipped. */
+  /** Filled only on request, like the lists below. Otherwise the objects count as skipped. */
   ingresses: Ingress;
   gateways: Gateway;
   referenceGrants: ReferenceGrant;
   namespaces: Namespace;
-  /** kube-proxy's configurations found in the inputs. */
   configs: KubeProxyConfig;
 }
 
-/** In input order. */
 export type ObjectLists = { readonly [List in keyof ObjectTypes]: Sourced<ObjectTypes[List]>[] };
 
-/** Lists that may be incomplete, because the user had no right to read some objects. */
 export type UnreadLists = ReadonlySet<keyof ObjectLists>;
 
 interface Readers {
@@ -68,8 +65,9 @@ interface Kind {
   /** The apiVersions that kpc reads, newest first. */
   readonly versions: readonly string[];
   /**
-   * What a command does not read it does not check: it counts it as ignored. All read "always". "traffic" is read by trace, test, lint,
-   * compile --check and comparisons of two inputs; compile, describe, migrate and comparisons of two modes or releases only ask kube-proxy's rules.
+   * Which commands read the kind; all others do not check it, but count it as ignored. All commands read "always". trace, test, lint,
+   * compile --check and comparisons of two inputs also read "traffic". compile, describe, migrate and comparisons of two modes or releases
+   * do not, because they only concern kube-proxy's rules.
    */
   readonly group: 'always' | 'workloads' | 'traffic';
   readonly list: keyof ObjectLists;
@@ -90,7 +88,7 @@ function defineKind<Name extends keyof RawObjects, List extends keyof ObjectType
     read: (value, report, { names }, into) => {
       const raw = validate(shape, value, report);
       const object = raw === undefined ? undefined : read(raw, report, names);
-      // Keeps a configuration with errors, so that other faults of its settings are reported in the same run.
+      // Keep a configuration with errors, so that other faults in its settings are reported in the same run.
       if (object === undefined || (report.hasErrors && list !== 'configs')) return;
       into[list].push({ object, source: report.hasErrors ? report : report.source });
     },
@@ -176,15 +174,15 @@ export function emptyObjectLists(): ObjectLists {
   return Object.fromEntries(lists) as unknown as ObjectLists;
 }
 
-/** Not asked of a cluster: slices and pods have the same information, or the API server has no such object. */
+/** Not requested from a cluster, because slices and pods have the same information, or the API server has no such object. */
 const unasked: ReadonlySet<keyof ObjectLists> = new Set(['endpoints', 'workloads', 'autoscalers', 'configs']);
 
-/** Cluster-wide policies that kpc does not read: if there are any, the effect of NetworkPolicies is unknown. */
+/** Cluster-wide policies that kpc does not read. If there are any, the effect of NetworkPolicies is unknown. */
 const unreadPolicies = ['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy', 'ClusterNetworkPolicy'].map(
   (kind) => [kind, { versions: ['policy.networking.k8s.io/v1alpha2'], list: 'policies' }] as const,
 );
 
-/** The resources to ask a cluster for (names from kubectl api-resources -o name), with the list that each fills or makes uncertain. */
+/** The resources to request from a cluster (as in kubectl api-resources -o name), each with the list that it fills or makes uncertain. */
 export const resources = [...Object.entries<Pick<Kind, 'versions' | 'list'>>(kinds), ...unreadPolicies].flatMap(
   ([
     kind,
@@ -208,7 +206,6 @@ function kindNamed(name: string): Kind | undefined {
   return Object.hasOwn(kinds, name) ? kinds[name] : undefined;
 }
 
-/** Undefined for a kind or version that is not read. */
 export function findReader(apiVersion: string, kind: string, asked: AskedKinds): Kind['read'] | undefined {
   const known = kindNamed(kind);
   return known?.versions.includes(apiVersion) && isAsked(known, asked) ? known.read : undefined;
@@ -218,24 +215,24 @@ function isAsked({ group }: Kind, asked: AskedKinds): boolean {
   return group === 'always' || asked[group];
 }
 
-/** Whether kpc reads a kind of this name, only in other versions. */
+/** Reports whether kpc reads a kind with this name, but only in other versions. */
 export function isOfOtherVersion(apiVersion: string, kind: string): boolean {
   const known = kindNamed(kind);
   return known !== undefined && known.group !== 'traffic' && !known.versions.includes(apiVersion);
 }
 
-/** Whether the API group is Kubernetes' own: no other program can define a kind in it. */
+/** Reports whether the API group is Kubernetes' own, in which no other program can define a kind. */
 export function isOfKubernetes(apiVersion: string): boolean {
   return /^(?:[^/]*$|[^./]+\/|[^/]+\.k8s\.io\/)/.test(apiVersion);
 }
 
-/** APIService and ServiceAccount differ from known kinds by more letters, and are kinds of their own. */
+/** APIService and ServiceAccount differ from known kinds by more letters, and are different kinds. */
 const mostLetters = 2;
 
-/** The kind that an unknown one probably means: "Service (v1)". Undefined for another program's kind, such as Knative's Service. */
+/** Returns the kind that an unknown one probably means: "Service (v1)". Undefined for another program's kind, such as Knative's Service. */
 export function findMeantKind(apiVersion: string, kind: string, asked: AskedKinds): string | undefined {
   const own = kindNamed(kind);
-  // The first version of a ServiceCIDR had other fields.
+  // The first version of ServiceCIDR had other fields.
   const isKnown = own?.versions.includes(apiVersion) || apiVersion === 'networking.k8s.io/v1alpha1';
   if (own) {
     const near = own.group === 'always' && !isKnown ? findNearest(apiVersion, own.versions) : undefined;

@@ -25,7 +25,6 @@ const none: readonly never[] = [];
 
 const familyOf: { readonly [T in 'IPv4' | 'IPv6']: Family } = { IPv4: 'ipv4', IPv6: 'ipv6' };
 
-/** Checks like the API server and fills in its defaults. */
 export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: CommonNames): EndpointSlice {
   const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
   const service = metadata.labels[serviceNameLabel];
@@ -42,12 +41,12 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
   const endpoints = (raw.endpoints ?? none).map((endpoint, i) =>
     readSliceEndpoint(endpoint, addressType, i, report, names),
   );
-  // The size does not matter if there are other errors.
+  // Other errors matter more than the size.
   if (!report.hasErrors) checkSliceSize(raw, report);
   return { metadata, addressType: addressType ?? 'IPv4', ports, endpoints };
 }
 
-/** The API server's limits for a slice: no cluster has more, though kube-proxy would accept it. */
+/** The API server's limits for a slice. kube-proxy would accept more, but no cluster has such a slice. */
 const most = { endpoints: 1000, ports: 20_000 };
 
 function checkSliceSize(slice: RawEndpointSlice, report: Report): void {
@@ -57,14 +56,13 @@ function checkSliceSize(slice: RawEndpointSlice, report: Report): void {
   }
 }
 
-/** The API server accepts port 0. */
 function checkPortNumbers(ports: readonly RawEndpointPort[], report: Report): void {
   for (let i = 0; i < ports.length; i++) {
     if (ports[i]?.port === 0) report.addWrong(['ports', i, 'port'], 0, { form: 'slice-port', isWarning: true });
   }
 }
 
-/** kube-proxy identifies ports by name and protocol; for the API server, a name must be unique across protocols. */
+/** kube-proxy identifies ports by name and protocol, but the API server wants a name to be unique across protocols. */
 function checkPortNames(ports: readonly EndpointPort[], report: Report): void {
   const seen = new Map<string, number>();
   for (const [index, { name, protocol }] of ports.entries()) {
@@ -114,7 +112,7 @@ function readSliceEndpoint(
   }
   const zone = raw.zone ? names.zones.find(raw.zone) : undefined;
   if (raw.zone && zone === undefined) {
-    // No rule depends on it: hints name zones too.
+    // Only a warning, because no rule depends on it. Hints name zones themselves.
     report.addWrong(['endpoints', index, 'zone'], raw.zone, { form: 'zone', isWarning: true });
   }
   return {
@@ -133,7 +131,7 @@ function readSliceEndpoint(
   };
 }
 
-/** kube-proxy ignores host names. */
+/** Checks the names although kube-proxy ignores host names. */
 function checkHostNames(addresses: readonly string[], index: number, report: Report): undefined {
   for (const [i, name] of addresses.entries()) {
     checkName(name.replace(/\.$/, ''), 'subdomain', ['endpoints', index, 'addresses', i], report);
@@ -160,7 +158,7 @@ function checkEndpointAddresses(
   return first;
 }
 
-/** Hints are compared with the node's name and zone: an invalid one matches nothing. */
+/** Reads hints. They are compared with the node's name and zone, so an invalid hint matches nothing. */
 function readHints(
   raw: readonly { readonly name?: string | null }[] | null | undefined,
   field: 'forZones' | 'forNodes',
@@ -175,12 +173,11 @@ function readHints(
     if (hint !== undefined) return hint;
     const form = field === 'forZones' ? 'label-value' : 'subdomain';
     report.addWrong([...path, i], name ?? '', { form, isWarning: true });
-    // Keep it as a hint that matches nothing, but make it printable for services.json.
+    // Keep the hint, which matches nothing, but make it printable for services.json.
     return printable(name ?? '');
   });
 }
 
-/** Checks like the API server. */
 export function readEndpoints(raw: RawEndpoints, report: Report, names: CommonNames): Endpoints {
   return {
     metadata: readMetadata(raw.metadata, 'subdomain', report, names),
@@ -196,7 +193,7 @@ export function readEndpoints(raw: RawEndpoints, report: Report, names: CommonNa
   };
 }
 
-/** A slice's port may lack a number, which means all ports. A port of Endpoints needs a number, and a name if there are several. */
+/** A port of Endpoints needs a number, and a name if there are several. Only a slice's port may lack a number, which means all ports. */
 function readSubsetPorts(raw: readonly RawEndpointPort[], path: FieldPath, report: Report): EndpointPort[] {
   const ports = readEndpointPorts(raw, path, report);
   for (const [i, { name, port }] of ports.entries()) {

@@ -37,7 +37,7 @@ import type { RawCondition, RawMetadata } from './shapes/shared.ts';
 import type { Address } from '../../kernel/address.ts';
 import { compareText } from '../../kernel/compare.ts';
 
-/** Takes podCIDR if podCIDRs is missing. */
+/** Reads podCIDR if podCIDRs is missing. */
 export function readNode(raw: RawNode, report: Report, names: CommonNames): Node {
   const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
   const listed = raw.spec?.podCIDRs ?? [];
@@ -89,13 +89,12 @@ function readCPUs(cpu: string | number, report: Report): bigint {
   return 0n;
 }
 
-/** Suffixes of a quantity, in steps of 1000, or 1024 if binary. */
 const suffixes = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'];
 const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 
 const quantityShape = /^\+?(\d{1,30})?(?:\.(\d{0,30}))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,2}))?$/;
 
-/** A Kubernetes quantity, such as "4", "3920m" or "1e3", in billionths, rounded up as in the API server. Undefined if bad or negative. */
+/** Returns a Kubernetes quantity ("4", "3920m", "1e3") in billionths, rounded up as in the API server. Undefined if bad or negative. */
 function parseQuantity(text: string): bigint | undefined {
   const [, whole = '', fraction = '', suffix = '', exponent] = quantityShape.exec(text) ?? [];
   if (whole + fraction === '') return undefined;
@@ -115,7 +114,7 @@ export function readNamespace(raw: Pick<RawPod, 'metadata'>, report: Report, nam
 
 const none: readonly never[] = [];
 
-/** Reads the fields from which endpoints are made; checks like the API server and fills in its defaults. */
+/** Reads the fields that endpoints are made from. Checks them like the API server and fills in its defaults. */
 export function readPod(raw: RawPod, report: Report, names: CommonNames): Pod {
   return {
     metadata: readOwnedMetadata(raw.metadata, report, names),
@@ -126,7 +125,7 @@ export function readPod(raw: RawPod, report: Report, names: CommonNames): Pod {
   };
 }
 
-/** Like readMetadata, but a name may be missing (generateName), because nothing refers to it: then ''. */
+/** Like readMetadata, but accepts generateName and returns '' as the name, because nothing refers to such an object. */
 function readOwnedMetadata(raw: RawMetadata | null | undefined, report: Report, names: CommonNames): ObjectMeta {
   if (raw?.name || !raw?.generateName) return readMetadata(raw, 'subdomain', report, names);
   return { ...readMetadata({ ...raw, name: 'generated' }, 'subdomain', report, names), name: '' };
@@ -138,7 +137,7 @@ function readOwner(raw: RawMetadata | null | undefined): Owner | undefined {
   return owner && { kind: owner.kind ?? '', name: owner.name ?? '' };
 }
 
-/** `path`: where the spec is, in a Pod or a workload's template. */
+/** `path` leads to the spec in a Pod, or in a workload's template. */
 function readPodSpec(
   { metadata, spec }: Pick<RawPod, 'metadata' | 'spec'>,
   path: FieldPath,
@@ -169,7 +168,7 @@ function readPodSpec(
   };
 }
 
-/** nodeSelector combined with each term of required node affinity, one of which must match; an empty term matches no Node. */
+/** Combines nodeSelector with each term of required node affinity. One of the terms must match; an empty term matches no Node. */
 function readNodeTerms({ nodeSelector, affinity }: RawPodSpec): PodSpec['nodeTerms'] {
   const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   const written = (
@@ -184,7 +183,6 @@ function readNodeTerms({ nodeSelector, affinity }: RawPodSpec): PodSpec['nodeTer
   });
 }
 
-/** Whether a Pod, or a Namespace for its Pods, asks for an injected sidecar: sidecar.istio.io/inject, linkerd.io/inject and the like. */
 function asksForInjection(metadata: Pick<RawMetadata, 'labels' | 'annotations'> | null | undefined): boolean {
   const all = [...Object.entries(metadata?.labels ?? {}), ...Object.entries(metadata?.annotations ?? {})];
   return all.some(([key, value]) => /inject/.test(key) && value !== 'false' && value !== 'disabled');
@@ -206,7 +204,6 @@ function readHostPorts({ containers }: RawPodSpec): readonly HostPort[] {
 function readContainerPorts({ containers, initContainers }: RawPodSpec): readonly ContainerPort[] {
   const sidecars = (initContainers ?? none).filter(({ restartPolicy }) => restartPolicy === 'Always');
   const ports = [...(containers ?? none), ...sidecars].flatMap((container) => container.ports ?? none);
-  // Ports are looked up by name.
   const listed = ports.filter(({ containerPort }) => Boolean(containerPort));
   return listed.map(({ name, containerPort, protocol }) => ({
     name: name ?? '',
@@ -233,7 +230,7 @@ function readStatus(status: RawPodStatus, report: Report): PodStatus {
   };
 }
 
-/** podIPs, but podIP alone if the two disagree (Convert_v1_PodStatus_To_core_PodStatus). */
+/** Returns podIPs, but podIP alone if the two disagree (Convert_v1_PodStatus_To_core_PodStatus). */
 function readPodAddresses({ podIP, podIPs }: RawPodStatus, report: Report): readonly Address[] {
   const listed = podIPs ?? none;
   const isOther = podIP && listed[0]?.ip !== podIP;
@@ -246,7 +243,7 @@ function readPodAddresses({ podIP, podIPs }: RawPodStatus, report: Report): read
 
 type RawWorkloadSpec = NonNullable<RawWorkload['spec']>;
 
-/** Reads the fields from which its Pods are made; checks like the API server and fills in its defaults. */
+/** Reads the fields that Pods are made from. Checks them like the API server and fills in its defaults. */
 export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Report, names: CommonNames): Workload {
   const metadata = readOwnedMetadata(raw.metadata, report, names);
   const spec = raw.spec ?? {};
@@ -268,7 +265,7 @@ export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Repor
   };
 }
 
-/** The API server makes the selector of a Job; selectors of other workloads must match their Pods. */
+/** Checks that a selector matches the Pods. The API server makes the selector of a Job itself. */
 function checkSelector(kind: WorkloadKind, { selector }: RawWorkloadSpec, labels: Labels, report: Report): void {
   if (kind === 'Job' || kind === 'ReplicationController' || !selector) return;
   const { matchLabels, matchExpressions } = selector;
@@ -292,7 +289,6 @@ export function readAutoscaler(raw: RawAutoscaler, report: Report, names: Common
   };
 }
 
-/** Defaults to 1. A finished or suspended Job has none. */
 function readReplicas(kind: WorkloadKind, spec: RawWorkloadSpec, status: RawWorkload['status']): number | undefined {
   switch (kind) {
     case 'DaemonSet':
@@ -311,7 +307,6 @@ function readReplicas(kind: WorkloadKind, spec: RawWorkloadSpec, status: RawWork
   }
 }
 
-/** Labels that the Job controller adds to its Pods. */
 function jobLabels(name: string): Readonly<Record<string, string>> {
   return { 'job-name': name, 'batch.kubernetes.io/job-name': name };
 }

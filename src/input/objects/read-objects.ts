@@ -13,12 +13,10 @@ import type { TextFile } from '../documents/text-file.ts';
 
 export interface CollectedObjects extends ObjectLists {
   readonly facts: ClusterFacts[];
-  /** Kind → number of objects that kpc has no use for. */
   readonly skipped: Map<string, number>;
-  /** Lists that may be incomplete: related kinds that kpc does not read, or that the cluster does not let it read. */
+  /** Lists that may be incomplete, because of related kinds that kpc does not read or objects that the cluster does not let it read. */
   readonly unread: Set<keyof ObjectLists>;
   readonly podMakers: PodMaker[];
-  /** Objects with a faulty field: missing from their list or altered. */
   readonly faulty: FaultyObject[];
   readonly diagnostics: Finding[];
 }
@@ -34,7 +32,7 @@ export interface Checks extends AskedKinds {
   readonly namespace: string;
   /** Whether errors in any text of a ConfigMap count. */
   readonly areConfigs: boolean;
-  /** Whether objects with errors are dropped whole. */
+  /** Whether objects with errors are dropped as a whole. */
   readonly skipInvalid: boolean;
 }
 
@@ -86,7 +84,6 @@ interface ObjectReading {
   readonly listDepth: number;
 }
 
-/** Adds a document's object, or the objects of a list. */
 export function collectDocument(
   { file, value, source }: InputDocument,
   checks: Checks,
@@ -122,14 +119,14 @@ function collectObject(value: JsonObject, report: Report, reading: ObjectReading
     return;
   }
   const read = findReader(apiVersion, kind, checks);
-  // Without metadata a Pod has no labels, so no Service selects it.
+  // A Pod without metadata has no labels, so no Service selects it.
   if (read && !(kind === 'Pod' && value['metadata'] === undefined)) {
     const named = withNamespace(value, checks.namespace);
     read(named, report, checks, into);
     if (report.hasErrors) into.faulty.push({ kind, metadata: findMetadata(named['metadata']), source: report.source });
     return;
   }
-  // Rendered, it may be a Service: do not skip it as an unknown kind.
+  // Once rendered, this may be a Service, so do not skip it as an unknown kind.
   const field = holdsPlaceholder(kind) ? 'kind' : 'apiVersion';
   const written = field === 'kind' ? kind : apiVersion;
   if (holdsPlaceholder(written))
@@ -162,14 +159,13 @@ function findMetadata(metadata: unknown): FaultyObject['metadata'] {
   };
 }
 
-/** Other kinds of policies may override NetworkPolicies, which are then unknown. */
+/** Counts a skipped object. Other kinds of policies may override NetworkPolicies, whose effect is then unknown. */
 export function countSkipped(apiVersion: string, kind: string, { skipped, unread }: CollectedObjects): void {
   const name = nameSkipped(apiVersion, kind);
   skipped.set(name, (skipped.get(name) ?? 0) + 1);
   if (kind.endsWith('NetworkPolicy')) unread.add('policies');
 }
 
-/** Returns false if the ConfigMap holds no configuration. */
 function collectConfigMap(value: JsonObject, source: InputSource, reading: ObjectReading): boolean {
   const { documents: configs, diagnostics } = unpackConfigMap({ file: reading.file, value, source });
   // Faults in a text without a configuration do not matter.
@@ -180,7 +176,7 @@ function collectConfigMap(value: JsonObject, source: InputSource, reading: Objec
   return true;
 }
 
-/** Items of a ServiceList or similar list may omit their kind; items of kubectl's List have it. */
+/** Items of a ServiceList or similar list may omit their kind. Items of kubectl's List have it. */
 function collectItems(
   items: readonly unknown[],
   { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
@@ -197,7 +193,7 @@ function collectItems(
   }
 }
 
-/** Fills in the requested namespace, in a copy, because values may be shared. */
+/** Fills in the requested namespace, in a copy because values may be shared. */
 function withNamespace(value: JsonObject, namespace: string): JsonObject {
   const { metadata } = value;
   if (namespace === 'default' || !isObject(metadata)) return value;

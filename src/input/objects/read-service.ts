@@ -13,10 +13,10 @@ import { isName } from '../../base/names.ts';
 import type { Report } from './report.ts';
 import type { RawIngress, RawService, RawServicePort } from './shapes/service.ts';
 
-/** The API server's default for sessionAffinity ClientIP: three hours. */
+/** The API server's default for sessionAffinity ClientIP, which is three hours. */
 const defaultAffinitySeconds = 10800;
 
-/** Shared: most Services lack most lists. */
+/** Shared, because most Services lack most lists. */
 const none: readonly never[] = [];
 
 type RawServiceSpec = NonNullable<RawService['spec']>;
@@ -24,7 +24,7 @@ type Type = Service['spec']['type'];
 
 /**
  * Checks like the API server and fills in its defaults (pkg/apis/core/v1 SetDefaults_Service; clusterIPs and clusterIP from each other).
- * Empty ipFamilies stay empty: kube-proxy then follows clusterIP. A field that the API server refuses but kube-proxy ignores is a warning.
+ * Empty ipFamilies stay empty, so that kube-proxy follows clusterIP. Warns of a field that the API server refuses but kube-proxy ignores.
  */
 export function readService(raw: RawService, report: Report, names: CommonNames): Service {
   const metadata = readMetadata(raw.metadata, 'label', report, names);
@@ -98,7 +98,6 @@ function readClusterIPs(
   return { clusterIP, clusterIPs };
 }
 
-/** Returns the family; undefined for 'None' and for errors. */
 function checkClusterIP(
   text: string,
   index: number,
@@ -161,7 +160,7 @@ function checkTargetPort(targetPort: number | string, path: FieldPath, report: R
   report.addWrong(path, targetPort, isNumber ? 'port' : 'port-name');
 }
 
-/** The API server's rule for container port names (IANA_SVC_NAME of RFC 6335); '' means no name. */
+/** Follows the API server's rule for container port names (IANA_SVC_NAME of RFC 6335); '' means no name. */
 function isIanaPortName(text: string): boolean {
   return text === '' || (text.length <= 15 && /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(text) && /[a-z]/.test(text));
 }
@@ -174,7 +173,7 @@ function checkAllDistinct(ports: readonly ServicePortSpec[], report: Report): vo
   };
   for (const field of ['name', 'port', 'nodePort'] as const) {
     for (const { index, first, key } of findRepeated(ports, keysOf[field])) {
-      // Their protocols, reported already, may be meant to differ.
+      // The ports may be meant for different protocols, one of which was reported as wrong.
       const areTold = [first, index].some((at) => report.isExplainedBy(['spec', 'ports', at, 'protocol']));
       if (field !== 'name' && areTold) continue;
       report.add(['spec', 'ports', index, field], 'duplicate-port', { field, value: key, first });
@@ -183,7 +182,7 @@ function checkAllDistinct(ports: readonly ServicePortSpec[], report: Report): vo
   }
 }
 
-/** kube-proxy identifies ports by name and protocol, and keeps one of two without a name. */
+/** Reports ports without a name. kube-proxy identifies ports by name and protocol, so it keeps only one of two without a name. */
 function checkUnnamed(ports: readonly ServicePortSpec[], report: Report): void {
   // A faulty port may have lost its name.
   const repeated = report.hasErrors ? [] : findRepeated(ports, ({ name, protocol }) => (name === '' ? protocol : ''));
@@ -197,7 +196,6 @@ function checkUnnamed(ports: readonly ServicePortSpec[], report: Report): void {
   }
 }
 
-/** Items whose key an earlier item has; '' is no key. */
 function findRepeated<T>(
   items: readonly T[],
   keyOf: (item: T) => string,
@@ -233,7 +231,7 @@ function readBalancerIngress(
 
 const trafficDistributions: ReadonlySet<string> = new Set(['PreferSameZone', 'PreferSameNode', 'PreferClose']);
 
-/** Reports fields that contradict a Service's type or each other (pkg/apis/core/validation); a warning if kube-proxy ignores them. */
+/** Reports fields that contradict the Service's type or each other (pkg/apis/core/validation). Warns if kube-proxy ignores the field. */
 function checkCombinations(spec: RawServiceSpec, type: Type, report: Report): void {
   if (type === 'ExternalName') checkExternalName(spec, report);
   else checkFamilies(spec, report);
@@ -269,7 +267,6 @@ function isNonEmpty(value: string | readonly unknown[] | null | undefined): bool
 }
 
 function checkExternalName(spec: RawServiceSpec, report: Report): void {
-  // A final dot is allowed.
   const name = (spec.externalName ?? '').replace(/\.$/, '');
   const path = ['spec', 'externalName'];
   if (name === '') report.addMissing(['spec'], 'externalName');
@@ -297,7 +294,7 @@ function checkFamilies({ ipFamilies, ipFamilyPolicy, clusterIP, clusterIPs }: Ra
   }
 }
 
-/** Warns of a field without effect, unless the Service has errors. `needs`: the field without which it has no effect. */
+/** Warns of a field without effect, unless the Service has errors. `needs` names the field that would give it an effect. */
 function ignoreField(field: string, needs: string, report: Report): void {
   if (!report.hasErrors) report.add(['spec', field], 'ignored-field', { field, needs });
 }

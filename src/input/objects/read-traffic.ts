@@ -1,4 +1,3 @@
-// Reads NetworkPolicies, Ingresses, Gateways and their routes.
 import {
   fullName,
   type FieldPath,
@@ -76,7 +75,7 @@ function portOf(
   return { protocol, port: port ?? undefined, endPort: endPort ?? undefined };
 }
 
-/** Without requirements, a selector matches everything. */
+/** A selector without requirements matches everything. */
 export function readLabelSelector(raw: RawSelector | null | undefined): LabelSelector {
   const labels = Object.entries(raw?.matchLabels ?? {});
   return [
@@ -131,13 +130,12 @@ export function readRoute(
   };
 }
 
-/** "Gateway shop/web". */
 function ownerOf({ kind, namespace, name }: RawReference, own: string): string {
   const known = (kind || 'Gateway').replace(/^X(?=ListenerSet$)/, '');
   return `${known} ${fullName({ namespace: namespace || own, name: name ?? '' })}`;
 }
 
-/** One route for each match; all share the rule's backends. */
+/** Returns a route for each match. All of them share the rule's backends. */
 function readRouteRule(
   { filters, backendRefs, matches }: RawRouteRule,
   { kind, hosts, namespace }: { kind: Ingress['kind']; hosts: readonly string[]; namespace: string },
@@ -169,12 +167,11 @@ function readReference(
   };
 }
 
-/** Filters that do not change where a request goes. */
 const harmless = new Set(['RequestHeaderModifier', 'ResponseHeaderModifier', 'URLRewrite', 'CORS']);
 
 const redirect = 'a redirect';
 
-/** Applies the filters of a backend or its rule: a redirect replaces the backend, anything else adds to it. */
+/** Applies the filters of a backend or its rule. A redirect replaces the backend; any other filter adds one. */
 function readFilters(
   filters: RawRouteRule['filters'],
   backend: IngressBackend | undefined,
@@ -191,7 +188,7 @@ function readFilters(
   return backend && !isRedirected ? [backend, ...more] : more;
 }
 
-/** The path of a request; a gRPC method is "/service/method" (GRPCRouteMatch in apis/v1). */
+/** Returns the path of a request. A gRPC method has the path "/service/method" (GRPCRouteMatch in apis/v1). */
 function readPath({ path, method }: RawRouteMatch, usual: string | undefined): Pick<IngressRoute, 'path' | 'pathType'> {
   if (path) {
     const types = { Exact: 'exact', PathPrefix: 'prefix' } as const;
@@ -205,12 +202,11 @@ function readPath({ path, method }: RawRouteMatch, usual: string | undefined): P
   return name ? { path: `/${service}/${name}`, pathType: 'exact' } : { path: `/${service}`, pathType: 'prefix' };
 }
 
-/** The method of an HTTPRoute is a text; that of a GRPCRoute is its path. */
+/** An HTTPRoute has its method as a text. A GRPCRoute's method is its path. */
 function isConditional({ method, headers, queryParams }: RawRouteMatch): boolean {
   return typeof method === 'string' || [headers, queryParams].some((each) => (each ?? []).length > 0);
 }
 
-/** Fills in the API server's defaults. */
 export function readGateway(raw: RawGateway, report: Report, names: CommonNames): Gateway {
   const metadata = readMetadata(raw.metadata, 'subdomain', report, names);
   const { parentRef, allowedListeners, listeners } = raw.spec ?? {};
@@ -234,7 +230,7 @@ export function readGateway(raw: RawGateway, report: Report, names: CommonNames)
   };
 }
 
-/** A ListenerSet adds listeners to a Gateway, which it must name. */
+/** Reads a ListenerSet, which adds listeners to a Gateway and must name it. */
 export function readListenerSet(raw: RawGateway, report: Report, names: CommonNames): Gateway {
   if (!raw.spec?.parentRef) report.addMissing(['spec'], 'parentRef');
   return readGateway(raw, report, names);

@@ -10,13 +10,12 @@ import type { InputSource } from '../documents/document.ts';
 export class Report implements ObjectSource {
   readonly source: InputSource;
   readonly diagnostics: Finding[] = [];
-  /** Created when needed: most objects are right. */
+  /** Created on demand, because most objects have no errors. */
   #silenced: Set<string> | undefined;
-  /** Missing field, without list indexes → index of the diagnostic about the misspelled one. */
+  /** Missing field, without list indexes → index of the diagnostic about the misspelled field. */
   #misspelled: Map<string, number> | undefined;
 
   readonly #tally: Tally;
-  /** Whether some errors were only counted. */
   #hasUnmade = false;
 
   /** `tally` counts the diagnostics of the object's file. */
@@ -33,14 +32,13 @@ export class Report implements ObjectSource {
     return this.#hasUnmade || this.diagnostics.some(isError);
   }
 
-  /** Drops later diagnostics about a field and all below it and, for a list item, about the list as a whole. */
+  /** Drops later diagnostics about a field and the fields below it. For a list item, also drops those about the list as a whole. */
   silence(path: FieldPath): void {
     this.#silenced ??= new Set();
     this.#silenced.add(path.join('/'));
     if (typeof path.at(-1) === 'number') this.#silenced.add(`${path.slice(0, -1).join('/')}/`);
   }
 
-  /** Reports a field, unless it is silenced or explained by a misspelled one. */
   add<Code extends FindingCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
     if (this.#isSettled(path)) return;
     const isWrong = severityOf(code, details) === 'error';
@@ -49,7 +47,6 @@ export class Report implements ObjectSource {
     this.diagnostics.push(diagnose(code, this.#asWritten(path, details), this.source.place(path)));
   }
 
-  /** Gives a number as the file has it: JavaScript may round it. */
   #asWritten<Details>(path: FieldPath, details: Details): Details {
     const { found } = details as { readonly found?: FoundValue };
     if (found?.type !== 'number' || Number.isSafeInteger(found.value)) return details;
@@ -57,7 +54,6 @@ export class Report implements ObjectSource {
     return written === undefined ? details : { ...details, found: { ...found, written } };
   }
 
-  /** Reports a value that is not of the form, unless its field is settled. */
   addWrong(
     path: FieldPath,
     value: unknown,
@@ -67,17 +63,16 @@ export class Report implements ObjectSource {
     this.add(path, 'bad-value', { field: fieldName(path), found: foundOf(value), ...details });
   }
 
-  /** `path`: of the part that lacks the field. */
+  /** `path` leads to the part that lacks the field. */
   addMissing(path: FieldPath, field: RequiredField, isGenerated?: boolean): void {
     this.add([...path, field], 'missing-field', { owner: fieldName(path), field, isGenerated });
   }
 
-  /** Like add, but at the field's name. */
   addAtKey<Code extends FindingCode>(path: FieldPath, code: Code, details: ArgumentsOf<Code>): void {
     if (this.#admits(code, details)) this.diagnostics.push(diagnose(code, details, this.source.keyPlace(path)));
   }
 
-  /** Whether further diagnostics of this code are only counted, so that their details are not needed. */
+  /** Reports whether further diagnostics with this code are only counted, so that nobody needs their details. */
   isFull(code: FindingCode, severity: Severity): boolean {
     return this.#tally.isFull(code, severity);
   }
@@ -89,7 +84,6 @@ export class Report implements ObjectSource {
     return isAdmitted;
   }
 
-  /** Records that a field is present only under a misspelled name. */
   addMisspelled(path: FieldPath, meant: FieldPath, details: ArgumentsOf<'unknown-field'>): void {
     this.#misspelled ??= new Map();
     const name = joinFieldNames(meant);
@@ -99,7 +93,7 @@ export class Report implements ObjectSource {
     this.#misspelled.set(name, this.diagnostics.length > index ? index : -1);
   }
 
-  /** Whether the reported value or misspelled name of a field explains another fault. If so, a misspelled name becomes an error. */
+  /** Reports whether a field's reported value or misspelled name explains another fault. If so, the misspelled name becomes an error. */
   isExplainedBy(path: FieldPath): boolean {
     if (this.#isSettled(path)) return true;
     const index = this.#findMisspelled(path);
@@ -109,12 +103,12 @@ export class Report implements ObjectSource {
     return true;
   }
 
-  /** Whether a field's value is wrong or its name misspelled, so that nothing follows from it. */
+  /** Reports whether a field's value is wrong or its name misspelled, so that nothing follows from it. */
   isDoubtful(path: FieldPath): boolean {
     return this.#isSettled(path) || this.#findMisspelled(path) !== undefined;
   }
 
-  /** Marks a missing field as required: a misspelled name of it is an error. */
+  /** Marks a missing field as required, so that a misspelled name for it is an error. */
   need(path: FieldPath): void {
     this.isExplainedBy(path);
   }

@@ -1,24 +1,23 @@
-// Objects of kinds that kpc skips, and those of them that may make Pods.
 import { endOfQuoted } from '../../base/json/locate.ts';
 import { findMeantKind, findReader, isOfOtherVersion, isOfKubernetes, type AskedKinds } from './kinds.ts';
 import { holdsPlaceholder } from '../files/not-manifests.ts';
 import { isObject } from '../../base/json/check.ts';
 import type { ObjectMeta, PodMaker, Labels } from '../../cluster/objects.ts';
 
-/** A line that is indented, or a field, item, bracket, comment or document marker. */
+/** Matches a line that is indented, or a field, item, bracket, comment or document marker. */
 const plainAtMargin = /^(?:[A-Za-z][\w.-]*:(?:[ \t\r].*)?|[\]}-].*|#(?!@).*|[ \t](?![ \t]*(?:\{\{|\{%|<%|#@)).*|)\r?$/;
 
 const head = /^(apiVersion|kind):[ \t]+(["']?)([\w./-]+)\2[ \t]*(?:#.*)?\r?$/;
 
-/** Other programs' API groups that say something about the cluster, or list files of objects. */
+/** Other programs' API groups that describe the cluster or list files of objects. */
 const groupsRead = /^(?:kustomize\.config\.k8s\.io|kubeadm\.k8s\.io|kind\.x-k8s\.io)\//;
 
-/** A ConfigMap or DaemonSet with one of these texts may hold such a configuration. */
+/** A ConfigMap or DaemonSet with one of these texts may hold a configuration that kpc reads. */
 const programs = /kube-?proxy|kube-?apiserver|ClusterConfiguration/i;
 
 /**
- * The apiVersion and kind of an unparsable document, if kpc would skip that kind, so that its faults do not matter. Undefined unless the
- * document names both once, each on its own line, and no line at its margin may be a template's or belong to another object.
+ * Returns the apiVersion and kind of an unparsable document whose kind kpc would skip, so that its faults do not matter. Undefined unless
+ * the document names both once, each on its own line, and no unindented line may belong to a template or another object.
  */
 export function findUnreadKind(text: string, asked: AskedKinds): readonly [string, string] | undefined {
   const found = /^\s*\{/.test(text) ? findHeadOfJson(text) : findHeadOfYaml(text);
@@ -27,7 +26,7 @@ export function findUnreadKind(text: string, asked: AskedKinds): readonly [strin
   return isSkipped(apiVersion, kind, text, asked) ? [apiVersion, kind] : undefined;
 }
 
-/** Undefined if a key is repeated, or something may belong to another object. */
+/** Returns undefined if a key is repeated, or a line may belong to another object. */
 function findHeadOfYaml(text: string): ReadonlyMap<string, string> | undefined {
   const found = new Map<string, string>();
   for (const line of text.split('\n')) {
@@ -40,10 +39,9 @@ function findHeadOfYaml(text: string): ReadonlyMap<string, string> | undefined {
   return found;
 }
 
-/** A field of the outermost object. */
 const jsonHead = /[ \t\r\n]*:[ \t\r\n]*"([\w./-]+)"/y;
 
-/** Unbalanced brackets hide where an object ends, but another object would have its own apiVersion. */
+/** Unbalanced brackets hide where an object ends, but a second object would have its own apiVersion. */
 function findHeadOfJson(text: string): ReadonlyMap<string, string> | undefined {
   if (/\{[{%]/.test(text) || text.split('"apiVersion"').length > 2) return undefined;
   const fields = new Map<string, string>();
@@ -66,7 +64,7 @@ function findHeadOfJson(text: string): ReadonlyMap<string, string> | undefined {
   return fields;
 }
 
-/** The end of a JSON text, or of its line if the text is not closed there. */
+/** Returns the end of a JSON text, or of its line if the text is not closed there. */
 function endOfText(text: string, start: number): number {
   const end = endOfQuoted(text, start) ?? text.length;
   const lineEnd = text.slice(start, end).indexOf('\n');
@@ -81,7 +79,6 @@ function isSkipped(apiVersion: string, kind: string, text: string, asked: AskedK
   return !(kind === 'ConfigMap' || kind === 'DaemonSet') || !programs.test(text);
 }
 
-/** The name of a kind in the count of skipped objects. */
 export function nameSkipped(apiVersion: string, kind: string): string {
   return isOfOtherVersion(apiVersion, kind) ? `${kind} of ${apiVersion}` : kind;
 }
@@ -89,7 +86,7 @@ export function nameSkipped(apiVersion: string, kind: string): string {
 /** Deep enough for a template in a template in a list. */
 const deepest = 12;
 
-/** Undefined for an object of Kubernetes' own kinds without a template. */
+/** Returns undefined for an object of Kubernetes' own kinds without a template. */
 export function findPodMaker(
   { spec }: Readonly<Record<string, unknown>>,
   { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },

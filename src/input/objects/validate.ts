@@ -22,7 +22,7 @@ import type { FieldPath } from '../../cluster/objects.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import type { Report } from './report.ts';
 
-/** The kinds that kpc reads (Workload: a Deployment and the like), and its packet tests. The first five have all fields up to 1.37. */
+/** The kinds that kpc reads (Workload: Deployments and the like) and its packet tests. The first five have all fields up to 1.37. */
 const checksByKind = {
   Service,
   EndpointSlice,
@@ -54,8 +54,8 @@ export const checks: { readonly [Kind in keyof RawObjects]: Check } = checksByKi
 const mostFaults = 220;
 
 /**
- * Checks an object's fields; returns the value as its check types it. Unknown fields are reported, and harmless. Faulty fields are reported
- * as errors and removed, so that later checks can go on; undefined if nothing is left or too much is wrong.
+ * Checks an object's fields and returns the value as its check types it. Reports unknown fields, which do no harm. Reports faulty fields as
+ * errors and removes them, so that later checks can go on. Undefined if nothing is left or too much is wrong.
  */
 export function validate<Kind extends keyof RawObjects>(
   kind: Kind,
@@ -72,7 +72,7 @@ export function validate<Kind extends keyof RawObjects>(
   return (faults.length === 0 ? value : removeFaults(value, faults, report)) as RawObjects[Kind] | undefined;
 }
 
-/** For files, not API objects: who reads them, and how unknown fields are reported. */
+/** For files that are not API objects: who reads them, and how unknown fields are reported. */
 const readers: {
   readonly [Kind in keyof RawObjects]?: Pick<ArgumentsOf<'unknown-field'>, 'owner' | 'reader' | 'isNeeded'>;
 } = {
@@ -80,7 +80,7 @@ const readers: {
   PacketTests: { owner: 'this file', isNeeded: true },
 };
 
-/** Reports unknown fields, once per list, like kubectl's strict validation, and names the place where the kind has such a field. */
+/** Reports unknown fields, once per list, like kubectl's strict validation. Names the place where the kind has such a field. */
 function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly ValueFault[], report: Report): void {
   const reported = new Set<string>();
   for (const { path, name, check, value } of faults) {
@@ -114,24 +114,21 @@ function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly
   }
 }
 
-/** The fields of an object, or of each list item. */
 function fieldChecks(check: Check): Readonly<Record<string, Check>> {
   return (check.items ?? check).fields ?? {};
 }
 
-/** Whether the field path exists, in at least one item of each list. */
 function holdsField(value: unknown, [name, ...below]: readonly string[]): boolean {
   if (name === undefined) return true;
   if (Array.isArray(value)) return value.some((item) => holdsField(item, [name, ...below]));
   return isObject(value) && Object.hasOwn(value, name) && holdsField(value[name], below);
 }
 
-/** "spec.ports[0]". */
 function formatFieldPath(path: FieldPath): string {
   return path.map((step, i) => (typeof step === 'number' ? `[${step}]` : `${i === 0 ? '' : '.'}${step}`)).join('');
 }
 
-/** The least deep place for a field of that name: "spec", "ports[]", "nodePort". */
+/** Returns the least deep path to a field with this name, such as "spec", "ports[]", "nodePort". */
 function findPath(name: string, kind: Check): readonly string[] | undefined {
   let level = [{ check: kind, path: [] as readonly string[] }];
   while (level.length > 0) {
@@ -147,7 +144,7 @@ function findPath(name: string, kind: Check): readonly string[] | undefined {
   return undefined;
 }
 
-/** Removes faulty fields; the report takes no more errors about them. Copies only the path to them: the rest may be deep. */
+/** Removes faulty fields, about which the report then accepts no more errors. Copies only what is above them; the rest may be deep. */
 function removeFaults(value: unknown, faults: readonly ValueFault[], report: Report): unknown {
   const root: Record<string | number, unknown> = { value };
   const copies = new Set<unknown>([root]);
@@ -170,7 +167,7 @@ function removeFaults(value: unknown, faults: readonly ValueFault[], report: Rep
   return root['value'];
 }
 
-/** Null counts as absent, except in lists and maps, whose items may not be null. */
+/** Null counts as absent, except in lists and maps, whose items must not be null. */
 function neutralValue({ check: { types }, isOptional }: ValueFault): unknown {
   if (isOptional || types.includes('null')) return null;
   return types[0] === 'object' ? {} : '';

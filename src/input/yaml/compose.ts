@@ -25,14 +25,12 @@ import {
   type SyntaxFault,
 } from '../documents/faults-and-limits.ts';
 
-/** `root` is null for a document without content. */
 export interface Composed {
   readonly root: Node | null;
-  /** Each alias refers to the last anchor of its name before it, which may contain the alias. */
   readonly anchored: ReadonlyMap<Alias, AnchoredNode>;
 }
 
-/** The last value with an anchor of each name: it stays in memory as long as an alias may follow. */
+/** The last value with an anchor of each name, which stays in memory as long as an alias may follow. */
 export class Anchors {
   readonly #nodes = new Map<string, AnchoredNode>();
   #words = 0;
@@ -41,7 +39,7 @@ export class Anchors {
     return this.#nodes.get(name);
   }
 
-  /** Throws a Refusal if they hold too much in total. */
+  /** Throws a Refusal if the values are too large in total. */
   set(name: string, node: AnchoredNode): void {
     this.#words += sizeInWords(node) - sizeInWords(this.#nodes.get(name));
     if (this.#words > mostYamlWords) throw new Refusal(tooLong('words', mostYamlWords, offsetOf(node)));
@@ -49,7 +47,7 @@ export class Anchors {
   }
 }
 
-/** Upper bound for the words and signs of a value. */
+/** Returns an upper bound for the words and signs in a value. */
 function sizeInWords(node: AnchoredNode | undefined): number {
   if (!node) return 0;
   const [start, end] = node.range ?? [0, 0];
@@ -60,7 +58,7 @@ const wordsOfScalar = 4;
 
 export type AnchoredNode = Scalar | YAMLMap<Node, Node | null> | YAMLSeq<Node>;
 
-/** Does not interpret scalars, repeated keys and merges: go-yaml has its own rules for them. */
+/** The package leaves scalars, repeated keys and merges alone, because go-yaml has its own rules for them. */
 const options = {
   schema: 'failsafe',
   resolveKnownTags: false,
@@ -73,16 +71,16 @@ const options = {
 /** Characters that go-yaml rejects anywhere. */
 const forbidden = /[^\t\n\r\u0020-\u007e\u0085\u00a0-\ufffd\u{10000}-\u{10ffff}]|\ufeff/u;
 
-/** A line end for go-yaml but not for the package, or vice versa. */
+/** Line ends for go-yaml but not for the package, or the other way round. */
 const oddLineEnd = /[\u2028\u2029]|\r(?=\r\n)/;
 
 /**
- * A line that looks like a document marker but is not one: kubectl's line reader rejects it anywhere. Or a marker line
- * that contains a YAML line break: only some readers see the rest of it.
+ * A line that only looks like a document marker, which kubectl's line reader rejects anywhere. Or a marker line that contains a YAML line
+ * break, so that only some readers see the rest of it.
  */
 const oddMarker = /(?<![^\n])---(?:(?![ \t\r\n]|$)|[^\n]*(?:\r(?!\n)|[\u0085\u2028\u2029]))/;
 
-/** Parses one document with the yaml package, and refuses what go-yaml v2 rejects or reads differently. Throws a Refusal. */
+/** Parses one document with the yaml package. Refuses what go-yaml v2 rejects or reads differently, by throwing a Refusal. */
 export function compose(written: string, anchors = new Anchors()): Composed {
   for (const pattern of [forbidden, oddMarker, oddLineEnd]) {
     const found = pattern.exec(written);
@@ -91,7 +89,7 @@ export function compose(written: string, anchors = new Anchors()): Composed {
     if (pattern === oddMarker) refuseYaml(offset, 'text-behind-marker');
     throw new Refusal({ offset, code: 'bad-yaml', arguments: { character: found[0].codePointAt(0) ?? 0 } });
   }
-  // kubectl reads line by line, and ends each with a line feed.
+  // kubectl reads line by line, and ends each line with a line feed.
   const lines = written.replaceAll(/\r(?!\n)|\u0085/g, '\n');
   const text = /[\r\n]$/.test(written) ? lines : `${lines}\n`;
   try {
@@ -103,7 +101,7 @@ export function compose(written: string, anchors = new Anchors()): Composed {
     try {
       return composeDocument(text, createLenientLexer(), anchors);
     } catch {
-      // The strict lexer's error is nearer to the mistake: it ends an unclosed quote at the next line.
+      // The strict lexer's error is nearer to the mistake, because this lexer ends an unclosed quote at the next line.
       throw error;
     }
   }
@@ -122,7 +120,7 @@ interface LexerInside {
   readonly pos: number;
   readonly flowLevel: number;
   indentNext: number;
-  /** Start of the content of a scalar's next line; -1 if that line is not part of the scalar. */
+  /** Returns where the content of a scalar's next line begins; -1 if the line is not part of the scalar. */
   continueScalar(offset: number): number;
 }
 
@@ -170,7 +168,7 @@ function composeDocuments(text: string, lexer: Lexer): Document.Parsed[] {
   }
 }
 
-/** The package's message, with its line and the one above: the cause may be an invisible character there. */
+/** Returns the package's message, with its line and the one above, because an invisible character in either may be the cause. */
 function describeYamlError(text: string, offset: number, message: string): SyntaxFault {
   const above = text.lastIndexOf('\n', offset - 1);
   const lines = text.slice(text.lastIndexOf('\n', above - 1) + 1).split('\n', above < 0 ? 1 : 2);
@@ -178,10 +176,7 @@ function describeYamlError(text: string, offset: number, message: string): Synta
   return { offset, code: 'bad-yaml', arguments: { reason, lines: lines.join('\n') } };
 }
 
-/**
- * The package's syntax tokens up to its first error, because a megabyte of further errors may follow. The composer recurses per nesting
- * level; this does not.
- */
+/** Yields the package's tokens up to its first error, because a megabyte of errors may follow. Limits depth for the recursive composer. */
 function* parse(text: string, lexer: Lexer): Generator<CST.Token> {
   const parser = new Parser();
   const check = createLexemeCheck(text);
@@ -203,12 +198,11 @@ export function offsetOf(node: Node): number {
   return node.range?.[0] ?? 0;
 }
 
-/** Nothing written: null. */
 export function isEmpty(node: Node | null): boolean {
   return node === null || (isScalar(node) && node.type === 'PLAIN' && node.source === '');
 }
 
-/** Visits each value once, in text order, and refuses what go-yaml rejects. */
+/** Visits each value once, in text order. Refuses what go-yaml rejects. */
 function checkYamlNodes(document: Document.Parsed, text: string, anchors: Anchors): Composed {
   const { contents: root, directives, range } = document;
   if (isEmpty(root) && directives.docEnd === true && directives.docStart !== true) refuseYaml(range[1], 'lone-end');
@@ -243,7 +237,7 @@ function isProperty({ type }: CST.SourceToken): boolean {
   return type === 'anchor' || type === 'tag';
 }
 
-/** With an indentation indicator, trailing blanks count; without one, the first line sets the indentation and may not start with a tab. */
+/** With an indentation indicator, trailing blanks count. Without one, the first line sets the indentation and must not begin with a tab. */
 function checkBlock(scalar: Scalar, { props: [header], source }: CST.BlockScalar, text: string): void {
   const end = scalar.range?.[1] ?? 0;
   if (header && 'source' in header && /\d/.test(header.source)) {
@@ -255,11 +249,11 @@ function checkBlock(scalar: Scalar, { props: [header], source }: CST.BlockScalar
   if (tab) refuseTab(end - source.length + tab[0].length - 1);
 }
 
-/** Control characters by which the lexer announces a plain scalar or block text; they are not in the text. */
+/** Control characters with which the lexer announces a plain scalar or block text. They are not in the text. */
 export const scalarSign = '\u001F';
 export const signs: ReadonlySet<string> = new Set(['\u0002', '\u0018', scalarSign]);
 
-/** Texts that kubectl reads differently from the package, by first character. Patterns see one character more. */
+/** Texts that kubectl reads differently from the package, by first character. Each pattern sees one more character. */
 const odd: Readonly<Record<string, RegExp>> = {
   '%': /^/,
   '?': /^/,
@@ -269,29 +263,24 @@ const odd: Readonly<Record<string, RegExp>> = {
   '"': /(?<!\\)(?:\\\\)*\\(?:\/|[uU](?:0000)?[dD][89a-fA-F][\da-fA-F]{2}|U(?!000[\da-fA-F]|0010).{8}|\r?\n[ \t]*\r?\n)/,
 };
 
-/** The part of a line before a block key or item: go-yaml allows no tab there. */
+/** The part of a line before a block key or item, in which go-yaml allows no tab. */
 const beforeKey = /^(?!---)[-?: ]*$/;
 
-/**
- * The package makes a string for each character it adds to a double-quoted text, and V8 one for each doubled quote in a single-quoted one:
- * each takes a quarter of a word.
- */
+/** The package makes a string for each character in double quotes, V8 one for each doubled single quote. Each takes a quarter of a word. */
 const charactersOfWord = 4;
 
-/** The cost of a text beyond its own word, in words: the package keeps each line separately. */
+/** Returns the cost of a text, in words, beyond its own word. The package keeps each line separately. */
 function wordsInText(source: string, isQuoted: boolean): number {
   let lines = 0;
   for (let at = source.indexOf('\n'); at >= 0; at = source.indexOf('\n', at + 1)) lines++;
   return Math.max(lines, isQuoted ? Math.ceil(source.length / charactersOfWord) : 0);
 }
 
-/**
- * Returns a check for a text's lexemes in order, which throws a Refusal if one shows something that go-yaml rejects or reads differently.
- */
+/** Returns a function that checks a text's lexemes in order. Throws a Refusal for what go-yaml rejects or reads differently. */
 function createLexemeCheck(text: string): (source: string) => void {
   let offset = 0;
   let lineStart = 0;
-  /** Open brackets; the package needs twice the memory for what is in them. */
+  /** The number of open brackets. The package needs twice the memory for words inside brackets. */
   let flows = 0;
   let words = 0;
   let atScalar = false;

@@ -7,7 +7,7 @@ import { Lines, quoted, unsure, PlainText } from './lines.ts';
 import { type ParseCounts, countValue, parseWithPlaces, type ParsedValue, parseYamlValue } from './parse.ts';
 import { plainKey, readLiteral, requireFinite, resolveFinite, unquoteScalar, Words } from './scalars.ts';
 
-/** Deeper nesting is left to the full parser, as it may be meant to exhaust the stack. */
+/** Deeper nesting is left to the full parser, because it may be meant to exhaust the stack. */
 const maxDepth = 64;
 
 /** A first line without content: "---", a comment, or nothing. */
@@ -19,16 +19,14 @@ const pipe = 0x7c;
 const openBrace = 0x7b;
 const greater = 0x3e;
 
-/** Kept between the documents of a run. */
 export class Memory {
   readonly text = new PlainText();
   readonly words = new Words();
 }
 
 /**
- * Reads one YAML document of the plain kind that kubectl prints and people write (without directives, with or without "---"), for speed. A
- * result equals that of parseYamlValue; undefined leaves the document, which has a rarer form or a mistake, to the full parser. Only
- * reports that a document is too large.
+ * Reads one YAML document in the plain form that kubectl prints and people write, for speed. The result equals that of parseYamlValue.
+ * Undefined if the document has a rarer form or a mistake, so that the full parser must read it. Reports only that a document is too large.
  */
 export function readYamlFast(
   text: string,
@@ -44,30 +42,26 @@ export function readYamlFast(
     return { kind: 'value', value: new FastReader(memory, counts).readDocument() };
   } catch (error) {
     if (error instanceof Refusal) return { kind: 'faults', faults: [error.fault] };
-    // V8 limits backtracking in a regular expression to 64 MB: too little for some lines of millions of characters.
+    // V8 limits backtracking in a regular expression to 64 MB, which is too little for some lines of millions of characters.
     if (error !== unsure && !(error instanceof RangeError)) throw error;
     counts.values = values;
     return undefined;
   }
 }
 
-/**
- * Locates fields in a YAML document in one pass. Undefined if the text cannot be read by itself, or is too long for the
- * parser that it needs.
- */
+/** Locates fields in a YAML document in one pass. Undefined if it cannot be read by itself, or is too long for the parser it needs. */
 export function locateInYaml(text: string): FieldLocator | undefined {
   const { value, start, places } = placePlain(text) ?? parseWithPlaces(text) ?? {};
   return start === undefined || places === undefined ? undefined : locatorOf(value, start, places);
 }
 
-/** parseWithPlaces for a plain document. */
 function placePlain(text: string): ReturnType<typeof parseWithPlaces> {
   const memory = new Memory();
-  // A trailing blank matters only in block text, and keeps the offsets.
+  // The blank keeps offsets unchanged, and matters only in block text.
   if (!memory.text.take(text.replaceAll('\r\n', ' \n'))) return undefined;
   const places: YamlPlaces = new Map();
   const root: JsonEntry = { key: 0, value: 0 };
-  // Starts the count so that the limit is that for placed values.
+  // Start the count so that it reaches its limit after mostPlacedValues.
   const counts = { values: Math.max(0, mostYamlValues - mostPlacedValues), copies: 0 };
   try {
     return { value: new FastReader(memory, counts, places, root).readDocument(), start: root.value, places };
@@ -78,8 +72,8 @@ function placePlain(text: string): ReturnType<typeof parseWithPlaces> {
 }
 
 /**
- * One pass over the lines. Each method that reads a block value starts with `pos` on its first character and ends with `pos` on the first
- * character of the next line with content, and that line's indentation in `column`.
+ * Reads in one pass over the lines. A method that reads a block value begins with `pos` on the value's first character. It ends with `pos`
+ * on the first character of the next line with content, and with that line's indentation in `column`.
  */
 class FastReader extends Lines {
   readonly #memory: Memory;
@@ -133,7 +127,7 @@ class FastReader extends Lines {
   #readSequence(): unknown[] {
     const column = this.column;
     this.#enter();
-    // An array that grows from empty reserves room for sixteen; most hold one item.
+    // An array that grows from empty reserves room for sixteen items, but most lists hold one.
     const items: unknown[] = [undefined];
     const entries = this.#begin(items);
     for (let i = 0; i === 0 || (this.column === column && this.atDash()); i++) {
@@ -144,7 +138,7 @@ class FastReader extends Lines {
     return items;
   }
 
-  /** Call it where a value begins. Entries of a collection are made only if places are wanted. */
+  /** Must be called where a value begins. Makes entries for a collection only if places are wanted. */
   #begin(collection?: object): Map<string, JsonEntry> | undefined {
     if (!this.#places) return undefined;
     if (this.#entry) this.#entry.value = this.pos;
@@ -154,7 +148,6 @@ class FastReader extends Lines {
     return entries;
   }
 
-  /** Notes a field or item that begins at an offset; its value comes next. */
   #expect(entries: Map<string, JsonEntry>, name: string, at: number): void {
     this.#entry = { key: at, value: at };
     entries.set(name, this.#entry);
@@ -210,7 +203,6 @@ class FastReader extends Lines {
     return requireFinite(this.#memory.words.resolve(this.#memory.text, start, this.wordEnd));
   }
 
-  /** Reads a value that starts on the line of its key or dash, whose column is `column`. */
   #readInline(column: number): unknown {
     const start = this.pos;
     this.#begin();
@@ -237,7 +229,6 @@ class FastReader extends Lines {
     return this.column > column ? this.#readFolded(this.text.slice(start, end), column) : value;
   }
 
-  /** Reads the further lines of a plain scalar, from `pos`. */
   #readFolded(first: string, column: number): unknown {
     let folded = first;
     while (this.column > column) {
@@ -253,9 +244,7 @@ class FastReader extends Lines {
     return resolveFinite(folded);
   }
 
-  /**
-   * Leaves other values (brackets, quotes with escapes, several lines) to the full parser, with all lines indented deeper than `column`.
-   */
+  /** Reads a value that needs the full parser (brackets, escapes, several lines), with all lines indented deeper than `column`. */
   #readOther(column: number): unknown {
     const start = this.pos;
     do this.toContent();
@@ -271,7 +260,6 @@ class FastReader extends Lines {
     return value;
   }
 
-  /** Reads lines that begin at `start`, after a field's name. */
   #readField(name: string, lines: string, start: number): unknown {
     if (!this.#places) {
       const parsed = parseYamlValue(name + lines);
@@ -284,7 +272,6 @@ class FastReader extends Lines {
     return placed.value;
   }
 
-  /** Counts a value's values and limits their depth. */
   #checkOther(value: unknown, levels: number): void {
     if (typeof value !== 'object' || value === null) return;
     if (levels === 0) throw unsure;

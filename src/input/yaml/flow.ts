@@ -11,7 +11,7 @@ const wordColon = /: +/y;
 const quotedColon = /: */y;
 const spaces = / */y;
 
-/** Reads a list or mapping in brackets on one line, of words and quoted strings; undefined for anything else. Adds to `places`. */
+/** Reads a list or mapping in brackets on one line, with words and quoted strings; undefined for anything else. Adds to `places`. */
 export function readFlow(lines: Lines, counts: ParseCounts, levels: number, places?: YamlPlaces): unknown {
   const open = lines.text.charAt(lines.pos);
   const isMapping = open === '{';

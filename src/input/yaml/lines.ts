@@ -1,21 +1,18 @@
-// A document as bytes, and a cursor over its lines for the fast reader.
-
 /** Stands for any character beyond ASCII, which YAML's syntax treats like a letter. */
 export const beyondAscii = 0xff;
 
-/** Characters beyond ASCII that YAML forbids, or that end a line only in some YAML versions. */
+/** Characters beyond ASCII that YAML forbids, or that end a line only in some versions of YAML. */
 const odd = /[^\0-~\u00a0-\u2027\u202a-\ufefe\uff00-\ufffd]/;
 
 const encoder = new TextEncoder();
 
-/** A document's characters as bytes, which V8 reads much faster than a text's. */
+/** A document's characters as bytes, which V8 reads much faster than text. */
 export class PlainText {
   /** Ends with a line feed, at which each search stops. */
   text = '';
-  /** One per character; those beyond the end are an earlier document's. */
   bytes = new Uint8Array(2 ** 16);
 
-  /** Replaces the document. Returns whether it has no odd character, apart from control characters. */
+  /** Replaces the document. Returns false if it has an odd character other than a control character. */
   take(document: string): boolean {
     this.text = document.endsWith('\n') ? document : `${document}\n`;
     const { length } = this.text;
@@ -36,7 +33,6 @@ function fill(bytes: Uint8Array, text: string): void {
   }
 }
 
-/** Thrown if only the full parser can decide. Carries nothing, so one is enough. */
 export const unsure = new Error('unsure');
 
 /** A quoted string that ends on its line, with only the escapes that mean the same in JSON. */
@@ -51,15 +47,13 @@ const dash = 0x2d;
 const dot = 0x2e;
 const colon = 0x3a;
 
-/** Passes over a document's lines once. Any tab or control character throws `unsure`, because YAML forbids it or its versions differ. */
+/** Passes over a document's lines once. Throws `unsure` at a tab or control character, because YAML forbids it or its versions differ. */
 export class Lines {
   readonly text: string;
   readonly #bytes: Uint8Array;
   readonly #end: number;
   pos = 0;
-  /** Column of the first character at `pos`; -1 at the end of the document. */
   column = 0;
-  /** Line feeds since the last line with content, and whether a comment was among them. */
   lineFeeds = 0;
   passedComment = false;
   wordEnd = 0;
@@ -89,7 +83,6 @@ export class Lines {
     return this.at(doubleQuote) || this.at(singleQuote);
   }
 
-  /** Whether there is a colon that ends a key. */
   atColon(): boolean {
     return this.at(colon) && this.#isBlankBehind(this.pos);
   }
@@ -99,7 +92,6 @@ export class Lines {
     return next === space || next === lineFeed;
   }
 
-  /** Whether there is a key with its colon at `pos`. */
   atKey(): boolean {
     const start = this.pos;
     if (this.atQuote()) this.skip(quoted);
@@ -111,7 +103,7 @@ export class Lines {
 
   /**
    * Passes the plain scalar that begins at `start`, up to the end of the line, a comment, or a colon before a blank. Returns where it
-   * stops; blanks before that are not part of the scalar.
+   * stops. Blanks before that place are not part of the scalar.
    */
   passPlain(start: number): number {
     if (!this.#mayBeginPlain(start)) throw unsure;
@@ -142,13 +134,12 @@ export class Lines {
     return code === dash || code === colon ? !this.#isBlankBehind(at) : beginsPlain[code] === 1;
   }
 
-  /** Returns whether only a comment, or nothing, is left of the line. */
+  /** Passes spaces. Returns whether only a comment, or nothing, is left of the line. */
   passSpaces(): boolean {
     while (this.at(space)) this.pos++;
     return this.at(lineFeed) || this.at(hash);
   }
 
-  /** Goes to the next line with content, if at most a comment is left of this one. */
   endLine(): boolean {
     const start = this.pos;
     if (!this.passSpaces() || (this.at(hash) && this.pos === start)) return false;
@@ -156,7 +147,6 @@ export class Lines {
     return true;
   }
 
-  /** Goes to the next line with content, whatever is left of this one. */
   toContent(): void {
     const bytes = this.#bytes;
     let at = this.pos;

@@ -6,35 +6,29 @@ import { PieceReader, parseYamlValue, type ParsedValue } from './parse.ts';
 /** The full parser needs little memory for shorter documents. */
 const usualLeast = 2 ** 20;
 
-/** Items are read in pieces of this many characters. */
+/** The length of a piece, in characters. */
 const pieceLength = 2 ** 16;
 
-/** How far to look for the cause of a mistake: an unclosed quote turns everything after it into text. */
+/** How many characters to search for the cause of a mistake. An unclosed quote turns everything after it into text. */
 const faultLength = 2 ** 18;
 
-/** Ends a line for kubectl only, or for no program. */
+/** Matches what ends a line for kubectl only, or for no program. */
 const oddLineEnd = /\r(?!\n)|[\u0085\u2028\u2029]/;
 
-/** The list `items` of a document, and where it may be divided. */
 interface LongList {
   readonly start: number;
   readonly end: number;
-  /** Starts of pieces of similar length, each at the start of an item. */
+  /** Where pieces of similar length begin, each at the start of an item. */
   readonly pieces: readonly number[];
 }
 
-/**
- * Reads a long document whose field `items` is a list in kubectl's block form piece by piece, because the full parser needs two hundred
- * times the memory of the fast one. The value is that of parseYamlValue; undefined for any other document. Each piece begins between two
- * items, because all items before it could be read.
- */
 export function readLongList(document: string, memory: Memory, least = usualLeast): ParsedValue | undefined {
   if (document.length < least || oddLineEnd.test(document)) return undefined;
   const list = findList(document, Math.min(pieceLength, least));
   if (!list) return undefined;
   const { start, end } = list;
   const around = document.slice(0, start) + document.slice(end);
-  // It may define an anchor that items refer to.
+  // This part may define an anchor that items refer to.
   if (/[&*]/.test(around)) return undefined;
   const outer = readYamlFast(around) ?? parseYamlValue(around);
   if (outer.kind === 'faults' && outer.faults.some(({ offset }) => offset < start)) return outer;
@@ -90,8 +84,8 @@ function moveFaults(faults: readonly SyntaxFault[] = [], move: (offset: number) 
 const itemsKey = /(?:^|\n)items:[ \t]*(?:#[^\n]*)?\r?\n/;
 
 /**
- * Finds the list by indentation alone; if a quoted text has less-indented lines, its piece fails to parse. Pieces, except the last, have at
- * least `length` characters.
+ * Finds the list by indentation alone. If a quoted text is indented less, its piece fails to parse. All pieces but the last have at least
+ * `length` characters.
  */
 export function findList(document: string, length: number): LongList | undefined {
   const key = itemsKey.exec(document);

@@ -30,22 +30,22 @@ export type ParsedValue =
   | {
       readonly kind: 'value';
       readonly value: unknown;
-      /** Faults of parts of it: repeated keys, and values that JSON lacks, replaced by NaN. */
+      /** Faults in parts of the value: repeated keys, and values that JSON lacks, which NaN replaces. */
       readonly faults?: readonly SyntaxFault[];
-      /** Whether keys are repeated: nobody knows which is meant. */
+      /** Whether keys are repeated, so that nobody knows which is meant. */
       readonly isUncertain?: boolean;
     }
   | { readonly kind: 'faults'; readonly faults: readonly SyntaxFault[] };
 
 /**
- * Reads one YAML document as kubectl does: go-yaml v2 under sigs.k8s.io/yaml. Never returns another value than kubectl, but refuses some
- * that it accepts: see test/yaml/kubectl.test.ts.
+ * Reads one YAML document as kubectl does, with go-yaml v2 under sigs.k8s.io/yaml. Never returns another value than kubectl, but refuses
+ * some documents that kubectl accepts (test/yaml/kubectl.test.ts).
  */
 export function parseYamlValue(text: string): ParsedValue {
   return decodeText(text, new Anchors(), {});
 }
 
-/** Reads a document's list some items at a time; a piece may refer to anchors of earlier ones. */
+/** Reads a list in pieces. A piece may refer to anchors in earlier pieces. */
 export class PieceReader {
   readonly #anchors = new Anchors();
   readonly counts: ParseCounts = { values: 0, copies: 0 };
@@ -76,19 +76,18 @@ function decodeText(text: string, anchors: Anchors, options: DecoderOptions): Pa
 const mostCopies = 390_000;
 const mostRatio = 0.99;
 
-/** Values read, and how many of them through aliases. */
+/** The number of values read, and how many of them through aliases. */
 export interface ParseCounts {
   values: number;
   copies: number;
 }
 
-/** Throws a Refusal if a text holds too many. */
+/** Throws a Refusal if a text holds too many values. */
 export function countValue(counts: ParseCounts): number {
   if (++counts.values > mostYamlValues) throw new Refusal(tooLong('values', mostYamlValues));
   return counts.values;
 }
 
-/** A key in Go's form, which distinguishes 1 and "1". */
 type Key = string | number | boolean;
 
 interface RepeatedNode {
@@ -98,19 +97,18 @@ interface RepeatedNode {
 
 interface DecoderOptions {
   readonly places?: YamlPlaces;
-  /** If a document is decoded in pieces: the counts so far, and the levels around the piece. */
+  /** For a document that is decoded in pieces: the counts so far, and the levels around the piece. */
   readonly counts?: ParseCounts;
   readonly levels?: number;
 }
 
-/** Decodes a document to the value of sigs.k8s.io/yaml with go-yaml v2. Throws a Refusal. */
+/** Decodes a document to the value that sigs.k8s.io/yaml has with go-yaml v2. Throws a Refusal. */
 class Decoder {
   readonly #anchored: Composed['anchored'];
   readonly #places: DecoderOptions['places'];
   readonly #counts: ParseCounts;
-  /** Repeated keys by mapping: kubectl silently takes the last. */
+  /** Repeated keys by mapping. kubectl silently takes the last one. */
   readonly repeated = new Map<YAMLMap, Map<string, RepeatedNode>>();
-  /** Nodes that JSON cannot represent. */
   readonly faults = new Map<Node, SyntaxFault>();
   /** The aliases around the current node, outermost first. */
   readonly #open = new Set<Alias>();
@@ -175,7 +173,6 @@ class Decoder {
     ofMapping.set(name, { times: times + 1, second });
   }
 
-  /** Undefined if JSON lacks it. */
   #decodeKey(key: Node): Key | undefined {
     this.#count();
     if (isAlias(key)) this.#throughAlias(key, () => this.#count());
@@ -197,7 +194,7 @@ class Decoder {
     return Number.NaN;
   }
 
-  /** A merge overrides what precedes it in its mapping. In a list of mappings, the first wins. */
+  /** A merge overrides what precedes it in its mapping. In a list of mappings, the first one wins. */
   #merge(key: Node, source: Node | null, entries: Map<Key, unknown>, places: Map<string, JsonEntry>): void {
     const sources = isSeq<Node>(source) ? source.items.toReversed() : [source];
     for (const item of sources) {
@@ -226,7 +223,7 @@ class Decoder {
     return result;
   }
 
-  /** Counts a value, and whether it comes through an alias: a few lines can expand beyond memory. */
+  /** Counts a value, and whether it comes through an alias, because a few lines can expand beyond memory. */
   #count(): void {
     const values = countValue(this.#counts);
     const [alias] = this.#open;
@@ -241,10 +238,9 @@ function pairsOf(mapping: YAMLMap): readonly { readonly key: Node; readonly valu
   return mapping.items as never;
 }
 
-/** One fault per key, however often it is repeated. */
 function describeRepeated(repeated: Decoder['repeated'], root: Node | null): SyntaxFault[] {
   const faults = [...repeated].flatMap(([mapping, keys]): SyntaxFault[] => {
-    // A document that names its apiVersion and kind twice is two objects without "---" between them.
+    // A document that names apiVersion and kind twice is two objects without "---" between them.
     const isTwoObjects = mapping === root && keys.has('apiVersion') && keys.has('kind');
     const offsets = [...keys.values()].map(({ second }) => offsetOf(second));
     if (isTwoObjects) return [{ offset: Math.min(...offsets), code: 'duplicate-key', arguments: { isTwoObjects } }];
@@ -257,13 +253,13 @@ function describeRepeated(repeated: Decoder['repeated'], root: Node | null): Syn
   return faults;
 }
 
-/** Whether a key is "<<", which merges. In quotes it merges only with the tag !!merge. */
+/** Reports whether a key is "<<", which merges. In quotes, it merges only with the tag !!merge. */
 function isMergeKey(key: Node): boolean {
   if (!isScalar(key) || key.value !== '<<') return false;
   return key.tag === undefined ? key.type === 'PLAIN' : key.tag === `${tagPrefix}merge`;
 }
 
-/** Undefined if JSON lacks the key. Throws a Refusal for a list or mapping, which may be a template. */
+/** Returns undefined if JSON lacks the key. Throws a Refusal for a list or mapping, which may be a template. */
 function readMappingKey(key: Node, anchored: Composed['anchored']): Key | undefined {
   const scalar = isAlias(key) ? anchored.get(key) : key;
   if (!isScalar(scalar)) refuseYaml(offsetOf(key), 'no-text');
@@ -281,11 +277,10 @@ const typeTags: ReadonlyMap<string, (value: unknown, text: string) => boolean> =
   [`${tagPrefix}bool`, (value) => typeof value === 'boolean'],
   [`${tagPrefix}null`, (value) => value === null],
   [`${tagPrefix}int`, (value, text) => typeof value === 'number' && resolveInteger(text) !== undefined],
-  // Accepts only whole numbers that fit into signed 64 bits.
   [`${tagPrefix}float`, (value, text) => typeof value === 'number' && (resolveInteger(text) ?? 0) < 2n ** 63n],
 ]);
 
-/** go-yaml's resolve. A type tag applies in quotes too; undefined if the text is not of that type. */
+/** Follows go-yaml's resolve. A type tag applies in quotes too. Undefined if the text does not have the type. */
 function resolve(scalar: Scalar): string | number | boolean | null | undefined {
   const text = String(scalar.value);
   if (scalar.tag === undefined) return scalar.type === 'PLAIN' ? resolvePlainScalar(text) : text;
@@ -299,7 +294,7 @@ function makeEntry(key: number, value: Node | null): JsonEntry {
   return { key, value: value === null || isEmpty(value) ? key : offsetOf(value) };
 }
 
-/** The document's value, its start, and the places of its fields; undefined if it cannot be read by itself or is too long. */
+/** Returns the document's value, its start and its fields' places. Undefined if it cannot be read by itself or is too long. */
 export function parseWithPlaces(
   text: string,
 ): { readonly value: unknown; readonly start: number; readonly places: YamlPlaces } | undefined {
@@ -315,8 +310,8 @@ export function parseWithPlaces(
 }
 
 /**
- * Writes YAML, leaving out undefined values. A text is on one line, never at its start if it comes from an input, and
- * characters that a terminal or CI service would act on are escaped.
+ * Writes YAML without undefined values. Each text is on one line, and a text from an input never begins its line. Escapes characters that a
+ * terminal or CI service would act on.
  */
 export function writeYaml(value: unknown): string {
   const document = new Document(value, { aliasDuplicateObjects: false });

@@ -1,10 +1,7 @@
-/** A field or list item: offsets of its key (for an item, its start) and value. */
 import type { JsonEntry, FieldLocator } from '../../base/json/locate.ts';
 
-/** The entries of each mapping and list, by name or index. */
 export type YamlPlaces = Map<unknown, Map<string, JsonEntry>>;
 
-/** Finds the fields of a document that begins at `start`. */
 export function locatorOf(document: unknown, start: number, places: YamlPlaces): FieldLocator {
   return (path, of) => {
     let value = document;
@@ -19,7 +16,6 @@ export function locatorOf(document: unknown, start: number, places: YamlPlaces):
   };
 }
 
-/** Adds the places of a text that begins at `start` of another. */
 export function addPlaces(inner: YamlPlaces, start: number, into: YamlPlaces): void {
   for (const [value, entries] of inner) {
     const moved = Array.from(

@@ -1,7 +1,7 @@
 // The values of scalars: plain ones (cached, because they recur), quoted ones, and literal blocks.
 import { unsure, beyondAscii, type PlainText } from './lines.ts';
 
-/** Words with a value other than text: null, true, false, infinities and NaN. */
+/** Words that are no text: null, true, false, infinities and NaN. */
 const words: ReadonlyMap<string, boolean | number | null> = new Map<string, boolean | number | null>([
   ...['', '~', 'null', 'Null', 'NULL'].map((word) => [word, null] as const),
   ...['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON'].map((word) => [word, true] as const),
@@ -16,11 +16,11 @@ const longestWord = 'false'.length;
 const floatPattern = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
 
 /**
- * A plain (unquoted) scalar's value in YAML 1.1, as go-yaml v2 under sigs.k8s.io/yaml has it. `yes` and `on` are true, 010 and 0o10 are 8,
+ * Returns the value of a plain scalar in YAML 1.1, like go-yaml v2 under sigs.k8s.io/yaml. `yes` and `on` are true, 010 and 0o10 are 8,
  * 0x10 is 16 and 1_000 is 1000; 1:20 and dates stay text.
  */
 export function resolvePlainScalar(text: string): string | number | boolean | null {
-  // Fast path: most scalars are longer than these words, or are addresses or small numbers; no number has two dots.
+  // Try this first: most scalars are longer than these words, or are addresses or small numbers. No number has two dots.
   if (text.length > longestWord && (isLetter(text.charCodeAt(0)) || /^\d+\.\d+\./.test(text))) return text;
   if (/^(?:0|[1-9]\d{0,14})$/.test(text)) return Number(text);
   const word = words.get(text);
@@ -34,7 +34,7 @@ function isLetter(code: number): boolean {
 function resolveNumber(text: string): number | undefined {
   const first = text.charCodeAt(0);
   const isDigit = first >= 48 && first <= 57;
-  // '.', '+' and '-'
+  // These are '.', '+' and '-'.
   if (!isDigit && first !== 46 && first !== 43 && first !== 45) return undefined;
   const integer = resolveInteger(text);
   if (integer !== undefined) return Number(integer);
@@ -42,13 +42,12 @@ function resolveNumber(text: string): number | undefined {
   if (first === 46 && /_(?!\d)|(?<!\d)_/.test(text)) return undefined;
   const plain = text.replaceAll('_', '');
   const value = floatPattern.test(plain) ? Number(plain) : Infinity;
-  // Too large for 64 bits: stays text.
   return Number.isFinite(value) ? value : undefined;
 }
 
 /**
- * Parses an integer like Go's ParseInt with base 0: a sign, then 0x, 0o, 0b or a leading zero for octal; as a last resort 0b-11 is -3. A
- * bigint if a number would be inexact; undefined beyond 64 bits.
+ * Parses an integer like Go's ParseInt with base 0: a sign, then 0x, 0o, 0b, or a leading zero for octal; as a last resort, 0b-11 is -3.
+ * Returns a bigint if a number would be inexact; undefined beyond 64 bits.
  */
 export function resolveInteger(text: string): number | bigint | undefined {
   const plain = text.replaceAll('_', '');
@@ -62,32 +61,30 @@ export function resolveInteger(text: string): number | bigint | undefined {
 
 const mostSigned = 2n ** 63n;
 
-/** Signed 64 bits, or unsigned without a sign; undefined beyond. */
 function integerOf(sign: string | undefined, digits: string): number | bigint | undefined {
   const value = Number(digits);
-  // Not -0: Go's integers have none.
+  // Avoids -0, because Go's integers have none.
   if (Number.isSafeInteger(value)) return sign === '-' && value !== 0 ? -value : value;
   const magnitude = BigInt(digits);
   if (sign === '-') return magnitude > mostSigned ? undefined : -magnitude;
   return magnitude >= (sign === '+' ? mostSigned : 2n * mostSigned) ? undefined : magnitude;
 }
 
-/** The full parser allows keys of up to 1024 characters, counted its own way. */
+/** The full parser allows keys of up to 1024 characters, but counts them its own way. */
 const maxKeyLength = 512;
 
-/** `length`: as written. '<<' may merge, and '__proto__' must not become a prototype. */
+/** `length` is that of the key as written. '<<' may merge, and '__proto__' must not become a prototype. */
 export function plainKey(scalar: unknown, length: number): string | undefined {
   const isPlain = typeof scalar === 'string' && scalar !== '__proto__' && scalar !== '<<' && length <= maxKeyLength;
   return isPlain ? scalar : undefined;
 }
 
-/** The value of a string that the pattern `quoted` matched. */
 export function unquoteScalar(written: string): string {
   if (written.startsWith("'")) return written.slice(1, -1).replaceAll("''", "'");
   return written.includes('\\') ? String(JSON.parse(written)) : written.slice(1, -1);
 }
 
-/** A number that JSON lacks is a mistake. */
+/** Throws `unsure` for a number that JSON lacks, because it is a mistake. */
 export function requireFinite(value: unknown): unknown {
   if (typeof value === 'number' && !Number.isFinite(value)) throw unsure;
   return value;
@@ -97,11 +94,11 @@ export function resolveFinite(text: string): unknown {
   return requireFinite(resolvePlainScalar(text));
 }
 
-/** The text of a literal block below a key or dash in `column`; undefined if its indentation is irregular. */
+/** Returns the text of a literal block below a key or dash in `column`; undefined if its indentation is irregular. */
 export function readLiteral(written: string, column: number): string | undefined {
   const [header = '', ...lines] = written.split('\n');
   const [indent = ''] = /^ */.exec(lines.find((line) => /[^ ]/.test(line)) ?? '') ?? [];
-  // Blanks beyond the indentation are content, or an error before the first line.
+  // Blanks beyond the indentation are content or, before the first line, an error.
   const isRegular = lines.every((line) => (/[^ ]/.test(line) ? line.startsWith(indent) : line.length <= indent.length));
   if (!isRegular || !/^\|[-+]?\n/.test(written) || !written.endsWith('\n') || indent.length <= column) return undefined;
   const content = lines.map((line) => line.slice(indent.length)).join('\n');
@@ -110,19 +107,17 @@ export function readLiteral(written: string, column: number): string | undefined
   return content.slice(0, header === '|+' ? undefined : header === '|' ? end + 1 : end);
 }
 
-/** A power of two. */
 const slots = 4096;
 /** Longer words rarely recur. */
 const longest = 32;
 
-/** A cache of recent plain scalars: keys and most values recur, and need not be copied and resolved again. */
+/** A cache of recent plain scalars. Keys and most values recur, and need not be copied and resolved again. */
 export class Words {
   /** The bytes of each word, at its slot times `longest`. */
   readonly #bytes = new Uint8Array(slots * longest);
   readonly #lengths = new Uint8Array(slots);
   readonly #values = Array.from<unknown>({ length: slots });
 
-  /** resolvePlainScalar of a span. */
   resolve({ text, bytes }: PlainText, start: number, end: number): unknown {
     const length = end - start;
     // Addresses and times rarely recur either.
@@ -155,7 +150,6 @@ export class Words {
   }
 }
 
-/** Hashes the length, both ends and the middle. */
 function slotOf(bytes: Uint8Array, start: number, end: number): number {
   const ends = (bytes[start] as number) * 7 + (bytes[end - 1] as number);
   const middle = (bytes[(start + end) >>> 1] as number) * 3 + (bytes[(start * 3 + end) >>> 2] as number);

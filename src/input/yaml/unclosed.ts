@@ -1,7 +1,6 @@
 import { Lexer } from 'yaml';
 import { createLenientLexer, scalarSign, signs } from './compose.ts';
 
-/** `offset` counts from the start of the text. */
 export interface Unclosed {
   readonly sign: string;
   readonly offset: number;
@@ -12,23 +11,17 @@ const closers: ReadonlyMap<string, string> = new Map([
   ['[', ']'],
 ]);
 
-/** More have the same cause. */
+/** Further brackets have the same cause. */
 const mostBrackets = 3;
 
-/**
- * Finds unclosed brackets or quotes in a broken YAML or JSON text, which parsers notice much later. If a quote is
- * unclosed, only the quote is returned, because it hides or fakes brackets.
- */
+/** Finds unclosed brackets or quotes, which parsers notice late. Returns an unclosed quote alone, because it hides or fakes brackets. */
 export function findUnclosed(text: string): readonly Unclosed[] {
   if (text.length > longestText) return [];
   const quote = findUnclosedQuote(text);
   return quote ? [quote] : findUnclosedBrackets(text);
 }
 
-/**
- * A quoted text without an end, or one that ends where another should begin: a word follows directly, and its first line has an odd number
- * of these quotes.
- */
+/** Finds a quote without an end, or one that ends where another should begin: a word follows, and the line has an odd number of quotes. */
 function findUnclosedQuote(text: string): Unclosed | undefined {
   for (const { source, offset, isScalar } of lexemes(text, new Lexer())) {
     const sign = source.charAt(0);
@@ -53,7 +46,7 @@ function isInWord(text: string, offset: number): boolean {
 /** Longer texts are machine-made, and take seconds to scan. */
 const longestText = 200_000;
 
-/** People do not write longer ones. */
+/** People do not write longer lines. */
 const longestLine = 1000;
 
 function findUnclosedBrackets(text: string): readonly Unclosed[] {

@@ -8,9 +8,8 @@ export interface ProxyPort {
   readonly protocol: 'TCP' | 'UDP';
   readonly address: Address;
   readonly port: number;
-  /** Used in turn. Without endpoints, the balancer closes each connection right after accepting it. */
+  /** The balancer uses the endpoints in turn. If there are none, it accepts each connection and closes it at once. */
   readonly endpoints: readonly SocketAddress[];
-  /** Whether a client's address decides its endpoint. */
   readonly affinity: boolean;
   /** Milliseconds without a packet after which a UDP client counts as new. */
   readonly udpIdle: number;
@@ -31,15 +30,15 @@ export function diffProxyPorts(from: readonly ProxyPort[], to: readonly ProxyPor
   );
 }
 
-/** The present ports plus new and changed ones: a balancer must serve these before rules lead to new ports. */
+/** Returns the ports of both lists; a changed port is as in `to`. The balancer must serve these before rules lead to the new ports. */
 export function withAdditions(from: readonly ProxyPort[], to: readonly ProxyPort[]): readonly ProxyPort[] {
   return pairUp(from, to, proxyPortKey).map(itemOf).toSorted(compareProxyPorts);
 }
 
 /**
- * The patterns find modules wherever distributions put them; no match is no error. kube-proxy dials for 250 ms, 500 ms, 1 s and 2 s, each
- * time another endpoint, and has no TCP timeout (proxysocket.go of userspace); nginx has one limit for all tries. kube-proxy raises its
- * limit of open files to 64000.
+ * The include patterns cover where distributions put nginx modules; no match is no error. kube-proxy tries endpoints for 250 ms, 500 ms, 1
+ * s and 2 s in turn and never times out idle TCP (proxysocket.go of userspace); nginx has one limit for all tries. kube-proxy, too, raises
+ * its limit of open files to 64000.
  */
 const head = `pid /run/kpc-balancer.pid;
 error_log stderr;
@@ -57,12 +56,12 @@ stream {
   proxy_socket_keepalive on;
 `;
 
-/** A complete nginx configuration for its stream module: `nginx -c FILE`. */
+/** Formats a complete configuration for nginx's stream module, for use with `nginx -c FILE`. */
 export function formatBalancer(ports: readonly ProxyPort[]): readonly string[] {
   return [head, ...ports.map((port) => formatComment(port) + formatPort(port)), '}\n'];
 }
 
-/** Writes a name only if none of its characters can end a comment. */
+/** Writes the Service port's name only if no character in it can end a comment. */
 function formatComment({ origin }: ProxyPort): string {
   return origin && /^[\w./:-]+$/.test(origin.servicePort) ? `  # ${origin.servicePort}\n` : '';
 }
@@ -93,7 +92,7 @@ const fixedLines: ReadonlySet<string> = new Set(
   [...head.split('\n'), 'return "";', '}', 'server {'].map((line) => line.trim()),
 );
 
-/** Reads output of formatBalancer. Takes any text: other lines are in `unread`. */
+/** Reads the output of formatBalancer. Accepts any text; lines of other forms go to `unread`. */
 export function parseBalancer(text: string) {
   const upstreams = new Map<string, Upstream>();
   const ports: { -readonly [K in keyof ProxyPort]: ProxyPort[K] }[] = [];

@@ -2,22 +2,19 @@ import { LongText, readLines } from '../lines.ts';
 import { compareEntries, formatEntry, parseEntry, type SetEntry, entryKey, isEntryOf } from './set-entry.ts';
 import { diffByKey, pairUp, partition, type Pair, type Split } from '../compare.ts';
 
-/** As ipset names them. */
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';
 
-/** Hash sets have a family, bitmap:port sets a range. Types foreign to kube-proxy keep their name. */
+/** An ipset. Hash sets have a family, bitmap:port sets a range. A type that kube-proxy does not use keeps its name. */
 export interface IpSet {
   readonly name: string;
   readonly type: SetType | (string & {});
   readonly family?: 'inet' | 'inet6' | undefined;
-  /** "0-65535" for kube-proxy's port sets. */
   readonly range?: string | undefined;
   readonly hashSize?: number | undefined;
-  /** Most entries it can hold; the kernel refuses more. */
   readonly maxElements?: number | undefined;
-  /** Sorted, without duplicates. Order does not count for equality. */
+  /** Sorted, without duplicates. Equality ignores the order. */
   readonly entries: readonly SetEntry[];
-  /** Further options of another program's sets (timeout, counters, comment …), as written. kube-proxy's have none. */
+  /** Options that only other programs use (timeout, counters, comment …), as written. */
   readonly options?: readonly string[] | undefined;
 }
 
@@ -53,7 +50,6 @@ interface DraftSet extends IpSet {
   entries: SetEntry[];
 }
 
-/** Methods that add while ipset's output is read return why they cannot; undefined on success. */
 class SetDrafts {
   readonly #sets = new Map<string, DraftSet>();
 
@@ -79,10 +75,7 @@ class SetDrafts {
 
 const openQuote = 'a quote that is not closed';
 
-/**
- * Sorts entries. Leaves out the kernel's own choices (initval, default bucket size); keeps foreign options as words. Takes any text: lines
- * it cannot read are in `unread`.
- */
+/** Reads `ipset save`, sorts entries, and drops what the kernel chose (initval, default bucket size). Unreadable lines go to `unread`. */
 export function parseIpsetSave(text: string) {
   const sets = new SetDrafts();
   const unread = readLines(text, ['#'], (line) => (line === 'COMMIT' ? undefined : readSetLine(sets, line)));
@@ -99,7 +92,6 @@ function readSetLine(sets: SetDrafts, line: string): string | undefined {
   return command === 'create' ? sets.addSet(name, third, options) : sets.addEntry(name, third, options);
 }
 
-/** `words` follow the name and type in a line of `ipset save` or the header of `ipset list`. */
 function readCreate(name: string, type: string, words: readonly string[]): DraftSet {
   const read: { -readonly [K in 'family' | 'range' | 'hashSize' | 'maxElements']?: IpSet[K] } = {};
   const options: string[] = [];
@@ -123,7 +115,7 @@ function isCount(text: string | undefined): boolean {
   return text !== undefined && /^\d{1,10}$/.test(text);
 }
 
-/** Splits at blanks outside double quotes, and keeps the quotes; undefined if a quote is not closed. ipset does not escape quotes. */
+/** Splits at blanks outside double quotes and keeps the quotes; undefined if a quote is not closed. ipset does not escape quotes. */
 export function splitSetWords(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(/[ \t]+/);
   const words = line.match(/(?:"[^"]*"|[^ \t"])+/g) ?? [];
@@ -131,7 +123,7 @@ export function splitSetWords(line: string): string[] | undefined {
 }
 
 export type SetChange =
-  /** A set that is created or destroyed, or that the kernel cannot change in place: another type, size or range. */
+  /** Creates or destroys a set, or replaces one that the kernel cannot change in place (type, size or range). */
   | ({ readonly kind: 'set' } & Pair<IpSet>)
   | {
       readonly kind: 'entries';
@@ -140,16 +132,16 @@ export type SetChange =
       readonly removed: readonly SetEntry[];
     };
 
-/** A set's name before it is swapped in. A set left by a killed ipset is in the way, so it is removed first. Test: kernel/delta.test.ts. */
+/** The name of a set before it is swapped in. A killed ipset may leave it behind, so it is removed first. Test: kernel/delta.test.ts. */
 export const temporarySetName = 'KPC-SWAP';
 
-/** Ignores the order of entries and the hash size, which the kernel doubles as a set grows. */
+/** Finds the changes between two lists. Ignores the order of entries, and the hash size, which the kernel doubles as a set grows. */
 export function diffIpSets(from: readonly IpSet[], to: readonly IpSet[]): readonly SetChange[] {
   const changes: SetChange[] = [];
   const leftover = from.find(({ name }) => name === temporarySetName);
   if (leftover && !to.some(({ name }) => name === temporarySetName))
     changes.push({ kind: 'set', from: leftover, to: undefined });
-  // Destroy from the last to the first: ipset refuses to destroy a member of a set of sets. Test: kernel/delta.test.ts.
+  // Destroy sets from last to first, because ipset refuses to destroy a set that is a member of another. Test: kernel/delta.test.ts.
   for (const pair of pairUp(from.toReversed(), to, ({ name }) => name)) {
     const { from: old, to: set } = pair;
     if (!old || !set || !isCreatedAlike(old, set)) {
@@ -157,7 +149,7 @@ export function diffIpSets(from: readonly IpSet[], to: readonly IpSet[]): readon
       continue;
     }
     const { added, removed } = diffByKey(old.entries, set.entries, entryMeaning);
-    // New entries come before removals. If that exceeds the set's maximum, a new set is swapped in. Test: kernel/delta.test.ts.
+    // New entries are added before old ones are removed. A set that is too small for both is replaced. Test: kernel/delta.test.ts.
     const isFull = old.entries.length + added.length > (set.maxElements ?? defaultMaxElements);
     if (isFull) changes.push({ kind: 'set', from: old, to: set });
     else if (added.length + removed.length > 0) changes.push({ kind: 'entries', set, added, removed });
@@ -176,18 +168,17 @@ function isCreatedAlike(a: IpSet, b: IpSet): boolean {
 
 const defaultMaxElements = 65536;
 
-/** The kernel only swaps sets of the same type and family. */
+/** Reports whether the kernel can swap the two sets: it requires the same type and family. */
 function canSwap(a: IpSet, b: IpSet): boolean {
   return a.type === b.type && (a.family ?? 'inet') === (b.family ?? 'inet');
 }
 
-/** The same text for entries that the kernel treats as one and that have the same options. */
 function entryMeaning(entry: SetEntry): string {
   const key = entryKey(entry);
   return entry.options === undefined ? key : [key, ...entry.options].join(' ');
 }
 
-/** Splits changes into those possible while rules still use the sets, and those to make once the rules are gone. */
+/** Splits changes into additions, which are possible while rules still use the sets, and removals, for when those rules are gone. */
 export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> {
   const additions: SetChange[] = [];
   const removals: SetChange[] = [];
@@ -195,7 +186,7 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
     if (change.kind === 'set') {
       (change.to || change.from.name === temporarySetName ? additions : removals).push(change);
     } else {
-      // ipset refuses an existing entry with other options, so delete it among the additions. Test: kernel/delta.test.ts.
+      // ipset refuses to add an existing entry with other options, so delete the entry among the additions. Test: kernel/delta.test.ts.
       const remade = new Set(change.added.map(entryKey));
       const removed = partition(change.removed, (entry) => !remade.has(entryKey(entry)));
       if (change.added.length > 0) additions.push({ ...change, removed: removed.additions });
@@ -206,8 +197,8 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
 }
 
 /**
- * Input of `ipset restore`; '' for none. A set with a new size or options is made under another name and swapped in, so rules always find
- * it. ipset swaps only sets of one type: others are destroyed first, which ipset refuses while a rule uses them.
+ * Formats the input of `ipset restore`. A set with a new size or options is made under another name and swapped in, so that rules always
+ * find a set. ipset swaps only sets of one type; a set of another type is first destroyed, which ipset refuses while a rule uses it.
  * Test: kernel/delta.test.ts.
  */
 export function formatSetsDelta(changes: readonly SetChange[]): string {
@@ -236,12 +227,12 @@ interface ListedSet {
   readonly name: string;
   type: string;
   isCreated: boolean;
-  /** The number of entries; undefined for older versions of ipset, which do not print it. */
+  /** The number of entries that the header names; 0 if it names none, as in older versions of ipset. */
   count: number;
   members: number | undefined;
 }
 
-/** Reads `ipset list`, like parseIpsetSave. `lacks`: 'members' for `ipset list -t`; 'end' if a set is cut off. */
+/** Reads `ipset list`, like parseIpsetSave. `lacks` is 'members' for `ipset list -t`, and 'end' if a set is cut off. */
 export function parseIpsetList(text: string) {
   const sets = new SetDrafts();
   const listed: ListedSet[] = [];

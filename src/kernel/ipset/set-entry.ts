@@ -11,16 +11,14 @@ import { protocols, type Protocol } from '../family.ts';
 import type { Origin } from '../place.ts';
 import { parsePort } from '../ports-and-marks.ts';
 
-/** "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080". Other forms are in `other`. */
+/** "10.96.0.1", "10.96.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8" or the port "30080". Any other form is kept in `other`. */
 export interface SetEntry {
   readonly address?: Address | undefined;
-  /** Replaces the address in other programs' sets of networks. */
   readonly network?: Network | undefined;
   readonly protocol?: Protocol | undefined;
   readonly port?: number | undefined;
   readonly source?: AddressRange | undefined;
   readonly other?: string | undefined;
-  /** Further options of an entry in other programs' sets (timeout, comment …), as written. */
   readonly options?: readonly string[] | undefined;
   readonly origin?: Origin | undefined;
 }
@@ -34,7 +32,7 @@ export function formatEntry({ address, network, protocol, port, source, other }:
   return source ? `${base},${source.text}` : base;
 }
 
-/** ipset prints protocol numbers if it finds no list of protocols, as in a container. */
+/** Includes protocol numbers, because ipset prints them where /etc/protocols is missing, as in a container. */
 const protocolsByName: ReadonlyMap<string, Protocol> = new Map([
   ...protocols.map((name) => [name.toLowerCase(), name] as const),
   ['6', 'TCP'],
@@ -43,7 +41,7 @@ const protocolsByName: ReadonlyMap<string, Protocol> = new Map([
 ]);
 
 export function parseEntry(text: string, type: string): SetEntry {
-  // Entries of a set of sets are names, which may look like anything.
+  // The entries of a set of sets are names, which may look like addresses or ports.
   if (type === 'list:set') return { other: text };
   const comma = text.indexOf(',');
   if (comma < 0) {
@@ -51,7 +49,7 @@ export function parseEntry(text: string, type: string): SetEntry {
     if (port !== undefined) return { port };
     return readFirst(text) ?? { other: text };
   }
-  // Addresses and networks have several spellings: ipset prints a network of a single address without a prefix length.
+  // Writes each address and network in one form, because ipset prints a network of one address without its length.
   const ranges = (): readonly string[] => text.split(',').map((part) => rangeText(parseAddressRange(part)) ?? part);
   return readEntrySocket(text, comma) ?? { other: ranges().join(',') };
 }
@@ -60,7 +58,6 @@ function rangeText(range: AddressRange | undefined): string | undefined {
   return range && (singleAddress(range) ?? range).text;
 }
 
-/** "10.96.0.1,tcp:80", with or without a source after it; undefined for any other text. */
 function readEntrySocket(text: string, comma: number): SetEntry | undefined {
   const second = text.indexOf(',', comma + 1);
   const end = second < 0 ? text.length : second;
@@ -81,7 +78,7 @@ function readFirst(text: string): Pick<SetEntry, 'address' | 'network'> | undefi
   return range && (isNetworkRange(range) ? { network: range } : { address: range });
 }
 
-/** The same text for entries that the kernel treats as one. Ignores options. */
+/** Returns the same text for entries that the kernel treats as one. Ignores options. */
 export function entryKey(entry: SetEntry): string {
   const address = entry.network && singleAddress(entry.network);
   const from = entry.source && singleAddress(entry.source);
@@ -89,7 +86,6 @@ export function entryKey(entry: SetEntry): string {
   return formatEntry({ ...entry, ...(address ? { address } : {}), source: from ?? entry.source });
 }
 
-/** Orders by address as a number, then port, protocol and source. Entries of other forms come last, by text. */
 export function compareEntries(a: SetEntry, b: SetEntry): number {
   return (
     compareRanges(a.address ?? a.network, b.address ?? b.network) ||
@@ -110,7 +106,7 @@ function compareRanges(a: AddressRange | undefined, b: AddressRange | undefined)
   return b ? compareAddressRanges(a, b) : -1;
 }
 
-/** Whether a set of that type can have this entry, uncut. The type names the parts: "hash:ip,port,net". */
+/** Reports whether `text` is a complete entry for a set of this type. The type names the parts: "hash:ip,port,net". */
 export function isEntryOf(type: string, text: string): boolean {
   const [storage, kinds = ''] = type.split(':');
   const parts = text.split(',');

@@ -18,7 +18,7 @@ import type { Family } from '../family.ts';
 
 export type ChainChange =
   | ({ readonly kind: 'chain' } & Pair<Chain>)
-  /** In a built-in chain: inserts a rule at a position from 1, or without one deletes the first rule of the same meaning. */
+  /** Changes a built-in chain: inserts the rule at a position (from 1), or without one deletes the first rule with this meaning. */
   | { readonly kind: 'rule'; readonly chain: string; readonly rule: Rule; readonly position?: number };
 
 export function changedChain(change: ChainChange): string {
@@ -31,8 +31,8 @@ export interface TableDelta {
 }
 
 /**
- * Chains of the same meaning stay; others are rewritten whole. In built-in chains, owned rules change one by one: see placeRules. Ignores
- * policies, which belong to the node.
+ * Finds the changes between two lists of tables. A chain with a new meaning is rewritten whole; in built-in chains, owned rules change one
+ * by one (placeRules). Ignores policies, which belong to the node.
  */
 export function diffTables(from: Tables, to: Tables): readonly TableDelta[] {
   const deltas: TableDelta[] = [];
@@ -77,7 +77,7 @@ function diffBuiltIn(name: string, from: Chain | undefined, to: Chain | undefine
   ];
 }
 
-/** The tables after a delta to `to`: built-in chains keep other programs' rules from `from`. */
+/** Returns the tables after a change to `to`. Built-in chains keep other programs' rules from `from`. */
 export function settleTables(from: FamilyTables, to: FamilyTables): FamilyTables {
   const settle = (place: RulesPlace, table: TableName, chain: Chain): Chain =>
     isBuiltInChain(table, chain.name)
@@ -96,18 +96,18 @@ export function settleTables(from: FamilyTables, to: FamilyTables): FamilyTables
   );
 }
 
-/** Or any chain that is not built in. */
+/** Reports whether the tables have a rule, or a chain that is not built in. */
 export function hasRules(tables: Tables): boolean {
   return tableNames.some((table) =>
     [...(tables[table]?.values() ?? [])].some(({ name, rules }) => !isBuiltInChain(table, name) || rules.length > 0),
   );
 }
 
-/** The input of `iptables-restore --noflush` that makes each table's changes at once; '' for none. */
+/** Formats the input of `iptables-restore --noflush`, which makes each table's changes at once; '' for no changes. */
 export function formatTablesDelta(deltas: readonly TableDelta[]): string {
   return deltas
     .map(({ table, changes }) => {
-      // Declare a chain before rules that jump to it. Sorted, because iptables-nft-restore searches from one end.
+      // Declare each chain before the rules that jump to it. Sort the names, because iptables-nft-restore searches its list from one end.
       const declared = changes.flatMap((change) => (change.kind === 'chain' ? [changedChain(change)] : [])).sort();
       const declarations = declared.map((name) => `${formatDeclaration(name)}\n`).join('');
       return `*${table}\n${declarations}${changes.map(formatChainChange).join('')}COMMIT\n`;
@@ -121,7 +121,7 @@ function formatChainChange(change: ChainChange): string {
   return `${position === undefined ? formatDelete(chain, rule) : formatInsert(chain, position, rule)}\n`;
 }
 
-/** Rules of a family in the iptables variant in use, or the other. A kernel follows both; only a node shows both. */
+/** The rules of each family in the iptables variant in use, and in the other variant. The kernel applies both; only a node shows both. */
 export const rulesPlaces = ['ipv4', 'ipv6', 'other ipv4', 'other ipv6'] as const;
 
 export type RulesPlace = (typeof rulesPlaces)[number];
@@ -130,7 +130,7 @@ export function familyOfPlace(place: RulesPlace): Family {
   return place === 'ipv4' || place === 'other ipv4' ? 'ipv4' : 'ipv6';
 }
 
-/** The iptables tables of each place. A missing place was not compiled, or not dumped. */
+/** The iptables tables in each place. A place is absent if it was not compiled, or not dumped. */
 export type FamilyTables = { readonly [P in RulesPlace]?: Tables };
 
 export type FamilyTablesDelta = { readonly [P in RulesPlace]?: readonly TableDelta[] };

@@ -3,7 +3,7 @@ import { networkOfRange } from '../address-range.ts';
 import { nameProtocol } from './rule-args.ts';
 import { formatRule, type Rule, type RuleArg, type RuleTarget } from './iptables.ts';
 
-/** One text, itself a rule, for all spellings by kube-proxy and iptables-save. Rules with equal texts treat every packet alike. */
+/** Returns one text, itself a rule, for all spellings by kube-proxy and iptables-save. Equal texts treat every packet alike. */
 export function ruleMeaning(rule: Rule): string {
   return formatRule(canonicalRule(rule));
 }
@@ -12,23 +12,22 @@ export function canonicalRule(rule: Rule): Rule {
   return { args: canonicalArgs(rule.args) };
 }
 
-/** kube-proxy's counter if the kernel has nfnetlink_acct (iptables/proxier.go, metrics/metrics.go). */
+/** kube-proxy's counters, which it uses if the kernel has nfnetlink_acct (iptables/proxier.go, metrics/metrics.go). */
 const droppedCounter = '-m nfacct --nfacct-name ct_state_invalid_dropped_pkts';
 const localhostCounter = '-m nfacct --nfacct-name localhost_nps_accepted_pkts';
 
-/** Whether an argument only counts. `-m nfacct` matches every packet, unless its counter has a quota; kube-proxy's counters have none. */
+/** Reports whether an argument only counts. `-m nfacct` matches every packet, because kube-proxy's counters have no quota. */
 export function isNfacctCounter(arg: RuleArg): boolean {
   if (arg.kind !== 'other') return false;
   const text = arg.words.join(' ');
   return text === droppedCounter || text === localhostCounter;
 }
 
-/** The rules that do more than count: kube-proxy counts packets from localhost with a narrower copy of a rule. */
+/** Drops rules that only count. kube-proxy counts packets from localhost with a narrower copy of the rule that follows. */
 export function actingRules(rules: readonly Rule[]): readonly Rule[] {
   const countsLocalhost = ({ args }: Rule): boolean =>
     args.some((arg) => arg.kind === 'other' && arg.words.join(' ') === localhostCounter);
   if (!rules.some(countsLocalhost)) return rules;
-  // The rule for packets to any address.
   const widened = ({ args }: Rule): Rule => ({ args: args.filter((arg) => arg.kind !== 'destination' || arg.negated) });
   return rules.filter((rule, i) => {
     const next = rules[i + 1];
@@ -37,8 +36,8 @@ export function actingRules(rules: readonly Rule[]): readonly Rule[] {
 }
 
 /**
- * The order of arguments in a meaning: iptables' own options as iptables-save prints them, then comment, matches, target. Matches that
- * remember or count (recent, limit) see only what earlier ones let through, so other matches must not move across them.
+ * The order of arguments in a rule's meaning: iptables' own options as iptables-save prints them, comment, matches, target. A match that
+ * remembers or counts (recent, limit) sees only packets that passed the earlier ones, so other matches must not move across it.
  */
 const order: readonly string[] = (
   'source destination in-interface out-interface protocol comment module source-port destination-port mark conntrack-state ' +
@@ -51,7 +50,6 @@ const last = order.indexOf('jump');
 
 function canonicalArgs(args: readonly RuleArg[]): RuleArg[] {
   const ranked: { readonly arg: RuleArg; readonly rank: number }[] = [];
-  // Each argument begins two groups at most.
   const lastGroup = 2 * args.length + 2;
   let group = 1;
   for (const written of args) {
@@ -67,7 +65,6 @@ function canonicalArgs(args: readonly RuleArg[]): RuleArg[] {
   return ranked.map(({ arg }) => arg);
 }
 
-/** Undefined for an argument that has no effect. */
 function canonicalArg(arg: RuleArg): RuleArg | undefined {
   switch (arg.kind) {
     case 'source':
@@ -90,7 +87,6 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
     case 'destination-type':
       return arg.type.includes(',') ? { ...arg, type: arg.type.split(',').sort().join(',') } : arg;
     case 'virtual-server':
-      // iptables-save prints the number.
       return { ...arg, protocol: nameProtocol(arg.protocol) };
     case 'statistic':
       return { kind: 'statistic', probability: storedProbability(arg.probability) };
@@ -98,7 +94,6 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
       return { ...arg, target: canonicalTarget(arg.target) };
     case 'in-interface':
     case 'out-interface':
-      // `+` matches every interface.
       return arg.name === '+' && !arg.negated ? undefined : arg;
     case 'other':
       return isNfacctCounter(arg) ? undefined : arg;
@@ -115,7 +110,7 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
   }
 }
 
-/** The kernel stores a probability in 31 bits; iptables-save prints it with eleven decimals. */
+/** Returns a probability as iptables-save prints it: the kernel stores 31 bits, printed with eleven decimals. */
 function storedProbability(text: string): string {
   const probability = Number(text);
   return probability >= 0 && probability <= 1 ? (Math.round(probability * 2 ** 31) / 2 ** 31).toFixed(11) : text;
@@ -123,7 +118,6 @@ function storedProbability(text: string): string {
 
 function canonicalTarget(target: RuleTarget): RuleTarget {
   if (target.kind === 'mark') return { ...target, operation: 'set' };
-  // iptables-save writes out each family's default.
   const isDefault = target.kind === 'reject' && /^icmp6?-port-unreachable$/.test(target.with ?? '');
   return isDefault ? { kind: 'reject' } : target;
 }

@@ -6,17 +6,15 @@ export type { RuleArg, RuleTarget } from './rule-args.ts';
 
 export type TableName = 'nat' | 'filter' | 'mangle' | 'raw' | 'security';
 
-/** Two programs are called iptables. Packets meet the rules of both variants, but neither program shows the other's rules. */
+/** A variant of iptables. Packets meet the rules of both variants, but each variant shows only its own. */
 export type IptablesVariant = 'legacy' | 'nft';
 
-/** One family's: table → chain name → chain, in declaration order. */
 export type Tables = { readonly [T in TableName]?: ReadonlyMap<string, Chain> };
 
-/** `policy` is set for built-in chains (INPUT and so on) if known. */
 export interface Chain {
   readonly name: string;
   readonly rules: readonly Rule[];
-  /** Set for a built-in chain whose `rules` are only the owned ones: all of its rules, in order. */
+  /** All rules of a built-in chain, in order, where `rules` holds only the owned ones. */
   readonly whole?: readonly Rule[] | undefined;
   readonly policy?: 'ACCEPT' | 'DROP' | undefined;
   readonly origin?: Origin | undefined;
@@ -27,9 +25,7 @@ export interface RuleMaker<Subject> {
   originOf(subject: Subject): Origin;
 }
 
-/**
- * Makes its rules on demand. Chains are made one by one, because each endpoint has one: all at once would take more memory than compiling.
- */
+/** Makes its rules on demand. Each endpoint has a chain, and the rules of all of them would take more memory than compiling. */
 export class LazyChain<Subject> implements Chain {
   readonly name: string;
   readonly #maker: RuleMaker<Subject>;
@@ -50,7 +46,6 @@ export class LazyChain<Subject> implements Chain {
     return (this.#rules ??= this.makeRules());
   }
 
-  /** New values on every call; the chain keeps none. */
   makeRules(): readonly Rule[] {
     return this.#rules ?? this.#maker.makeRules(this.#subject);
   }
@@ -60,15 +55,15 @@ export function passingRules(chain: Chain): readonly Rule[] {
   return chain instanceof LazyChain ? chain.makeRules() : chain.rules;
 }
 
-/** One rule, with arguments as written. Equality compares ruleMeaning and ignores origins. */
+/** A rule with arguments as written. Equality compares ruleMeaning and ignores origins. */
 export interface Rule {
   readonly args: readonly RuleArg[];
   readonly origin?: Origin | undefined;
-  /** In a built-in chain: the rule goes after other programs' rules, not before them. */
+  /** Set in a built-in chain for a rule that goes after other programs' rules. */
   readonly isLast?: true;
 }
 
-/** Output order: nat before filter, as in kube-proxy's own restore input. */
+/** In output order: nat before filter, as in kube-proxy's input for iptables-restore. */
 export const tableNames: readonly TableName[] = ['nat', 'filter', 'mangle', 'raw', 'security'];
 
 const builtInChains: { readonly [T in TableName]: ReadonlySet<string> } = {
@@ -85,9 +80,9 @@ export function isBuiltInChain(table: TableName, chain: string): boolean {
 }
 
 /**
- * Input of `iptables-restore --noflush` for a node without these chains, in pieces. Does not declare built-in chains,
- * because that would flush them. Like kube-proxy, it inserts their rules at the head, in this order, or appends them.
- * `formatOwn` is formatAppends, or a cache of it.
+ * Formats the input of `iptables-restore --noflush` for a node without these chains, in pieces. Does not declare built-in chains, which
+ * would flush them; inserts their rules at the head in this order, or appends them, as kube-proxy does. `formatOwn` is formatAppends or a
+ * cache of it.
  */
 export function writeIptablesTables(tables: Tables, formatOwn: (chain: Chain) => string): readonly string[] {
   const text = new LongText();
@@ -108,7 +103,7 @@ export function writeIptablesTables(tables: Tables, formatOwn: (chain: Chain) =>
   return text.pieces();
 }
 
-/** `-A CHAIN …` for each rule. Like the next two functions, throws for a rule with a line break. */
+/** Formats `-A CHAIN …` for each rule. Throws for a rule with a line break, as the next three functions do. */
 export function formatAppends(chain: Chain): string {
   const start = `-A ${formatWord(chain.name)}`;
   let text = '';
@@ -117,8 +112,8 @@ export function formatAppends(chain: Chain): string {
 }
 
 /**
- * The shown chains as iptables-save prints them; '' for none. Comments may say anything: left out unless `isTold`. A rule that cannot be
- * written becomes a line that is not a rule.
+ * Formats the chains that `isShown` selects like iptables-save. Drops a rule's comment unless `isTold`, because comments may say anything.
+ * A rule that cannot be written becomes a line that is not a rule.
  */
 export function formatChains(
   tables: Tables,
@@ -147,27 +142,23 @@ export function formatChains(
   return text;
 }
 
-/** `:CHAIN - [0:0]`, which makes the chain or empties an existing one. */
 export function formatDeclaration(chain: string): string {
   return `:${assertWritable(formatWord(chain))} - [0:0]`;
 }
 
-/** `-I CHAIN n …`; n counts from 1. */
 export function formatInsert(chain: string, position: number, rule: Rule): string {
   return assertWritable(`-I ${formatWord(chain)} ${position}${formatArgs(rule)}`);
 }
 
-/** `-D CHAIN …`, which deletes the first equal rule. */
 export function formatDelete(chain: string, rule: Rule): string {
   return assertWritable(`-D ${formatWord(chain)}${formatArgs(rule)}`);
 }
 
-/** The rule's arguments as written, without `-A CHAIN`. */
 export function formatRule(rule: Rule): string {
   return formatArgs(rule).slice(1);
 }
 
-/** Drops rules that no restore file can hold: other programs', which can only be deleted. */
+/** Drops rules that no restore file can hold. Only other programs have such rules, and kpc can only delete them. */
 export function withoutUnwritable(tables: Tables): Tables {
   return mapTables(
     tables,

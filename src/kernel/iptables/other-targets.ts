@@ -11,10 +11,9 @@ import {
 } from '../ports-and-marks.ts';
 import type { Selector, SetWrite } from '../nftables/table.ts';
 
-/** The action of a rule, in the terms that nft's rules are read into. */
 export type RuleAction = PlainAction | OtherAction | (SetWrite & { readonly key: Selector });
 
-/** Targets without effect on the first packet's rules, routes or receiver. */
+/** Targets that do not affect which rules, route or receiver a first packet gets. */
 const idleTargets: ReadonlySet<string> = new Set(
   (
     'AUDIT CHECKSUM CLASSIFY CONNSECMARK DSCP ECN HL IDLETIMER LED LOG NFLOG RATEEST SECMARK TCPMSS TCPOPTSTRIP TEE ' +
@@ -22,10 +21,10 @@ const idleTargets: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** NAT options that decide how a port or address is chosen, not from which range. */
+/** NAT options that decide how to choose an address or port, not from which range. */
 const drawingOptions: ReadonlySet<string> = new Set(['--random', '--random-fully', '--persistent']);
 
-/** The action of a target that is stored as words; undefined if it does not change packets. */
+/** Returns the action of a target that is kept as words; undefined if the target does not change packets. */
 export function actionOfWords([name = '', ...words]: readonly string[]): RuleAction | undefined {
   const unread: RuleAction = { kind: 'unknown', text: [name, ...words].join(' ') };
   // The kernel does not forward a packet without hops left.
@@ -37,7 +36,7 @@ export function actionOfWords([name = '', ...words]: readonly string[]): RuleAct
     case 'NOTRACK':
       return { kind: 'notrack' };
     case 'CT':
-      // A helper or timeout affects other connections only.
+      // A helper or timeout does not affect this connection's packets.
       return option === '--notrack' ? { kind: 'notrack' } : readZoneAction(words);
     case 'SET': {
       const [write, set = '', directions = ''] = words;
@@ -75,7 +74,6 @@ export function actionOfWords([name = '', ...words]: readonly string[]): RuleAct
   }
 }
 
-/** `--zone 1`, `--zone-orig 1`, `--zone-reply 1`. */
 function readZoneAction(words: readonly string[]): RuleAction | undefined {
   const at = words.findIndex((word) => /^--zone(?:-orig|-reply)?$/.test(word));
   const zone = parseNumber32(words[at + 1] ?? '');
@@ -85,12 +83,11 @@ function readZoneAction(words: readonly string[]): RuleAction | undefined {
   return { kind: 'zone', zone, direction };
 }
 
-/** The address in `10.0.0.1` or `10.0.0.1:1024-65535`; the chosen port does not matter. */
 function parseTargetAddress(text: string) {
   return parseTarget(text.replace(/(:\d+)-\d+$/, '$1'))?.address;
 }
 
-/** Options of MARK and CONNMARK: mark = (mark & stays) ^ (start & keep) ^ flip (xt_mark.c, xt_connmark.c). */
+/** Reads options of MARK and CONNMARK into the formula of MarkChange (xt_mark.c, xt_connmark.c). */
 function readMarkAction(of: MarkHolder, [option = '', text = '', ...more]: readonly string[]): RuleAction | undefined {
   const change =
     option.endsWith('-mark') && /^--(?:save|restore)-/.test(option)
@@ -122,7 +119,6 @@ function computeMark(option: string, text: string): MarkChange | undefined {
   }
 }
 
-/** `--save-mark --nfmask N --ctmask M`, or `--mask N` for both. */
 function copyOf(of: MarkHolder, option: string, words: readonly string[]): MarkChange | undefined {
   if (of !== 'connection') return undefined;
   const options = words.filter((word) => word !== '');

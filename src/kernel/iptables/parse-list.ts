@@ -16,8 +16,8 @@ interface ListedChain extends Chain {
 }
 
 /**
- * Reads `iptables -L`, with -v, -n, -x or --line-numbers. Takes any text. A list has no end mark: its table is `whole` only if it
- * shows interfaces and every jump that chain titles count. Unknown text after the columns stays with its rule as words.
+ * Reads `iptables -L`, with -v, -n, -x or --line-numbers. A list has no end mark, so its table is `whole` only if the list shows interfaces
+ * and as many jumps to each chain as the chain's title says. Unknown text after the columns stays with its rule as words.
  */
 export function parseIptablesList(text: string) {
   const chains = new Map<string, ListedChain>();
@@ -47,7 +47,6 @@ export function parseIptablesList(text: string) {
   return { chains, unread, whole, showsInterfaces: isVerbose };
 }
 
-/** Whether a list has the jumps that its chain titles count, and every chain that rules jump to. */
 function hasAllJumps(chains: ReadonlyMap<string, ListedChain>): boolean {
   const jumps = new Map<string, number>();
   for (const { rules } of chains.values()) {
@@ -80,7 +79,6 @@ const anyValue: ReadonlySet<string> = new Set(['*', 'any', 'anywhere', 'all', '0
 const protocolColumn = /^!?(?:all|tcp|udp|udplite|icmp|ipv6-icmp|icmpv6|sctp|dccp|esp|ah|gre|\d{1,3})$/;
 
 function readRow(line: string, { numbers, verbose }: Columns): Rule | string {
-  // The columns, each with its end: the text after the last one is free.
   const cells = [...line.slice(0, 1000).matchAll(/\S+/g)].slice(0, 12).map((found) => ({
     text: found[0],
     end: found.index + found[0].length,
@@ -119,8 +117,8 @@ function optionWords(option: string, cell: string, name = (value: string) => val
 }
 
 /**
- * The text of a match or target after the columns, with its words in iptables-save; a target's words begin with
- * "target". $1 is the first group, !1 a ! if it matched, #1 its ports as numbers, ~1 its complement in bits.
+ * Patterns for text after the columns, each with its words in iptables-save; a target's words begin with "target". $1 is the first group,
+ * !1 a ! if that group matched, #1 its ports as numbers, ~1 its bits inverted.
  */
 const extras: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/^\/\* (.*?) \*\//, '-m comment --comment $1'],
@@ -184,7 +182,6 @@ function readExtras(text: string, target: string | undefined): readonly string[]
     else matches.push(...words);
     rest = rest.slice(length).trim();
   }
-  // The rest changes the match in an unknown way.
   if (rest !== '') matches.push('-m', 'listed', '--as', rest);
   if (target === undefined) return matches;
   const options = ofTarget.map((word) =>

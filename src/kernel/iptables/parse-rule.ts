@@ -4,15 +4,15 @@ import { readLongMatch, readOption, readTarget } from './rule-args.ts';
 
 const ruleLine = /^(?:\[\d+:\d+\] )?-[AI] /;
 
-/** In characters. Comments have up to 255, and no other quoted text is longer. */
+/** In characters. A comment has at most 255, and no other quoted text is longer. */
 const longestQuoted = 1024;
 
-/** Joins lines that iptables-save split inside quotes: a comment may hold even a line "COMMIT" or "*nat". */
+/** Joins lines that iptables-save split inside quotes. A comment may contain even a line "COMMIT" or "*nat". */
 export function joinQuotedLines(lines: readonly string[]): readonly string[] {
   return [...savedLines(lines.join('\n'))];
 }
 
-/** Like joinQuotedLines, but line by line over a text. `clean` strips foreign text from a line. */
+/** Like joinQuotedLines, line by line. `clean` strips foreign text from a line. */
 export function* savedLines(text: string, clean: (line: string) => string = (line) => line): Generator<string, void> {
   for (let at = 0; at <= text.length;) {
     const first = lineEnd(text, at);
@@ -44,7 +44,6 @@ export function hasOpenQuote(line: string): boolean {
   return findOpenQuote(line) >= 0;
 }
 
-/** The position of a quote that is not closed, or -1. iptables escapes quotes and backslashes inside quotes. */
 function findOpenQuote(line: string): number {
   const quote = /(?<=[ \t])"/g;
   for (let found = quote.exec(line); found; found = quote.exec(line)) {
@@ -55,7 +54,7 @@ function findOpenQuote(line: string): number {
   return -1;
 }
 
-/** Reads a rule's arguments from the words at `start` after `-A CHAIN`. Keeps unknown ones as words. */
+/** Reads a rule's arguments from the words after `-A CHAIN`, which begin at `start`. Unknown ones are kept as words. */
 export function parseRuleWords(words: readonly string[], start: number): RuleArg[] {
   const args: RuleArg[] = [];
   let at = start;
@@ -76,7 +75,6 @@ export function parseRuleWords(words: readonly string[], start: number): RuleArg
         arg = option === '-m' ? readMatchModule(value, rest.slice(1)) : readJump(option, rest);
       }
     } else if (!arg) end = nextOption(words, first + 1);
-    // Options without a value and stray words stay unchanged.
     args.push(arg ?? { kind: 'other', words: words.slice(at, end) });
     at = end;
   }
@@ -97,7 +95,7 @@ function readJump(option: string, words: readonly string[]): RuleArg {
   return option === '-g' ? { kind: 'jump', target, goto: true } : { kind: 'jump', target };
 }
 
-/** Options outside any match, and those of the matches tcp, udp and sctp, as iptables-save and kube-proxy write them. */
+/** Options that belong to no match, and those of the matches tcp, udp and sctp, as iptables-save and kube-proxy write them. */
 const ownOptions: ReadonlySet<string> = new Set('-s -d -i -o -p -m -j -g -f -c --dport --sport'.split(' '));
 
 /** Options whose value is free text that may look like an option. */
@@ -105,7 +103,6 @@ const textOptions: ReadonlySet<string> = new Set(
   '--comment --log-prefix --nflog-prefix --ulog-prefix --string --hex-string'.split(' '),
 );
 
-/** The index, from `from` on, of the next option that belongs to no match; the end if there is none. */
 function nextOption(words: readonly string[], from: number): number {
   let value = -1;
   for (let at = from; at < words.length; at++) {
@@ -116,7 +113,7 @@ function nextOption(words: readonly string[], from: number): number {
   return words.length;
 }
 
-/** Splits like iptables-restore: blanks outside double quotes, backslash inside. Undefined for an open quote. */
+/** Splits at blanks outside double quotes, like iptables-restore; a backslash inside quotes escapes. Undefined if a quote is not closed. */
 export function splitWords(line: string): string[] | undefined {
   if (!line.includes('"') && !line.includes('\t')) {
     const words = line.split(' ');

@@ -18,10 +18,10 @@ interface DraftChain {
 }
 
 /**
- * Reads output of iptables-save and ip6tables-save (legacy or nft, with or without counters) and of formatTables. Takes any text: lines it
- * cannot read are in `unread`. A text is `complete` if each table has COMMIT, the last line printed. `known` speeds up several texts in
- * turn; its lines may replace a text. `tableOf` finds the table of lines outside any. `isInput`: rules appended to a built-in chain go
- * after other programs' rules; iptables-save writes all rules that way.
+ * Reads the output of iptables-save and ip6tables-save (legacy or nft, with or without counters), and rules that kpc wrote. Unreadable
+ * lines go to `unread`. A text is `complete` if each table ends with COMMIT, which is printed last. `known` speeds up reading several texts
+ * in turn. `tableOf` finds the table of a line outside any. `isInput`: a rule appended to a built-in chain goes after other programs'
+ * rules. Unset for iptables-save, which appends all rules.
  */
 export function parseIptablesSave(
   text: string | Iterable<string>,
@@ -37,7 +37,6 @@ export function parseIptablesSave(
 ): {
   readonly tables: Tables;
   readonly unread: readonly UnreadLine[];
-  /** The table of each of these lines; undefined outside any table. */
   readonly tablesOfUnread: readonly (TableName | undefined)[];
   readonly complete: boolean;
 } {
@@ -91,14 +90,13 @@ function readLine(
   const words = splitWords(line);
   if (!words) return 'a quote that is not closed';
   if (line.startsWith(':')) return declareChain(table, chains, words);
-  // iptables-save -c puts [packets:bytes] before a rule.
+  // `iptables-save -c` prints [packets:bytes] before each rule.
   const at = line.startsWith('[') ? 1 : 0;
   const command = words[at];
   const name = words[at + 1];
   if (command !== '-A' && command !== '-I') return 'neither a chain nor a rule';
   if (name === undefined) return 'a rule without a chain';
   const chain = findOrAddChain(chains, name);
-  // Without a number, the rule goes first.
   const isNumbered = command === '-I' && /^\d{1,9}$/.test(words[at + 2] ?? '');
   const place = command === '-A' ? chain.rules.length : isNumbered ? Number(words[at + 2]) - 1 : 0;
   if (place < 0 || place > chain.rules.length) return 'inserted beyond the end of its chain';
@@ -113,7 +111,7 @@ function readLine(
   return undefined;
 }
 
-/** `:NAME POLICY [packets:bytes]`. Empties an existing chain, as iptables-restore does. */
+/** Reads `:NAME POLICY [packets:bytes]`. Empties an existing chain, as iptables-restore does. */
 function declareChain(table: TableName, chains: Map<string, DraftChain>, words: readonly string[]): string | undefined {
   const name = words[0]?.slice(1) ?? '';
   const policy = words[1];
@@ -134,12 +132,11 @@ function findOrAddChain(chains: Map<string, DraftChain>, name: string): DraftCha
   return made;
 }
 
-/** `-c PACKETS BYTES` inside a rule is also a counter. */
 function isCountOption(arg: RuleArg): boolean {
   return arg.kind === 'other' && arg.words[0] === '-c';
 }
 
-/** Tables that iptables-save omits with a message, because other programs changed them by nft; it still reports success. */
+/** Returns tables that iptables-save omits because other programs changed them with nft, with the lines that say so. It still succeeds. */
 export function findHiddenTables(text: string): ReadonlyMap<TableName, number> {
   const hidden = new Map<TableName, number>();
   let number = 1;
@@ -152,7 +149,7 @@ export function findHiddenTables(text: string): ReadonlyMap<TableName, number> {
   return hidden;
 }
 
-/** Rules by line, kept for the tool's next text. A repeated line gives the same object, which compares at no cost. */
+/** Rules by line, kept for the tool's next text. A repeated line gives the same object, which is quick to compare. */
 export type RuleLines = Map<
   string,
   {

@@ -1,7 +1,7 @@
 import type { Chain, Rule } from './iptables.ts';
 import { ruleMeaning } from './iptables-meaning.ts';
 
-/** A rule with a key that is unique in its list. Corresponding rules of two lists have the same key. */
+/** A rule with a key that is unique in its list. Corresponding rules in two lists have the same key. */
 interface Keyed {
   readonly rule: Rule;
   readonly meaning: string;
@@ -9,10 +9,10 @@ interface Keyed {
 }
 
 /**
- * Turns a chain's owned rules into the wanted ones. Leaves other programs' rules, and owned rules already in the wanted
- * order. Inserts any other rule right before the rule that follows it in the wanted chain, owned or not, else right
- * after the one before it, else at the head, as kube-proxy does (iptables.Prepend). `isLast` rules are only placed
- * relative to each other, the first after all existing rules (iptables.Append).
+ * Turns a chain's owned rules into the wanted ones. Keeps other programs' rules, and owned rules already in the wanted order. Inserts any
+ * other rule right before the rule that follows it in the wanted chain, owned or not; else right after the rule before it; else at the
+ * head, as kube-proxy does (iptables.Prepend). Rules with `isLast` are placed only relative to each other, the first after all existing
+ * rules (iptables.Append).
  */
 export function placeRules(from: Chain | undefined, to: Chain | undefined) {
   const owned = new Set(from?.rules.map(ruleMeaning));
@@ -39,15 +39,14 @@ export function placeRules(from: Chain | undefined, to: Chain | undefined) {
   ];
   const inserted = new Set(placed.filter(({ key }) => !kept.has(key)));
   return {
-    /** To delete first, by meaning: iptables deletes the first of equal rules. */
+    /** Rules to delete first, by meaning; iptables deletes the first of equal rules. */
     deleted: deleted.map(({ rule }) => rule),
-    /** To insert next, in this order; positions count from 1. */
+    /** Rules to insert next, in this order. Positions count from 1. */
     inserted: whole.flatMap((each, i) => (inserted.has(each) ? [{ rule: each.rule, position: i + 1 }] : [])),
     whole: whole.map(({ rule }) => rule),
   };
 }
 
-/** By the key of a rule that stays: what to insert right before it, and right after it. */
 function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>) {
   const before = new Map<string, readonly Keyed[]>();
   let pending: Keyed[] = [];
@@ -65,15 +64,11 @@ function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>) {
   return { before, after: new Map([[lastKept, pending]]), free: [] as readonly Keyed[] };
 }
 
-/**
- * The wanted rules, between other programs' as on the node they were read from; a new rule goes right before the next
- * rule that the node had.
- */
+/** Returns the wanted rules among other programs' rules. A new rule goes right before the next rule that the node had. */
 function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolean): readonly Rule[] {
   if (!to) return [];
   const { rules, whole = [] } = to;
   const meanings = whole.map(ruleMeaning);
-  /** By meaning, positions of the rules still ahead. */
   const places = new Map<string, number[]>();
   for (const [i, meaning] of [...meanings.entries()].reverse()) {
     const known = places.get(meaning);
@@ -102,8 +97,8 @@ function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolea
 }
 
 /**
- * The keys of rules that stay and determine the place of others: the most owned rules in the wanted order, then the most foreign rules that
- * keep this order. An owned rule must go too if deleting an equal one would hit it. Test: kernel/place-rules.test.ts.
+ * Returns the keys of the rules that stay: as many owned rules as are already in the wanted order, then as many foreign rules as fit that
+ * order. An owned rule must also go if deleting an equal rule would hit it. Test: kernel/place-rules.test.ts.
  */
 function keepRules(here: readonly Keyed[], asked: readonly Keyed[], owned: ReadonlySet<string>): ReadonlySet<string> {
   const indices = new Map(asked.map(({ key }, i) => [key, i]));
@@ -132,7 +127,7 @@ function keepRules(here: readonly Keyed[], asked: readonly Keyed[], owned: Reado
   return new Set([...keptOwn, ...longestIncreasing(others, ({ index }) => index).map(({ key }) => key)]);
 }
 
-/** Equal rules are numbered from the end, so that the last ones correspond: iptables deletes the first. */
+/** Numbers equal rules from the end, so that the last ones correspond, because iptables deletes the first. */
 function keyRules(rules: readonly Rule[]): readonly Keyed[] {
   const counts = new Map<string, number>();
   return rules
@@ -152,7 +147,7 @@ function longestIncreasing<T>(items: readonly T[], numberOf: (item: T) => number
     readonly number: number;
     readonly before: Linked | undefined;
   }
-  /** For each length, the subsequence of that length with the lowest last number. */
+  /** For each length, the increasing subsequence of that length whose last number is lowest. */
   const ends: Linked[] = [];
   for (const item of items) {
     const number = numberOf(item);

@@ -11,12 +11,11 @@ import {
   type PortRange,
 } from '../ports-and-marks.ts';
 
-/** An option or match. `other` if a program used names or masks where addresses and ports are expected. */
+/** An option or match of a rule. Names or masks in place of addresses and ports, which only other programs write, are of kind `other`. */
 export type RuleArg =
   | { readonly kind: 'source' | 'destination'; readonly range: AddressRange; readonly negated?: boolean }
   | { readonly kind: 'in-interface' | 'out-interface'; readonly name: string; readonly negated?: boolean }
   | { readonly kind: 'protocol'; readonly protocol: string; readonly negated?: boolean }
-  /** `-m tcp` and so on, if none of the module's options follows directly. */
   | { readonly kind: 'module'; readonly name: string }
   | { readonly kind: 'destination-port' | 'source-port'; readonly ports: PortRange; readonly negated?: boolean }
   | { readonly kind: 'comment'; readonly text: string }
@@ -30,9 +29,9 @@ export type RuleArg =
       readonly negated?: boolean;
     }
   | { readonly kind: 'physdev-is-in'; readonly negated?: boolean }
-  /** `-m ipvs --vaddr A --vproto P --vport N`. The protocol is a lower-case name. */
+  /** `-m ipvs --vaddr A --vproto P --vport N`, with the protocol's name in lower case. */
   | { readonly kind: 'virtual-server'; readonly address: Address; readonly protocol: string; readonly port: number }
-  /** `-m statistic --mode random --probability P`; the text is as written, with ten decimals from kube-proxy. */
+  /** `-m statistic --mode random --probability P`. The text is as written; kube-proxy writes ten decimals. */
   | { readonly kind: 'statistic'; readonly probability: string }
   | {
       readonly kind: 'recent';
@@ -41,7 +40,7 @@ export type RuleArg =
         { readonly kind: 'set' } | { readonly kind: 'rcheck'; readonly seconds: number; readonly reap: boolean };
     }
   | { readonly kind: 'jump'; readonly target: RuleTarget; readonly goto?: boolean }
-  /** Anything kpc does not read, as words, to compare and write again. */
+  /** Words that kpc does not interpret, but compares and writes again. */
   | { readonly kind: 'other'; readonly words: readonly string[] };
 
 export type RuleTarget =
@@ -49,13 +48,11 @@ export type RuleTarget =
   | { readonly kind: 'accept' | 'drop' | 'return' }
   | { readonly kind: 'reject'; readonly with?: string | undefined }
   | { readonly kind: 'masquerade'; readonly randomFully: boolean }
-  /** Without a port, the packet keeps its own. */
   | { readonly kind: 'dnat'; readonly address: Address; readonly port: number | undefined }
-  /** mark = (mark & ~mask) ^ value, as in --set-xmark; written as --or-mark or --xor-mark where those say the same. */
+  /** mark = (mark & ~mask) ^ value, as in --set-xmark. Written as --or-mark or --xor-mark if that says the same. */
   | { readonly kind: 'mark'; readonly operation: 'or' | 'xor' | 'set'; readonly value: number; readonly mask: number }
   | { readonly kind: 'other'; readonly words: readonly string[] };
 
-/** Options of tcp, udp and sctp may appear anywhere, so they belong to no match. */
 const readers: ReadonlyMap<string, (value: string) => RuleArg | undefined> = new Map<
   string,
   (value: string) => RuleArg | undefined
@@ -74,7 +71,6 @@ const readers: ReadonlyMap<string, (value: string) => RuleArg | undefined> = new
   ['addrtype --dst-type', (type) => ({ kind: 'destination-type', type })],
 ]);
 
-/** For an option with one value, `-s` or `mark --mark`; undefined if kpc does not read it. */
 export function readOption(option: string, value: string, negated: boolean): RuleArg | undefined {
   const arg = readers.get(option)?.(value);
   if (!arg || !negated) return arg;
@@ -142,19 +138,19 @@ function readPortMatch(kind: 'source-port' | 'destination-port', text: string): 
   return ports && { kind, ports };
 }
 
-/** iptables treats an IPv4-mapped address as IPv6. kpc would read it as IPv4 and could not write it back. */
+/** Reports whether an IPv4-mapped address was read as IPv4. iptables treats such an address as IPv6, so kpc could not write it back. */
 function isMapped({ family }: AddressRange, text: string): boolean {
   return family === 'ipv4' && !/^\d+\./.test(text);
 }
 
-/** `-m ipvs` with its three options in any order. */
 const serverPattern = /^ipvs(?=.* --vaddr (\S+))(?=.* --vproto (\S+))(?=.* --vport (\d+)(?!\S))(?: --v\w+ \S+){3}$/;
 
-/** `-m recent` as kube-proxy writes it, and as iptables-save does: name last, then two defaults. Old versions lack --mask. */
+/**
+ * Matches `-m recent` as kube-proxy writes it, and as iptables-save does, with the name last and two defaults. Old versions lack --mask.
+ */
 const recentPattern =
   /^recent(?: --name (\S+))? (?:(--set)|--rcheck --seconds (\d{1,9})( --reap)?)(?: --name (\S+)(?: --mask (?:255.255.255.255|ffff(?::ffff){7}))?(?: --rsource)?)?$/;
 
-/** Reads `-m NAME` and its words, for matches with several options or values, or with none. */
 export function readLongMatch(words: readonly string[]): RuleArg | undefined {
   if (words.some((word) => /\s/.test(word))) return undefined;
   const text = words.join(' ');
@@ -191,7 +187,7 @@ function formatMaskedMark({ value, mask }: { readonly value: number; readonly ma
   return `${formatMark(value)}/${formatMark(mask)}`;
 }
 
-/** The protocol's name in iptables-save, from a name or number; only `-m ipvs` prints a number. */
+/** Returns the name that iptables-save prints for a protocol's name or number. Only `-m ipvs` prints a number. */
 export function nameProtocol(text: string): string {
   const name = text.toLowerCase();
   return protocolNames.get(name) ?? name;
@@ -236,7 +232,7 @@ export function readTarget(words: readonly string[]): RuleTarget | undefined {
   return name === 'MARK' ? parseMarkTarget(option, value) : undefined;
 }
 
-/** A range of addresses or ports, from which the kernel chooses, is kept as words. */
+/** Reads one address; undefined for a range of addresses or ports, from which the kernel chooses. */
 function parseDnat(text: string): RuleTarget | undefined {
   const target = parseTarget(text);
   return target && !isMapped(target.address, text) ? { kind: 'dnat', ...target } : undefined;
@@ -275,7 +271,6 @@ function formatTarget(target: RuleTarget): string {
   }
 }
 
-/** Only `--set-xmark` takes a mask. */
 function formatMarkOperation({ operation, value, mask }: RuleTarget & { readonly kind: 'mark' }): string {
   return operation === 'set'
     ? `--set-xmark ${formatMaskedMark({ value, mask })}`
@@ -288,10 +283,7 @@ function formatWords(words: readonly string[]): string {
 
 const plainWord = /^[\w./:,+@%=[\]-]+$/;
 
-/**
- * Bare if safe, else in double quotes, with a backslash before quotes and backslashes. A restore file cannot hold a line break: it becomes
- * `\n`, and assertWritable refuses it.
- */
+/** Quotes a word unless it is safe bare. No restore file can hold a line break; it becomes an escape that assertWritable refuses. */
 export function formatWord(word: string): string {
   if (plainWord.test(word) || word === '!') return word;
   return `"${word.replace(/["\\]/g, '\\$&').replace(/[\n\r\0]/g, (each) => breaks.get(each) ?? '')}"`;
@@ -307,7 +299,7 @@ export function isWritable(words: string): boolean {
   return !words.includes('\\') || !/(?<!\\)(?:\\\\)*\\[nr0]/.test(words);
 }
 
-/** Returns words from formatWord. Throws if a restore file cannot hold them: kpc writes no such rule. */
+/** Returns text that formatWord made. Throws if it has a line break, which kpc never writes. */
 export function assertWritable(words: string): string {
   if (isWritable(words)) return words;
   throw new Error(`a line break in a rule: ${words}`);

@@ -1,4 +1,4 @@
-// The conditions of iptables rules, in the terms that nft's rules are read into.
+// The conditions of iptables rules, in the form that nft's rules are also read into.
 import { isNetworkRange, type AddressRange } from '../address-range.ts';
 import type { Family } from '../family.ts';
 import { nftFamily } from '../nftables/format.ts';
@@ -16,12 +16,11 @@ type Condition =
   | TcpFlags
   | { readonly kind: 'limit'; readonly isOver: boolean }
   | { readonly kind: 'chance'; readonly probability: number }
-  /** A condition that kpc does not understand, in iptables' words. */
   | { readonly kind: 'unread'; readonly text: string };
 
 export type RuleTerm = Condition | RuleAction;
 
-/** The conditions and action of a rule; undefined if it does not change packets. Chance is drawn once the rest is known to match. */
+/** Reads conditions and action; undefined if the rule changes no packet. Random conditions come last, so only matching packets draw. */
 export function readTerms({ args }: Rule, family: Family) {
   const jump = args.find((arg) => arg.kind === 'jump');
   const action = jump && actionOf(jump);
@@ -32,7 +31,7 @@ export function readTerms({ args }: Rule, family: Family) {
   return { expressions: [...others, ...drawn, action], action };
 }
 
-/** Whether these fields are one of those keys. No keys: never. */
+/** Returns a condition that the fields have the values of one of the keys. Without keys, it never matches. */
 function asksFields(names: readonly string[], right: Right, isNegated: boolean | undefined, mask?: number): Match {
   const left = names.map((name) => ({ name, mask }));
   return { kind: 'match', left, operator: isNegated ? '!=' : undefined, right };
@@ -48,7 +47,7 @@ function listedWords(text: string): readonly Value[] {
   return text.split(',').map((each) => ({ kind: 'word', text: each }));
 }
 
-/** For wildcards, iptables has a plus. No interface has an asterisk in its name. */
+/** iptables ends a name with `+` where nft ends it with `*`. No interface has an asterisk in its name. */
 function interfaces(name: string): readonly Value[] {
   return name.endsWith('*') ? [] : [{ kind: 'word', text: name.replace(/\+$/, '*') }];
 }
@@ -61,7 +60,7 @@ function valueOfPorts({ first, last }: PortRange): Value {
   return first === last ? { kind: 'number', value: first } : { kind: 'numbers', first, last };
 }
 
-/** The family names the header of addresses. */
+/** Reads conditions. `family` says which IP header the address fields are in. */
 export function conditionsOf(args: readonly RuleArg[], family: Family = 'ipv4'): readonly Condition[] {
   return args.flatMap((arg) => conditionsOfArg(arg, family));
 }
@@ -105,7 +104,7 @@ function conditionsOfArg(arg: RuleArg, family: Family): Condition | readonly Con
     case 'statistic':
       return { kind: 'chance', probability: Number(arg.probability) };
     case 'recent':
-      // At a client's first packet, `recent` knows no endpoint yet.
+      // A client's first packet is in no list yet, so `rcheck` never matches.
       return arg.action.kind === 'set' ? [] : never;
     case 'module':
       return idleModules.has(arg.name) ? [] : conditionsOfWords(['-m', arg.name], family);
@@ -176,10 +175,10 @@ function splitOptions(words: readonly string[]): readonly Option[] {
   return options;
 }
 
-/** Matches whose options all ask about facts that a question about a packet leaves open. */
+/** Modules that test facts which kpc does not know about a packet, such as its length. */
 const contents: ReadonlySet<string> = new Set('dscp ecn length mac string time tos ttl hl u32 bpf tcpmss'.split(' '));
 
-/** The fields that options compare with one value or with several. IP stands for the header of the family. */
+/** The fields that options compare with one or several values. IP stands for the family's header, `ip` or `ip6`. */
 const fields: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'ct state': '--state --ctstate',
@@ -205,10 +204,9 @@ const fields: ReadonlyMap<string, string> = new Map(
   }).flatMap(([field, options]) => options.split(' ').map((option) => [option, field] as const)),
 );
 
-/** Modules whose further options only change what they remember or count. */
+/** Modules whose other options only change what the module remembers or counts. */
 const countingModules: ReadonlySet<string> = new Set('addrtype connlimit hashlimit owner recent statistic'.split(' '));
 
-/** Undefined if its words are not understood. */
 function readWrittenOption(
   module: string,
   { name, values: [text = '', second = ''], negated }: Option,
@@ -219,7 +217,7 @@ function readWrittenOption(
   const read = field === undefined ? undefined : readValues(field, text);
   if (field !== undefined) return read && among(field, read, negated);
   switch (`${module} ${name}`.trim()) {
-    // Ordinary packets are not fragments, and have no routing header.
+    // An ordinary packet is no fragment, and has no routing header.
     case '-f':
     case 'rt --rt-type':
       return negated ? [] : never;
@@ -233,7 +231,7 @@ function readWrittenOption(
     }
     case 'addrtype --src-type':
     case 'addrtype --dst-type': {
-      // An option limits the test to addresses of the interface itself.
+      // The option --limit-iface-… restricts the test to the interface's own addresses.
       const limit = options.find((each) => each.name.startsWith('--limit-iface'))?.name;
       const end = limit === undefined ? '' : ` . ${limit.endsWith('-in') ? 'iif' : 'oif'}`;
       return among(
@@ -258,7 +256,6 @@ function readWrittenOption(
   }
 }
 
-/** Reads `NEW,ESTABLISHED`, `22,80:90`, `10.0.0.1-10.0.0.9`; undefined if one of them is not a value of the field. */
 function readValues(field: string, text: string): readonly Value[] | undefined {
   if (field.startsWith('physdev')) return interfaces(text);
   const type = fieldType({ name: field });
@@ -283,7 +280,7 @@ function tcpFlags(mask: string, wanted: string, isNegated: boolean): TcpFlags {
   return { kind: 'tcp-flags', mask: list(mask), operator: isNegated ? '!=' : '==', flags: list(wanted) };
 }
 
-/** `-m rpfilter`: whether a route leads back to the sender, by the interface that the packet came in by. */
+/** Reads `-m rpfilter`, which tests for a route back to the sender by the interface that the packet came in by. */
 function reversePath(options: readonly string[]): Match {
   const has = (option: string, name: string): string => (options.includes(option) ? ` . ${name}` : '');
   const end = options.includes('--loose') ? '' : ' . iif';

@@ -12,12 +12,11 @@ import {
 } from './ipvs.ts';
 
 export type VirtualServerChange =
-  /** Another scheduler, persistence or flags. Real servers change separately. */
+  /** Creates or deletes a virtual server, or changes its scheduler, persistence or flags. Real servers change separately. */
   | ({ readonly kind: 'service' } & Pair<VirtualServer>)
-  /** `service`: the virtual server after the change. */
   | ({ readonly kind: 'real-server'; readonly service: VirtualServer } & Pair<RealServer>);
 
-/** Does not touch unchanged servers, so that their connections stay. */
+/** Finds the changes between two lists of virtual servers. An unchanged server is not touched, so that its connections stay. */
 export function diffVirtualServers(
   from: readonly VirtualServer[],
   to: readonly VirtualServer[],
@@ -36,7 +35,7 @@ export function virtualServerOf(change: VirtualServerChange): VirtualServer {
   return change.kind === 'service' ? itemOf(change) : change.service;
 }
 
-/** Finds the virtual server that takes a packet: its own, or one with port 0, which takes all ports. */
+/** Returns a function that finds a packet's virtual server: one for its port, else one with port 0, which accepts all ports. */
 export function serverFinder(servers: readonly VirtualServer[]) {
   const byKey = new Map(servers.map((server) => [virtualServerKey(server), server]));
   return (protocol: string, address: Address, port: number): VirtualServer | undefined => {
@@ -45,12 +44,10 @@ export function serverFinder(servers: readonly VirtualServer[]) {
   };
 }
 
-/** "TCP 10.0.0.1 80": unique in a state. */
 export function virtualServerKey(service: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
   return `${service.protocol} ${service.address.text} ${service.port}`;
 }
 
-/** "10.1.1.1 80": unique within one virtual server. */
 export function realServerKey(server: Pick<RealServer, 'address' | 'port'>): string {
   return `${server.address.text} ${server.port}`;
 }
@@ -62,7 +59,7 @@ function diffRealServers(from: VirtualServer, service: VirtualServer): readonly 
     .map((pair) => ({ kind: 'real-server', service, ...pair }));
 }
 
-/** The input of `ipvsadm -R` that makes the changes; '' for none. */
+/** Formats the input of `ipvsadm -R`; '' for no changes. */
 export function formatVirtualServersDelta(changes: readonly VirtualServerChange[]): string {
   return changes.map(formatServerChange).join('');
 }
@@ -80,13 +77,12 @@ function formatServerChange(change: VirtualServerChange): string {
 
 export interface TimeoutsChange {
   readonly from: IpvsTimeouts;
-  /** 0 leaves a timeout unchanged. */
   readonly to: IpvsTimeouts;
 }
 
 const noTimeouts: IpvsTimeouts = { tcp: 0, tcpFin: 0, udp: 0 };
 
-/** Undefined if nothing changes; a 0 in `to` changes nothing. */
+/** Returns undefined if nothing changes. A 0 in `to` changes nothing. */
 export function diffTimeouts(
   from: IpvsTimeouts = noTimeouts,
   to: IpvsTimeouts = noTimeouts,

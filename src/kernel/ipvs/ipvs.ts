@@ -7,35 +7,32 @@ import { readLines } from '../lines.ts';
 /** How a packet reaches a real server: NAT (ipvsadm -m), direct routing (-g) or an IP-in-IP tunnel (-i). */
 export type ForwardingMethod = 'masquerade' | 'direct' | 'tunnel';
 
-/** Its key is family, protocol, address and port. */
 export interface VirtualServer {
   readonly family: Family;
   readonly protocol: Protocol;
   readonly address: Address;
   readonly port: number;
   readonly scheduler: string;
-  /** Seconds; undefined if there is none. */
+  /** Seconds that a client keeps its real server; undefined without persistence. */
   readonly persistentSeconds?: number | undefined;
-  /** Scheduler flags by number, as in ipvsadm's -b: flag-1, flag-2, flag-3. */
   readonly schedulerFlags: readonly SchedulerFlag[];
   /** Sorted by address, then port. */
   readonly realServers: readonly RealServer[];
-  /** Further options of another program's virtual servers (-o, -M, --pe …), as ipvsadm's words. kube-proxy's have none. */
+  /** Options that only other programs use (-o, -M, --pe …), as ipvsadm prints them. */
   readonly options?: readonly string[] | undefined;
   readonly origin?: Origin | undefined;
 }
 
-/** IP_VS_SVC_F_SCHED1..3. ipvsadm prints flag-1 as sh-fallback or mh-fallback, flag-2 as sh-port or mh-port. */
+/** The kernel's IP_VS_SVC_F_SCHED1 to 3. ipvsadm prints flag-1 as sh-fallback or mh-fallback, and flag-2 as sh-port or mh-port. */
 const numberedFlags = ['flag-1', 'flag-2', 'flag-3'] as const;
 export type SchedulerFlag = (typeof numberedFlags)[number];
 
-/** A weight of 0 takes no new connections. */
+/** A real server. With weight 0, it gets no new connections. */
 export interface RealServer {
   readonly address: Address;
   readonly port: number;
   readonly weight: number;
   readonly forwarding: ForwardingMethod;
-  /** Further options of another program's real servers (tunnel types, thresholds), as ipvsadm's words. */
   readonly options?: readonly string[] | undefined;
   readonly origin?: Origin | undefined;
 }
@@ -47,24 +44,21 @@ export interface IpvsTimeouts {
   readonly udp: number;
 }
 
-/** Schedulers in Linux. kube-proxy accepts any that the node's kernel has. */
+/** The schedulers in Linux. kube-proxy accepts any that the node's kernel has. */
 export const schedulers: readonly string[] = 'rr wrr lc wlc lblc lblcr sh dh sed nq mh fo ovf twos'.split(' ');
 
 /** The longest timeout that ipvsadm accepts: 31 days. */
 export const mostIpvsSeconds = 31 * 24 * 3600;
 
-/** What one listing of a dump names and another lacks. */
+/** An object that one listing in a dump names and another lacks. */
 export interface Unlisted {
-  /** A set, or ipvsadm. */
   readonly by: string;
-  /** As ipset writes it: "10.96.0.1,tcp:80" or "30080". */
   readonly entry: string;
   readonly lacks: 'virtual server' | 'real server' | 'address';
-  /** The last virtual server of each list: if that is cut off, some of its real servers may be, too. */
+  /** The last virtual server in each ipvsadm listing. If the listing is cut off, some of its real servers may be missing. */
   readonly ends?: readonly VirtualServer[] | undefined;
 }
 
-/** IPv4 before IPv6, then by address as a number, port and protocol (TCP, UDP, SCTP). */
 export function compareVirtualServers(a: VirtualServer, b: VirtualServer): number {
   return (
     compareAddresses(a.address, b.address) ||
@@ -73,7 +67,6 @@ export function compareVirtualServers(a: VirtualServer, b: VirtualServer): numbe
   );
 }
 
-/** By address as a number, then port. */
 export function compareRealServers(
   a: Pick<RealServer, 'address' | 'port'>,
   b: Pick<RealServer, 'address' | 'port'>,
@@ -85,7 +78,7 @@ export function formatVirtualServer(server: VirtualServer): string {
   const name = formatServiceName(server);
   const add = `-a ${name} -r `;
   const parts = [`-A ${name}${formatServiceOptions(server)}\n`];
-  // Joined at once: otherwise V8 keeps each line as a tree of its parts.
+  // Join all parts at once, because V8 would keep a concatenated line in memory as a tree.
   for (const real of server.realServers) {
     parts.push(add, joinHostPort(real.address.text, real.port), formatRealServerOptions(real), '\n');
   }
@@ -94,14 +87,13 @@ export function formatVirtualServer(server: VirtualServer): string {
 
 export const serviceFlags: { readonly [P in Protocol]: string } = { TCP: '-t', UDP: '-u', SCTP: '--sctp-service' };
 
-/** A virtual server on ipvsadm's command line: `-t 10.0.0.1:80`. */
 export function formatServiceName(server: Pick<VirtualServer, 'protocol' | 'address' | 'port'>): string {
   return `${serviceFlags[server.protocol]} ${joinHostPort(server.address.text, server.port)}`;
 }
 
 /**
- * ` -s rr -p 10800 -b flag-2` and so on. No netmask: kube-proxy uses ipvsadm's default (255.255.255.255, or 128). Every ipvsadm with -b
- * accepts numbered flags for any scheduler.
+ * Formats ` -s rr -p 10800 -b flag-2` and so on. The netmask stays ipvsadm's default, as in kube-proxy (255.255.255.255, or 128). Flags are
+ * numbered, because every ipvsadm with -b accepts numbers for any scheduler.
  */
 export function formatServiceOptions(server: VirtualServer): string {
   let text = ` -s ${server.scheduler}`;
@@ -131,22 +123,18 @@ function formatRealServerOptions(server: RealServer): string {
   return ` ${forwardingFlags[server.forwarding]} -w ${server.weight}${formatOptions(server)}`;
 }
 
-/** A virtual server as ipvsadm prints it: '-t' and "10.0.0.1:80". */
 export interface PrintedName {
   readonly flag: string;
   readonly name: string;
 }
 
-/** From either of ipvsadm's listings, unchecked. */
 export interface PrintedServer extends PrintedName {
   readonly scheduler: string | undefined;
   readonly seconds: string | undefined;
-  /** "flag-1,flag-2", or by the scheduler's names. */
   readonly schedulerFlags: string | undefined;
   readonly options: readonly string[] | undefined;
 }
 
-/** Methods that add while ipvsadm's output is read return why they cannot; undefined on success. */
 export class ServerDrafts {
   readonly #servers = new Map<
     string,
@@ -188,7 +176,6 @@ export class ServerDrafts {
     return undefined;
   }
 
-  /** Sorted; with the last one of the list. */
   finish(): { readonly virtualServers: readonly VirtualServer[]; readonly last: VirtualServer | undefined } {
     const listed = [...this.#servers.values()];
     for (const { realServers } of listed) realServers.sort(compareRealServers);
@@ -198,7 +185,6 @@ export class ServerDrafts {
 
 type PrintedRealServer = Pick<RealServer, 'weight' | 'forwarding' | 'options'> & { readonly name: string };
 
-/** Why a real server is unread if its virtual server was. */
 export const withoutServer = 'a real server without its virtual server';
 
 function readPrintedName({ flag, name }: PrintedName) {
@@ -210,7 +196,7 @@ function readPrintedName({ flag, name }: PrintedName) {
   return { family: at.address.family, protocol, ...at, key: `${protocol} ${at.address.text} ${at.port}` };
 }
 
-/** Reads `ipvsadm -Sn` and formatVirtualServer's text, sorted. Unreadable lines, such as those of firewall marks, are in `unread`. */
+/** Reads `ipvsadm -Sn` and formatVirtualServer's text, and sorts both. Unreadable lines, such as firewall marks, go to `unread`. */
 export function parseIpvsadm(text: string) {
   const servers = new ServerDrafts();
   const unread = readLines(text, [], (line) => readServerLine(servers, line));
@@ -235,7 +221,7 @@ function readServerLine(servers: ServerDrafts, printed: string): string | undefi
 function readRealServer(text: string): PrintedRealServer | string {
   const [, name, flag, weight, others = ''] =
     /^ -r (\S+) (-[mgi]) -w (\d{1,10})( .*)?$/.exec(
-      // -i already means ipip, but ipvsadm 1.31 prints it too.
+      // ipvsadm 1.31 prints the tunnel type ipip, which -i already means.
       text.replace(' --tun-type ipip', ''),
     ) ?? [];
   if (name === undefined) return 'a real server without its way of forwarding, or its weight';

@@ -11,7 +11,7 @@ import {
 
 const serverFlags: ReadonlyMap<string, string> = new Map(Object.entries({ ...serviceFlags, FWM: '-f' }));
 
-/** ipvsadm shows a real server on the node itself as Local; it is forwarded to like direct routing. */
+/** ipvsadm shows Local for a real server on the node itself; IPVS forwards to it as with direct routing. */
 const forwardingMethods: ReadonlyMap<string, ForwardingMethod> = new Map([
   ['Masq', 'masquerade'],
   ['Route', 'direct'],
@@ -19,10 +19,9 @@ const forwardingMethods: ReadonlyMap<string, ForwardingMethod> = new Map([
   ['Tunnel', 'tunnel'],
 ]);
 
-/** Reads the output of `ipvsadm -Ln`, with the same result as parseIpvsadm. Takes any text. */
+/** Reads `ipvsadm -Ln`, with the same result as parseIpvsadm. Accepts any text. */
 export function parseIpvsadmList(text: string) {
   const servers = new ServerDrafts();
-  /** The virtual server of the following real servers; undefined for a duplicate. */
   let current: PrintedName | undefined;
   const seen = new Set<string>();
   const unread = readLines(text, [], (line) => {
@@ -63,8 +62,8 @@ function readServerColumns([scheduler = '', ...words]: readonly string[]) {
 }
 
 /**
- * Replaces names in `ipvsadm --save` by addresses of a simultaneous -n listing, which ipvsadm sorts alike. Undefined unless both list the
- * same servers in the same order, as far as names tell.
+ * Replaces names in `ipvsadm --save` by the addresses in a listing with -n from the same moment. Undefined unless both list the same
+ * servers in the same order, as far as names tell.
  */
 export function withAddresses(saved: string, list: string): string | undefined {
   const listed = [...list.matchAll(/^[ \t]*(TCP|UDP|SCTP|->)[ \t]+(\S+:\d+)[ \t]/gm)];
@@ -82,7 +81,7 @@ export function withAddresses(saved: string, list: string): string | undefined {
   return isSame && at === listed.length ? lines.join('\n') : undefined;
 }
 
-/** Whether a host and port, as names or numbers, may stand for this address and port. */
+/** Reports whether a host and port, as names or numbers, can stand for this address and port. */
 function mayBe(name: string, address: string): boolean {
   const known = parseNamedSocket(name);
   const socket = parseSocketAddress(address);

@@ -8,10 +8,10 @@ import type { Origin } from '../place.ts';
 import { readLines, UnreadLines, type UnreadLine } from '../lines.ts';
 import { diffByKey, itemOf, pairUp, partition, type Pair, type Split } from '../compare.ts';
 
-/** Takes control characters in quotes literally: ip leaves some unescaped. Throws a SyntaxError if it is not JSON, or a TooLong. */
+/** Reads ip's JSON, even with bare control characters, which ip leaves in some strings. Throws a SyntaxError or a TooLong. */
 export function parseIpJson(text: string): unknown {
   try {
-    // Tried first, because checking every text of a node with 100,000 links takes a minute.
+    // Try this first, because the search for control characters takes a minute for a node with 100,000 links.
     return parseJson(text);
   } catch (error) {
     if (error instanceof TooLong) throw error;
@@ -34,23 +34,22 @@ function escapeControls(quoted: string): string {
   return quoted.replace(/[^\P{Cc}\u007f-\u009f]/gu, (character) => JSON.stringify(character).slice(1, -1));
 }
 
-/** `kind`: the type in `ip -d link`, if known: dummy for kube-ipvs0. */
+/** A link. `kind` is the type in `ip -d link` if known, such as dummy for kube-ipvs0. */
 export interface Link {
   readonly name: string;
   readonly kind?: string | undefined;
-  /** The bridge or other link that it is a port of. */
+  /** The link that this one is a port of, such as a bridge. */
   readonly master?: string | undefined;
   readonly traits?: LinkTraits | undefined;
   readonly tunnel?: Tunnel | undefined;
   readonly addresses: readonly LinkAddress[];
 }
 
-/** Whether a name, or a prefix that ends in "*", means the link. */
 export function isLinkNamed(pattern: string, name: string): boolean {
   return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 }
 
-/** Options of a bridge port or a bridge, and flags of any link, under the names that ip prints. */
+/** Options of a bridge or bridge port, and flags of any link, each with the place where `ip -j` prints it. */
 const traitPlaces = {
   hairpin: 'info_slave_data',
   isolated: 'info_slave_data',
@@ -66,12 +65,10 @@ const traitPlaces = {
 
 type LinkTrait = keyof typeof traitPlaces;
 
-/** Absent if it is not shown. */
 export type LinkTraits = { readonly [T in LinkTrait]?: boolean };
 
 const linkTraits = Object.keys(traitPlaces) as readonly LinkTrait[];
 
-/** `valueOf`: the text that ip prints for a name there; undefined if it prints none. */
 function traitsOf(valueOf: (name: string, place: 'info_slave_data' | 'info_data' | 'flags') => unknown): LinkTraits {
   const words = new Map<unknown, boolean>([true, 1, 'on', '1'].map((word) => [word, true]));
   for (const word of [false, 0, 'off', '0']) words.set(word, false);
@@ -83,7 +80,7 @@ function traitsOf(valueOf: (name: string, place: 'info_slave_data' | 'info_data'
   );
 }
 
-/** From a line of `ip -d link`: the flags of a link, or the words after "bridge" or "bridge_slave". */
+/** Reads a line of `ip -d link`: a link's flags, or the words after "bridge" or "bridge_slave". */
 export function traitsOfLine(line: string): LinkTraits {
   const [, flags] = /^\d+: [^\s:]+: <([^>]*)>/.exec(line) ?? [];
   const set = flags?.split(',');
@@ -101,14 +98,14 @@ export interface LinkAddress {
   readonly prefixLength: number;
   /** "global", "link" or "host"; undefined means global. */
   readonly scope?: string | undefined;
-  /** Whether its preferred lifetime is over: the kernel sends from another address if there is one. */
+  /** The preferred lifetime is over, so the kernel sends from another address if there is one. */
   readonly isDeprecated?: boolean | undefined;
-  /** Whether IPv6 has not assigned it: another host may have it (duplicate address detection). */
+  /** Duplicate address detection has not finished or has failed, so another host may have the address. */
   readonly isTentative?: boolean | undefined;
   readonly origin?: Origin | undefined;
 }
 
-/** The input of `ip -batch` that makes these links, not up: Linux treats addresses of a down link as local too. */
+/** Formats the input of `ip -batch` that makes these links. They stay down; Linux treats their addresses as local even so. */
 export function formatLinks(links: readonly Link[]): string {
   return links
     .flatMap(({ name, kind, addresses }) => [
@@ -132,7 +129,7 @@ interface ParsedLinks {
   readonly unread: readonly UnreadLine[];
 }
 
-/** Reads `ip -j addr` (-d for kinds of links), in printed order. `unread`: malformed parts, at line 1 if the line is unknown. */
+/** Reads `ip -j addr` (-d for kinds of links) in its order. Malformed parts go to `unread`, at line 1 if the line is unknown. */
 export function parseIpAddrJson(text: string): ParsedLinks {
   let items: unknown;
   let fault = 'not the JSON that ip -j addr prints';
@@ -216,7 +213,7 @@ export function addressesOn(links: readonly Link[]): ReadonlySet<string> {
   return new Set(links.flatMap(({ addresses }) => addresses.map(({ address }) => address.text)));
 }
 
-/** A safe link name: Linux allows no blanks or slashes, and nothing else may get into a line for `ip`. */
+/** Reports whether a link's name is safe in a line for `ip`. Linux allows no blanks or slashes in names. */
 function isLinkName(name: unknown): name is string {
   return typeof name === 'string' && /^[^\s/]+$/.test(name);
 }
@@ -231,11 +228,10 @@ function readAddressInfo(info: unknown): LinkAddress | undefined {
   return made && { ...made, ...addressFlags((flag) => fieldIn(info, flag) === true) };
 }
 
-/** `has`: whether ip prints that flag of the address. */
 export function addressFlags(has: (flag: string) => boolean): Pick<LinkAddress, 'isDeprecated' | 'isTentative'> {
   return {
     ...(has('deprecated') ? { isDeprecated: true } : {}),
-    // An optimistic one is in use already (ipv6_dev_get_saddr).
+    // The kernel already uses an optimistic address (ipv6_dev_get_saddr).
     ...(has('tentative') && !has('optimistic') ? { isTentative: true } : {}),
   };
 }
@@ -257,7 +253,6 @@ interface DraftLink {
   readonly addresses: LinkAddress[];
 }
 
-/** Reads output of formatLinks. Takes any text. */
 export function parseIpBatch(text: string): ParsedLinks {
   const links = new Map<string, DraftLink>();
   const linkOf = (name: string): DraftLink => {
@@ -281,11 +276,11 @@ export function parseIpBatch(text: string): ParsedLinks {
   return { links: [...links.values()], unread };
 }
 
-/** A link of unknown kind must exist already. */
+/** A change to a link or one address. kpc never makes a link of unknown kind, so it must exist. */
 export type LinkChange =
   ({ readonly kind: 'link' } & Pair<Link>) | ({ readonly kind: 'address'; readonly link: string } & Pair<LinkAddress>);
 
-/** A kind that one side does not know counts as the same. */
+/** Finds the changes between two lists of links. If one side does not know a link's kind, the kinds count as equal. */
 export function diffLinks(from: readonly Link[], to: readonly Link[]): readonly LinkChange[] {
   return pairUp(from, to, ({ name }) => name).flatMap((pair): readonly LinkChange[] => {
     const { from: old, to: link } = pair;
@@ -300,7 +295,7 @@ export function diffLinks(from: readonly Link[], to: readonly Link[]): readonly 
   });
 }
 
-/** Removals come first, because the kernel refuses an address that exists with another scope. */
+/** Removals come first, because the kernel refuses to add an existing address with another scope. */
 function diffAddresses(from: Link, { name: link, addresses }: Link): readonly LinkChange[] {
   const keyOf = (address: LinkAddress): string => `${prefixOf(address)} ${address.scope ?? 'global'}`;
   const { added, removed } = diffByKey(from.addresses, addresses, keyOf);
@@ -310,7 +305,7 @@ function diffAddresses(from: Link, { name: link, addresses }: Link): readonly Li
   ];
 }
 
-/** Splits into additions and removals. A link that another one of the same name replaces is removed as part of the additions. */
+/** Splits changes into additions and removals. If a link replaces another one of its name, the old link is removed among the additions. */
 export function splitLinksDelta(changes: readonly LinkChange[]): Split<LinkChange> {
   const made = new Set(changes.filter(({ to }) => to).map(nameOfLinkChange));
   return partition(changes, (change) => !change.to && !made.has(nameOfLinkChange(change)));
@@ -320,7 +315,7 @@ function nameOfLinkChange(change: LinkChange): string {
   return change.kind === 'address' ? `${change.link} ${prefixOf(itemOf(change))}` : itemOf(change).name;
 }
 
-/** The input of `ip -batch` that makes the changes; '' for none. */
+/** Formats the input of `ip -batch`; '' for no changes. */
 export function formatLinksDelta(changes: readonly LinkChange[]): string {
   return changes.map(formatLinkChange).join('');
 }

@@ -1,23 +1,21 @@
 import { parseAddress, type Address } from '../address.ts';
 
-/** As /etc/protocols names them: IP in IP is `ipencap`. */
+/** A protocol as /etc/protocols names it; IP in IP is `ipencap`. */
 export type CarrierProtocol = 'udp' | 'ipencap' | 'gre';
 
-/** How a link carries packets: each in a packet of the network below it. */
+/** How a link wraps packets: each one travels inside a packet of the network below. */
 export interface Tunnel {
   readonly protocol: CarrierProtocol;
-  /** Of UDP. */
   readonly port?: number | undefined;
   readonly local?: Address | undefined;
-  /** The other end, if there is only one. */
+  /** The other endpoint of the tunnel, if there is only one. */
   readonly remote?: Address | undefined;
-  /** Whether the next hop of a packet's route is the other end, where none is set (ip_tunnel_xmit). */
+  /** Whether the tunnel sends to the next hop of a packet's route if `remote` is not set (ip_tunnel_xmit). */
   readonly isByRoute: boolean;
-  /** The link below, if it is bound to one. */
+  /** The link that carries the wrapped packets, if the tunnel is bound to one. */
   readonly link?: string | undefined;
 }
 
-/** By the kind of link. */
 const carriers: ReadonlyMap<unknown, Pick<Tunnel, 'protocol' | 'isByRoute'>> = new Map([
   ['vxlan', { protocol: 'udp', isByRoute: false }],
   ['geneve', { protocol: 'udp', isByRoute: false }],
@@ -26,13 +24,13 @@ const carriers: ReadonlyMap<unknown, Pick<Tunnel, 'protocol' | 'isByRoute'>> = n
   ['gretap', { protocol: 'gre', isByRoute: false }],
 ]);
 
-/** The names and number of a protocol, which depend on the node's /etc/protocols. */
+/** The names and number of a protocol; which of them a tool prints depends on the node's /etc/protocols. */
 export const carrierNames: { readonly [P in Exclude<CarrierProtocol, 'udp'>]: readonly string[] } = {
   ipencap: ['ipencap', 'ipv4', 'ipip', '4'],
   gre: ['gre', '47'],
 };
 
-/** From what `ip -d link` prints of a link of that kind: `valueOf` finds a value by its name in JSON. */
+/** Reads a tunnel from `ip -d link`. `valueOf` returns a value by its name in ip's JSON. Undefined for a kind that is no tunnel. */
 export function readTunnel(kind: unknown, valueOf: (name: string) => unknown): Tunnel | undefined {
   const carrier = carriers.get(kind);
   const port = carrier?.protocol === 'udp' ? Number(valueOf('port')) : undefined;
@@ -52,7 +50,6 @@ export function readTunnel(kind: unknown, valueOf: (name: string) => unknown): T
   };
 }
 
-/** As readTunnel, from the line of such a link: a kind, and words with their values. */
 export function readTunnelLine(line: string): Tunnel | undefined {
   const words = line.split(' ');
   const after = (word: string): string | undefined => words[words.indexOf(word) + 1 || words.length];
@@ -64,7 +61,6 @@ const wordsInText: ReadonlyMap<string, string> = new Map([
   ['link', 'dev'],
 ]);
 
-/** The part of info_data that readTunnel reads. */
 export function formatTunnel({ port, local, remote, link }: Tunnel) {
   const ends = [['local', local] as const, ['remote', remote] as const];
   const named = ends.flatMap(([name, end]) => (end ? [[end.family === 'ipv6' ? `${name}6` : name, end.text]] : []));

@@ -15,7 +15,7 @@ import {
   type ChainlessTable,
 } from './format.ts';
 
-/** The input of `nft -f` that makes the changes in one transaction, all or none; '' for none. */
+/** Formats the input of `nft -f` that makes all changes or none, in one transaction; '' for no changes. */
 export function formatNftDelta(deltas: readonly NftTableDelta[]): string {
   return deltas.map(formatTableDelta).join('');
 }
@@ -25,15 +25,13 @@ function formatTableDelta(delta: NftTableDelta): string {
   const { family, name, strange } = itemOf(delta);
   const table = `table ${nftFamily[family]} ${name}\n`;
   if (!delta.to) return `delete ${table}`;
-  // A table with parts that kpc does not read is written back as nft listed it.
+  // A table with parts that kpc does not model is written back as nft listed it.
   return strange ? `${table}delete ${table}${strange.text}` : formatTables([delta.to]);
 }
 
-/** Ordered so that nothing is deleted while something refers to it. */
+/** The order of commands, in which nothing is deleted that something still refers to. */
 const steps = [
-  /** Rules stop referring to chains, sets and counters. */
   'flush chain',
-  /** Elements stop referring to chains. */
   'delete element',
   'delete set',
   'delete chain',
@@ -111,21 +109,21 @@ function commentOf({ comment }: NftChain | NftCounter): string {
   return comment === undefined ? '' : `comment ${quoteForNft(comment)};`;
 }
 
-/** Most unreachable objects that one transaction makes. */
+/** Limits for each transaction before the last: new chains, and characters of input. */
 interface StageLimits {
   readonly chains: number;
   readonly characters: number;
 }
 
 /**
- * In each transaction the kernel finds a set by walking all of the transaction, and each Service port has an anonymous set (`numgen … map {
- * … }`). 10,000 Services take 29 s of kernel time in one transaction, 8 to 9 s in several with 200 to 3,000 chains each.
+ * To find a set, the kernel walks through the whole transaction, and each Service port has an anonymous set. 10,000 Services take 29 s of
+ * kernel time in one transaction, 8 to 9 s in several with 200 to 3,000 chains each.
  */
 const usualLimits: StageLimits = { chains: 1000, characters: 1 << 19 };
 
 /**
- * The inputs of `nft -f` that make the changes, one transaction each. Only the last changes what packets see. If much is new, earlier
- * transactions make chains that nothing leads to yet, and their sets: stopping there has no effect. Empty if nothing changes.
+ * Returns inputs of `nft -f`, one transaction each; none if nothing changes. Only the last changes what happens to packets; earlier ones
+ * add chains and sets that nothing leads to yet, so it is safe to stop between them.
  */
 export function formatNftStages(
   deltas: readonly NftTableDelta[],
@@ -152,7 +150,7 @@ function stageDelta(delta: NftTableDelta, limits: StageLimits): readonly string[
 
 const noObjects = { counters: new Map<string, NftCounter>(), sets: new Map<string, NftSet | NftMap>() };
 
-/** The separate new parts of a change to one table: no packet reaches them before the rest is there. */
+/** The new parts of a change to one table that no packet reaches until the rest is added. */
 interface Draft {
   readonly table: ChainlessTable;
   readonly chains: readonly NftChain[];
@@ -160,10 +158,9 @@ interface Draft {
   readonly formatRest: () => string;
 }
 
-/** Undefined if the change must be made at once. */
 function draftOf(delta: NftTableDelta): Draft | undefined {
   if (delta.kind === 'change-table') return draftChanges(delta);
-  // A part that kpc does not read may be anywhere in its table's text.
+  // The text of such a table cannot be split, because unknown parts may be anywhere in it.
   const { from, to: table } = delta;
   if (from || !table || table.strange) return undefined;
   const all = [...table.chains.values()];
@@ -175,7 +172,7 @@ function draftOf(delta: NftTableDelta): Draft | undefined {
 }
 
 function draftChanges(delta: NftTableDelta & { readonly kind: 'change-table' }): Draft {
-  // A set must not be in use while it is replaced, so rules that look it up are written afterwards.
+  // A set must not be in use while it is replaced, so rules that look it up are written later.
   const remade = remadeSets(delta.changes);
   const counters = new Map<string, NftCounter>();
   const sets = new Map<string, NftSet | NftMap>();

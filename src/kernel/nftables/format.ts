@@ -28,7 +28,6 @@ export function formatNftRule(rule: NftRule): string {
   return rule.comment === undefined ? text : `${text} comment ${quoteForNft(rule.comment)}`;
 }
 
-/** An element in nft's input syntax: `KEY comment "TEXT" : VALUE`. */
 export function formatElement({ key, value, comment }: Element): string {
   let text = formatKey(key);
   if (comment !== undefined) text += ` comment ${quoteForNft(comment)}`;
@@ -45,7 +44,7 @@ export function formatElementValue(value: ElementValue): string {
   return value.kind === 'data' ? formatKey(value.values) : formatVerdict(value);
 }
 
-/** nft cannot write a quote or line break inside; the input checks refuse both. */
+/** Puts a text in quotes. Throws if the text has a quote or line break, which nft cannot write; the input checks refuse both. */
 export function quoteForNft(text: string): string {
   if (/["\n\r\0]/.test(text)) throw new Error(`not a string for nft: ${JSON.stringify(text)}`);
   return `"${text}"`;
@@ -96,13 +95,12 @@ function formatChange({ of, change: { stays, start, flip } }: Expression & { rea
   return flip === 0 ? kept : `${kept} xor ${formatMark(flip)}`;
 }
 
-/** nft only needs `==` after a mask, where it would read the value as part of the mask. */
+/** nft needs `==` only after a mask, because it would otherwise read the value as part of the mask. */
 function formatOperator({ left, operator }: Match): string {
   if (operator) return `${operator} `;
   return left[0]?.mask === undefined ? '' : '== ';
 }
 
-/** Concatenated fields make one key. */
 function formatSelector(selector: Selector): string {
   return selector.map(formatField).join(' . ');
 }
@@ -122,7 +120,7 @@ function formatRight({ left, right }: Pick<Match, 'left' | 'right'>): string {
   return right.isBraced ? `{ ${text} }` : text;
 }
 
-/** Quotes an interface name if the word means something else to nft. For other fields, nft's meaning is the intended one. */
+/** Quotes an interface name that would mean something else to nft. In other fields, nft's meaning of a word is the intended one. */
 function formatValueOf(field: Field | undefined, value: Value): string {
   if (field && bareMeta.has(field.name) && field.mask === undefined) {
     if (value.kind === 'number' && field.name === 'mark') return formatMark(value.value);
@@ -154,14 +152,14 @@ function formatValue(value: Value): string {
   }
 }
 
-/** A text that nft reads as one word: a name, optionally ending in `*`, or digits. */
+/** Matches text that nft reads as one word: a name, optionally with a final `*`, or digits. */
 const plainWord = /^(?:[A-Za-z_.][\w./-]*\*?|\d+)$/;
 
 function formatNftWord(text: string): string {
   return plainWord.test(text) ? text : quoteForNft(text);
 }
 
-/** Words of nft's scanner, 1.0.6 to 1.1.6, that may also be interface names. Unquoted, nft does not read most of them as names. */
+/** Words of nft's scanner (1.0.6 to 1.1.6) that may also be interface names. nft reads most of them as names only in quotes. */
 const scannerWords: ReadonlySet<string> = new Set(
   `
     a-rwnd abort accept ackseq add addr ah alert all and arp asconf asconf-ack audit auto-merge avgpkt bridge
@@ -193,27 +191,26 @@ const scannerWords: ReadonlySet<string> = new Set(
     .split(/\s+/),
 );
 
-/** A name, optionally ending in `*`. If it begins with a digit, nft reads a number or fails. */
 const plainName = /^[A-Za-z_][\w.-]*\*?$/;
 
-/** Whether nft reads unquoted text as an interface name: not `define`, and `0x10` means interface 16. */
+/** Reports whether nft reads the unquoted text as an interface name. It does not for `define`, and `0x10` means interface 16. */
 function isBareInterfaceName(text: string): boolean {
   return plainName.test(text) && !scannerWords.has(text);
 }
 
 export const nftFamily: { readonly [F in Family]: 'ip' | 'ip6' } = { ipv4: 'ip', ipv6: 'ip6' };
 
-/** The input of `nft -f` that replaces tables in one transaction, one line per rule and element; '' for none. */
+/** Formats the input of `nft -f` that replaces tables in one transaction, with one line for each rule and element; '' for no tables. */
 export function formatTables(tables: readonly NftTable[]): string {
   return writeNftTables(tables, formatChain).join('');
 }
 
-/** formatTables in pieces, so that a long text is not joined. `formatOwn` is formatChain, or a cache of its results. */
+/** Returns the text of formatTables in pieces, to avoid joining a long text. `formatOwn` is formatChain or a cache of it. */
 export function writeNftTables(tables: readonly NftTable[], formatOwn: (chain: NftChain) => string): readonly string[] {
   const text = new LongText();
   for (const table of tables) {
     const name = `${nftFamily[table.family]} ${table.name}`;
-    // Deleting a missing table would fail, so it is added first.
+    // Add the table first, because deleting a missing one would fail.
     text.add(`table ${name}\ndelete table ${name}\n`);
     addParts(text, table, [...table.chains.values()].map(formatOwn));
   }
@@ -222,7 +219,7 @@ export function writeNftTables(tables: readonly NftTable[], formatOwn: (chain: N
 
 export type ChainlessTable = Omit<NftTable, 'chains' | 'strange'>;
 
-/** The input of `nft -f` that adds parts to a table, creating what is missing. `chains` are from formatChain. */
+/** Formats the input of `nft -f` that adds parts to a table and creates what is missing. `chains` come from formatChain. */
 export function formatParts(table: ChainlessTable, chains: readonly string[]): string {
   const text = new LongText();
   addParts(text, table, chains);
@@ -258,7 +255,6 @@ function addNftSet(text: LongText, set: NftSet | NftMap): void {
   text.add('\t}\n');
 }
 
-/** The properties of a set without its elements, one a text, without line ends. */
 export function formatSetProperties(set: NftSet | NftMap): readonly string[] {
   const value = set.kind === 'map' ? ` : ${set.valueType.join(' . ')}` : '';
   const properties = [`type ${set.keyType.join(' . ')}${value}`];

@@ -1,4 +1,4 @@
-// When two things of nftables mean the same, and how the tables of two states differ.
+// Which spellings in nftables mean the same, and how the tables of two states differ.
 import { addressAt, addressBits, addressNumber, compareAddresses, parseNetwork } from '../address.ts';
 import { singleAddress, spanOf, type AddressSpan } from '../address-range.ts';
 import {
@@ -21,23 +21,22 @@ import { formatBaseChain, formatSetProperties, formatElement, formatKey, formatN
 import { diffByKey, isSameList, itemOf, pairUp, compareText, type Pair, type Split } from '../compare.ts';
 import type { Family } from '../family.ts';
 
-/** One text for all spellings of a rule, by kube-proxy and nft. Rules with equal texts act alike and have the same comment. */
+/** Returns one text for all spellings of a rule by kube-proxy and nft. Equal texts treat packets alike and have the same comment. */
 export function nftRuleMeaning(rule: NftRule): string {
   return formatNftRule(canonicalNftRule(rule));
 }
 
-/** The canonical form of a rule. Most rules have only one spelling. */
 export function canonicalNftRule(rule: NftRule): NftRule {
   if (!rule.expressions.some((expression) => expression.kind === 'match')) return rule;
   return { ...rule, expressions: rule.expressions.map(canonicalExpression) };
 }
 
-/** One text for all spellings of an element. Use keyMeaning to distinguish keys. */
+/** Returns the same text for all spellings of an element. Use keyMeaning to compare keys. */
 export function elementMeaning(element: Element): string {
   return formatElement(canonicalElement(element));
 }
 
-/** Drops the comment: kube-proxy compares only key and value, and leaves a comment as it is (ensureElem in nftables/proxier.go). */
+/** Drops the comment, because kube-proxy compares only key and value and never updates a comment (ensureElem in nftables/proxier.go). */
 export function canonicalElement(element: Element): Element {
   return { ...element, key: element.key.map(canonicalValue), comment: undefined };
 }
@@ -46,7 +45,6 @@ export function keyMeaning(key: ElementKey): string {
   return formatKey(key.map(canonicalValue));
 }
 
-/** Compares the parts of keys: addresses and ports as numbers, names as text. */
 export function compareElements({ key: a }: Element, { key: b }: Element): number {
   for (let i = 0; i < a.length && i < b.length; i++) {
     const difference = compareValues(a[i] as Value, b[i] as Value);
@@ -57,7 +55,6 @@ export function compareElements({ key: a }: Element, { key: b }: Element): numbe
 
 function compareValues(a: Value, b: Value): number {
   if (a === b) return 0;
-  // Different kinds are ordered by kind, because numbers and texts have no common order.
   if (a.kind !== b.kind) return compareText(a.kind, b.kind);
   if (a.kind === 'address' && b.kind === 'address') return compareAddresses(a.address, b.address);
   if (a.kind === 'number' && b.kind === 'number') return a.value - b.value;
@@ -78,7 +75,7 @@ function isSameKind(a: NftSet | NftMap, b: NftSet | NftMap): boolean {
 
 const defaultLearnedSize = 65535;
 
-/** Ignores the flag dynamic, which some versions of nft omit, and the size that the kernel gives sets that rules write to. */
+/** Ignores the flag dynamic, which some versions of nft omit, and the default size that the kernel gives a set that rules write to. */
 function kindMeaning(set: NftSet | NftMap): string {
   const flags = set.flags.filter((flag) => flag !== 'dynamic');
   const size = isLearned(set) ? (set.size ?? defaultLearnedSize) : set.size;
@@ -90,12 +87,12 @@ function canonicalExpression(expression: Expression): Expression {
   if (expression.left.length > 1) return expression;
   const values = mergeAddresses(expression.right.elements.flatMap(({ key }) => key));
   const elements = values.map((value) => ({ key: [value] }));
-  // nft reads a set of one value as that value.
+  // nft turns a set of one value into the value.
   if (values.length !== 1) return { ...expression, right: { elements, isBraced: true } };
   return canonicalBits({ ...expression, right: { elements } }, values[0]);
 }
 
-/** nft writes a test of a single bit as `!= 0` or `== MASK`; this unifies both. */
+/** nft writes a test of a single bit as `!= 0` or `== MASK`. This returns the same form for both. */
 function canonicalBits({ operator, ...match }: Match, value: Value | undefined): Expression {
   const mask = match.left[0]?.mask;
   const isOneBit = mask !== undefined && Number.isInteger(Math.log2(mask));
@@ -110,11 +107,11 @@ function canonicalValue(value: Value): Value {
   return address ? { kind: 'address', address } : value;
 }
 
-/** Merges constants of an anonymous set as the kernel and nft do: sorted, unique, adjacent networks joined. */
+/** Merges the constants of an anonymous set as the kernel and nft do: sorted, unique, with adjacent networks joined. */
 function mergeAddresses(values: readonly Value[]): readonly Value[] {
   const spans = values.map(spanOfValue);
   if (!spans.every((span) => span !== undefined)) return uniqueValues(values);
-  // nft merges nothing in a set of single addresses. A network of one address, such as 10.0.0.1/32, counts as a network.
+  // nft does not join plain addresses, but it does join networks, even those of one address, such as 10.0.0.1/32.
   const gap = values.every(({ kind }) => kind === 'address') ? 0n : 1n;
   const merged: AddressSpan[] = [];
   const byFirst = spans.toSorted((a, b) => Number(a.first - b.first) || Number(a.last - b.last));
@@ -126,7 +123,6 @@ function mergeAddresses(values: readonly Value[]): readonly Value[] {
   return merged.map(spanValue);
 }
 
-/** Undefined if the constant is not an address, network or range of addresses. */
 export function spanOfValue(value: Value): AddressSpan | undefined {
   switch (value.kind) {
     case 'address':
@@ -144,7 +140,6 @@ export function spanOfValue(value: Value): AddressSpan | undefined {
   }
 }
 
-/** The shortest form of a range: an address, a network, or its two ends. */
 function spanValue({ family, first, last }: AddressSpan): Value {
   const [from, to] = [addressAt(family, first), addressAt(family, last)];
   if (first === last) return { kind: 'address', address: from };
@@ -160,7 +155,7 @@ function uniqueValues(values: readonly Value[]): readonly Value[] {
 }
 
 export type NftTableDelta =
-  /** Creates or deletes a table, or replaces one that the kernel cannot change. */
+  /** Creates or deletes a table, or replaces one that cannot be changed in place. */
   | ({ readonly kind: 'table' } & Pair<NftTable>)
   | {
       readonly kind: 'change-table';
@@ -170,20 +165,20 @@ export type NftTableDelta =
     };
 
 export type NftChange =
-  /** A changed chain is emptied and refilled, or recreated for another hook; also if a set it looks up is replaced. */
+  /** Creates, deletes or refills a chain. It is recreated for another hook, and refilled if a set that it looks up is replaced. */
   | ({ readonly kind: 'chain' } & Pair<NftChain>)
   | ({ readonly kind: 'counter' } & Pair<NftCounter>)
-  /** A changed set is replaced, because the kernel cannot change its type, timeout or size. */
+  /** Creates, deletes or replaces a set, because the kernel cannot change a set's type, timeout or size. */
   | ({ readonly kind: 'set' } & Pair<NftSet | NftMap>)
   | {
       readonly kind: 'elements';
       readonly set: NftSet | NftMap;
-      /** An element with a new value is both removed and added. */
+      /** An element with a new value is in both `removed` and `added`. */
       readonly added: readonly Element[];
       readonly removed: readonly Element[];
     };
 
-/** How to get from some tables to others in meaning: NftTable documents which parts count. Sets that rules write to keep their elements. */
+/** Finds the changes between two lists of tables. NftTable says what counts. Sets that rules write to keep their elements. */
 export function diffNftTables(from: readonly NftTable[], to: readonly NftTable[]): readonly NftTableDelta[] {
   const pairs = pairUp(from, to, ({ family, name }) => `${family} ${name}`);
   return pairs.flatMap((pair): readonly NftTableDelta[] => {
@@ -208,7 +203,6 @@ function diffNftTable(from: NftTable, to: NftTable): readonly NftChange[] {
   return [...diffCounters(from, to), ...sets, ...diffChains(from, to, remadeSets(sets))];
 }
 
-/** The sets to replace: rules that look them up are written afterwards. */
 export function remadeSets(changes: readonly NftChange[]): ReadonlySet<string> {
   return new Set(
     changes.flatMap((change) => (change.kind === 'set' && change.from && change.to ? [change.to.name] : [])),
@@ -247,14 +241,13 @@ export function usesAny(chain: NftChain, sets: ReadonlySet<string>): boolean {
   return chain.rules.some(({ expressions }) => expressions.some((each) => sets.has(setOf(each) ?? '')));
 }
 
-/** IPv4 before IPv6, then by name. */
 export function compareTables(a: NftTable, b: NftTable): number {
   return compareText(a.family, b.family) || compareText(a.name, b.name);
 }
 
 /**
- * Splits changes into now and later. Kernels before 6.2 cannot delete a chain that an element just referred to: it is
- * emptied first, as in kube-proxy, and deleted after the rest, together with the counters it used.
+ * Splits changes into additions and removals. Kernels before 6.2 cannot delete a chain that an element just referred to, so the chain is
+ * emptied first, as in kube-proxy, and deleted at the end with the counters that it used.
  */
 export function splitNftDelta(deltas: readonly NftTableDelta[]): Split<NftTableDelta> {
   const additions: NftTableDelta[] = [];

@@ -1,13 +1,12 @@
-// Reads the parts of nft's rules that look something up, and their operands: fields, constants, verdicts and random choices.
 import { allBits, type RuleVerdict, parseNumber32 } from '../ports-and-marks.ts';
 import type { Element, Field, Match, Right, Selector, Value } from './table.ts';
 import { unquote, type Words } from './tokens.ts';
 import { parseAddress, parseNetwork } from '../address.ts';
 
-/** How to read the constants of a field or key. `content`: as words, which kpc cannot write back. */
+/** How to read the constants of a field or key. `content` means words that kpc cannot write back. */
 type ValueType = 'address' | 'number' | 'word' | 'content' | keyof typeof names;
 
-/** nft's names for these numbers. nft prints numbers with -n, and protocol numbers also if /etc/protocols is missing. */
+/** The names that nft prints for numbers. It prints the numbers with -n, and protocol numbers also if /etc/protocols is missing. */
 const names = {
   protocol: { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'ipv6-icmp', 132: 'sctp' },
   'ct-state': { 1: 'invalid', 2: 'established', 4: 'related', 8: 'new', 64: 'untracked' },
@@ -23,12 +22,11 @@ const dataTypes: ReadonlyMap<string, ValueType> = new Map([
   ['inet_proto', 'protocol'],
 ]);
 
-/** How to read a part of a set's key, by nft's name for its type. */
 export function valueTypeOf(dataType: string): ValueType {
   return dataTypes.get(dataType) ?? 'word';
 }
 
-/** The fields that kpc reads, except those of fib. The number of words of any other field is unknown. */
+/** The fields that kpc reads, except those of fib. For any other field, the number of words is unknown. */
 const fieldTypes: ReadonlyMap<string, ValueType> = new Map(
   (
     [
@@ -58,10 +56,9 @@ export function fieldType({ name }: Field): ValueType {
   return fieldTypes.get(name) ?? (/^fib .* type$/.test(name) ? 'address-type' : 'word');
 }
 
-/** Metadata that nft accepts without the word meta, as kube-proxy writes it. */
+/** Metadata that nft accepts without the word meta, which kube-proxy leaves out. */
 export const bareMeta: ReadonlySet<string> = new Set(['mark', 'iifname', 'oifname', 'iif', 'oif']);
 
-/** Reads one field, or the several fields of a key. */
 export function readSelector(words: Words): Selector | undefined {
   const fields: Field[] = [];
   do {
@@ -89,7 +86,6 @@ export function readFieldName(words: Words): string | undefined {
   return fieldTypes.has(name) ? name : undefined;
 }
 
-/** Reads a constant of that type; undefined if it is not one. */
 export function readValue(text: string, type: ValueType): Value | undefined {
   if (type === 'word' || type === 'content') return { kind: 'word', text };
   if (type === 'address') return readAddresses(text);
@@ -124,7 +120,7 @@ const plainVerdicts: ReadonlyMap<string, RuleVerdict> = new Map(
   (['accept', 'drop', 'return', 'continue'] as const).map((kind) => [kind, { kind }]),
 );
 
-/** Reads `accept`, `goto CHAIN` and so on. If the next words are not a verdict, consumes none and returns undefined. */
+/** Reads `accept`, `goto CHAIN` and so on. If the next words are no verdict, consumes none and returns undefined. */
 export function readVerdict(words: Words): RuleVerdict | undefined {
   const kind = words.peek() ?? '';
   const chain = words.peek(1);
@@ -134,7 +130,7 @@ export function readVerdict(words: Words): RuleVerdict | undefined {
   return verdict;
 }
 
-/** The largest number of random values of which an item may have a range. */
+/** The largest N for which readDraws accepts ranges, to limit memory. */
 const mostDraws = 10_000;
 
 /** Reads `mod N map { 0 : …, 1-2 : … }` in any order. Undefined unless each of the N draws has an item. */
@@ -173,7 +169,7 @@ const comparisons: ReadonlyMap<string, NonNullable<Match['operator']>> = new Map
   (['==', '!=', '<=', '>=', '<', '>'] as const).map((each) => [each, each]),
 );
 
-/** One field, or the fields of a key, with the values to compare. `isOwn`: whether kpc can write the constants. */
+/** Reads fields and the values that they are compared with. `isOwn` accepts only constants that kpc can write, otherwise only others. */
 export function readMatch(words: Words, isOwn: boolean) {
   const left = readSelector(words);
   const types = left?.map(fieldType);
@@ -192,7 +188,7 @@ export function readMatch(words: Words, isOwn: boolean) {
   return isPlain ? match : { ...match, operator: compared };
 }
 
-/** Reads nft's form of masks of high bits: `meta mark != 0x00000000/1` for `meta mark & 0x80000000 != 0`. */
+/** Reads nft's form of a mask of high bits: `meta mark != 0x00000000/1` for `meta mark & 0x80000000 != 0`. */
 function readMaskedPrefix(words: Words, field: Field): { left: Selector; right: Right } | undefined {
   const [, number, digits] = /^(0x[\da-f]+|\d+)\/(\d{1,2})$/i.exec(words.peek() ?? '') ?? [];
   const length = Number(digits);
@@ -213,7 +209,6 @@ function readRight(words: Words, types: readonly ValueType[]): Right | undefined
   return { elements };
 }
 
-/** `@set`, or `{ 10.0.0.1 . 80 : accept, 10.0.0.2 . 90-99 : jump a }`, with or without verdicts. */
 function readBraced(words: Words, types: readonly ValueType[]): Right | undefined {
   const set = readSetName(words);
   if (set !== undefined) return { set };

@@ -16,7 +16,6 @@ type Reader = (words: Words, family: Family) => OtherExpression | undefined;
 
 const idle: OtherExpression = { kind: 'idle' };
 
-/** Expressions that kpc never writes, by their first word. */
 const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['counter', readCounter],
   ['log', readLog],
@@ -36,11 +35,11 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['meta', readRandom],
   ['tcp', (words) => (words.take('flags') ? readTcpFlags(words) : undefined)],
   ['xt', readXt],
-  // How the preceding NAT chooses ports and addresses, which does not matter here.
+  // How the NAT before it chooses ports and addresses has no effect here.
   ...['random', 'fully-random', 'persistent', ','].map((option) => [option, () => idle] as const),
 ]);
 
-/** Undefined if unknown, and then any number of words may be consumed. */
+/** Reads an expression that kpc never writes. Undefined if it is unknown; then any number of words may be consumed. */
 export function readOther(words: Words, family: Family): OtherExpression | undefined {
   const start = words.position;
   const read = readers.get(words.next())?.(words, family);
@@ -51,7 +50,6 @@ export function readOther(words: Words, family: Family): OtherExpression | undef
   return readMatch(words, false);
 }
 
-/** `counter packets 5 bytes 300`, `counter`. */
 function readCounter(words: Words): OtherExpression {
   if (words.take('packets')) words.position += 3;
   return idle;
@@ -68,14 +66,13 @@ function readLog(words: Words): OtherExpression {
     const option = words.next();
     words.next();
     if (option !== 'flags') continue;
-    // `flags tcp sequence,options`, `flags ip options`.
     while (words.take(',')) words.next();
     if (words.take('options') || words.take('sequence')) while (words.take(',')) words.next();
   }
   return idle;
 }
 
-/** `rate [over] 5/second [burst 5 packets]`, `rate 10 mbytes/second`, `over 25 mbytes`, `over 10`. */
+/** Reads `rate [over] 5/second [burst 5 packets]`, `rate 10 mbytes/second`, `over 25 mbytes` or `over 10`. */
 function readLimit(words: Words): OtherExpression {
   words.take('rate');
   const isOver = words.take('over');
@@ -90,7 +87,6 @@ function readLimit(words: Words): OtherExpression {
   return { kind: 'limit', isOver };
 }
 
-/** `zone set 1`, `original zone set 1`. */
 function readZone(words: Words): OtherExpression | undefined {
   const direction = words.take('original') ? 'original' : words.take('reply') ? 'reply' : undefined;
   const zone = words.take('zone', 'set') ? parseNumber32(words.next()) : undefined;
@@ -111,10 +107,7 @@ function readSnat(words: Words, family: Family): OtherExpression | undefined {
   return address?.family === family ? { kind: 'snat', address } : undefined;
 }
 
-/**
- * `random mod 4 vmap { 0-1 : jump a, 2-3 : goto b }`, `random mod 4 < 1`. `inc` goes through the values in turn, which
- * gives the same shares.
- */
+/** Reads `random mod 4 vmap { 0-1 : jump a, … }` or `random mod 4 < 1`. `inc` takes values in turn, which gives the same shares. */
 function readNumgen(words: Words): OtherExpression | undefined {
   if (!words.take('random') && !words.take('inc')) return undefined;
   const start = words.position;
@@ -128,7 +121,7 @@ function readNumgen(words: Words): OtherExpression | undefined {
   return { kind: 'chance', probability: isBelow ? value / count : value < count ? 1 / count : 0 };
 }
 
-/** `random & 2147483647 < N`: iptables' random statistic in nft's words. */
+/** Reads `random & 2147483647 < N`, which is iptables' random statistic in nft's words. */
 function readRandom(words: Words): OtherExpression | undefined {
   if (!words.take('random', '&', '2147483647', '<')) return undefined;
   const below = parseNumber32(words.next());
@@ -141,7 +134,7 @@ function readMeter(words: Words): OtherExpression | undefined {
   return inside && { kind: 'limit', isOver: inside.includes('over') };
 }
 
-/** `@set { ip saddr timeout 5m limit rate over 10/second }`: what a rule remembers; a limit matches by rate. */
+/** Reads `@set { ip saddr timeout 5m limit rate over 10/second }`, which stores a key. With a limit, it also matches by rate. */
 function readSetWrite(words: Words, operation: 'add' | 'update' | 'delete'): OtherExpression | undefined {
   const set = readSetName(words);
   const start = words.position;
@@ -153,7 +146,6 @@ function readSetWrite(words: Words, operation: 'add' | 'update' | 'delete'): Oth
   return isLimit ? { kind: 'limit', isOver: inside.includes('over') } : { kind: 'write-set', operation, set, key };
 }
 
-/** The words in braces, which may hold braces. */
 function readBlock(words: Words): readonly string[] | undefined {
   const inside: string[] = [];
   if (!words.take('{')) return undefined;
@@ -166,17 +158,15 @@ function readBlock(words: Words): readonly string[] | undefined {
   return undefined;
 }
 
-/** Parts that iptables stores in nftables but nft cannot print: comments have no effect, and iptables-save shows the rest. */
+/** Reads a part that iptables stores in nftables but nft cannot print. Comments have no effect; iptables-save shows the rest. */
 function readXt(words: Words): OtherExpression {
   const [kind, name] = [words.next(), unquote(words.next())];
   return kind === 'match' && name === 'comment' ? idle : { kind: 'unknown', text: `xt ${kind} ${name}` };
 }
 
-/** Packet fields that a rule may change without affecting where the packet goes. */
 const harmless =
   /^(?:meta (?:priority|nftrace|pkttype)|ip (?:ttl|dscp|ecn)|ip6 (?:hoplimit|dscp|ecn)|ct (?:label|helper)|tcp option maxseg size)$/;
 
-/** Whether it is a change that no rule matches on: `ip ttl set 64`, `meta priority set 1:2`. */
 function changesNothing(words: Words): boolean {
   const field = readFieldName(words);
   if (field === undefined || !words.take('set') || !harmless.test(field)) return false;
@@ -188,7 +178,7 @@ function changesNothing(words: Words): boolean {
 
 const flagWord = /^[!=&|,/()]|^(?:fin|syn|rst|psh|ack|urg|ecn|cwr)\b|^0x0$/;
 
-/** `syn / fin,syn,rst,ack`, `& (fin | syn) == syn`, `! syn`, `syn`: a connection's first packet has only SYN. */
+/** Reads `syn / fin,syn,rst,ack`, `& (fin | syn) == syn`, `! syn` or `syn`. A connection's first packet has only SYN. */
 function readTcpFlags(words: Words): OtherExpression | undefined {
   const kind = 'tcp-flags';
   let text = '';

@@ -15,7 +15,6 @@ import { readOther } from './parse-other.ts';
 import type { Expression, NftRule } from './table.ts';
 import { unquote, type Words } from './tokens.ts';
 
-/** Reads a rule of nft or kube-proxy. */
 export function readRule(words: Words, family: Family): NftRule {
   const comment = words.takeComment();
   const expressions: Expression[] = [];
@@ -23,7 +22,7 @@ export function readRule(words: Words, family: Family): NftRule {
   return comment === undefined ? { expressions } : { expressions, comment };
 }
 
-/** An unknown expression takes all the words that are left: no one knows where it ends. */
+/** An unknown expression becomes all the remaining words, because its end is unknown. */
 function readExpression(words: Words, family: Family): Expression {
   const start = words.position;
   const own = readOwn(words, family);
@@ -35,7 +34,7 @@ function readExpression(words: Words, family: Family): Expression {
   return { kind: 'unknown', text: words.takeRest().join(' ') };
 }
 
-/** Reads expressions that kpc can write back. If it is undefined, any number of words may be consumed. */
+/** Reads an expression that kpc can write back. Undefined if it is another one; then any number of words may be consumed. */
 function readOwn(words: Words, family: Family): Expression | undefined {
   const verdict = readVerdict(words);
   if (verdict) return verdict;
@@ -68,13 +67,13 @@ function readOwn(words: Words, family: Family): Expression | undefined {
   }
 }
 
-/** nft's spellings of a plain `reject`; a number with -n. */
+/** nft's spellings of a plain `reject`; `nft -n` prints the code as a number. */
 const defaultReject: { readonly [F in Family]: readonly string[] } = {
   ipv4: ['icmp port-unreachable', 'icmp 3'],
   ipv6: ['icmpv6 port-unreachable', 'icmpv6 4'],
 };
 
-/** Newer versions of nft omit the word `type` before the code. */
+/** Reads the rest of a `reject`. Newer versions of nft omit the word `type` before the code. */
 function readReject(words: Words, family: Family): PlainAction {
   if (!words.take('with')) return { kind: 'reject' };
   const answer = words
@@ -101,14 +100,12 @@ function readDnat(words: Words, family: Family): Expression | undefined {
   return alone?.address.family === family ? { kind: 'dnat', target: alone } : undefined;
 }
 
-/** Reads `10.0.0.1 . 80`. */
 function readSocket(words: Words, family: Family): SocketAddress | undefined {
   const address = parseAddress(words.next());
   const port = words.take('.') ? parsePort(words.next()) : undefined;
   return address?.family === family && port !== undefined ? { address, port } : undefined;
 }
 
-/** Chains with one draw each. */
 function readGotos(words: Words): Expression | undefined {
   const verdicts = readDraws(words, 'vmap', () => readVerdict(words)) ?? [];
   const chains = verdicts.flatMap((each) => (each.kind === 'goto' ? [each.chain] : []));
@@ -116,7 +113,6 @@ function readGotos(words: Words): Expression | undefined {
   return isOwn && chains.length === verdicts.length ? { kind: 'goto-random', chains } : undefined;
 }
 
-/** `meta mark set …`, `ct mark set …`. */
 function readChange(words: Words): PlainAction | undefined {
   const of = readHolder(words);
   const change = of && words.take('set') ? readMarkChange(words, of) : undefined;
@@ -137,7 +133,6 @@ const operations: ReadonlyMap<string, 'and' | 'or' | 'xor'> = new Map([
   ['xor', 'xor'],
 ]);
 
-/** A number, or one of the two marks with operations on it: `ct mark & 0xff | 0x100`, as nft prints it. */
 function readMarkChange(words: Words, of: MarkHolder): MarkChange | undefined {
   const from = readHolder(words);
   if (!from) {

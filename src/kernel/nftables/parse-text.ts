@@ -19,19 +19,14 @@ import { readRule } from './parse-rule-text.ts';
 import { cutItems, isQuoted, unquote, Words, type Item } from './tokens.ts';
 
 interface ParsedTables {
-  /** In text order. */
   readonly tables: readonly NftTable[];
   readonly unread: readonly UnreadLine[];
 }
 
-/** Records why the item that begins on a line cannot be read. */
 type Note = (line: number, reason: string) => void;
 
-/** Why a line within a table cannot be nft's: nft's lines begin with a word, or with `@` for a part of a packet. */
 export const notOfNft = 'a line that nft does not print';
-/** Why an element is skipped, for example if it is cut off. */
 export const unreadElement = 'an element that is not whole';
-/** Why a listing that ends too early is incomplete. */
 export const openBrace = 'a brace is not closed';
 export const openQuote = 'a quote that is not closed on its line';
 
@@ -42,7 +37,7 @@ interface DraftTable extends NftTable {
   readonly sets: Map<string, NftSet | NftMap>;
 }
 
-/** Reads `nft list ruleset` and `nft list table` (1.0.1 to 1.1), families ip and ip6. Unreadable lines are in `unread`. */
+/** Reads `nft list ruleset` and `nft list table` (1.0.1 to 1.1) for the families ip and ip6. Unreadable lines go to `unread`. */
 export function parseNftText(
   text: string,
   wants: (family: Family, name: string) => boolean = () => true,
@@ -70,7 +65,7 @@ export function parseNftText(
   return { tables: [...tables.values()], unread: unread.all };
 }
 
-/** A chain that is not fully shown is skipped, because its effect on packets is unknown. */
+/** Skips a chain that is not fully shown, because its effect on packets is unknown. */
 function readTablePart(table: DraftTable, { line, words, items = [] }: Item, isOpen: boolean, note: Note): void {
   const [kind, name = '', ...rest] = words;
   if (kind === 'comment' && isQuoted(name)) table.comment = unquote(name);
@@ -145,7 +140,6 @@ function readSet(kind: 'set' | 'map', name: string, items: readonly Item[], note
   return kind === 'map' ? { kind, ...read, valueType: valueType ?? [] } : { kind, ...read };
 }
 
-/** `ipv4_addr . inet_service : verdict`: the types of keys, then of values. */
 function readTypes(words: Words): readonly string[][] {
   const types: string[][] = [[], []];
   let at = 0;
@@ -165,10 +159,10 @@ function readElements(words: Words, keyType: readonly string[], valueType: reado
   return elements;
 }
 
-/** Whether an element has all parts of its key, and its value. Types that kpc does not know may print anything. */
+/** Reports whether an element has its value and all parts of its key. nft may print anything for a type that kpc does not know. */
 function isWholeElement({ key, value }: Element, kind: 'set' | 'map', keyType: readonly string[]): boolean {
   const [first] = key;
-  // `*` stands for all other keys of any type.
+  // The key `*` stands for all other keys, whatever their type.
   if (key.length === 1 && first?.kind === 'word' && first.text === '*') return kind === 'set' || value !== undefined;
   if ((kind === 'map' && value === undefined) || (keyType.length > 0 && key.length !== keyType.length)) return false;
   return key.every((part, at) => {
@@ -185,7 +179,7 @@ function readElement(words: Words, keyType: readonly string[], valueType: readon
     words.next();
     if (word === 'comment') comment = unquote(words.next());
     else if (word === ':') value = readVerdict(words) ?? { kind: 'data', values: readConcatenation(words, valueType) };
-    // The rest is state of an element made by rules: time left, counts.
+    // Skip the state of an element that rules made: time left and counts.
   }
   return { key, value, comment };
 }
@@ -200,12 +194,10 @@ function readConcatenation(words: Words, types: readonly string[]): readonly Val
   return values;
 }
 
-/** Of a set whose line with the type was left out. */
 function readUntyped(text: string): Value | undefined {
   return readValue(text, 'address') ?? readValue(text, 'number');
 }
 
-/** nft prints some priorities by name. */
 const priorities: ReadonlyMap<string, number> = new Map([
   ['raw', -300],
   ['mangle', -150],
@@ -215,7 +207,7 @@ const priorities: ReadonlyMap<string, number> = new Map([
   ['srcnat', 100],
 ]);
 
-/** Reads the words `type T hook H priority P`, or `type T hook ingress device "D" priority P`; undefined for anything else. */
+/** Reads `type T hook H priority P`, or `type T hook ingress device "D" priority P`; undefined for anything else. */
 function readBaseChain(words: readonly string[]): BaseChain | undefined {
   const [, type, hookWord, hook, ...rest] = words;
   const at = rest.indexOf('priority');
@@ -232,14 +224,13 @@ function nameOfDevice(word: string): string {
   return unquote(word.replace(/,$/, ''));
 }
 
-/** `-110`, `filter`, `dstnat - 10`. */
 function readPriority(words: readonly string[]): number | undefined {
   const [, name, offset] = /^([a-z]+)?([+-]?\d{1,9})?$/.exec(words.join('')) ?? [];
   const base = name === undefined ? 0 : priorities.get(name);
   return base === undefined || (name === undefined && offset === undefined) ? undefined : base + Number(offset ?? 0);
 }
 
-/** A time in seconds, as nft prints it: `3h`, `1d2h3m4s`, `10800s`, `10800`; undefined for anything else. */
+/** Returns the seconds in a time as nft prints it: `3h`, `1d2h3m4s`, `10800s`, `10800`. Drops milliseconds; undefined for other text. */
 function parseTimeout(text: string): number | undefined {
   const [all, days, hours, minutes, seconds] =
     /^(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,10})s?)?(?:\d{1,9}ms)?$/.exec(text) ?? [];

@@ -1,15 +1,15 @@
 export interface Item {
   readonly line: number;
-  /** A string with its quotes, one of `{`, `}` and `,`, or anything between blanks. In braces, a line end is a blank. */
+  /** Each is a string with its quotes, one of `{`, `}` and `,`, or text between blanks. Inside braces, a line end counts as a blank. */
   readonly words: readonly string[];
   readonly items?: readonly Item[];
 }
 
-/** Splits a text into items: tables and their contents are blocks. Drops comments. `open`: lines of unclosed blocks. */
+/** Splits a text into items; tables and their contents are blocks. Drops comments. `open` has the lines of blocks that are not closed. */
 export function cutItems(text: string): {
   readonly items: readonly Item[];
   readonly open: readonly number[];
-  /** Lines of statements with a string that is not closed on its line; these statements are left out. */
+  /** Lines of statements with a string that is not closed on its line. The statements are left out. */
   readonly unclosed: readonly number[];
 } {
   const pattern =
@@ -48,7 +48,7 @@ export function cutItems(text: string): {
     } else if (start === '"' || !word.endsWith('\n')) {
       if (word === '{') braces++;
       else if (word === '}' && braces > 0) braces--;
-      // nft cannot be given a string of several lines, though it prints them.
+      // nft prints strings of several lines, but does not accept them as input.
       if (start === '"' && (!isQuoted(word) || word.includes('\n'))) isClosed = false;
       words.push(word);
     }
@@ -90,7 +90,7 @@ export class Words {
     return word;
   }
 
-  /** Consumes the next words and returns true if they are these. */
+  /** If these are the next words, consumes them and returns true. */
   take(...expected: readonly string[]): boolean {
     for (let i = 0; i < expected.length; i++) if (this.peek(i) !== expected[i]) return false;
     this.position += expected.length;
@@ -103,12 +103,11 @@ export class Words {
     return rest;
   }
 
-  /** The words before this position that were consumed from there on. */
+  /** Returns the words consumed since `start`. */
   since(start: number): string {
     return this.#words.slice(start, Math.min(this.position, this.#end)).join(' ');
   }
 
-  /** The comment at the end, without quotes; undefined if there is none. */
   takeComment(): string | undefined {
     const comment = this.#words[this.#end - 1];
     if (this.#words[this.#end - 2] !== 'comment' || !isQuoted(comment)) return undefined;

@@ -1,4 +1,4 @@
-// IPsec policies, as `ip xfrm policy` lists them: which packets must be encrypted, or are blocked.
+// IPsec policies from `ip xfrm policy`, which say what packets must be encrypted or are blocked.
 import { contains, parseNetwork, type Address, type Network } from '../address.ts';
 import type { Family } from '../family.ts';
 import { linesOf, UnreadLines } from '../lines.ts';
@@ -7,7 +7,7 @@ import { parseNumber32 } from '../ports-and-marks.ts';
 export interface IpsecPolicy {
   readonly family: Family;
   readonly direction: 'in' | 'out' | 'fwd';
-  /** The lowest wins. */
+  /** The policy with the lowest priority applies. */
   readonly priority: number;
   readonly source: Network;
   readonly destination: Network;
@@ -16,7 +16,7 @@ export interface IpsecPolicy {
   readonly sourcePort?: number | undefined;
   readonly link?: string | undefined;
   readonly mark?: { readonly value: number; readonly mask: number } | undefined;
-  /** `protect`: at least one template is no mere option. */
+  /** `protect` if at least one template is not optional. */
   readonly action: 'allow' | 'block' | 'protect';
 }
 
@@ -26,15 +26,15 @@ export interface IpsecQuestion {
   readonly from: Address | undefined;
   readonly to: Address | undefined;
   readonly protocol: string;
-  /** Undefined if it has none, or the client's kernel chose it. */
+  /** Undefined if the packet has no port, or if the client's kernel chose the port. */
   readonly port: number | undefined;
   readonly sourcePort: number | undefined;
   readonly mark: number;
-  /** It leaves by this link, or came in by it. */
+  /** The link by which the packet leaves, or by which it came in. */
   readonly link: string | undefined;
 }
 
-/** What policies do with a packet (xfrm_policy_lookup); `protect` also if it is unknown which of them takes it. */
+/** Returns what policies do with a packet (xfrm_policy_lookup); `protect` also if it is unknown which policy applies. */
 export function actionOfPolicies(policies: readonly IpsecPolicy[], question: IpsecQuestion): IpsecPolicy['action'] {
   const own = policies.filter((policy) => takes(policy, question) !== false);
   const first = Math.min(...own.map(({ priority }) => priority));
@@ -47,7 +47,7 @@ export function actionOfPolicies(policies: readonly IpsecPolicy[], question: Ips
 function takes(policy: IpsecPolicy, asked: IpsecQuestion): boolean | undefined {
   const { direction, source, destination, protocol, link, mark, action } = policy;
   const isOfPeer = !asked.from || !asked.to;
-  // As with rules, nobody is taken to block the other ends of the node's tunnels.
+  // As with rules, assume that no policy blocks the other ends of the node's tunnels.
   if (isOfPeer && action === 'block') return false;
   const isHeld =
     direction === asked.direction &&
@@ -65,7 +65,7 @@ function takes(policy: IpsecPolicy, asked: IpsecQuestion): boolean | undefined {
   return isOfPeer || ports.some(([, port]) => port === undefined) ? undefined : true;
 }
 
-/** Leaves out policies of single sockets and of interfaces of IPsec (if_id), which other packets do not meet. */
+/** Reads `ip xfrm policy`. Leaves out policies of single sockets and of IPsec interfaces (if_id), which other packets do not meet. */
 export function parseIpsecPolicies(text: string) {
   const unread = new UnreadLines();
   const blocks: { readonly line: number; readonly head: string; readonly words: string[] }[] = [];

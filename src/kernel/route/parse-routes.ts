@@ -12,7 +12,7 @@ export interface ParsedRoutes {
   readonly unread: readonly UnreadLine[];
 }
 
-/** Defaults for facts that a listing omits: the family and table of its command. */
+/** The family and table of a command, for routes that do not show them. */
 export interface RoutesAsked {
   readonly family: Family | undefined;
   readonly table: string | undefined;
@@ -23,7 +23,6 @@ interface WordedRoute {
   readonly destination: string;
   readonly values: ReadonlyMap<string, string>;
   readonly hops: readonly ReadonlyMap<string, string>[];
-  /** Whether it is an answer of `ip route get`. */
   readonly isAnswer: boolean;
   readonly line: number;
   readonly text: string;
@@ -44,12 +43,11 @@ export function parseRoutes(text: string, asked: RoutesAsked): ParsedRoutes {
   return readWordedRoutes(worded, asked);
 }
 
-/** Words without a value. */
 const flags: ReadonlySet<string> = new Set(
   'onlink linkdown dead pervasive offload trap notify unresolved offload_failed rt_offload rt_trap cache'.split(' '),
 );
 
-/** A gateway's family, which ip only prints if it differs from the route's. */
+/** The key for a gateway's family, which ip prints only if it differs from the route's. */
 const otherFamily = 'family of via';
 
 function wordsToMap(words: readonly string[]) {
@@ -61,7 +59,6 @@ function wordsToMap(words: readonly string[]) {
       set.add(word);
       continue;
     }
-    // `via inet6 fe80::1`, `mtu lock 1400`.
     if (/^(?:inet6?|lock)$/.test(words[at + 1] ?? '')) {
       at++;
       if (word === 'via') values.set(otherFamily, words[at] ?? '');
@@ -71,7 +68,6 @@ function wordsToMap(words: readonly string[]) {
   return { values, flags: set };
 }
 
-/** With the flags of a next hop. */
 function valuesOf(words: readonly string[]): ReadonlyMap<string, string> {
   const { values, flags: own } = wordsToMap(words);
   return withDown(values, own);
@@ -148,7 +144,7 @@ export function textValues(item: Readonly<Record<string, unknown>>): ReadonlyMap
 function readWordedRoutes(worded: readonly WordedRoute[], asked: RoutesAsked): ParsedRoutes {
   const unread = new UnreadLines();
   const shown = worded.map(familyOfRoute);
-  // A default route that does not show its family has that of the route before it: ip lists IPv4 first.
+  // A default route that does not show its family has the family of the route before it. ip lists IPv4 first.
   let family = shown.find((each) => each !== undefined) ?? asked.family ?? 'ipv4';
   const routes: Route[] = [];
   const answers: RouteAnswer[] = [];
@@ -172,7 +168,7 @@ function readWordedRoutes(worded: readonly WordedRoute[], asked: RoutesAsked): P
       continue;
     }
     const table = nameRoutingTable(values.get('table') ?? asked.table ?? 'main');
-    // Without a metric, IPv4 has 0; IPv6 has 1024, which ip prints.
+    // ip always prints the metric of an IPv6 route. An IPv4 route without one has metric 0.
     const metric = Number(values.get('metric') ?? 0);
     const from = parsePrefix(values.get('from') ?? '');
     routes.push({ family, table, type, destination: to, from, metric, source, hops });
@@ -186,7 +182,6 @@ function hopOf(values: ReadonlyMap<string, string>): NextHop {
   return down ? { ...hop, down } : hop;
 }
 
-/** Undefined for a `default` with only a link. */
 function familyOfRoute({ destination, values, hops }: WordedRoute): Family | undefined {
   const own = familyOfTexts([destination, values.get('src'), values.get('from')]);
   if (own) return own;
@@ -203,7 +198,7 @@ function parsePrefix(text: string): Network | undefined {
   return address && hostNetwork(address);
 }
 
-/** ip omits trailing zeros of a network: 10/8, 192.168.0/24. */
+/** Adds the trailing zeros that ip omits: 10/8, 192.168.0/24. */
 function padded(text: string): string {
   const [address = '', length = ''] = text.split('/', 2);
   return `${[...address.split('.'), '0', '0', '0'].slice(0, 4).join('.')}/${length}`;
@@ -213,7 +208,6 @@ function defaultOf(family: Family): Network | undefined {
   return parseNetwork(family === 'ipv4' ? '0.0.0.0/0' : '::/0');
 }
 
-/** The family of the addresses among these texts; undefined if there are none. */
 export function familyOfTexts(texts: readonly (string | undefined)[]): Family | undefined {
   const found = texts.map((text = ''): Address | undefined => parseAddress(text.split('/', 1)[0] ?? ''));
   return found.find((each) => each !== undefined)?.family;

@@ -9,7 +9,6 @@ interface ParsedRules {
   readonly unread: readonly UnreadLine[];
 }
 
-/** A rule in ip's words. `set`: words without a value. */
 interface WordedRule {
   readonly priority: number;
   readonly values: ReadonlyMap<string, string>;
@@ -22,7 +21,7 @@ const alone: ReadonlySet<string> = new Set(
 
 const idle: ReadonlySet<string> = new Set(['proto', 'protocol', 'realms', 'suppress_ifgroup']);
 
-/** Reads `ip rule`. A rule that cannot be read gets an unknown condition. */
+/** Reads `ip rule`. A rule that cannot be read is kept with an unknown condition. */
 export function parseRoutingRules(text: string, asked: Family | undefined): ParsedRules {
   const unread = new UnreadLines();
   const worded: WordedRule[] = [];
@@ -150,7 +149,6 @@ const protocols: ReadonlyMap<string, string> = new Map([
   ['ipv6-icmp', 'icmp'],
 ]);
 
-/** Undefined for a port with a mask, and for anything else. */
 function readPortRange(text: string): PortRange | undefined {
   const [, first, last] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text) ?? [];
   return first === undefined ? undefined : { first: Number(first), last: Number(last ?? first) };

@@ -3,7 +3,7 @@ import type { Family } from '../family.ts';
 import type { IpsecPolicy } from './ipsec.ts';
 import type { PortRange } from '../ports-and-marks.ts';
 
-/** Types that decide. The kernel's other routes affect no packet of a connection. */
+/** Route types that decide about a packet. The kernel's other types affect no packet of a connection. */
 export const routeTypes = [
   'unicast',
   'local',
@@ -21,22 +21,20 @@ export type RouteType = (typeof routeTypes)[number];
 export interface NextHop {
   readonly gateway?: Address | undefined;
   readonly link?: string | undefined;
-  /** `dead`: the kernel takes another route. `linkdown`: it takes this one, and nothing gets through. */
+  /** If `dead`, the kernel uses another route. If `linkdown`, it uses this one, and packets are lost. */
   readonly down?: 'dead' | 'linkdown' | undefined;
 }
 
 export interface Route {
   readonly family: Family;
-  /** "local", "main", "default", or another table's name or number. */
   readonly table: string;
   readonly type: RouteType;
   readonly destination: Network;
-  /** The sources it applies to; only IPv6 has such routes. */
+  /** The sources that the route applies to. Only IPv6 has such routes. */
   readonly from?: Network | undefined;
-  /** If two routes lead to one network, the lower metric wins. */
+  /** Among routes to the same network, the lowest metric wins. */
   readonly metric: number;
   readonly source?: Address | undefined;
-  /** Several for a multipath route. */
   readonly hops: readonly NextHop[];
 }
 
@@ -49,16 +47,15 @@ export interface RoutingRule {
   readonly mark?: { readonly value: number; readonly mask: number } | undefined;
   readonly input?: string | undefined;
   readonly output?: string | undefined;
-  /** "icmp" for both families. */
   readonly protocol?: string | undefined;
   readonly port?: PortRange | undefined;
   readonly sourcePort?: PortRange | undefined;
-  /** Users whose programs' packets it takes, in ip's words. */
+  /** The uids that the rule applies to, in ip's words. */
   readonly users?: string | undefined;
-  /** Its other conditions, in ip's words. */
+  /** Further conditions, in ip's words. */
   readonly other?: string | undefined;
   readonly action: RoutingAction;
-  /** Ignores routes with a prefix of this length or shorter. */
+  /** The rule ignores routes with a prefix of this length or shorter. */
   readonly suppressed?: number | undefined;
 }
 
@@ -78,14 +75,13 @@ export interface RouteAnswer {
   readonly hop: NextHop;
 }
 
-/** As far as they are known. */
 export interface Routes {
   readonly routes: readonly Route[];
-  /** The tables that are fully known; undefined for all. */
+  /** The tables that are fully known; undefined if all are. */
   readonly tables: ReadonlySet<string> | undefined;
   readonly rules: readonly RoutingRule[] | undefined;
   readonly answers: readonly RouteAnswer[];
-  /** The addresses that the node answers for on a link, as their proxy. */
+  /** Addresses of other hosts for which the node answers on a link (proxy ARP or NDP). */
   readonly proxied: readonly ProxiedAddress[];
   readonly policies: readonly IpsecPolicy[];
 }
@@ -101,12 +97,11 @@ const tableNames: ReadonlyMap<string, string> = new Map([
   ['253', 'default'],
 ]);
 
-/** The name of a routing table; ip may print its number. */
 export function nameRoutingTable(text: string): string {
   return tableNames.get(text) ?? text;
 }
 
-/** The rules a kernel starts with. IPv6 has no table `default`. */
+/** Returns the rules that a kernel starts with. IPv6 has no table `default`. */
 function usualRules(family: Family): readonly RoutingRule[] {
   const rule = (priority: number, table: string): RoutingRule => {
     return { family, priority, negated: false, action: { kind: 'lookup', table } };
@@ -115,7 +110,7 @@ function usualRules(family: Family): readonly RoutingRule[] {
   return family === 'ipv4' ? [...first, rule(32767, 'default')] : first;
 }
 
-/** The same text for all printed forms of a route. */
+/** Returns the same text for all printed forms of a route. */
 export function routeKey({ family, table, type, destination, from, metric, hops, source }: Route): string {
   const ways = hops.map(({ gateway, link }) => `${gateway?.text ?? ''}%${link ?? ''}`);
   return [family, table, type, destination.text, from?.text ?? '', metric, source?.text ?? '', ...ways].join(' ');
@@ -128,18 +123,18 @@ export function ruleKey({ action, from, to, ...rule }: RoutingRule): string {
 
 export interface RouteQuestion {
   readonly to: Address;
-  /** Undefined for a packet of the node itself without a source yet. */
+  /** Undefined if the node itself sends the packet and has not chosen a source. */
   readonly from: Address | undefined;
   readonly mark: number;
-  /** "lo" for a packet of the node itself; undefined if unknown. */
+  /** "lo" for a packet that the node sends; undefined if unknown. */
   readonly input: string | undefined;
-  /** The link that a program is bound to, or that a check asks about. */
+  /** The link that the program is bound to, or that a check asks about. */
   readonly output?: string | undefined;
-  /** Absent for checks: rules on ports then match none of them. */
+  /** Absent for the kernel's own checks, which never match a rule on ports. */
   readonly transport?: Transport | undefined;
 }
 
-/** A packet's ports; absent if it has none. A port chosen by a client's kernel is a range. */
+/** A packet's ports; absent if it has none. A port that the client's kernel chose is a range. */
 export interface Transport {
   readonly protocol: string;
   readonly port: PortRange | undefined;
@@ -149,14 +144,13 @@ export interface Transport {
 export type RouteResult =
   | { readonly kind: 'route'; readonly route: Pick<Route, 'type' | 'source' | 'hops'> }
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
-  /** The rules or a table are unknown. */
   | { readonly kind: 'open'; readonly lacks: 'rules' | 'table'; readonly table?: string }
-  /** Both results, if the question does not determine whether a rule takes the packet. */
+  /** Both possible results, where the question leaves open whether a rule applies. */
   | { readonly kind: 'either'; readonly rule: RoutingRule; readonly taken: RouteResult; readonly passed: RouteResult };
 
 /**
- * As the kernel (fib_rules_lookup and fib_table_lookup; fib6_rule_lookup): rule by rule, and in each table the longest
- * prefix, then the lowest metric. A throw route, or one with too short a prefix for the rule, passes to the next rule.
+ * Looks up a route like the kernel (fib_rules_lookup, fib_table_lookup; fib6_rule_lookup): rule by rule, in each table the longest prefix,
+ * then the lowest metric. The next rule follows if the route is of type throw, or its prefix too short for the rule.
  */
 export function lookupRoute(family: Family, known: Routes, question: RouteQuestion): RouteResult {
   const found = followRules(family, known, question);
@@ -172,11 +166,10 @@ function isAnswerTo(answer: RouteAnswer, { to, from, mark, input }: RouteQuestio
 
 function followRules(family: Family, known: Routes, question: RouteQuestion): RouteResult {
   const { routes, tables, rules: given } = known;
-  // A rule can only lead to a table with routes.
+  // The usual rules lead only to these tables, so a route in any other table means that there are other rules.
   const isUsual = !given && tables === undefined && routes.every(({ table }) => usualTables.has(table));
   if (!given && tables === undefined && !isUsual) return { kind: 'open', lacks: 'rules' };
   const rules = (given ?? usualRules(family)).toSorted((a, b) => a.priority - b.priority);
-  /** The result of the rules from `start` on. `forks`: undecided rules before it. */
   const follow = (start: number, forks: number): RouteResult => {
     if (forks > mostForks) return { kind: 'open', lacks: 'rules' };
     for (let at = start; at < rules.length; at++) {
@@ -215,7 +208,7 @@ function applyRoutingRule({ action, suppressed }: RoutingRule, { routes, tables 
   const route = findRoute(routes, action.table, question);
   const isTooShort = route !== undefined && route.destination.prefixLength <= (suppressed ?? -1);
   if (!route && tables && !tables.has(action.table)) {
-    // The node's own addresses were looked up before, and nobody uses the table `default`.
+    // Nobody uses the table `default`, and the node's own addresses, which `local` lists, were looked up before.
     if (action.table === 'default' || action.table === 'local') return undefined;
     return { kind: 'open', lacks: 'table', table: action.table } as const;
   }
@@ -227,7 +220,6 @@ function applyRoutingRule({ action, suppressed }: RoutingRule, { routes, tables 
 
 const usualTables: ReadonlySet<string> = new Set(['local', 'main', 'default']);
 
-/** Undefined if the question does not say. */
 function matchesRule(rule: RoutingRule, question: RouteQuestion): boolean | undefined {
   const { to, from, mark, input, output, transport } = question;
   const { mark: asked } = rule;
@@ -253,7 +245,7 @@ function coversPorts(asked: PortRange | undefined, port: PortRange | undefined):
   return asked.first <= port.first && port.last <= asked.last ? true : undefined;
 }
 
-/** Packets that no program of the node sends belong to root. */
+/** Reports whether one of `users` sends the packet; undefined if a program on the node sends it. A forwarded packet counts as root's. */
 function isOfUsers(users: string, input: string | undefined): boolean | undefined {
   return input === undefined || input === 'lo' ? undefined : /^0+(?:-|$)/.test(users);
 }

@@ -23,12 +23,12 @@ import {
   refuseExternalRules,
 } from './service-chains.ts';
 
-/** With more endpoints than this in a family, kube-proxy omits comments from rules for single endpoints. */
+/** If a family has more endpoints, kube-proxy omits comments from rules for single endpoints. */
 const largeClusterEndpoints = 1000;
 
 /**
- * Tables filter and nat, and route_localnet if node ports listen on 127.0.0.1. Chains without a fixed order in kube-proxy use the
- * cluster's. Omits kube-proxy's optional nfacct rules. `memo`: for runs that compile one cluster for many nodes.
+ * Makes tables filter and nat, and sets route_localnet if node ports listen on 127.0.0.1. Chains that kube-proxy writes in no fixed order
+ * follow the cluster's order. Leaves out kube-proxy's optional nfacct rules. `memo` is for runs that compile one cluster for many nodes.
  */
 export function compileIptables(
   cluster: Cluster,
@@ -48,7 +48,6 @@ export function compileIptables(
   };
 }
 
-/** Reuses one node's results for later nodes; results are the same without it. */
 export class IptablesMemo {
   readonly traffic = new PlanMemo();
   readonly plans = new ContextMemo<TrafficPlan, IptablesPortPlan>();

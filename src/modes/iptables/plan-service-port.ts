@@ -9,7 +9,6 @@ export interface IptablesPortPlan {
   /** The checks of the firewall chain. Undefined without endpoints, because then all packets are refused. */
   readonly firewall: Firewall | undefined;
   readonly targetsOf: { readonly [P in TrafficPolicy]: readonly EndpointTarget[] };
-  /** The endpoints of both policies, without duplicates. */
   readonly targets: readonly EndpointTarget[];
 }
 
@@ -37,7 +36,7 @@ function selectTargets(targets: readonly EndpointTarget[], chosen: readonly Endp
   return targets.filter(({ endpoint }) => wanted.has(endpoint));
 }
 
-/** The names of a Service port's chains: a prefix, and a hash of its label and protocol (kube-proxy's portProtoHash). Those that spread packets are keyed by policy. */
+/** Returns chain names: a prefix and a hash of label and protocol (portProtoHash). Chains that spread packets are named by policy. */
 export function serviceChainNames(port: Pick<ServicePort, 'label' | 'protocol'>) {
   const hash = hashName(port.label + port.protocol.toLowerCase(), 16);
   return {
@@ -48,7 +47,7 @@ export function serviceChainNames(port: Pick<ServicePort, 'label' | 'protocol'>)
   };
 }
 
-/** The names of the chains for single endpoints of a Service port ("ip:port", servicePortEndpointChainName). */
+/** Returns a function that names the chain of an endpoint ("ip:port") of the Service port (servicePortEndpointChainName). */
 export function endpointChainNames(port: Pick<ServicePort, 'label' | 'protocol'>): (endpointLabel: string) => string {
   const prefix = serviceChainName('endpoint', '');
   const start = port.label + port.protocol.toLowerCase();

@@ -45,17 +45,15 @@ export function destinationPort(port: number): RuleArg {
   return { kind: 'destination-port', ports: { first: port, last: port } };
 }
 
-/** The masquerade mark's rules, in iptables and IPVS mode: a marked packet leaves with the node's address. */
+/** The rules of the masquerade mark in iptables and IPVS mode. A marked packet leaves with the node's address. */
 export interface MasqueradeRules {
-  /** nat KUBE-MARK-MASQ: sets the mark. */
   readonly mark: readonly Rule[];
-  /** nat KUBE-POSTROUTING: masquerades marked packets, and clears the mark, because the packet may pass here again. */
+  /** nat KUBE-POSTROUTING: masquerades marked packets, and clears the mark, because a packet may pass here again. */
   readonly postrouting: readonly Rule[];
-  /** filter KUBE-FORWARD: accepts marked packets and their connections, even if the policy of FORWARD drops. */
+  /** filter KUBE-FORWARD: accepts marked packets and their connections, even if the policy of FORWARD is DROP. */
   readonly forward: readonly Rule[];
 }
 
-/** As kube-proxy's iptables and ipvs proxiers write them. */
 export function masqueradeRules({ mark: value }: Pick<MasqueradePlan, 'mark'>): MasqueradeRules {
   const marked = { kind: 'mark', value, mask: value } as const;
   return {
@@ -66,7 +64,7 @@ export function masqueradeRules({ mark: value }: Pick<MasqueradePlan, 'mark'>): 
       {
         args: [
           comment('kubernetes service traffic requiring SNAT'),
-          // Every iptables from 1.6.2 on has --random-fully; kube-proxy writes it if iptables has it.
+          // kube-proxy writes --random-fully if iptables has it, as every iptables since 1.6.2 does.
           { kind: 'jump', target: { kind: 'masquerade', randomFully: true } },
         ],
       },
@@ -103,12 +101,12 @@ export function forwardRules(
   { forward }: Pick<MasqueradeRules, 'forward'>,
   conntrack: Pick<ProxySettings['conntrack'], 'tcpBeLiberal'>,
 ): readonly Rule[] {
-  // A late packet out of conntrack's window would reach the peer without NAT and reset the connection.
+  // A late packet outside conntrack's window would reach the peer without NAT, and reset the connection.
   if (conntrack.tcpBeLiberal) return forward;
   return [{ args: [{ kind: 'conntrack-state', states: ['INVALID'] }, drop] }, ...forward];
 }
 
-/** The end of nat KUBE-SERVICES: packets to node ports. Loopback only where it works: IPv4 with route_localnet. */
+/** Makes the last rules of nat KUBE-SERVICES, for node ports. Includes loopback only where it works: in IPv4 with route_localnet. */
 export function nodePortJumps(
   { addresses }: NodePortPlan,
   family: Family,

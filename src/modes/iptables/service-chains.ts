@@ -30,21 +30,18 @@ import type { EndpointTarget, IptablesPortPlan } from './plan-service-port.ts';
 /** A Service port's chains depend only on this and its plan. Plain data, so that equal contexts give equal chains. */
 export interface ChainContext {
   readonly masquerade: MasqueradePlan;
-  /** Whether rules for single endpoints have a comment: not in large clusters. */
   readonly endpointComments: boolean;
-  /** Whether the node's own address is in one of the port's source ranges. */
   readonly nodeIsAdmitted: boolean;
 }
 
-/** At index n: the match for one of n packets. Shared, because most Services need the same few. */
+/** At index n, the match for one of n packets. Shared, because most Services need the same few. */
 export type Chances = readonly RuleArg[];
 
-/** A Service port's own chains in table nat that are in use, in kube-proxy's order. */
+/** Returns a Service port's own chains in table nat that are in use, in kube-proxy's order. */
 export function serviceChains(plan: IptablesPortPlan, context: ChainContext, chances: Chances): readonly Chain[] {
   const { traffic, firewall } = plan;
   if (!traffic.hasEndpoints) return [];
   const origin = originOf(traffic.port, traffic.port.places?.port);
-  // One function for all endpoints: one function for each would take too much memory.
   const toEndpoints: RuleMaker<EndpointTarget> = {
     makeRules: (target) => endpointRules(traffic, target, context),
     originOf: (target) => originOf(traffic.port, target.endpoint.place),
@@ -77,7 +74,6 @@ function policyChains(
     .map((policy) => new LazyChain(plan.chains[policy], spread, policy));
 }
 
-/** KUBE-EXT-: packets to any external address or the node port (see TrafficPlan). */
 function externalChain(plan: IptablesPortPlan, { masquerade }: ChainContext, origin: Origin): Chain {
   const { port, external } = plan.traffic;
   const about = `${port.label} external destinations`;
@@ -100,7 +96,7 @@ function externalChain(plan: IptablesPortPlan, { masquerade }: ChainContext, ori
   return { name: plan.chains.external, rules, origin };
 }
 
-/** KUBE-FW-: sends packets from the source ranges to KUBE-EXT-; KUBE-PROXY-FIREWALL drops the rest. */
+/** KUBE-FW-: sends packets from the source ranges to KUBE-EXT-. KUBE-PROXY-FIREWALL drops all others. */
 function firewallChain(
   { traffic: { port }, chains }: IptablesPortPlan,
   firewall: Firewall,
@@ -133,7 +129,7 @@ function masqueradeInternalRules(traffic: TrafficPlan, { masquerade: { toCluster
   }
 }
 
-/** First the endpoint that affinity remembers; then each with equal chance: 1/n, 1/(n-1) of the rest, and so on. */
+/** Rules for the endpoint that affinity remembers, then for all endpoints with equal chance: 1/n, 1/(n-1) of the rest, and so on. */
 function targetRules(
   { port, affinitySeconds }: TrafficPlan,
   targets: readonly EndpointTarget[],
@@ -158,7 +154,7 @@ function targetRules(
   return [...sticky, ...spread];
 }
 
-/** KUBE-SEP-: sends packets to one endpoint; with session affinity it also remembers the client. */
+/** KUBE-SEP-: sends packets to one endpoint. With session affinity, also remembers the client. */
 function endpointRules(
   { port, affinitySeconds }: TrafficPlan,
   { endpoint, chain }: EndpointTarget,
@@ -174,7 +170,7 @@ function endpointRules(
       ? endpointArgs(context, port.label, module, protocol, rewrite)
       : endpointArgs(context, port.label, rememberClient(chain), module, protocol, rewrite);
   return [
-    // Otherwise an endpoint that reaches itself would get a packet from its own address.
+    // Without this rule, an endpoint that reaches itself would get a packet from its own address.
     { args: endpointArgs(context, port.label, source, markForMasquerade), origin },
     { args: send, origin },
   ];
@@ -188,14 +184,13 @@ function endpointArgs(context: ChainContext, about: string, ...args: readonly Ru
   return context.endpointComments ? [comment(about), ...args] : args;
 }
 
-/** From 0 (unused) to `most`. */
 export function makeChances(most: number): Chances {
   return Array.from({ length: most + 1 }, (_, count) => ({ kind: 'statistic', probability: formatChance(count) }));
 }
 
-/** 1/count with ten decimals, as Go's %0.10f rounds it. */
+/** Returns 1/count with ten decimals, rounded like Go's %0.10f. */
 export function formatChance(count: number): string {
-  // 1/2048 is the only chance halfway between two such numbers: Go rounds to even, toFixed rounds up.
+  // Only 1/2048 is halfway between two such numbers. Go rounds it to even, toFixed up.
   return count === 2048 ? '0.0004882812' : (1 / count).toFixed(10);
 }
 
@@ -221,7 +216,6 @@ export function captureRules(plan: IptablesPortPlan): readonly Rule[] {
   return rules;
 }
 
-/** nat KUBE-NODEPORTS: packets to the node port. Source ranges do not apply. */
 export function captureNodePortRules({ traffic, chains }: IptablesPortPlan): readonly Rule[] {
   const { port, nodePort, hasEndpoints } = traffic;
   if (!nodePort || !hasEndpoints) return [];
@@ -237,7 +231,6 @@ export function captureNodePortRules({ traffic, chains }: IptablesPortPlan): rea
 const verdicts = { reject, drop } as const;
 const reasons = { 'no-endpoints': 'has no endpoints', 'no-local-endpoints': 'has no local endpoints' } as const;
 
-/** Undefined if there are endpoints. */
 function refusalWords({ port }: TrafficPlan, { refusal }: TrafficPath) {
   return refusal && { about: `${port.label} ${reasons[refusal.reason]}`, verdict: verdicts[refusal.answer] };
 }
@@ -250,7 +243,7 @@ export function refuseClusterIPRules({ traffic }: IptablesPortPlan): readonly Ru
   return [{ args, origin: traffic.clusterIP.origin }];
 }
 
-/** filter KUBE-EXTERNAL-SERVICES: refuses packets to external addresses and the node port that the external chain did not redirect. */
+/** filter KUBE-EXTERNAL-SERVICES: refuses packets to external addresses and the node port if the external chain did not redirect them. */
 export function refuseExternalRules({ traffic }: IptablesPortPlan): readonly Rule[] {
   const { nodePort } = traffic;
   const refusal = refusalWords(traffic, traffic.external);
@@ -272,7 +265,6 @@ export function refuseExternalRules({ traffic }: IptablesPortPlan): readonly Rul
   return rules;
 }
 
-/** filter KUBE-PROXY-FIREWALL: drops packets to load balancer addresses that the firewall chain did not admit. */
 export function firewallDropRules({ traffic, chains, firewall }: IptablesPortPlan): readonly Rule[] {
   if (!firewall) return [];
   const text = `${traffic.port.label} traffic not accepted by ${chains.firewall}`;

@@ -22,9 +22,7 @@ import {
 } from './plan-service-port.ts';
 import { makeTables, makeSets, noMembers } from './rules-and-sets.ts';
 
-/**
- * If several Service ports claim one address, port and protocol, the first gets the virtual server. `memo`: for many nodes of one cluster.
- */
+/** Compiles IPVS mode. If several Service ports claim one address, port and protocol, the first gets the virtual server. */
 export function compileIpvs(
   cluster: Cluster,
   node: NodeContext,
@@ -47,7 +45,6 @@ export function compileIpvs(
   };
 }
 
-/** Reuses one node's results for later nodes; results are the same without it. */
 export class IpvsMemo {
   readonly traffic = new PlanMemo();
   readonly internal = new ContextMemo<TrafficPlan, IpvsPortPlan>();
@@ -62,7 +59,7 @@ function compileFamily(
 ) {
   const on = describeFamilyNode(node, settings, family);
   const ports = cluster.servicePorts.filter((port) => port.family === family);
-  // If a Service port only has a cluster IP, nodes with the same traffic plan can only differ in the scheduler.
+  // If a Service port has only a cluster IP, nodes with the same traffic plan can differ only in the scheduler.
   const internal = { scheduler: on.scheduler };
   const plans = ports.map((port) => {
     const traffic = memo ? memo.traffic.recall(port, node) : planTraffic(port, node);
@@ -105,7 +102,7 @@ function linkAddresses(bound: readonly SetEntry[], family: Family): readonly Lin
   return addresses;
 }
 
-/** The sysctls of every node, except conn_reuse_mode: it depends on the node's kernel, so kpc-apply decides it there. */
+/** Returns the sysctls of every node, except conn_reuse_mode. It depends on the node's kernel, so kpc-apply decides there. */
 function ipvsSysctls(settings: ProxySettings): ReadonlyMap<string, string> {
   return new Map([
     ['net.ipv4.ip_forward', '1'],
@@ -127,7 +124,7 @@ function ipvsTimeouts({ ipvs }: ProxySettings): KernelState['ipvsTimeouts'] {
   return Object.values(timeouts).some((seconds) => seconds > 0) ? timeouts : undefined;
 }
 
-/** The modules of IPVS mode, in load order. Most kernels load them on use; nodes without autoloading need the list. */
+/** Returns modules in load order. Most kernels load them on use, but nodes without autoloading need the list. */
 function neededModules(
   virtualServers: readonly VirtualServer[],
   nodeScheduler: string,

@@ -19,27 +19,26 @@ import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { nodePortSets, type SetId } from '../../kube-proxy/ipvs-objects.ts';
 import { virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 
-/** Facts of a node, besides its identity, that Service ports of one family depend on. */
 export interface FamilyNode {
   readonly scheduler: string;
   readonly nodeIP: Address;
   readonly nodePortAddresses: readonly Address[];
-  /** Addresses on the node's own links, as text: never bound to kube-ipvs0. */
+  /** Addresses on the node's own links, as texts. kube-ipvs0 never gets them. */
   readonly own: ReadonlySet<string>;
 }
 
-/** Before ports are merged. */
+/** The plan of one Service port, before ports are merged. */
 export interface IpvsPortPlan {
-  /** In kube-proxy's order: if two have the same address and port, the later wins. */
+  /** In kube-proxy's order. If two have the same address and port, the later one wins. */
   readonly virtualServers: readonly VirtualServer[];
   readonly members: readonly SetMember[];
-  /** Load balancer addresses that the node itself may not use, because its own address is in no source range. */
+  /** Load balancer addresses that the node itself may not use, because no source range contains the node's address. */
   readonly closedToNode: readonly ServiceAddress[];
 }
 
 type SetMember = readonly [SetId, SetEntry];
 
-/** Nodes with the same traffic plan can only differ in the scheduler. */
+/** Plans a port with only a cluster IP. Nodes with the same traffic plan can differ only in the scheduler. */
 export function planInternal(traffic: TrafficPlan, scheduler: string): IpvsPortPlan {
   const realServers = makeRealServers(servedBy(traffic, traffic.internal), traffic.port);
   return {
@@ -49,7 +48,7 @@ export function planInternal(traffic: TrafficPlan, scheduler: string): IpvsPortP
   };
 }
 
-/** In the order of kube-proxy's syncProxyRules (pkg/proxy/ipvs/proxier.go). */
+/** Plans in the order of kube-proxy's syncProxyRules (pkg/proxy/ipvs/proxier.go). */
 export function planServicePort(traffic: TrafficPlan, on: FamilyNode): IpvsPortPlan {
   const { port, nodePort } = traffic;
   const internal = makeRealServers(servedBy(traffic, traffic.internal), port);
@@ -78,7 +77,6 @@ export function planServicePort(traffic: TrafficPlan, on: FamilyNode): IpvsPortP
   return { virtualServers, members, closedToNode };
 }
 
-/** Includes the set members for the port's endpoints. The cluster IP is always bound to kube-ipvs0. */
 function clusterIPMembers(traffic: TrafficPlan): SetMember[] {
   const { clusterIP } = traffic;
   return [...hairpinMembers(traffic), ['clusterIP', clusterIP], bindingOf(clusterIP)];
@@ -107,7 +105,7 @@ function planLoadBalancerIPs(traffic: TrafficPlan, on: FamilyNode): readonly Ser
         'sourceCIDR',
         { ...at, source: network, origin },
       ]),
-      // The address is bound on the node, so the node's own packets to it also come from it.
+      // The address is on the node, so the node's own packets to it also come from it.
       ...setIf(nodeIsAdmitted, 'sourceIP', { ...at, source: at.address }),
     ];
     return { at, members, closedToNode: firewall !== undefined && !nodeIsAdmitted };
@@ -118,7 +116,7 @@ function bindingOf({ address, origin }: ServiceAddress): SetMember {
   return ['ipvsAddresses', { address, origin }];
 }
 
-/** All local endpoints, ready or not: a pod that reaches itself through the Service is masqueraded. */
+/** All local endpoints, ready or not, because a pod that reaches itself through the Service must be masqueraded. */
 function hairpinMembers({ port, onNode }: TrafficPlan): readonly SetMember[] {
   return onNode.map(({ address, port: number, place }) => {
     const origin = originOf(port, place);
@@ -128,7 +126,7 @@ function hairpinMembers({ port, onNode }: TrafficPlan): readonly SetMember[] {
 
 function nodePortMembers({ port, external }: TrafficPlan, listeners: readonly ServiceAddress[]): readonly SetMember[] {
   const sets = nodePortSets[port.protocol];
-  // A bitmap:port only holds the number, once for all listening addresses.
+  // A bitmap:port has only the number, once for all listening addresses.
   const members: readonly SetEntry[] =
     port.protocol === 'SCTP' ? listeners : listeners.slice(0, 1).map((at) => ({ port: at.port, origin: at.origin }));
   const isLocal = external.policy === 'Local';
@@ -139,7 +137,7 @@ function healthCheckMembers({ healthCheck }: TrafficPlan): readonly SetMember[] 
   return healthCheck ? [['healthCheckNodePort', healthCheck]] : [];
 }
 
-/** On a node without local endpoints, policy Local falls back to the cluster's; the other modes drop. */
+/** Under policy Local without local endpoints, uses the cluster's endpoints, where other modes drop packets. */
 function servedBy({ clusterEndpoints, localEndpoints }: TrafficPlan, { policy }: TrafficPath): readonly Endpoint[] {
   return policy === 'Local' && localEndpoints.length > 0 ? localEndpoints : clusterEndpoints;
 }
@@ -148,7 +146,6 @@ function setIf(condition: boolean, id: SetId, member: SetEntry): readonly SetMem
   return condition ? [[id, member]] : [];
 }
 
-/** The kernel's flag that adds the client's port to mh's hash. kube-proxy sets it on every mh virtual server. */
 const mhPort: SchedulerFlag = 'flag-2';
 
 /** The scheduler in the Service's annotation overrides the node's. */
@@ -172,7 +169,7 @@ function makeVirtualServer(
   };
 }
 
-/** Weight 1 each, sorted by address as a number, then port. */
+/** Gives each real server weight 1. Sorts by address as a number, then port. */
 function makeRealServers(endpoints: readonly Endpoint[], servicePort: ServicePort): readonly RealServer[] {
   const { label, forwarding } = servicePort;
   return endpoints
@@ -186,7 +183,7 @@ function makeRealServers(endpoints: readonly Endpoint[], servicePort: ServicePor
     .sort(compareRealServers);
 }
 
-/** One per address, port and protocol. Within a Service port the last wins, as in kube-proxy; between them the first. */
+/** Keeps one for each address, port and protocol: the last one within a Service port, as in kube-proxy, and the first one between ports. */
 export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]): readonly VirtualServer[] {
   const merged = new Map<string, VirtualServer>();
   for (const virtualServers of ports) {

@@ -32,17 +32,14 @@ import { ipvsJumps, jumpChains } from '../../kube-proxy/chains.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 
-/** All that the rules of one family depend on: they match sets, not Services. */
+/** Everything that the rules of one family depend on. Rules match sets, not Services. */
 export interface RuleInput {
   readonly family: Family;
-  /** Non-empty sets: an empty set gets no rule in most places. */
   readonly filled: ReadonlySet<SetId>;
   readonly masquerade: MasqueradePlan;
-  /** Load balancer addresses and ports that the node itself may not use, in order. */
   readonly closedToNode: readonly ServiceAddress[];
 }
 
-/** The chains in kube-proxy's order of declaration (iptablesChains). */
 const chains = {
   nat: [
     baseChains.services,
@@ -61,7 +58,7 @@ const chains = {
   ],
 } as const;
 
-/** All of one family in IPVS mode (writeIptablesRules and createAndLinkKubeChain). */
+/** Makes one family's tables in IPVS mode (writeIptablesRules and createAndLinkKubeChain). */
 export function makeTables(input: RuleInput): Tables {
   return {
     nat: assemble('nat', chains.nat, natRules(input)),
@@ -131,7 +128,7 @@ function masqueradeClusterIP({ family, masquerade: { toClusterIPs } }: RuleInput
     case 'all-but-pods':
       return rule(...match, ifNotLocal(toClusterIPs.pods), markForMasquerade);
     case 'none-known':
-      // If pods cannot be recognised, only traffic from a cluster IP to a cluster IP (the node to itself) is masqueraded.
+      // If pods cannot be recognised, only traffic from a cluster IP to a cluster IP, which the node sends to itself, is masqueraded.
       return rule(comment(setComments.clusterIP), setMatch('clusterIP', family, ['src', 'dst']), markForMasquerade);
   }
 }
@@ -175,13 +172,11 @@ function rule(...args: readonly RuleArg[]): Rule {
   return { args };
 }
 
-/** Matches the destination with a set, after the set's comment; with `and`, also the source. */
 function matchSet(id: SetId, family: Family, and?: 'src'): readonly RuleArg[] {
   const destination = setDirections(id);
   return [comment(setComments[id]), setMatch(id, family, and ? [...destination, and] : destination)];
 }
 
-/** The comment on the rules for each set (ipsetInfo in pkg/proxy/ipvs/proxier.go). */
 const setComments = {
   loopBack: 'Kubernetes endpoints dst ip:port, source ip for solving hairpin purpose',
   clusterIP: 'Kubernetes service cluster ip + port for masquerade purpose',
@@ -208,7 +203,6 @@ export function noMembers(): SetMembers {
   return Object.fromEntries(setIds.map((id) => [id, []])) as unknown as SetMembers;
 }
 
-/** kube-proxy also creates empty sets. */
 export function makeSets(members: SetMembers, family: Family): readonly IpSet[] {
   return setIds.map((id) => makeSet(id, members[id], family));
 }
@@ -228,7 +222,7 @@ function makeSet(id: SetId, members: readonly SetEntry[], family: Family): IpSet
   };
 }
 
-/** Doubles kube-proxy's size until all entries fit. kube-proxy keeps its size, and its sets overflow. */
+/** Doubles kube-proxy's size until all entries fit. kube-proxy keeps its size, so its sets can overflow. */
 function elementsFor(count: number): number {
   let elements = usualSetSize;
   while (elements < count) elements *= 2;

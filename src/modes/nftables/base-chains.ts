@@ -32,9 +32,7 @@ export interface BaseChainInput {
   readonly family: Family;
   readonly masquerade: MasqueradePlan;
   readonly nodePorts: NodePortPlan;
-  /** This family's ranges of cluster IPs; empty if unknown. */
   readonly serviceNetworks: readonly Network[];
-  /** The protocols whose node ports are rejected on localhost. */
   readonly rejectedOnLocalhost: readonly Protocol[];
   readonly behaviours: Behaviours;
 }
@@ -80,7 +78,7 @@ export function baseChains(input: BaseChainInput): readonly NftChain[] {
   ];
 }
 
-/** Catches packets to Services, by address first, because a node port's number may also be a Service's port. */
+/** Looks up Services by address first, because a node port's number may also be a Service's port. */
 function servicesRules(input: BaseChainInput, fields: FamilyFields): readonly NftRule[] {
   return [
     ...(input.behaviours.has('shared-masquerade') ? masqueradeClusterIPs(input, fields) : []),
@@ -104,7 +102,7 @@ function nodePortMap(map: string): Expression {
   return { kind: 'verdict-map', left: nodePortKey, right: inSet(map) };
 }
 
-/** Matches packets to node port addresses. If those are all, `unlisted` excludes loopback. */
+/** Matches packets to node port addresses. If all addresses count, adds `unlisted` and excludes loopback. */
 function toNodePortAddresses(
   { family, nodePorts }: BaseChainInput,
   { destination }: FamilyFields,
@@ -120,7 +118,7 @@ const loopback: { readonly [F in Family]: Right } = {
   ipv6: equalTo({ kind: 'address', address: loopbackAddresses.ipv6 }),
 };
 
-/** Refuses packets to cluster IPs that no Service took: the Service lacks the port, or no Service has the IP. */
+/** Refuses packets to cluster IPs that no rule redirected, because the Service lacks the port or no Service has the IP. */
 function clusterIPsCheckRules({ serviceNetworks }: BaseChainInput, { destination }: FamilyFields): readonly NftRule[] {
   const refused = nftRule(
     [matchField(destination, inSet(nftSets.clusterIPs)), reject],
@@ -132,7 +130,7 @@ function clusterIPsCheckRules({ serviceNetworks }: BaseChainInput, { destination
   return [refused, nftRule([unallocated, drop], 'Drop traffic to unallocated ClusterIPs')];
 }
 
-/** Gives marked packets the node's address as source, and clears the mark, because the packet may pass here again. */
+/** Gives marked packets the node's address as source, and clears the mark, because a packet may pass here again. */
 function masqueradingRules(
   { masquerade: { mark }, behaviours }: BaseChainInput,
   fields: FamilyFields,
@@ -148,14 +146,14 @@ function masqueradingRules(
 
 const masquerade: Expression = { kind: 'masquerade', fullyRandom: true };
 
-/** Otherwise an endpoint that reaches itself would get a packet from its own address. */
+/** Without this rule, an endpoint that reaches itself would get a packet from its own address. */
 function hairpinRule({ source, destination }: FamilyFields): NftRule {
   const key = [source, destination, l4proto, destinationPort];
   const toItself: Expression = { kind: 'match', left: key, right: inSet(nftSets.hairpinConnections) };
   return nftRule([matchField({ name: 'ct status' }, equalTo(wordValue('dnat'))), toItself, masquerade]);
 }
 
-/** Protocols rejected on localhost (localhostNodePortRejectProtocols): not TCP if kube-proxy listens there. */
+/** Returns the protocols to reject on localhost (localhostNodePortRejectProtocols). If kube-proxy listens there, TCP is not among them. */
 export function rejectedOnLocalhost(nodePorts: NodePortPlan, behaviours: Behaviours): readonly Protocol[] {
   if (!behaviours.has('localhost-node-ports')) return [];
   return namesLocalhost(nodePorts, behaviours) ? ['UDP', 'SCTP'] : ['TCP', 'UDP', 'SCTP'];

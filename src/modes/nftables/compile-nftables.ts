@@ -23,7 +23,7 @@ import { addressTypes, addressValue } from './rule-parts.ts';
 import { serviceObjects, type PlacedElement, type ServiceContext, type ServiceObjects } from './service-objects.ts';
 import { diagnose, type Finding, keyOfFault } from '../../base/findings/finding.ts';
 
-/** One table per family. Service ports' chains and sets follow the cluster's order, elements their keys. `memo`: for many nodes. */
+/** Makes a table for each family. Chains and sets of Service ports follow the cluster's order, elements the order of their keys. */
 export function compileNftables(
   cluster: Cluster,
   node: NodeContext,
@@ -36,7 +36,6 @@ export function compileNftables(
   return { ...emptyState, nftables: families.map(compile) };
 }
 
-/** Reuses one node's results for later nodes; results are the same without it. */
 export class NftablesMemo {
   readonly traffic = new PlanMemo();
   readonly objects = new ContextMemo<TrafficPlan, ServiceObjects>();
@@ -101,7 +100,7 @@ function collectByName<T extends { readonly name: string }>(
   return all;
 }
 
-/** All elements by set, sorted. If several ports have one key, the first wins; within a port, the last. */
+/** If several ports claim one key, the first one wins; within a port, the last. */
 function collectElements(objects: readonly ServiceObjects[]): Map<string, readonly Element[]> {
   const bySet = new Map<string, Element[]>();
   const add = ({ set, element }: PlacedElement): void => {
@@ -110,7 +109,6 @@ function collectElements(objects: readonly ServiceObjects[]): Map<string, readon
     else bySet.set(set, [element]);
   };
   objects.forEach(({ elements }) => elements.forEach(add));
-  // Sorting is stable for equal keys.
   return new Map([...bySet].map(([set, elements]) => [set, resolveClaims(elements.sort(compareElements))]));
 }
 
@@ -126,7 +124,6 @@ function resolveClaims(elements: readonly Element[]): readonly Element[] {
   return kept;
 }
 
-/** In nft's listing order. */
 function sharedSets(
   family: Family,
   elements: ReadonlyMap<string, readonly Element[]>,
@@ -166,7 +163,7 @@ function sharedSets(
   ];
 }
 
-/** Finds ports without endpoints whose comment nft refuses as too long: the node then gets no rules at all. */
+/** Finds ports without endpoints whose comment is too long for nft. A node would then get no rules at all. */
 export function findLongComments({ servicePorts }: Cluster): readonly Finding[] {
   const warnings = new Map<string, Finding>();
   for (const port of servicePorts) {
@@ -180,7 +177,7 @@ export function findLongComments({ servicePorts }: Cluster): readonly Finding[] 
   return [...warnings.values()];
 }
 
-/** Why some node refuses packets to the port; undefined if none does. A node without a name runs no endpoint. */
+/** Returns why some node refuses packets to the port; undefined if none does. A node without a name runs no endpoint. */
 function lackWhereRefused(port: ServicePort): NonNullable<TrafficPath['refusal']>['reason'] | undefined {
   const plan = planTraffic(port, { name: '', zone: '' });
   const outside = plan.externalIPs.length > 0 || plan.loadBalancerIPs.length > 0 || plan.nodePort !== undefined;

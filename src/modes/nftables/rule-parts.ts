@@ -8,7 +8,7 @@ import type { Behaviours } from '../../kube-proxy/releases.ts';
 export interface FamilyFields {
   readonly source: Field;
   readonly destination: Field;
-  /** `ip daddr . meta l4proto . th dport`: the key of maps of Service addresses. */
+  /** `ip daddr . meta l4proto . th dport`, the key of maps with Service addresses. */
   readonly service: Selector;
 }
 
@@ -30,7 +30,6 @@ function fieldsOfProtocol(protocol: 'ip' | 'ip6'): FamilyFields {
   };
 }
 
-/** `meta l4proto . th dport`: the key of maps of node ports. */
 export const nodePortKey: Selector = [l4proto, destinationPort];
 
 export const addressTypes = { ipv4: 'ipv4_addr', ipv6: 'ipv6_addr' } as const;
@@ -81,7 +80,6 @@ export function portValue(port: number): Value {
   return { kind: 'number', value: port };
 }
 
-/** Shared by all keys and rules. */
 export const protocolValues: { readonly [P in Protocol]: Value } = {
   TCP: wordValue('tcp'),
   UDP: wordValue('udp'),
@@ -96,7 +94,6 @@ export function markForMasquerade(masquerade: MasqueradePlan, behaviours: Behavi
   return behaviours.has('inline-masquerade') ? setMasqueradeMark(masquerade) : jump(nftChains.markForMasquerade);
 }
 
-/** Undefined if there are none. */
 export function masqueradedClients(
   { toClusterIPs }: MasqueradePlan,
   fields: FamilyFields,

@@ -40,7 +40,6 @@ import { localhostRejection, maxNftComment, nftChains, nftPrefixes, nftSets } fr
 export interface ServiceContext {
   readonly masquerade: MasqueradePlan;
   readonly nodeIsAdmitted: boolean;
-  /** The protocols whose node ports are rejected on localhost. */
   readonly rejectedOnLocalhost: readonly Protocol[];
   readonly behaviours: Behaviours;
 }
@@ -54,9 +53,7 @@ export interface PlacedElement {
 
 export interface ServiceObjects {
   readonly chains: readonly NftChain[];
-  /** With session affinity, the clients of each endpoint. */
   readonly sets: readonly NftSet[];
-  /** If several have the same set and key, the last wins. */
   readonly elements: readonly PlacedElement[];
 }
 
@@ -64,7 +61,7 @@ interface ChainedEndpoint extends EndpointNames {
   readonly endpoint: Endpoint;
 }
 
-/** Whether or not in use. Chains that choose an endpoint are keyed by policy: see nftPrefixes. */
+/** The names of chains, whether in use or not. Chains that choose an endpoint are named by policy (nftPrefixes). */
 type NftChainNames = { readonly [C in TrafficPolicy | 'external' | 'firewall']: string };
 
 interface EndpointNames {
@@ -111,7 +108,7 @@ function serviceChains(
   return chains;
 }
 
-/** external-: for packets to external addresses or the node port; Local has a short cut for the node and its pods. */
+/** external-: for packets to external addresses or the node port. Policy Local has a short cut for the node and its pods. */
 function externalChain(
   { port, external }: TrafficPlan,
   names: NftChainNames,
@@ -136,7 +133,6 @@ function externalChain(
   return { name: names.external, rules, origin };
 }
 
-/** firewall-: drops packets to load balancer addresses from outside the source ranges. */
 function firewallChain(
   port: ServicePort,
   names: NftChainNames,
@@ -169,7 +165,7 @@ function matchPort({ protocol, port }: ServiceAddress): Expression {
   return matchField({ name: `${protocol.toLowerCase()} dport` }, equalTo(portValue(port)));
 }
 
-/** service- or local-: spreads packets over the endpoints of one policy with equal probability. */
+/** service- and local-: spread packets over the endpoints of one policy with equal probability. */
 function spreadingRules(
   plan: TrafficPlan,
   endpoints: readonly Endpoint[],
@@ -189,14 +185,13 @@ function dnatToAny(endpoints: readonly Endpoint[], behaviours: Behaviours): Expr
     : { kind: 'dnat-random', targets: endpoints };
 }
 
-/** A client stays with the endpoint that remembers it; a new client goes to any. */
+/** Sends a client to the endpoint that remembers it. A new client goes to any endpoint. */
 function stickyRules({ port, affinitySeconds }: TrafficPlan, targets: readonly ChainedEndpoint[]): readonly NftRule[] {
   if (affinitySeconds === undefined) return [];
   const { source } = familyFields[port.family];
   return targets.map(({ chain, affinitySet: set }) => nftRule([matchField(source, inSet(set)), goto(chain)]));
 }
 
-/** endpoint-: with session affinity remembers the client, then sends the packet to the endpoint. */
 function endpointChain(
   { port, affinitySeconds }: TrafficPlan,
   { endpoint, chain, affinitySet: set }: ChainedEndpoint,
@@ -205,7 +200,7 @@ function endpointChain(
   const { source } = familyFields[port.family];
   const rules: NftRule[] = [];
   if (!behaviours.has('hairpin-set')) {
-    // Otherwise an endpoint that reaches itself would get a packet from its own address.
+    // Without this rule, an endpoint that reaches itself would get a packet from its own address.
     const fromItself = matchField(source, equalTo(addressValue(endpoint.address)));
     rules.push(nftRule([fromItself, markForMasquerade(masquerade, behaviours)]));
   }
@@ -227,7 +222,6 @@ const protocolMatches = {
   SCTP: matchField(l4proto, equalTo(protocolValues.SCTP)),
 };
 
-/** affinity-: the clients that an endpoint remembers, and for how long. */
 function affinitySet(
   { port }: TrafficPlan,
   { endpoint, affinitySet: name }: ChainedEndpoint,
@@ -251,7 +245,7 @@ function serviceElements(plan: TrafficPlan, names: NftChainNames, context: Servi
   return context.behaviours.has('hairpin-set') && plan.hairpin.length > 0 ? hairpinElements(plan).concat(own) : own;
 }
 
-/** Endpoints on the node that may reach themselves: without masquerading, they would get a packet from their own address. */
+/** Lists endpoints that may reach themselves, because unmasqueraded they would get a packet from their own address. */
 function hairpinElements({ port, hairpin }: TrafficPlan): PlacedElement[] {
   return hairpin.map((endpoint) => {
     const address = addressValue(endpoint.address);
@@ -271,9 +265,7 @@ function clusterIPElements(plan: TrafficPlan, names: NftChainNames, context: Ser
   ];
 }
 
-/**
- * Under policy Local without local endpoints, an address may be in both maps: packets of the node and its pods pass, others are dropped.
- */
+/** Under policy Local without local endpoints, an address may be in both maps: packets from the node and its pods pass, others do not. */
 function addExternal(plan: TrafficPlan, names: NftChainNames, context: ServiceContext, into: PlacedElement[]): void {
   const { hasEndpoints, external, externalIPs, loadBalancerIPs, firewall } = plan;
   const add = (address: ServiceAddress): void => {
@@ -288,7 +280,6 @@ function addExternal(plan: TrafficPlan, names: NftChainNames, context: ServiceCo
   });
 }
 
-/** Source ranges do not apply. */
 function addNodePort(plan: TrafficPlan, names: NftChainNames, context: ServiceContext, into: PlacedElement[]): void {
   const { hasEndpoints, external, nodePort } = plan;
   if (!nodePort) return;
@@ -313,7 +304,6 @@ function send(
   return placeElement(set, { key, value: { kind: 'goto', chain }, origin });
 }
 
-/** The element's comment names the Service port. */
 function placeRefusal(
   set: ElementSet,
   { port }: TrafficPlan,
@@ -333,13 +323,13 @@ function placeElement(set: ElementSet, element: Element): PlacedElement {
   return { set, element };
 }
 
-/** The label as a comment, cut to what nft accepts, with dots at the cut unless kube-proxy cuts it too. Labels are ASCII. */
+/** Cuts a label to what nft accepts as a comment. Adds dots at the cut unless kube-proxy cuts without them. Labels are ASCII. */
 function fitComment(label: string, behaviours: Behaviours): string {
   if (label.length <= maxNftComment) return label;
   return behaviours.has('short-comments') ? label.slice(0, maxNftComment) : `${label.slice(0, maxNftComment - 3)}...`;
 }
 
-/** A prefix, a hash, and the Service port's namespace, name, protocol and port name (servicePortChainNameBase). */
+/** Returns names: a prefix, a hash, and the Service port's namespace, name, protocol and port name (servicePortChainNameBase). */
 export function serviceChainNames(port: ServicePort): NftChainNames {
   const base = hashAndTruncate(servicePortPath(port));
   return {
@@ -350,7 +340,7 @@ export function serviceChainNames(port: ServicePort): NftChainNames {
   };
 }
 
-/** Names of an endpoint's chain and set: a Service port's, address, port (servicePortEndpointChainNameBase). */
+/** Returns the names of an endpoint's chain and set: the Service port's name, address and port (servicePortEndpointChainNameBase). */
 export function endpointNames(port: ServicePort, { address, port: number }: Endpoint): EndpointNames {
   const base = hashAndTruncate(`${servicePortPath(port)}__${address.text.replaceAll(':', '.')}/${number}`);
   return { chain: nftPrefixes.endpoint + base, affinitySet: nftPrefixes.affinity + base };
@@ -360,10 +350,9 @@ function servicePortPath({ namespace, service, protocol, portName }: ServicePort
   return `${namespace}/${service}/${protocol.toLowerCase()}/${portName}`;
 }
 
-/** chainNameBaseLengthMax: nft's limit minus the longest prefix. */
+/** chainNameBaseLengthMax, which is nft's limit minus the longest prefix. */
 const maxLength = 240;
 
-/** The hash distinguishes names too long to write in full. */
 function hashAndTruncate(text: string): string {
   const name = `${hashName(text, 8)}-${text}`;
   return name.length > maxLength ? `${name.slice(0, maxLength - 3)}...` : name;

@@ -26,14 +26,14 @@ function isSupportedPort({ family, protocol }: Pick<ServicePort, 'family' | 'pro
   return families.includes(family) && protocols.includes(protocol);
 }
 
-/** By label. kube-proxy takes a random free port (port_allocator.go), kpc one derived from the name, or the next free. */
+/** Returns ports by label. kube-proxy takes a random free port (port_allocator.go), kpc one derived from the name, or the next free one. */
 export function assignProxyPorts(
   { servicePorts }: Pick<Cluster, 'servicePorts'>,
   { first, last }: PortRange = usualRange,
 ): ReadonlyMap<string, number> {
   const labels = [...new Set(servicePorts.filter(isSupportedPort).map(({ label }) => label))].sort(compareText);
   const size = last - first + 1;
-  // By taken offset, one that may be free, so that crowded ranges are not searched from the start.
+  // For each taken offset, one that may be free, so that crowded ranges are not searched from the start.
   const next = new Map<number, number>();
   const assigned = new Map<string, number>();
   for (const label of labels.slice(0, size)) {
@@ -50,7 +50,6 @@ export function assignProxyPorts(
   return assigned;
 }
 
-/** Reports settings and Service ports that userspace mode does not support. */
 export function checkProxyPorts(
   { servicePorts }: Pick<Cluster, 'servicePorts'>,
   { portRange: { first, last } = usualRange, bindAddress }: ProxySettings,
@@ -76,8 +75,8 @@ export function checkProxyPorts(
 }
 
 /**
- * A Service port, the proxy port where kube-proxy accepts its connections, and the addresses that lead there. It listens at one address, or
- * at all of the node's. The node itself always needs one (hostIP).
+ * A Service port and the proxy port that its packets are sent to, which listens at `address` or at all addresses of the node. The node's
+ * own packets always need one address (hostIP).
  */
 interface Portal {
   readonly traffic: TrafficPlan;
@@ -91,7 +90,7 @@ interface Portal {
 /** kube-proxy's --udp-timeout, in seconds. */
 const usualIdle = 0.25;
 
-/** The chains of userspace/proxier.go, and its own proxy ports. Ignores policies, source ranges, hints and masquerading. */
+/** Makes the chains of userspace/proxier.go, with kpc's own proxy ports. Ignores policies, source ranges, hints and masquerading. */
 export function compileUserspace(cluster: Cluster, node: NodeContext, settings: ProxySettings): KernelState {
   const proxyPorts = assignProxyPorts(cluster, settings.portRange);
   const proxy = { address: parseAddress(settings.bindAddress), hostAddress: node.nodeIPs.ipv4 };
@@ -124,26 +123,26 @@ function makeTables(portals: readonly Portal[]): Tables {
   };
 }
 
-/** EnsureRule adds no rule twice, for example for an address listed twice. Service ports' rules differ by name. */
+/** Keeps equal rules once, like EnsureRule, for example if an address is listed twice. Rules of different Service ports are never equal. */
 function onlyOnce(rules: readonly Rule[]): readonly Rule[] {
   const texts = rules.map(formatRule);
   return rules.filter((_, i) => texts.indexOf(texts[i] as string) === i);
 }
 
-/** Matches routed packets, not those that a bridge passes on to another port. */
+/** Matches routed packets, but not packets that a bridge passes on to another port. */
 const notBridged: RuleArg = { kind: 'physdev-is-in', negated: true };
 
-/** openOnePortal: from Pods and other hosts, in PREROUTING. */
+/** openOnePortal, for Pods and other hosts, in PREROUTING. */
 function containerRules(portal: Portal): readonly Rule[] {
   return portalRules(portal, containerTarget(portal), [notBridged, toNode]);
 }
 
-/** openOnePortal: from the node itself, in OUTPUT. Covers only external IPs that are the node's own. */
+/** openOnePortal, for the node itself, in OUTPUT. Covers external IPs only if they are the node's own. */
 function hostRules(portal: Portal): readonly Rule[] {
   return portalRules(portal, hostTarget(portal), [toNode]);
 }
 
-/** `ofExternal`: a rule for each, at external IPs. */
+/** `ofExternal` has matches for external IPs. Each makes a rule of its own. */
 function portalRules(portal: Portal, target: RuleArg, ofExternal: readonly RuleArg[]): readonly Rule[] {
   const { clusterIP, externalIPs, loadBalancerIPs } = portal.traffic;
   const rule = (at: ServiceAddress, ...also: readonly RuleArg[]) =>
@@ -155,7 +154,6 @@ function portalRules(portal: Portal, target: RuleArg, ofExternal: readonly RuleA
   ]);
 }
 
-/** openNodePort. */
 function nodePortRules(portals: readonly Portal[], targetOf: (portal: Portal) => RuleArg): readonly Rule[] {
   return portals.flatMap((portal) => {
     const { nodePort } = portal.traffic;
@@ -170,7 +168,6 @@ function admitRules(portal: Portal): readonly Rule[] {
   return nodePort ? [capture(portal, portal.proxyPort, nodePort.origin, [isNew], accept)] : [];
 }
 
-/** A rule that begins like iptablesCommonPortalArgs. */
 function capture(
   { traffic: { port } }: Portal,
   number: number,
@@ -186,7 +183,7 @@ function toAddress({ address }: ServiceAddress): RuleArg {
   return { kind: 'destination', range: address };
 }
 
-/** REDIRECT would give the node's own packets a loopback address, and no answers: see iptablesHostPortalArgs. */
+/** For the node's own packets, REDIRECT would use a loopback address, and they would get no answer (iptablesHostPortalArgs). */
 function containerTarget(portal: Portal): RuleArg {
   if (portal.proxy.address) return hostTarget(portal);
   const words = ['REDIRECT', '--to-ports', String(portal.proxyPort)];
@@ -198,7 +195,7 @@ function hostTarget({ proxy, proxyPort }: Portal): RuleArg {
   return { kind: 'jump', target: { kind: 'dnat', address, port: proxyPort } };
 }
 
-/** kube-proxy in this mode reads Endpoints, which list every ready endpoint on any node. */
+/** In this mode, kube-proxy reads Endpoints, which list every ready endpoint on any node. */
 function makeProxyPort({ traffic: { port, clusterIP }, proxyPort, proxy }: Portal, settings: ProxySettings): ProxyPort {
   return {
     protocol: (port satisfies ServicePort).protocol === 'UDP' ? 'UDP' : 'TCP',

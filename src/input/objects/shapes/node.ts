@@ -46,7 +46,6 @@ export const nodeSchema = object({
   }),
 });
 
-/** In networking.k8s.io/v1 and v1beta1. */
 export const serviceCidrSchema = object({
   ...typed,
   metadata,
@@ -96,7 +95,6 @@ export const podSchema = openObject({ metadata, spec: podSpecSchema, status: pod
 
 const amount = integer(0, 2 ** 31 - 1, 'a whole number from 0 to 2147483647');
 
-/** A Deployment, StatefulSet, DaemonSet or Job, as far as kpc reads it. */
 export const workloadSchema = openObject({
   metadata,
   spec: openObject({
@@ -106,7 +104,7 @@ export const workloadSchema = openObject({
     suspend: flag,
     serviceName: text,
     ordinals: openObject({ start: amount }),
-    /** A ReplicationController's selector only has labels, and kpc only checks its presence. */
+    /** A ReplicationController's selector has only labels. kpc checks only that it exists. */
     selector: openObject({ matchLabels: textMap, matchExpressions: requirements }),
     template: openObject({ metadata, spec: podSpecSchema }),
   }),

@@ -40,7 +40,6 @@ const packetTestSchema = item({
   source: nullable(worded('kept, masqueraded, mixed or the address that endpoints see', string)),
 });
 
-/** A file of packets and expected results, for kpc test. */
 export const packetTestsSchema = item({
   inputs: words('files and folders with manifests, a bundle or a dump; paths count from this file'),
   hostAddresses: nullable(worded('a file with the output of "ip -j addr" on the node', string)),

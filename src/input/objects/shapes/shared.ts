@@ -25,24 +25,24 @@ import {
 
 export const textMap = map(text, 'a mapping of strings');
 
-/** '' counts as unset, as for Kubernetes. */
+/** '' counts as unset, as in Kubernetes. */
 export function word<const Word extends string>(words: readonly Word[]): Schema<Word | '' | null> {
   return nullable(worded(joinWords(words, 'or'), oneOf(...words, '')));
 }
 
 export const port = integer(1, 65535, 'a port is a number from 1 to 65535');
 
-/** 0 means no limit. */
+/** 0 means none. */
 export const optionalPort = integer(0, 65535, 'a port is a number from 1 to 65535');
 
-/** Kubernetes' IntOrString; null means no value. */
+/** Kubernetes' IntOrString. null means no value. */
 export function intOrString(expected: string): Schema<number | string | null> {
   return nullable(anyOf(expected, wholeNumber(-Infinity, Infinity), string));
 }
 
 export const protocol = word(['TCP', 'UDP', 'SCTP']);
 
-/** Fields that Kubernetes has and kpc does not read: only their types are checked. */
+/** Fields that kpc does not read. Only their types are checked. */
 export function unreadFields(shape: Schema, ...names: readonly string[]): object {
   return Object.fromEntries(names.map((name) => [name, shape]));
 }
@@ -80,7 +80,7 @@ export const conditions = list(condition);
 
 export type RawCondition = ValueOf<typeof condition>;
 
-/** Nothing is compiled from them. */
+/** kpc compiles nothing from them. */
 export const objectConditions = list(
   item({
     observedGeneration: anyInteger,
@@ -88,7 +88,7 @@ export const objectConditions = list(
   }),
 );
 
-/** Usually a Pod. Nothing is compiled from it. */
+/** Usually a Pod. kpc compiles nothing from it. */
 export const targetRef = object({
   ...unreadFields(text, 'kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'),
 });

@@ -16,7 +16,7 @@ const portOrName = intOrString('a port number or its name');
 
 const requirement = openItem({ key: text, operator: text, values: texts });
 
-/** Closed: without a misspelled field it would select everything. */
+/** Closed, because a selector whose field is misspelled would select everything. */
 const selector = object({
   matchLabels: map(string, 'a mapping of strings'),
   matchExpressions: list(requirement),
@@ -108,7 +108,6 @@ const allowedRoutes = openObject({
   kinds: list(openItem({ group: text, kind: text })),
 });
 
-/** A Gateway, or a ListenerSet, which has `parentRef`. */
 export const gatewaySchema = openObject({
   metadata,
   spec: openObject({
