@@ -32,7 +32,8 @@ export function listChainChanges(delta: FamilyTablesDelta, owners: SideOwners): 
 }
 
 /**
- * Counts the chains that change, whoever owns them. Listing them would compare rule by rule, which takes long if a whole mode is removed.
+ * Counts the chains that change, whoever owns them. Listing the changes would compare rule by rule, which takes long if a whole mode is
+ * removed.
  */
 export function countChainChanges(delta: FamilyTablesDelta): readonly CountedChange[] {
   const tables = rulesPlaces.flatMap((place) => delta[place] ?? []);

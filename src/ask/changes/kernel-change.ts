@@ -46,7 +46,7 @@ interface ChangeFields {
     readonly family: Family;
     readonly table: TableName;
     readonly chain: string;
-    /** Whether Service ports share the chain. If so, the edits are those of one owner. */
+    /** Whether Service ports share the chain. If so, the edits are one owner's. */
     readonly shared: boolean;
   };
   /** A whole table, or a table that is replaced because of its unknown parts. */

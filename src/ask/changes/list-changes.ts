@@ -130,7 +130,7 @@ function timeoutsChange({ from, to }: TimeoutsChange): KernelChange {
   return changeOf('ipvs-timeouts', 'IPVS timeouts', 'changed', { from, to });
 }
 
-/** Returns the change of an object and those of its content. Content that no Service port owns is only counted. */
+/** Returns the changes of an object and of its content. Content that no Service port owns is only counted. */
 function withContent(content: readonly KernelChange[], whole: (free: number) => KernelChange): readonly KernelChange[] {
   const owned = content.filter(({ owner }) => owner !== undefined);
   return [whole(content.length - owned.length), ...owned];

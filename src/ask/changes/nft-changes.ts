@@ -50,8 +50,8 @@ export function listNftChanges(deltas: readonly NftTableDelta[], owners: SideOwn
 }
 
 /**
- * Lists the changes of a table. If the table is added or removed, lists what Service ports own in it and counts the rest. A table is
- * replaced if one side has parts that kpc knows only as text; then lists all other differences too.
+ * Lists the changes of a table. For an added or removed table, lists what Service ports own and counts the rest. If one side has parts
+ * that kpc knows only as text, the table is replaced, and all other differences are listed too.
  */
 function tableChanges(pair: Pair<NftTable>, owners: SideOwners): readonly KernelChange[] {
   const { from, to } = pair;

@@ -165,7 +165,7 @@ export function findInDump(text: string, dump: DumpedSnapshot): FoundInDump {
   return { kind: 'nothing', why: found.unanswered ?? { kind: 'no-match', of: 'dump', text, hint: undefined } };
 }
 
-/** Returns the sets with a health check node port. They are all that a kernel has, because it does not show the Service. */
+/** Returns the sets with a health check node port. A kernel shows nothing else about the port, not even its Service. */
 function healthCheckSets({ number }: Asked, dump: DumpedSnapshot): readonly SharedSubject[] {
   if (!number || (number.protocol ?? 'TCP') !== 'TCP') return [];
   const names = new Set(families.map((family) => setName('healthCheckNodePort', family)));

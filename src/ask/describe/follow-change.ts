@@ -18,7 +18,7 @@ export interface FlowChange {
   }[];
 }
 
-/** Unknown if it depends on which Service port had the address before, and the dump does not show that port. */
+/** Unknown if the fate depends on which Service port had the address before, and the dump does not show that port. */
 export type FlowFate = 'forgets' | 'keeps' | 'unknown';
 
 export interface ChangedServices {

@@ -51,8 +51,8 @@ export function listKnownServices(view: CompiledSnapshot): readonly ListedServic
 }
 
 /**
- * Counts the addresses of a Service's endpoints: all, ready, and used by the node. Undefined if the Service cannot have endpoints.
- * Addresses in two families belong to the same Pods, so they count once.
+ * Counts the addresses of a Service's endpoints: all, ready, and used by the node. Undefined if the Service cannot have endpoints. A Pod's
+ * addresses in two families count once.
  */
 function countByAddress(
   { skipped, headlessEndpoints }: ServiceInfo,

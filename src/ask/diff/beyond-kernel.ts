@@ -131,7 +131,7 @@ export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>)
   return objects.length + fields.length > 0 ? [{ kind: 'unrecorded', objects, fields }] : [];
 }
 
-/** Reports whether a Service's endpoints show the effect of a field. They do only if kpc made them from Pods that show it. */
+/** Reports whether a Service's endpoints show the effect of a field, because kpc made the endpoints from Pods that show it. */
 function effectsShown(side: CompiledSnapshot): (info: ServiceInfo, field: SourceName) => boolean {
   const { slices, endpoints } = side.objects;
   const given = new Set([

@@ -176,8 +176,8 @@ function portsByLabel({ servicePorts }: Cluster): ReadonlyMap<string, readonly S
 }
 
 /**
- * Returns the kind of change for a Service port that is not among the compared Services of either side. It is new if all its kernel
- * objects are new, unless parts that were not compared, such as another mode's, had it before.
+ * Returns the kind of change for a Service port that is not among the compared Services. The port is new if all its kernel objects are
+ * new, unless parts that were not compared, such as another mode's, had the port before.
  */
 function kindOfPort(changes: readonly KernelChange[], wasThere: boolean, isThere: boolean): ChangeKind {
   const [first, ...others] = new Set(changes.map(effectOf));

@@ -64,8 +64,8 @@ export function coverForServices({ state, coverage }: Snapshot): KernelState {
 }
 
 /**
- * Decides which objects are kube-proxy's on either side. A kubelet fills KUBE-FIREWALL whether kube-proxy uses it or not, so beside a dump
- * it counts only if the other side has rules in it.
+ * Decides which objects are kube-proxy's on either side. A kubelet fills KUBE-FIREWALL even if kube-proxy does not use it, so beside a
+ * dump the chain counts only if the other side has rules in it.
  */
 function ownershipOfSides(from: Snapshot, to: Snapshot, weighServer: WeighServer): Ownership {
   const kubeletFirewall = wantsKubeletFirewall([from, to]);

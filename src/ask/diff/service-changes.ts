@@ -146,7 +146,10 @@ function diffHealthAnswers(
   };
 }
 
-/** Maps new labels to old ones, if a port has another name but the same number and protocol. To kube-proxy, it is another Service port. */
+/**
+ * Maps new labels to old ones, if a port has another name but the same number and protocol. To kube-proxy, the renamed port is another
+ * Service port.
+ */
 function findRenames(before: ClusterIndex, after: ClusterIndex): ReadonlyMap<string, string> {
   const numberOf = ([port]: readonly ServicePort[]) =>
     port ? `${port.namespace}/${port.service} ${port.port}/${port.protocol}` : '';
@@ -228,8 +231,8 @@ function diffServiceFields(
 }
 
 /**
- * Compares the order of families. clusterIP is in the first family, and pods see it in their environment. Families that only one side has
- * are reported with the ports.
+ * Compares the order of families. clusterIP is in the first family, and pods see clusterIP in their environment. Families that only one
+ * side has are reported with the ports.
  */
 function diffPrimaryFamily(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {
   if (from.clusterIPs.length < 2 && to.clusterIPs.length < 2) return [];

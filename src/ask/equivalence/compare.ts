@@ -162,8 +162,8 @@ function isFirm({ unknown, unknownOnOne, differences }: ComparedPackets): boolea
 }
 
 /**
- * Reports whether the fate also holds for equivalent destinations. It does if it is known, or unknown only because slices fit one side
- * only.
+ * Reports whether a fate also holds for equivalent destinations. A known fate does, and a fate that is unknown only because slices fit one
+ * side.
  */
 function isOfLike({ verdict, reasons }: Fate): boolean {
   return (
@@ -275,7 +275,7 @@ function* destinationsOf(
     const own = destinations.get(address.text);
     const named = [...(own?.ports ?? []), ...(isNode ? [...[...unbound.values()].flat(), ...ofNode] : [])];
     const keys = new Set(only && isNode ? named.filter((key) => only.ports.has(key)) : named);
-    // If rules match an address only with certain ports, all its other ports behave like those of its neighbours.
+    // If rules match an address only with certain ports, all its other ports behave like those of neighbouring addresses.
     const isWhole = own?.isWhole !== false;
     // In kube-proxy's rules, a match on ports without an address concerns only the node's own addresses. For other addresses, one port per
     // chain is enough.
@@ -299,8 +299,8 @@ export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<
 }
 
 /**
- * Reports whether both sides know how the packet ends, or neither does. Only for manifests, because only these show which facts were
- * given.
+ * Reports whether both sides know how the packet ends, or neither does. Other sides than manifests count as alike, because they do not
+ * show which facts were given.
  */
 function areKnownAlike(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   if (lackOtherEndpoints(fates, scenes)) return false;

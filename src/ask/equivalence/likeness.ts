@@ -147,7 +147,7 @@ export class Likeness {
     return { side, claims, serves, asked: claims.map(({ protocol, port }) => portKey(protocol, port)), reached };
   }
 
-  /** Adds everything about the ports that decides how packets end; false if the ports' shapes do not cover it. */
+  /** Adds everything about the ports that decides how packets end. Returns false if the ports' shapes do not cover all of this. */
   #tell(ports: readonly ServicePort[], side: LikenessSide, told: unknown[], cast: Cast): boolean {
     told.push('|');
     for (const port of ports) {

@@ -84,8 +84,8 @@ export function placesOfSenders(scenes: readonly Scene[]): Places {
       return network ? [[network, 'other-node'] as const] : [];
     });
   const compiled = scenes.flatMap(({ side }) => (side.kind === 'dump' ? [] : side));
-  // Only in a dump may an endpoint's node be unknown, and the dump's routes may show it. In manifests compiled without a node, no endpoint
-  // is on the node.
+  // Only in a dump can an endpoint's node be unknown, but the dump's routes may show the node. In manifests compiled without a node, no
+  // endpoint is on the node.
   const placeOfEndpoint = (address: Address): SenderPlace | undefined => {
     for (const { side, evaluate } of scenes) {
       const [first] = side.endpoints.at(address.text);

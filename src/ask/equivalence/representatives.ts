@@ -51,9 +51,9 @@ export interface ClusterSide {
 
 /**
  * Chooses the nodes that together show every difference between a cluster's nodes, except their own addresses. How a node treats packets
- * to a Service depends on which of the Service's endpoints it uses and has (if a traffic policy, hints or the endpoints' addresses decide
- * that), its kinds of addresses, which of its addresses are also Service addresses, and whether it has any endpoints. A node that differs
- * between the sides, or whose endpoints do, represents only itself.
+ * to a Service depends on four facts: which of the Service's endpoints the node uses and has (if a traffic policy, hints or the endpoints'
+ * addresses decide that), the kinds of its addresses, which of these are also Service addresses, and whether the node has any endpoints. A
+ * node represents only itself if it or its endpoints differ between the sides.
  */
 export function chooseStandIns(sides: readonly ClusterSide[], names: readonly string[]) {
   const shapes = sides.map(nodeShapes);

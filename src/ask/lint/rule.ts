@@ -56,7 +56,7 @@ export function claimedSocket({
 }
 
 /**
- * Returns a packet to the cluster IP, which gets no endpoint on any node. It is sent from the node, because kpc knows the node's own
+ * Returns a packet to the cluster IP, which gets no endpoint on any node. The node sends the packet, because kpc knows the node's own
  * address in any input.
  */
 export function claimRefused(port: ServicePort, { nodes }: LintInput): PacketClaim {

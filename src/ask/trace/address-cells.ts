@@ -24,9 +24,8 @@ export interface Kinds {
 const oneKind: Kinds = { of: () => '', cuts: { ipv4: [], ipv6: [] } };
 
 /**
- * Returns one address for each cell, which is all addresses of one kind that the spans cannot distinguish. Skips addresses that are taken,
- * because they are cells of their own, and addresses that no host has, such as multicast. A cell with one of the `known` addresses needs
- * no other.
+ * Returns one address for each cell. A cell is all addresses of one kind that the spans cannot distinguish. Skips taken addresses, which
+ * are cells of their own, and addresses that no host has, such as multicast. A cell with one of the `known` addresses needs no other.
  */
 export function representatives(
   family: Family,

@@ -26,7 +26,7 @@ export interface Entrance {
 
 type EntrancePlace = Omit<Entrance, 'routes'>;
 
-/** Why something is refused, or what is assumed if it is accepted; undefined if there is no such reason. */
+/** Why something is refused, or what is assumed if it is accepted. */
 interface Attachment {
   readonly refusal?: AttachmentRefusal | undefined;
   readonly doubt?: AttachmentDoubt | undefined;

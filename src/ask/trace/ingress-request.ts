@@ -102,8 +102,8 @@ function weighHost(pattern: string, host: string): number {
 }
 
 /**
- * Weighs a path: an exact path beats the longest prefix. How patterns rank depends on the controller, so they come first and count only as
- * possible matches.
+ * Weighs a path: an exact path beats the longest prefix. Patterns come first but count only as possible matches, because their rank
+ * depends on the controller.
  */
 function weighPath({ path, pathType }: IngressRoute): number {
   if (pathType === 'pattern') return Number.POSITIVE_INFINITY;

@@ -106,8 +106,8 @@ function hasPath({ to }: Pick<Question, 'to'>, { host }: Pick<WantedRequest, 'ho
 }
 
 /**
- * Reports whether a text names nothing in the cluster, and so may be any host: one with three labels or more, such as www.example.com, or
- * one with a path.
+ * Reports whether a text names nothing in the cluster although it may be any host: one with three labels or more, such as www.example.com,
+ * or one with a path.
  */
 function isNoService({ to, namespace }: Question, request: WantedRequest, scene: Scene): boolean {
   const labels = request.host.split('.').filter((label) => label !== '').length;

@@ -184,7 +184,7 @@ function readServiceDestination(
   return read({ ...way, port: chosen === 'icmp' ? 0 : way.port, protocol: chosen, label: first.label });
 }
 
-/** Finds the ports of a Service. The Service is named by address, or by name as people, kubectl or DNS write it, with or without a port. */
+/** Finds the ports of a Service, by its address, or by its name as people, kubectl or DNS write it, with or without a port. */
 export function findNamedPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly ShownPort[]> {
   const asked = parseAskedAddress(what);
   if (asked) {

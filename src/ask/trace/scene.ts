@@ -19,7 +19,7 @@ export interface Scene {
   /** The node's own links, without those that kube-proxy makes. In a comparison, they may be the other side's. */
   readonly links: readonly Link[];
   readonly evaluate: Evaluator;
-  /** Like `evaluate`, but without facts from the other side of a comparison, so the result is that of `kpc trace`. */
+  /** Like `evaluate`, but without facts from the other side of a comparison, as in `kpc trace`. */
   readonly alone: (packet: Packet) => Fate | undefined;
   /** Service ports whose endpoints may be those of a comparison's other side. */
   readonly stale: StalePorts;
@@ -78,7 +78,9 @@ function evaluatorOf(
   return evaluateOnAny(side, own, (one) => evaluatorOf(one, one.links, podTraffic, clusterIPs, stale));
 }
 
-/** Returns the other side's cluster IPs that no Service on this side has. They do not show that no node has them. */
+/**
+ * Returns the other side's cluster IPs that no Service on this side has. This side alone does not show that no node has these addresses.
+ */
 function clusterIPsOnlyOf(other: Snapshot, side: Snapshot): ReadonlySet<string> {
   const own = new Set(side.ports.flatMap(({ clusterIP }) => clusterIP?.text ?? []));
   return new Set(other.ports.flatMap(({ clusterIP }) => (clusterIP && !own.has(clusterIP.text) ? clusterIP.text : [])));

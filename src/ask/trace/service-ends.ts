@@ -115,9 +115,9 @@ function lacksServiceCIDRs({ settings, objects }: Snapshot): boolean {
 }
 
 /**
- * Finds where kube-proxy itself listens for TCP node ports on localhost (localnodeportproxy), which is only on 127.0.0.1 and ::1. It
- * connects to a random endpoint from the node's address, or with policy Local to an endpoint on the node. Without such an endpoint it does
- * not listen.
+ * Finds where kube-proxy itself listens for TCP node ports on localhost (localnodeportproxy): only on 127.0.0.1 and ::1. kube-proxy
+ * connects to a random endpoint from the node's address; under policy Local, to an endpoint on the node. Without such an endpoint,
+ * kube-proxy does not listen.
  */
 export function localhostListeners(side: Snapshot): readonly ProxyListener[] {
   const handlingOf = findLocalhostHandling(side.state);

@@ -6,7 +6,7 @@ import { modeFacts } from '../../../../kube-proxy/modes.ts';
 import { namesMode } from '../../lint-input.ts';
 import { claimedSocket, unanswered, findNodes, isRefusedForLack, ofServices, type LintRule } from '../../rule.ts';
 
-/** Finds externalTrafficPolicy Local on nodes where kube-proxy cannot recognise Pods, so that it treats them as outside clients. */
+/** Finds externalTrafficPolicy Local on nodes where kube-proxy cannot recognise Pods, and so treats them as outside clients. */
 export const undetectedPods: LintRule<'undetected-pods'> = ofServices((service, input) => {
   const { loaded } = input;
   const { settings } = loaded;

@@ -1,7 +1,7 @@
 import type { LintRule } from '../../rule.ts';
 
 /**
- * Finds Services without slices, in input that a cluster seems to have printed: it holds Nodes or slices, and every Service has its
+ * Finds Services without slices in input that a cluster seems to have printed, because it holds Nodes or slices, and every Service has its
  * address. In a cluster, each Service with a selector has a slice.
  */
 export const noEndpointsGiven: LintRule<'no-endpoints-given'> = {
