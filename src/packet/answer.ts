@@ -21,8 +21,8 @@ import { findUnansweredArp, silenceOf } from './way-back.ts';
 
 /**
  * Follows a connection after its first packet: the endpoint's answer, then the client's next packet. Neither meets nat rules, because
- * conntrack has stored the first packet's translation. Before routing, an answer's destination becomes the client's address again. Its
- * source becomes the asked address only when it leaves, so rules in between see the endpoint's address.
+ * conntrack has stored the first packet's translation. An answer's destination becomes the client's address before routing, but its source
+ * becomes the asked address only when the answer leaves. Rules in between see the endpoint's address.
  */
 export function followConnection(world: World, ways: readonly Way<Flow>[]): Connection {
   const followed = ways.map((way) => ({ way, outcome: outcomeOf(world, way) }));
@@ -88,8 +88,8 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
 }
 
 /**
- * Reports a UDP answer that comes from another address than the one asked. Unless the program chooses the source, the route does, and
- * nothing translates it back.
+ * Reports a UDP answer from another address than the one asked. Unless the program chooses the source, the route to the client does, and
+ * nothing translates the answer.
  */
 function answersFromOther({ routing }: World, end: Flow): Beyond | undefined {
   const { protocol, destination: address, source: client } = end;
@@ -102,8 +102,8 @@ function answersFromOther({ routing }: World, end: Flow): Beyond | undefined {
 }
 
 /**
- * Reports a packet whose source is a Service address that every node has, because nothing masquerades it. With IPv4, another node drops a
- * packet from its own address (fib_validate_source). With IPv6, it keeps the answer.
+ * Reports a packet that the node sends from a Service address, if every node has this address and nothing masquerades the packet. With
+ * IPv4, another node drops a packet from its own address (fib_validate_source). With IPv6, the other node keeps the answer.
  */
 function sharedSource(
   { routing, isOfEveryNode, isRemote }: World,
@@ -192,8 +192,8 @@ interface Exchange {
 }
 
 /**
- * Lists the neighbour exchanges on the links where packets come in and leave. For an answer that a bridge carries, it lists the exchange
- * for the client. A forwarding node asks from its link-local address (ndisc_solicit).
+ * Lists the neighbour exchanges on the links where packets come in and leave; for an answer that a bridge carries, only the client's
+ * exchange. A forwarding node asks from its link-local address (ndisc_solicit).
  */
 function exchangesBefore(routing: Routing, first: Flow): readonly Exchange[] {
   const { isOwn, isBridged, entered, input, output, sender, source, asked, endpoint, destination, hop } = first;
@@ -220,7 +220,7 @@ function exchangesBefore(routing: Routing, first: Flow): readonly Exchange[] {
   return exchanges;
 }
 
-/** One end of an exchange. `run`: how the node sees its messages. `group`: where solicitations for its address go. */
+/** One end of an exchange. `run`: how the node sees this end's messages. `group`: where solicitations for its address go. */
 interface Neighbour {
   readonly address: Address;
   readonly run: typeof arrive;
@@ -356,7 +356,7 @@ function passingOf({ routing, visitors, hasAllSysctls }: World, first: Flow, cho
   }
   const clientLink = input ?? backHop?.link;
   if (clientLink === output && first.isOwn === false) return { kind: 'past', link: output };
-  // Another node answers by its own routes. If it reaches the client by the same link as this node, the answer bypasses the tunnel.
+  // Another node answers by its own routes. If that node reaches the client by the same link as this node, the answer bypasses the tunnel.
   // Otherwise a router may lead back here.
   const isTunnel = output !== undefined && places.isTunnel(output);
   const below = isTunnel ? routing.tunnelAt(output)?.below : undefined;

@@ -5,7 +5,7 @@ import { isUnknownOwn, unknown, unknownHost, type UnknownEnd, type Verdict, type
 import { circumstance, type Reason } from './reason.ts';
 import { loopbackInterface } from './routing/routing.ts';
 
-/** Returns the outer packet, before any rule has seen it; undefined if nothing shows it. */
+/** Returns the outer packet, before any rule has seen it; undefined if nothing shows the tunnel's addresses. */
 function carrierOf(flow: Flow, name: string, end: 'input' | 'output'): Flow | undefined {
   const { routing, family, mark, written } = flow;
   const { tunnel, below: bound } = routing.tunnelAt(name) ?? {};
@@ -56,8 +56,8 @@ function carrierOf(flow: Flow, name: string, end: 'input' | 'output'): Flow | un
 }
 
 /**
- * Walks the outer packet that carries a packet through a tunnel. Returns 'dropped' if the outer packet is stopped; undefined if it passes.
- * If only the tunnel's unknown other end leaves this open, the packet passes.
+ * Walks the outer packet of a packet in a tunnel. Returns 'dropped' if the outer packet is stopped; undefined if it passes, or if only the
+ * tunnel's unknown other end decides.
  */
 export function carry(
   flow: Flow,
@@ -86,7 +86,7 @@ export function carry(
   return reason && unknown(reason);
 }
 
-/** Reports whether conntrack has seen both ends of the tunnel. It never has with UDP, because the source port is a hash. */
+/** Reports whether conntrack has seen both ends of the tunnel. With UDP this is never so, because the source port is a hash. */
 function isOfConnection({ turn }: Flow, outer: Flow): boolean {
   if (portProtocols.has(outer.protocol)) return false;
   return turn !== 'first' || decide(outer, () => circumstance('memory', 'tunnel'));

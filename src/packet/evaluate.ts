@@ -42,7 +42,7 @@ import { checkReverse } from './way-back.ts';
 export interface Evaluator {
   (packet: Packet): Fate;
   /**
-   * Where the node's routes lead for an address: to a host behind one of its links, out, or nowhere, as for the node's own addresses.
+   * Where routes lead for an address: `here` is a host behind one of the node's links. `nowhere` includes the node's own addresses.
    * Undefined if routes are not listed.
    */
   readonly placeOf: (address: Address) => 'here' | 'out' | 'nowhere' | undefined;
@@ -234,13 +234,13 @@ function firstFlow({ family, routing, assume }: World, packet: Packet, choices: 
   };
 }
 
-/** Walks a packet from another host or a pod. A bridge may carry it to another port, possibly unseen by rules. */
+/** Walks a packet from another host or a pod. A bridge may carry the packet to another port, possibly unseen by rules. */
 function enter(world: World, flow: Flow, named: string | undefined): End {
   const { routing, visitors } = world;
   const { source, destination } = flow;
   const shown = named === undefined ? linksIn(world, source, destination) : [named];
   const all = [...new Set(shown.map((link) => routing.inputOf(link)))];
-  // If this node's reverse-path filter refuses a tunnel, other nodes use the tunnel only for packets to pods here.
+  // If this node's reverse-path filter drops packets from a tunnel, other nodes use the tunnel only for packets to pods here.
   const isRefused = (link: string | undefined): boolean =>
     link !== undefined &&
     routing.places.isTunnel(link) &&

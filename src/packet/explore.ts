@@ -100,7 +100,7 @@ function exploreFrom<End>(
   return ways;
 }
 
-/** Adds a doubt to ways for which the other branch ends alike but leaves different data in conntrack. */
+/** Adds a doubt to ways if the other branch ends alike but leaves different data in conntrack. */
 function withDoubt<End>(ways: readonly Way<End>[], others: readonly Way<End>[], reason: Reason): readonly Way<End>[] {
   const known = new Set(ways.map(({ kept }) => kept?.()));
   const differing = others.filter(({ kept }) => !known.has(kept?.()));

@@ -164,8 +164,8 @@ function addressedTo({ destination, isOwn, family }: Flow): string {
 }
 
 /**
- * Reports whether a packet came in or leaves by a bridge port. Only a packet from a bridge has an input port. It has an output port only
- * if the bridge carries it on (physdev_mt in xt_physdev.c, br_nf_pre_routing_finish).
+ * Reports whether a packet came in or leaves by a bridge port. Only a packet from a bridge has an input port, and only a packet that the
+ * bridge carries on has an output port (physdev_mt in xt_physdev.c, br_nf_pre_routing_finish).
  */
 function isOfPort({ routing, input = '' }: Flow, pattern: Value, has: Answer): Answer {
   if (has !== true) return has;

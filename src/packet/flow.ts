@@ -57,7 +57,7 @@ export interface Flow {
   endpoint: SocketAddress | undefined;
   refusal: Flow | undefined;
   readonly routing: Routing;
-  /** Unknown routes that no rule depends on. */
+  /** Reasons why routes are unknown, even if no rule depends on these routes. */
   readonly open: Reason[];
   readonly choices: Choices;
   readonly steps: Step[];
@@ -167,14 +167,14 @@ export function recallFact({ facts }: Flow, answer: Answer): Answer {
   return facts.get(answer.fact) ?? answer;
 }
 
-/** Conntrack runs at this priority. Up to it, packets have no connection. */
+/** Conntrack runs at this priority. Chains at this or a lower priority see packets without a connection. */
 export const trackingPriority = -200;
 
 export function trackedConnection({ connection, priority }: Flow): TrackedConnection | undefined {
   return priority > trackingPriority ? connection : undefined;
 }
 
-/** States and statuses: of a connection with an answer, of tracked packets, and those that no connection has here. */
+/** States and statuses: after an answer, of tracked packets, and those that no connection has here. */
 const laterStates: ReadonlySet<string> = new Set('established seen-reply confirmed'.split(' '));
 const trackedStates: ReadonlySet<string> = new Set('new established related'.split(' '));
 const otherStates: ReadonlySet<string> = new Set('related expected dying'.split(' '));
@@ -370,8 +370,8 @@ export function isTcpReset(answer: string | undefined): boolean {
 const softAnswers = /(?:net|host|addr)-unreach(?:able)?$|no-route$/;
 
 /**
- * Refuses the packet. A TCP reset to a packet from a bridge goes back through its port without NAT (nf_send_reset in nf_reject_ipv4.c).
- * The sender ignores it if it did not send to that address.
+ * Refuses the packet. A TCP reset to a packet from a bridge skips NAT (nf_send_reset in nf_reject_ipv4.c). If the packet was translated,
+ * the reset comes from an address that the sender has not asked, and is ignored.
  */
 export function reject(flow: Flow, answer: string | undefined): 'refused' | 'dropped' {
   const { asked, destination, port, protocol } = flow;

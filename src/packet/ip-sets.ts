@@ -100,7 +100,7 @@ function testThird(flow: Flow, entries: readonly SetEntry[], isSource: boolean):
   return first === undefined ? false : testSource(flow, first.source ?? entries, formatEntry(first), ofOther);
 }
 
-/** Sorts the most specific network first, because it decides. With nomatch, it is an exception to wider networks. */
+/** Sorts the most specific network first, because it decides. A network with nomatch is an exception to wider networks. */
 function byLength(a: SetEntry, b: SetEntry): number {
   return (b.network?.prefixLength ?? 0) - (a.network?.prefixLength ?? 0);
 }

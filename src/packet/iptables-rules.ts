@@ -107,7 +107,7 @@ function readEachRule(family: Family) {
   };
 }
 
-/** Returns the rules that may match, which are few even in a chain for all Services. */
+/** Returns the rules that may match. Even in a chain for all Services, these are few. */
 function candidates({ destination, port }: Flow, index: RuleIndex): Iterable<number> {
   const others = index.get('') ?? [];
   const [byAddress, byPort] = [index.get(destination.text), index.get(String(port))];

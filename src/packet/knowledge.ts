@@ -17,7 +17,7 @@ export interface Knowledge {
   /** True for an endpoint on another node, false for a pod on this node, undefined if unknown. */
   readonly isRemote: (address: Address) => boolean | undefined;
   readonly isPodHere: (address: Address) => boolean | undefined;
-  /** The Service with this address. If it has the asked port, the label names that port. */
+  /** The Service with this address. The label names the asked port, if the Service has that port. */
   readonly serviceAt: (address: Address, protocol: string, port: number | undefined) => ServiceAt | undefined;
   /** Whether the address belongs to a Service, so that no other host has it. */
   readonly isOfService: (address: Address) => boolean;
@@ -28,7 +28,7 @@ export interface Knowledge {
   /** Whether a sysctl that the state does not show has the kernel's default. */
   readonly hasAllSysctls: boolean;
   readonly lacksEntries: boolean;
-  /** Whether a policy that an iptables table does not show is unknown. If it is not unknown, the chain accepts. */
+  /** Whether an iptables policy that is not shown is unknown. Otherwise the chain accepts. */
   readonly lacksPolicies: (family: Family, table: TableName) => boolean;
   readonly lacksProxyPorts: boolean;
   /** Where kube-proxy itself listens although the state does not show it. */

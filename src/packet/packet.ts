@@ -53,12 +53,14 @@ export interface Packet {
 }
 
 /**
+ * How a first packet ends:
+ *
  * - delivered: sent on to an endpoint
- * - refused: a rule or IPVS rejects it, and the sender learns that
- * - dropped: a rule or the kernel throws it away
- * - forwarded: left to routing, no rule changed its destination
- * - local: it reaches the node itself
- * - unknown: what happens depends on something that is not known; each way has its reasons
+ * - refused: a rule or IPVS rejects the packet, and the sender learns of this
+ * - dropped: a rule or the kernel drops the packet
+ * - forwarded: left to routing; no rule changed the destination
+ * - local: the packet reaches the node itself
+ * - unknown: the end depends on something unknown; each way has its reasons
  */
 export const verdicts = ['delivered', 'refused', 'dropped', 'forwarded', 'local', 'unknown'] as const;
 
@@ -87,7 +89,7 @@ export interface Way<End = unknown> {
   readonly reasons: readonly Reason[];
 }
 
-/** The link by which a packet from another host is assumed to come in, if nothing decides it, and the other candidates. */
+/** The link where a packet from another host is assumed to come in, and the other candidates. */
 export interface Arrival {
   readonly link: string;
   readonly others: readonly string[];
@@ -136,8 +138,7 @@ export type Loss =
       readonly isHeld: boolean;
     }
   /**
-   * The endpoint is on another node, which also has the source address of this node's packet. The outcome is `depends` if the endpoint may
-   * be elsewhere.
+   * The endpoint is on another node that also has the packet's source address. The outcome is `depends` if the endpoint may be elsewhere.
    */
   | { readonly kind: 'shared-source'; readonly address: Address }
   | Beyond;
@@ -148,7 +149,7 @@ export type Beyond =
   | { readonly kind: 'left'; readonly address: Address; readonly service: string; readonly isClusterIP: boolean }
   /** The endpoint is on the node's network and sees the client's address, so its answer may bypass the node. */
   | { readonly kind: 'own-gateway'; readonly endpoint: Address }
-  /** Rules give packets a source that is not the node's, so answers go to that source. */
+  /** Rules give packets a source that is not the node's, and answers go to that source. */
   | { readonly kind: 'foreign-source'; readonly address: Address }
   /** The node sends packets for itself, or for an address behind its link `inside`, to a router, which may return them. */
   | {
@@ -187,13 +188,13 @@ export type ArpSilence =
   | 'arp_filter'
   | 'rp_filter'
   | 'NOARP'
-  /** Another link takes what this link receives as its port. */
+  /** The link is a port of another link, which takes what the port receives. */
   | 'port'
   /** A bridge without ports reaches nobody (br_flood). */
   | 'no-port'
   | 'tentative'
   | 'on-no-link'
-  /** Only with IPv6, because each link answers neighbour solicitations for its own addresses alone. */
+  /** Only with IPv6: a link answers neighbour solicitations only for its own addresses. */
   | 'on-another-link';
 
 export type Outcome =
@@ -204,8 +205,8 @@ export type Outcome =
   | { readonly kind: 'unknown'; readonly reasons: readonly Reason[] };
 
 /**
- * Reports whether something shown leaves the outcome unknown, such as a rule that only the answer meets. A side without routes shows
- * nothing about answers, so it does not count.
+ * Reports whether something shown leaves the outcome unknown, such as a rule that only the answer meets. If no routes are shown, the
+ * outcome is not undecided, because nothing is known about answers.
  */
 export function isUndecided(outcome: Outcome): boolean {
   return outcome.kind === 'unknown' && !outcome.reasons.some(lacksAllRoutes);
@@ -244,8 +245,8 @@ export interface Fate {
   readonly sources: ReadonlySet<AskedSource>;
   readonly reasons: readonly Reason[];
   /**
-   * How the packet ends if everything that is not shown lets it pass unchanged, the address asked at a node port is the node's, and no
-   * rate limit is exceeded. Undefined if the end is known anyway, or is unknown even then.
+   * How the packet ends if everything unshown lets it pass unchanged, an address asked at a node port is the node's, and no rate limit is
+   * exceeded. Undefined if the end is known anyway, or is unknown even then.
    */
   readonly otherwise: (KnownFate & { readonly assumed: readonly Supposition[] }) | undefined;
 }

@@ -67,8 +67,8 @@ export type Missing =
     }
   | { readonly kind: 'sysctl'; readonly name: string }
   /**
-   * Whether an interface is a bridge that shows packets to rules. `lost`: what does not come back if it is (a reset) or is not (an
-   * answer).
+   * Whether an interface is a bridge that shows packets to rules. `lost`: a reset is lost if the interface is such a bridge, and an answer
+   * if not.
    */
   | {
       readonly kind: 'bridge';
@@ -115,8 +115,8 @@ export type Reason = {
   | { readonly kind: 'unread-rule'; readonly text: string }
   | { readonly kind: 'unread-value'; readonly text: string }
   /**
-   * Two chains with the same hook and priority, of which the kernel enters the latest registered first. `isListable`: nft lists both in
-   * that order.
+   * Two chains with the same hook and priority. The kernel enters the latest registered chain first. `isListable`: nft lists both chains
+   * in that order.
    */
   | { readonly kind: 'unknown-order'; readonly chains: readonly [string, string]; readonly isListable: boolean }
   | { readonly kind: 'circumstance'; readonly of: Circumstance; readonly text: string }

@@ -5,7 +5,7 @@ import type { Way } from './packet.ts';
 import { circumstance, lacks, type Reason } from './reason.ts';
 import type { World } from './visitors.ts';
 
-/** Returns why the sender of a refused packet might not learn of the refusal; undefined if it surely does. */
+/** Returns why the sender of a refused packet might not learn of the refusal; undefined if the sender certainly does. */
 export function doubtOfRefusal(world: World, { verdict, end }: Way<Flow>): Reason | undefined {
   const refusal = verdict === 'refused' ? end?.refusal : undefined;
   if (!end || !refusal) return undefined;
@@ -15,9 +15,9 @@ export function doubtOfRefusal(world: World, { verdict, end }: Way<Flow>): Reaso
 }
 
 /**
- * Reports a redirect that may suppress the refusal. A packet that leaves by the link it came in by causes a redirect before rules in
- * FORWARD (ip_forward). The redirect uses up the sender's allowance of ICMP errors, even if rules or NAT stop it (ip_rt_send_redirect,
- * inet_peer_xrlim_allow). IPv6 allows more than one error.
+ * Reports a redirect that may suppress the refusal. If a packet leaves by the link where it came in, the node sends a redirect before
+ * rules in FORWARD (ip_forward). The redirect uses up the sender's allowance of ICMP errors, even if rules or NAT stop the redirect
+ * (ip_rt_send_redirect, inet_peer_xrlim_allow). IPv6 allows more than one error.
  */
 function doubtByRedirect(
   { family, hook, input, output, isBridged, source, destination, asked, routing }: Flow,

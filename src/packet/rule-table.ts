@@ -60,7 +60,7 @@ export function tableOf<Rule extends RuleStep['rule'], Chain extends ChainOf<Rul
   const jumpsOf = new Map(jumps.map((jump) => [jump.rule as unknown, jump]));
   const jumpsTo = new Set(jumps.map(({ to }) => to));
   const indexes: Indexes = new Map();
-  /** Reports whether a supposed jump exists. A jump to a chain without effect makes no difference, so it counts as missing. */
+  /** Reports whether a supposed jump exists. A jump to a chain without effect counts as missing, because it makes no difference. */
   const hasJump = (flow: Flow, { from, to }: SupposedJump): Answer => {
     const isIdle = unshown.get(to)?.rules.every((rule) => {
       const asked = termsOf(rule)?.expressions ?? [];

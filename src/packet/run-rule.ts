@@ -195,7 +195,7 @@ function nameFields(fields: Selector): string {
 }
 
 /**
- * Reports whether the connection's status is exactly one of these sets of bits. It never is at the first packet, because the kernel sets
+ * Reports whether the connection's status is exactly one of these sets of bits. A first packet's status never is, because the kernel sets
  * IPS_DST_NAT and IPS_SRC_NAT with other bits (nf_nat_setup_info), and the rest later.
  */
 function isWholeStatus(among: Right): Answer {

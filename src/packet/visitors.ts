@@ -94,7 +94,7 @@ function firstOf(ordered: Ordered): Visitor | undefined {
   return first === undefined || 'visit' in first ? first : firstOf(first[0] ?? []);
 }
 
-/** Where IPVS gives answers back the source that the client asked for (ip_vs_ops4 in ip_vs_core.c). */
+/** Where IPVS restores, in answers, the address that the client asked for (ip_vs_ops4 in ip_vs_core.c). */
 const answerStations: readonly Station[] = [
   { hook: 'input', priority: 98 },
   { hook: 'forward', priority: 99 },

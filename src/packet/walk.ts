@@ -87,8 +87,8 @@ export function cross(flow: Flow, visitors: Visitors): End {
 }
 
 /**
- * Reports whether the node forwards the packet. For IPv4, the input interface's sysctl decides. For IPv6, either the node's sysctl or the
- * interface's suffices. If rules `moved` the packet and a bridge routes it, the output interface's sysctl counts (ip6_rcv_core).
+ * Reports whether the node forwards the packet. For IPv4, the input interface's sysctl decides. For IPv6, the node's sysctl or the
+ * interface's suffices. The interface is the input, or the output if a bridge routes a packet that rules `moved` (ip6_rcv_core).
  */
 function forwards(flow: Flow, moved: RouteFound | undefined): boolean {
   const { family, routing, input = '' } = flow;
@@ -145,7 +145,7 @@ function refuseRoute(flow: Flow, why: 'no-route' | 'blackhole' | 'unreachable' |
   return protocol === 'tcp' || why === 'prohibit' ? sendRefusal(flow, visitors) : 'dropped';
 }
 
-/** Sends the node's refusal, which is a packet too, so routes and rules may stop it (nf_send_unreach, nf_send_reset). */
+/** Sends the node's refusal. Routes and rules may stop the refusal, because it is a packet too (nf_send_unreach, nf_send_reset). */
 function sendRefusal(flow: Flow, visitors: Visitors): End {
   const { turn, source: destination, routing, connection, steps } = flow;
   if (turn !== 'first') return 'refused';
@@ -186,7 +186,10 @@ function checkSender(flow: Flow): End | undefined {
   return isLost ? lose(flow, { kind: 'reverse-path', input: input ?? '', back }) : undefined;
 }
 
-/** Checks a redirected packet, because a bridge that shows packets to rules forwards it itself (br_nf_pre_routing_finish). */
+/**
+ * Checks whether a bridge carries a redirected packet. A bridge that shows packets to rules forwards such packets itself
+ * (br_nf_pre_routing_finish).
+ */
 function checkPorts(flow: Flow): End | undefined {
   const { input, output, turn } = flow;
   if (turn === 'answer' || input !== output || input === undefined || input === loopbackInterface) return undefined;
@@ -397,8 +400,8 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
 }
 
 /**
- * Reports whether sending fails at once (EPERM) if the node's rules stop the first packet (ip_local_out). With TCP, the program does not
- * learn of it.
+ * Reports whether sending fails at once (EPERM) if the node's rules stop the first packet (ip_local_out). Only TCP does not tell its
+ * program.
  */
 function hearsOfLoss({ isOwn, turn, protocol }: Flow, hook: Hook): boolean {
   const isLeaving = hook === 'output' || hook === 'postrouting';

@@ -39,9 +39,9 @@ export function linksOf(found: RouteFound): readonly string[] | Reason {
 }
 
 /**
- * Reports whether a route leads back to the sender, for -m rpfilter (ipt_rpfilter.c) and nft's fib. Flags: `iif`, only by the link that
- * the packet came in by; `mark`, counting its mark; `local`, also to the node. If routes are not listed, another link leaves the answer
- * unknown.
+ * Reports whether a route leads back to the sender, for -m rpfilter (ipt_rpfilter.c) and nft's fib. Flags: `iif`, only by the packet's
+ * input link; `mark`, counting the packet's mark; `local`, also to the node. Without listed routes, the answer is unknown if addresses
+ * show another link.
  */
 export function passesReverse(flow: Flow, flags: readonly string[]): Answer {
   const { input, isOwn, routing, source: address } = flow;
@@ -101,8 +101,8 @@ export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | 
 }
 
 /**
- * Returns why an ARP request before an outside packet gets no answer (arp_process in arp.c); undefined if it gets one or the asking host
- * is unknown.
+ * Returns why the ARP request before an outside packet gets no answer (arp_process in arp.c); undefined if there is an answer or the
+ * asking host is unknown.
  */
 export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind: 'no-arp' }> | undefined {
   const { routing, entered: link, sender, asked, family } = first;

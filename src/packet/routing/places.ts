@@ -26,8 +26,8 @@ function networkAround({ address, prefixLength }: LinkAddress): Network | undefi
 }
 
 /**
- * Returns the IPv4 sources that the kernel may choose for packets leaving by a link (inet_select_addr in devinet.c). Among the addresses
- * that came first in their networks, it takes the first one in the next hop's network, or else the first one. A link without addresses
+ * Returns the IPv4 sources that the kernel may choose for packets leaving by a link (inet_select_addr in devinet.c). Of the addresses that
+ * are first in their networks, the kernel takes the first in the next hop's network, or else the first of all. A link without addresses
  * borrows one from lo, or else from the oldest link, which nothing shows.
  */
 export function selectIPv4(own: readonly OwnAddress[], link: string, near: Address | undefined): readonly Address[] {
@@ -53,7 +53,7 @@ export function selectIPv4(own: readonly OwnAddress[], link: string, near: Addre
 /**
  * Returns the kernel's IPv6 source for packets leaving by a link (ipv6_dev_get_saddr in addrconf.c). The kernel prefers the destination
  * itself, then an address that is not deprecated, one on the link, one with the destination's label, and the most bits in common. On a tie
- * it takes the latest added, which ip lists first.
+ * the kernel takes the latest added, which ip lists first.
  */
 export function selectIPv6(own: readonly OwnAddress[], link: string, to: Address): Address | undefined {
   const able = own.filter((each) => (isLinkLocal(to) ? each.link === link : isOutward(each)));
@@ -110,7 +110,7 @@ export function networksOf(own: readonly OwnAddress[]) {
 /** Pods, and hosts whose only gateway is the node, are `here`: everything they send passes the node, except within a bridge. */
 export interface Places {
   isHere(hop: NextHop | undefined): boolean;
-  /** The links by which other hosts may reach an address of the node: all links in its network, its own link first. */
+  /** The links by which other hosts may reach an address of the node: all links in the address's network, its own link first. */
   linksAround(address: Address): readonly string[];
   /** The link of the closest routes (in any table) or of the network around an address, if hosts behind that link are `here`. */
   linkInside(address: Address): string | undefined;

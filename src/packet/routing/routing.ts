@@ -105,7 +105,7 @@ const bridgeSysctls: { readonly [F in Family]: string } = {
 
 const none: Routes = { routes: [], tables: new Set(), rules: undefined, answers: [], proxied: [], policies: [] };
 
-/** Builds the node's routing in one family from the known links and those in the state, such as kube-ipvs0. */
+/** Builds the node's routing in one family. Its links are those in `knowledge` and those in the state, such as kube-ipvs0. */
 export function routingOf(knowledge: Knowledge, state: KernelState, family: Family): Routing {
   const listed = knowledge.routes[family] ?? none;
   const isListed = listed.routes.length > 0 || listed.tables === undefined;
@@ -167,7 +167,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   };
 }
 
-/** Finds the node's own addresses: those that table `local` routes, and those on its links, unless the table is shown to lack them. */
+/** Finds the node's own addresses: those that table `local` routes, and those on links unless table `local` is shown to lack them. */
 function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Routes, family: Family) {
   const localRoutes = listed.routes.filter(({ type, table }) => type === 'local' && table === 'local');
   const all = links
@@ -188,7 +188,7 @@ function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Ro
   const isLocal = (address: Address): Answer => {
     if (lacking.has(address.text)) return false;
     if (isLoopback(address) || local.has(address.text) || isUnknownOwn(address) || isRouted(address)) return true;
-    // If all addresses are known, they count more than rules, which may be outdated.
+    // Rules may be outdated, so they count only if not all addresses are known.
     if (!hasAll && knowledge.isOwn(address)) return true;
     const isOther = hasAll || knowledge.isElsewhere(address);
     if (isOther) return false;
