@@ -142,7 +142,7 @@ class TableReader {
       if (name.kind === 'cluster') draft.showsEndpoints ||= endpoints.length > 0 && this.#namesAll(chain);
     } else if (name.kind === 'external') {
       if (clients) draft.masquerade.external ??= clients;
-      // Only under policy Local does a `fib` match on the source exist. It sends the node's own packets to other endpoints.
+      // A `fib` match on the source exists only under policy Local, where it sends the node's own packets to other endpoints.
       draft.externalPolicyLocal = matchesIn(chain).some(({ left }) =>
         left.some(({ name: field }) => field.startsWith('fib ')),
       );

@@ -107,7 +107,7 @@ export class PortDraft {
   externalPolicyLocal: boolean | undefined;
   affinitySeconds: number | undefined;
   hidesAffinity = false;
-  /** Undefined in nftables mode, which does not show it. */
+  /** Undefined in nftables mode. */
   healthCheckNodePort: number | undefined;
   scheduler: string | undefined;
   readonly addresses = new Map<string, PortAddress>();

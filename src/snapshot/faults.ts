@@ -36,7 +36,7 @@ export function targetPortOf(port: ShownPort, side: Snapshot): number | string |
 export function lackOfEndpoints(port: ShownPort, side: Snapshot): PortFault | undefined {
   const fault = faultsOfPort(port, side).find(({ code }) => code !== 'undeclared-port');
   const { endpoints = [] } = port;
-  // A dump shows only endpoints that are in use, so they are ready.
+  // A dump shows only endpoints in use, so they are ready.
   if (fault || endpoints.length === 0 || side.kind === 'dump') return fault;
   const details = { service: serviceName(port), endpoints: endpoints.length, publishes: false, isScaledToZero: false };
   const unready = diagnose('no-ready-endpoint', details);
@@ -60,7 +60,7 @@ export function findDormantTable({ doubts }: Snapshot, family: Family): string |
   return doubts.some((doubt) => doubt.kind === 'other-table' && doubt.table === table) ? table : undefined;
 }
 
-/** Finds jumps missing from an incomplete listing, which may exist. */
+/** Finds jumps missing from an incomplete listing. The kernel may have these jumps. */
 export function findUnshownJumps(side: Snapshot, mode: ProxyMode): readonly MissingJump[] {
   return families.flatMap((family) => missingJumps(side, mode, family).filter((jump) => !isRead(side, jump)));
 }

@@ -36,7 +36,8 @@ export function healthCheckFinder(side: CompiledSnapshot): (at: SocketAddress) =
 }
 
 /**
- * Reports whether load balancers get the same answer, as far as it is known. An answer is undefined if kube-proxy does not listen there.
+ * Reports whether load balancers get the same answer, as far as both answers are known. Undefined means that kube-proxy does not listen
+ * there.
  */
 export function isSameAnswer(one: HealthAnswer | undefined, other: HealthAnswer | undefined): boolean {
   if (!one || !other) return one === other;

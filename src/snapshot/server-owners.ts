@@ -44,7 +44,8 @@ export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualS
 }
 
 /**
- * Labels virtual servers with their Service port, because IPVS stores no names. These are a cluster's, and those on node ports in a state.
+ * Labels virtual servers with their Service port, because IPVS stores no names. Returns the cluster's virtual servers, and the state's on
+ * node ports.
  */
 export function nameServers({ virtualServers, sets, links }: KernelState, cluster: Cluster): KernelState {
   const state = { ...emptyState, virtualServers, sets, links };

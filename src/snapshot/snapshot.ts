@@ -161,7 +161,7 @@ interface DumpedFacts extends Facts {
   readonly hostAddresses?: readonly Address[] | undefined;
   /** Services from manifests beside the dump, to name the dump's contents. */
   readonly named?: Cluster | undefined;
-  /** The release of these manifests. describe follows flows to their Services as this release does. */
+  /** The release of the manifests beside the dump. describe follows flows as this release does. */
   readonly release?: Release | undefined;
   readonly reached?: ShownServices | undefined;
 }
@@ -389,7 +389,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   }
 }
 
-/** A node as a dump shows it, which is not the Services that its state was made for. */
+/** A node as a dump shows it. Tools' output does not show the Services that the state was made for. */
 export class DumpedSnapshot extends Known<DumpedFacts> {
   readonly kind = 'dump';
   readonly families = bothFamilies;

@@ -140,7 +140,7 @@ export async function recogniseInputs(paths: readonly string[], context: SideCon
 
 type AddsTexts = NonNullable<(Recognised & { readonly kind: 'dump' })['withMore']>;
 
-/** Joins dumps of one node. `folders`: dumps by kpc-apply. If there is exactly one, the other texts are added to it. */
+/** Joins dumps of one node. `folders`: dumps by kpc-apply. If there is exactly one such dump, the other texts are added to it. */
 async function joinDumps(paths: readonly string[], folders: ReadonlyMap<string, AddsTexts>, context: SideContext) {
   const { trees } = await openTrees(paths);
   const [[folder, add] = [], second] = folders;

@@ -12,8 +12,8 @@ import { unplacedOf } from '../../cluster/model.ts';
 import type { CompiledSnapshot } from '../snapshot.ts';
 
 /**
- * The cluster assumed for manifests from git, unless they or a flag say otherwise. It has kubeadm's networks and node ports, and otherwise
- * addresses that no network uses (RFC 5737, RFC 3849).
+ * The cluster assumed for manifests from git, unless the manifests or a flag say otherwise. Its cluster IPs, Pod networks and node ports
+ * are kubeadm's. No network uses its other addresses (RFC 5737, RFC 3849).
  */
 const assumedCluster = {
   ipv4: { services: '10.96.0.0/12', pods: '10.244.0.0/16', balancers: '192.0.2.0/24', nodes: '198.51.100.0/24' },
@@ -99,8 +99,8 @@ export function assumeCluster(
 }
 
 /**
- * Finds the families of the cluster, its Nodes and each PreferDualStack Service, from the Services' networks or a flag. Otherwise they are
- * those of the Pods' networks (IPv4 if there are none), or both if a Service needs the other family or the other side is dual-stack.
+ * Finds the families of the cluster, its Nodes and each PreferDualStack Service: from the Services' networks or a flag, or else from the
+ * Pods' networks (IPv4 if there are none). The cluster has both families if a Service needs the other one or the other side is dual-stack.
  */
 function assumeFamilies(
   { services, serviceCidrs, nodes }: Inputs,
@@ -187,7 +187,7 @@ const mostNumbers = 254;
 
 /**
  * Gives each Node a number, which determines its address and Pod network. The number depends only on the Node's name, unless two names
- * have the same hash, so that another Node does not change it. Nodes beyond the capacity of the Pod networks get the last numbers.
+ * have the same hash, so that adding a Node changes no other. Nodes beyond the capacity of the Pod networks get the last numbers.
  */
 function numberNodes(
   names: readonly string[],

@@ -71,7 +71,8 @@ function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: K
 }
 
 /**
- * Reports an error if kube-proxy would not start (NewNodeManager, checkBadIPConfig in cmd/kube-proxy/app/server.go), otherwise a warning.
+ * Returns an error if kube-proxy would not start (NewNodeManager, checkBadIPConfig in cmd/kube-proxy/app/server.go), and warnings for
+ * other faults.
  */
 function checkLocalDetection(names: readonly string[], known: KnownCluster): readonly Finding[] {
   const { mode } = known.settings.detectLocal;
@@ -188,7 +189,7 @@ export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot)
   return diagnoseLoopbackPorts(ports, false);
 }
 
-/** Returns one warning for all nodes, about such node ports of Services with endpoints. */
+/** Returns one warning for all nodes about node ports on localhost of Services with endpoints. */
 export function describeListenersOfNodes({ cluster, settings }: Prepared): readonly Finding[] {
   const named = new Set(
     families.filter((family) =>

@@ -86,7 +86,7 @@ function reasonOf(behaviour: Behaviour, from: ReleaseSide, to: ReleaseSide): Ser
   };
 }
 
-/** Changes one behaviour at a time from FROM's to TO's, and attributes to it what the step changes. */
+/** Changes one behaviour at a time from FROM's to TO's. The behaviour causes the differences that its step makes. */
 function findCauses(
   { servicePorts }: SideDiff,
   from: ReleaseSide,

@@ -194,7 +194,7 @@ function settingsLike(
   return { ...settingsOver(defaultSettings(mode), settings, options), release: settings.release };
 }
 
-/** Reports whether kube-proxy handles both families of a node. If it does, both families have this chain or table, which it makes first. */
+/** Reports whether kube-proxy handles both families of a node, because both have the chain or table that kube-proxy makes first. */
 function isDualStack({ kind, families, state: { iptables, nftables } }: Snapshot): boolean {
   if (kind !== 'dump') return families.length === 2;
   return bothFamilies.every(
@@ -224,7 +224,7 @@ export type Beside = Pick<LoadOptions, 'dualStackAs' | 'nodesBeside' | 'remade'>
 
 type ReadSide = Pick<LoadedInputs, 'assumedCluster' | 'inputs'>;
 
-/** Returns these facts for `side`. `name`: the other side's name. */
+/** Returns what the other side shows that changes `side`. `name`: the other side's name. */
 export function factsBeside(side: ReadSide, other: ReadSide, name: string): Beside {
   const [own, others] = [side.assumedCluster, other.assumedCluster];
   const known = nodesOfPods(side.inputs);

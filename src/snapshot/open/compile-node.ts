@@ -119,7 +119,7 @@ function findLonely(
   return [...describeStrays(services, slices, endpoints), ...findUnserved(services, cluster, couldAssume)];
 }
 
-/** The objects read, the slices of their Services, and the cluster. The sides of a comparison share them. */
+/** Objects as read, the slices of their Services, and the cluster. The sides of a comparison share them. */
 export class ReadObjects {
   readonly slices = new ContextMemo<Inputs, ReturnType<typeof serve>>();
   readonly clusters = new ContextMemo<FoundSlices, Cluster>();
@@ -222,8 +222,8 @@ function takesFamilies(services: readonly Sourced<Service>[], assigned: Prepared
 }
 
 /**
- * Notes that the input has a cluster's Services without its ServiceCIDRs, which affect rules. The Service default/kubernetes shows that
- * the input is a cluster's output.
+ * Notes that the input has a cluster's Services without the ServiceCIDRs, which affect rules. The Service default/kubernetes shows that a
+ * cluster printed the input.
  */
 function describeMissingRanges(
   services: readonly Sourced<Service>[],

@@ -50,8 +50,8 @@ export interface InputTexts {
 /** Options for compiling manifests, named like the flags. */
 export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedCluster {
   /**
-   * Whether a result without Services may be written; undefined if the result is only shown. `of-a-cluster` allows it with a warning, if
-   * the input may be a whole cluster because it has Nodes and nothing that needs Services.
+   * Whether a result without Services may be written; undefined if the result is only shown. `of-a-cluster` allows such a result with a
+   * warning if the input may be a whole cluster, because it has Nodes and nothing that needs Services.
    */
   readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
   readonly into?: Into | undefined;
@@ -79,8 +79,8 @@ export interface LoadedInputs extends Prepared {
   /** Returns the same input, as if a flag named this mode. */
   readonly inMode: (mode: ProxyMode) => LoadedInputs;
   /**
-   * Returns the same manifests with other kube-proxy settings; `config` is the configuration beside them. Reads the manifests again if
-   * objects were left out, because that depends on settings.
+   * Returns the same manifests with other kube-proxy settings; `config` is the configuration beside them. If objects were left out, reads
+   * the manifests again, because settings decide which objects are faulty.
    */
   readonly under: (options: LoadOptions, config: InputTexts['config']) => LoadedInputs;
   /** Reports faults in the settings for a release's kube-proxy. */

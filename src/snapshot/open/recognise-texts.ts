@@ -70,7 +70,7 @@ export class DumpTexts {
   }
 
   /**
-   * Reads the files. Returns undefined if none of them is, or should be, a tool's output. `isMixed`: whether manifests may be among them.
+   * Reads the files. Returns undefined if no file is, or should be, a tool's output. `isMixed`: whether manifests may be among the files.
    */
   read(isMixed: boolean): DumpFiles | undefined {
     const dump = readDump(this.#texts);
