@@ -34,7 +34,7 @@ export interface Coverage extends Shown {
   readonly lacksTables?: boolean | undefined;
 }
 
-/** Returns the coverage of a compiled state, which is complete: for other families, kube-proxy programs nothing. */
+/** Returns the coverage of a compiled state, which is complete. For a family that is not compiled, kube-proxy programs nothing. */
 export function coverAll(): Coverage {
   return {
     iptables: { ipv4: tableNames, ipv6: tableNames },
@@ -108,7 +108,7 @@ export function showsRules({ iptables }: Coverage, family: Family): boolean {
   return workingTables.every((table) => iptables[family].includes(table));
 }
 
-/** Reports whether all Services that a mode programs in a family are known. If so, other objects there belong to no Service. */
+/** Reports whether all Services of a mode in a family are known, so that any other object there belongs to no Service. */
 export function showsServices(coverage: Coverage, mode: ProxyMode, family: Family): boolean {
   const shown = {
     ...coverage,

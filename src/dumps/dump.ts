@@ -154,7 +154,7 @@ export class DumpDraft {
     if (!this.#faults.has(key)) this.#faults.set(key, { ...faultOf(code, details), file, line });
   }
 
-  /** Reports an output from another host than the first output, because a dump must be from one node. Returns whether it did. */
+  /** Reports an output from another host than the first output, because a dump must be from one node. Returns whether the host differs. */
   isOfOtherHost(file: string, { kind, command, firstLine }: ToolOutput): boolean {
     const host = command?.host;
     this.#host ??= host;
@@ -211,7 +211,7 @@ export class DumpDraft {
     if (first && !isKnown) this.doubt({ file, kind: 'unread', output, line: first.line + offset, rules });
   }
 
-  /** Adds an output's items. If the output is from another node or time, reports it and returns false, because states must not mix. */
+  /** Adds an output's items. If the output is from another node or time, reports a fault and returns false, because states must not mix. */
   list<T>(listed: Listed<T>, items: Iterable<T>, isWhole: boolean, { file, line, kind }: Printed): boolean {
     const differences = listed.add(Array.isArray(items) ? (items as readonly T[]) : [...items], isWhole);
     if (differences.length > 0) this.#skip(file, kind, differences, line);
@@ -389,7 +389,7 @@ export class DumpDraft {
     return isListed && !links.some(({ addresses }) => addresses.some((each) => each.family === family));
   }
 
-  /** Finds objects that a list should contain, because it was read as complete and another list names them. */
+  /** Finds objects that a list lacks although the list was read as complete and another list names the objects. */
   #unlisted(state: KernelState, coverage: Coverage): readonly Doubt[] {
     const isShown = (family: Family): boolean => coverage.links && showsAllAddresses(coverage, state.links, family);
     const server = this.virtualServers.isWhole ? findUnlistedServer(state, this.endsOfServers) : undefined;
@@ -401,10 +401,7 @@ export class DumpDraft {
     );
   }
 
-  /**
-   * Reports whether iptables-save shows a doubtful table. It does for iptables-nft tables, unless the dump's rules are from
-   * iptables-legacy.
-   */
+  /** Reports whether a doubt is settled: iptables-save shows iptables-nft's tables, unless the dump's rules are from iptables-legacy. */
   #isShownOtherwise(doubt: Doubt): boolean {
     if (doubt.kind === 'legacy-tables') return this.#rules[doubt.family]?.hasLegacy === true;
     if (doubt.kind !== 'other-table') return false;
@@ -451,7 +448,7 @@ export class Listed<T> {
     this.#textOf = textOf;
   }
 
-  /** Adds a listing. If it contradicts an earlier one, adds nothing and returns the differences. */
+  /** Adds a listing. If the listing contradicts an earlier one, adds nothing and returns the differences. */
   add(items: readonly T[], isWhole: boolean): readonly string[] {
     const differences = this.isGiven ? this.#differencesTo(items, isWhole) : [];
     if (differences.length > 0) return differences;

@@ -70,7 +70,7 @@ export class ProxyLog {
   slowest: (LogPlace & { readonly elapsed: string; readonly seconds: number }) | undefined;
   /** Counts of lines without a known message, and the place of the first error line among them. */
   readonly unknown = { lines: 0, errors: 0, firstError: undefined as LogPlace | undefined };
-  /** Whether a line was read that only kube-proxy writes. Some known lines do not prove this, because other components write them too. */
+  /** Whether a line proves that the log is kube-proxy's. Some known lines prove nothing, because other components write them too. */
   isKnown = false;
   #source: string | undefined;
 

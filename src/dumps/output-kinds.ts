@@ -20,15 +20,12 @@ interface Recogniser {
 
 const anyLine = /^/;
 
-/** An output that kpc cannot read, or that lacks facts kpc needs. It ends where another output begins. */
+/** An output that kpc cannot read, or that lacks facts kpc needs. The output ends where another one begins. */
 function refuseOutput(refusal: string, ...starts: readonly RegExp[]): Recogniser {
   return { starts, continues: anyLine, refusal };
 }
 
-/**
- * Returns a pattern for routes, with `rest` after the destination. It excludes neighbours, which are also printed with addresses and
- * links.
- */
+/** Returns a pattern for routes, with `rest` after the destination. Neighbours do not match, although they too have addresses and links. */
 function routePattern(rest: RegExp): RegExp {
   const types = 'unicast|local|broadcast|multicast|anycast|throw|unreachable|prohibit|blackhole';
   const states = 'lladdr|FAILED|INCOMPLETE|STALE|REACHABLE|DELAY|PERMANENT|NOARP|PROBE';
@@ -68,7 +65,7 @@ const refused = {
 
 export const titleOfList = /^(?:IP Virtual Server version|Prot) /;
 
-/** Outputs that kpc reads. `rules` is from iptables or ip6tables, because a single line does not show which. */
+/** Outputs that kpc reads. `rules` is from iptables or ip6tables, because a single line does not show which tool printed it. */
 const readable = {
   rules: {
     starts: [

@@ -35,7 +35,7 @@ export function isDumpFileName(name: string): boolean {
   return /^((ip6?tables|ipset|ipvsadm)[-_.]save(\.txt)?|nft[-_.](list[-_.])?ruleset(\.(txt|json|nft))?)$/i.test(name);
 }
 
-/** Reads any texts. Skips those whose name and content show that they are not part of a dump. */
+/** Reads any texts. Skips texts whose name and content show that they are not part of a dump. */
 export function readDump(texts: ReadonlyMap<string, string>): Dump {
   const draft = new DumpDraft();
   // iptables -L shows less than iptables-save, so iptables-save is read first.
@@ -96,7 +96,7 @@ function lacksTables(text: string, strays: readonly number[]): boolean {
   return false;
 }
 
-/** Replaces the names in ipvsadm -S output with the addresses in a list below it. That list is not used for anything else. */
+/** Replaces the names in ipvsadm -S output with the addresses in a list below the output. The list has no other use. */
 function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   const list = outputs.find(({ kind }) => kind === 'ipvsadm with other columns');
   const saved = outputs.find(({ kind }) => kind === 'ipvsadm -Sn');
@@ -108,7 +108,7 @@ function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   return others.map((output) => (output === saved ? { ...saved, text } : output));
 }
 
-/** Reads a file without output. An empty file is valid for a tool that prints nothing when it has nothing to show. */
+/** Reads a file without output. An empty file is valid if its tool prints nothing when there is nothing to show. */
 function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: string): void {
   const isEmpty = !hasContent(text);
   if (!isEmpty || !mayBeEmpty.has(kind)) {

@@ -133,7 +133,7 @@ interface Drafted {
   readonly policies: IpsecPolicy[];
 }
 
-/** Collects routes and rules, and merges those listed both as text and as JSON. */
+/** Collects routes and rules. Merges duplicates, such as routes listed both as text and as JSON. */
 export class DraftedRoutes {
   readonly empty = new Set<Family>();
   readonly #drafts: { [F in Family]?: Drafted } = {};
@@ -189,7 +189,7 @@ export class DraftedRoutes {
   }
 
   /**
-   * `isBare` reports whether the node has no address of a family. A node with addresses has routes, so its empty listing does not count.
+   * `isBare` reports whether the node has no address in a family. A node with addresses has routes, so its empty listing does not count.
    */
   known(isBare: (family: Family) => boolean): KnownRoutes {
     const known = families.flatMap((family): readonly (readonly [Family, Routes])[] => {

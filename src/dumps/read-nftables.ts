@@ -222,7 +222,7 @@ function textAs(text: string, family: string): string {
     text
       .replace(/^(\s*table )\S+/, `$1${family}`)
       .replaceAll(/[ \t]counter packets \d+ bytes \d+(?=[ \t]+\S)/g, '')
-      // If nft lacks iptables' library, it prints xt matches as comments.
+      // An nft without iptables' library prints xt matches as comments.
       .replaceAll(/# xt_(\w+)/g, 'xt match "$1"')
   );
 }

@@ -89,8 +89,8 @@ function recogniseVariant({ text, command }: ToolOutput): IptablesVariant | unde
 }
 
 /**
- * Matches versions whose iptables-save is legacy if its title names no variant. Up to 1.6 no other exists; since 1.8.9, iptables-nft names
- * itself.
+ * Matches versions whose iptables-save is legacy if the title names no variant. Up to 1.6 there was only legacy; since 1.8.9, iptables-nft
+ * is named in the title.
  */
 const onlyLegacy = /^1\.(?:[0-6](?:\.|$)|8\.(?:9|\d\d)$)/;
 
@@ -239,7 +239,7 @@ function tableOfChain(chain: string): 'nat' | 'filter' | undefined {
   return isNat === isFilter ? undefined : isNat ? 'nat' : 'filter';
 }
 
-/** Reads iptables -L, unless iptables-save, which shows more, has already shown the table. */
+/** Reads iptables -L, unless iptables-save has already shown the table, because iptables-save shows more. */
 export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text, firstLine: line, command, isPart } = output;
   const family = familyOfFile(rulesKind(output, file));

@@ -98,7 +98,7 @@ export class RuleListings {
     );
   }
 
-  /** Reports whether an iptables-nft table with this name is included. If so, nft lists the same rules again in its own syntax. */
+  /** Reports whether an iptables-nft table with this name is included. If so, nft's listing of the table repeats the same rules. */
   showsNft(name: TableName): boolean {
     const listed = this.#listed.get(name) ?? [];
     if (this.hidden.has(name)) return false;
@@ -117,8 +117,8 @@ export class RuleListings {
   }
 
   /**
-   * Returns the tables known in full. kube-proxy uses nat and filter, so if only one was printed and has its chains, the other counts as
-   * not printed. `lacksLegacy`: legacy tables exist that the dump lacks and that may hold kube-proxy's chains.
+   * Returns the tables known in full. kube-proxy uses both nat and filter. If only one was printed and has its chains, the other was not
+   * printed. `lacksLegacy`: the dump lacks existing legacy tables, which may hold kube-proxy's chains.
    */
   wholeTables(lacksLegacy: boolean): readonly TableName[] {
     const { tables } = this;

@@ -24,7 +24,7 @@ type RoutingAsked = RoutesAsked & { readonly isAll: boolean };
 export interface ToolOutput {
   readonly kind: OutputKind;
   readonly firstLine: number;
-  /** The output without prefixes; it keeps the text's line numbering. */
+  /** The output without prefixes, with the same line numbers as in the text. */
   readonly text: string;
   readonly command: PrintedCommand | undefined;
   readonly isPart: boolean;
@@ -171,7 +171,7 @@ class Splitter {
     const line = isBare ? bare : whole;
     if (current && isEllipsis(line)) {
       current.hasEllipsis = true;
-      // Omitted lines count as one unreadable line. grep's output is not expected to be complete, so its separator does not count.
+      // Omitted lines count as one unreadable line, but grep's separator does not, because grep's output is not expected to be complete.
       keep(current, line === betweenPlaces ? '' : line);
       return;
     }
@@ -211,7 +211,7 @@ function recogniseStart(line: string, next: string, current: DraftOutput | undef
   return outputKinds.find((kind) => !(isOther && kind === 'ipvsadm -Ln') && starts(kind));
 }
 
-/** How many characters of the following lines are enough: without blanks and prefixes, and with them. */
+/** How many characters of the following lines are enough: the first number without blanks and prefixes, the second with them. */
 const longestStart = 400;
 const longestAhead = 1 << 14;
 
@@ -298,7 +298,6 @@ function withoutEscapes(line: string): string {
   return ended.includes('\u001b') ? ended.replace(escapes, '') : ended;
 }
 
-/** Longer lines are not checked for commands, which keeps the check cheap. */
 const longestCommand = 400;
 
 const toolName =
