@@ -49,7 +49,6 @@ interface ChangeFields {
     /** Whether Service ports share the chain. If so, the edits are one owner's. */
     readonly shared: boolean;
   };
-  /** A whole table, or a table that is replaced because of its unknown parts. */
   readonly 'nft-table': NftAt &
     (
       | { readonly chains: number; readonly sets: number }
@@ -189,7 +188,6 @@ export function subtract<T>(list: readonly T[], others: readonly T[], textOf: (i
   });
 }
 
-/** Compares a chain's rules by meaning. A side without the chain has no rules. */
 export function compareRules(from: readonly string[], to: readonly string[]): RuleEdits {
   const asItIs = (text: string): string => text;
   const [added, removed] = [subtract(to, from, asItIs), subtract(from, to, asItIs)];

@@ -138,7 +138,6 @@ function useOnAll<Where extends string>(
   return kinds.find((kind) => kind !== 'other-node') ?? kinds[0];
 }
 
-/** Returns the fact that all nodes share; undefined if they differ. */
 function sharedBy<T, Fact>(seen: readonly T[], factOf: (each: T) => Fact | undefined): Fact | undefined {
   const facts = new Map(seen.map((each) => [JSON.stringify(factOf(each)), factOf(each)]));
   return facts.size === 1 ? [...facts.values()][0] : undefined;
@@ -200,7 +199,6 @@ function collectKernelItems(label: string, ports: readonly ServicePort[], { comp
   });
 }
 
-/** A record in the cluster's DNS; names end with a dot. */
 export interface DnsRecord {
   readonly name: string;
   readonly type: 'A' | 'AAAA' | 'SRV' | 'CNAME';

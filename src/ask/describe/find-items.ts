@@ -24,7 +24,6 @@ export interface SharedSubject {
 
 export type ItemRole =
   | { readonly kind: 'chain'; readonly chain: string; readonly to?: string | undefined }
-  /** An nftables set that contains an endpoint's clients. */
   | { readonly kind: 'affinity-set'; readonly set: string; readonly endpoint?: string | undefined }
   | {
       readonly kind: 'rule';
@@ -36,7 +35,6 @@ export type ItemRole =
   | { readonly kind: 'rule-elsewhere'; readonly chain: string };
 
 interface FoundItems {
-  /** Undefined if several Service ports share the objects, or every node has them. */
   readonly owner?: { readonly label: string; readonly role: ItemRole } | undefined;
   readonly subjects: readonly SharedSubject[];
 }

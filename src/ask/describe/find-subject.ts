@@ -104,7 +104,6 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
   return { kind: 'nothing', why: reason ?? explainIdle(pods) ?? noMatch };
 }
 
-/** Finds Pods by name, as kubectl writes it ("pod/web-0" or "pod/shop/web-0"), or by address. */
 function findPods({ text, address }: Asked, pods: readonly Sourced<Pod>[]): readonly Sourced<Pod>[] {
   const name = readPodName(text);
   return pods.filter((pod) => {

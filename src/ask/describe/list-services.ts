@@ -13,7 +13,6 @@ import type { CompiledSnapshot, PortFault } from '../../snapshot/snapshot.ts';
 
 export type UnusualPolicy = 'internal-local' | 'external-local' | 'client-ip' | 'source-ranges';
 
-/** A fact that an operator would ask about. */
 export type Oddity =
   | { readonly kind: 'no-cluster-ip' | 'endpoints-not-given' | 'none-on-node' | 'no-load-balancer-address' }
   /** `fault`: the reason, if the input shows it. */

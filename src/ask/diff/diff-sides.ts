@@ -20,13 +20,11 @@ import type { Snapshot } from '../../snapshot/snapshot.ts';
 
 export interface SideDiff extends Readonly<Record<OtherPart, readonly KernelChange[]>> {
   readonly servicePorts: readonly ServicePortDiff[];
-  /** Whether the reasons come from the states alone. */
   readonly isReadBack: boolean;
   /** How many rules differ only in comments. They count as equal. */
   readonly comments: number;
   readonly gaps: readonly ComparisonGap[];
   readonly extent: Extent;
-  /** The Service ports that were read from states, if nothing else was compared. */
   readonly compared: ReadChanges['compared'] | undefined;
 }
 
@@ -75,7 +73,6 @@ export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices):
     ({ doubt }) => options.foreign || !doubt || !isForeignDoubt(doubt),
   );
   const extent = extentOf(gaps, own, from, to);
-  // A comparison of ports without endpoints says too little.
   const isRead = extent === 'nothing' && read !== undefined && read.compared.withoutEndpoints < read.compared.all;
   const portsAlone = isRead ? read.compared : undefined;
   return {

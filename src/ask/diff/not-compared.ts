@@ -18,7 +18,6 @@ export interface ComparisonGap {
   readonly family: Family | undefined;
   /** For rules: the table; undefined for all tables. */
   readonly table?: TableName | undefined;
-  /** The dump file that may have held more. */
   readonly doubt?: Doubt | undefined;
   readonly beyond?: BeyondKernel | undefined;
   /** Whether the side that shows the part has kube-proxy objects there. */
@@ -139,7 +138,6 @@ function askedOf(from: Snapshot, to: Snapshot): (kind: ObjectKind) => boolean {
 
 export type Extent = 'all' | 'part' | 'nothing';
 
-/** `compared`: the parts that both sides show. */
 export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, from: Snapshot, to: Snapshot): Extent {
   if (gaps.length === 0) return 'all';
   const isAsked = askedOf(from, to);
@@ -169,7 +167,6 @@ function modesOfSides(...sides: readonly Snapshot[]): readonly ProxyMode[] {
   return sides.flatMap(({ settings, state }) => settings?.mode ?? modeOfState(state) ?? []);
 }
 
-/** Adds a gap for objects or Services that were left out of the comparison. */
 export function withLeftOut<Diff extends { readonly gaps: readonly ComparisonGap[]; readonly extent: Extent }>(
   diff: Diff,
   part: 'objects' | 'services',

@@ -118,7 +118,6 @@ function serviceOfPorts([port]: readonly ServicePort[]): string {
 
 export const sourceFields = ['selector', 'publishNotReadyAddresses', 'targetPort'] as const;
 
-/** The Service fields from which hints for near endpoints are made. */
 export const zoneFields = ['trafficDistribution', 'topology-mode'] as const;
 
 function diffSources(from: CompiledSnapshot, to: CompiledSnapshot): (service: string) => readonly ServiceReason[] {

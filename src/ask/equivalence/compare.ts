@@ -25,7 +25,6 @@ import { portKey, readPortKey, type ProtocolPort, Questions } from './questions.
 import type { Only } from './representatives.ts';
 import { Clients, existsOn, knownOwnAddresses, type PlacedSender } from './senders.ts';
 
-/** A class of packets that the two sides treat differently, with one packet as an example. */
 export interface Difference {
   readonly sender: PlacedSender;
   readonly packet: Packet;
@@ -254,7 +253,6 @@ function openReasons(fate: Fate, { side: { routes } }: Scene): readonly Reason[]
     .ways.flatMap(({ outcome }) => (outcome.kind === 'unknown' && isUndecided(outcome) ? outcome.reasons : []));
 }
 
-/** Yields one address of each class, with ports that represent all its ports. */
 function* destinationsOf(
   asked: Questions,
   nodes: ReadonlyMap<string, Address>,

@@ -114,7 +114,6 @@ export interface Divergence {
   readonly reasons: readonly CauseReason[];
   /** The addresses on which only one side serves node ports, sorted. */
   readonly served: { readonly old: readonly string[]; readonly new: readonly string[] };
-  /** The situations in which something that works is lost or changed. */
   readonly situations: readonly Situation[];
   readonly severity: EffectSeverity;
   readonly services: readonly string[];

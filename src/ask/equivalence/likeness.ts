@@ -29,7 +29,6 @@ interface Shape {
   readonly addresses: readonly string[];
 }
 
-/** Where networks that rules may match begin and end, sorted. */
 type Cuts = { readonly ipv4: readonly number[]; readonly ipv6: readonly bigint[] };
 
 interface Use {

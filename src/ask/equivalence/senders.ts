@@ -58,7 +58,6 @@ interface ClientSide {
   readonly own: ReadonlyMap<string, Address>;
 }
 
-/** One sender of each kind, and one for each class of sources that rules distinguish. */
 export class Clients {
   readonly usual: { readonly [F in Family]: readonly PlacedSender[] };
   /** A dump comes last, because it shows the least about senders. */

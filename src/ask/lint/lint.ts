@@ -58,7 +58,6 @@ export interface LintOutcome {
   readonly findings: readonly Finding[];
   readonly ignored: readonly Finding[];
   readonly notes: readonly Finding[];
-  /** False if errors in the input kept the rules from running. */
   readonly hasRun: boolean;
   readonly mode: ProxyMode;
   readonly namesMode: boolean;
@@ -66,7 +65,6 @@ export interface LintOutcome {
   /** The number of Services without endpoints in the input, so that their endpoints were not checked. */
   readonly unserved: number;
   readonly nodes: number;
-  /** The nodes that were checked; empty if the rules have not run. */
   readonly snapshots: readonly CompiledSnapshot[];
   readonly files: readonly string[];
   /** Each file's path relative to the argument that led to it. */

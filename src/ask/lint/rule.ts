@@ -12,7 +12,6 @@ import { families } from '../../kernel/family.ts';
 
 export type PacketEnd = Verdict | 'fails';
 
-/** A packet and how it ends, if the finding is right. */
 export interface PacketClaim extends Omit<PacketEvidence, 'verdict'> {
   readonly ends: readonly PacketEnd[];
 }
@@ -41,7 +40,6 @@ export function ofServices<Code extends FindingCode>(check: CheckService<Code>):
   return { check: (input) => input.services.flatMap((service) => check(service, input) ?? []) };
 }
 
-/** Outcomes in which no endpoint is reached, or its answer does not come back. */
 export const unanswered: readonly PacketEnd[] = ['dropped', 'refused', 'fails'];
 
 export function isServed(port: ServicePort): boolean {
@@ -139,7 +137,6 @@ interface OutsideAddress {
   readonly place: Place;
 }
 
-/** Returns the external addresses that kube-proxy would program, in either family. */
 export function outsideAddresses({ written: { spec, ingress }, source }: LintedService): readonly OutsideAddress[] {
   const read = (text: string | undefined, place: Place): readonly OutsideAddress[] => {
     const address = parseAddress(text ?? '');

@@ -74,7 +74,6 @@ class StandIns {
     const known = this.#ofPorts.get(port);
     if (known) return known;
     const plans = new Set<TrafficPlan>();
-    /** The first list of each class; undefined once another list differs from it. */
     const seen = new Map<string, readonly Endpoint[] | undefined>();
     const isTold = (key: string, list: readonly Endpoint[]): boolean => {
       const first = seen.get(key);

@@ -34,14 +34,12 @@ const expectedEnds = [...verdicts, 'fails'] as const;
 interface Expectation {
   readonly verdict: (typeof expectedEnds)[number];
   readonly endpoints: readonly ExpectedEndpoint[] | undefined;
-  /** "kept", "masqueraded", "mixed", or an address in canonical form. */
   readonly source: string | undefined;
 }
 
 interface ExpectedEndpoint {
   readonly words: string;
   readonly address: Address;
-  /** Undefined for any port of the Pod. */
   readonly port: number | undefined;
   readonly share: number | undefined;
 }
@@ -187,7 +185,6 @@ function compareReached(
   return [{ kind: 'endpoints', reached: [...others], missed }, ...faults];
 }
 
-/** Compares the source that endpoints see with the sender's address. */
 export function seenSource({ endpoints }: Fate, { address }: Sender): (typeof sourceWords)[number] | 'changed' {
   const [first = 'kept', ...others] = new Set(
     endpoints.map(({ source }) => {

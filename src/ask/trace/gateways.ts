@@ -133,7 +133,6 @@ export function compareAge(a: Pick<Ingress, 'created' | 'metadata'>, b: Pick<Ing
   return one === other ? 0 : one < other ? -1 : 1;
 }
 
-/** Decides about the routes that name an entrance's owner, oldest first. */
 function attachAll(
   place: EntrancePlace,
   routes: readonly { readonly route: Sourced<Ingress> }[],
@@ -172,7 +171,6 @@ export function takenHosts(hosts: readonly string[], { listener }: Pick<Entrance
   return (hosts.length === 0 ? [''] : hosts).flatMap((host) => sharedHosts(host, own) ?? []);
 }
 
-/** Decides whether an entrance accepts a route that names its owner. Ignores other routes. */
 function attach(route: Ingress, place: EntrancePlace, scene: Scene): Attachment {
   const { owner, listener, attachment } = place;
   if (!listener || attachment.refusal !== undefined) return attachment;

@@ -44,14 +44,12 @@ export interface IngressWay {
 
 export interface FollowedObject {
   readonly kind: Ingress['kind'];
-  /** "HTTPRoute shop/web". */
   readonly name: string;
   readonly place: Location;
   readonly entrances: readonly Entrance[];
   readonly refusals: readonly { readonly entrance: Entrance; readonly refusal: AttachmentRefusal }[] | undefined;
   readonly doubts: readonly AttachmentDoubt[];
   readonly requests: readonly RoutedRequests[];
-  /** The Services that no ReferenceGrant lets the object use, such as "shop/web:80". */
   readonly ungranted: readonly string[];
 }
 

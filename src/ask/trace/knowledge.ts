@@ -189,7 +189,6 @@ function showsRuleset({ coverage }: Snapshot, family: Family): boolean {
   return coverage.nftables.includes(family) && coverage.lacksTables !== true;
 }
 
-/** Returns the listings that the dump lacks, among those that a packet in a family may meet. */
 function gapsOfFamily(side: Snapshot, mode: ProxyMode | undefined, family: Family): readonly Gap[] {
   const { state, coverage, doubts } = side;
   const shown = coverage.iptables[family];
@@ -204,7 +203,6 @@ function gapsOfFamily(side: Snapshot, mode: ProxyMode | undefined, family: Famil
         (doubt.kind === 'unread' && doubt.rules?.family === family && doubt.rules.tables.includes(table)) ||
         (doubt.kind === 'legacy-tables' && doubt.family === family),
     );
-  // Unreadable lines and tables of iptables-legacy are gaps of their own.
   const missing = asksIptables ? tableNames.filter((name) => !shown.includes(name) && !isUnread(name)) : [];
   return [
     ...(missing.length > 0 ? [tableGap(family, missing)] : []),

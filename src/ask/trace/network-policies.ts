@@ -41,7 +41,6 @@ interface JudgedConnection {
   readonly protocol: PacketProtocol;
 }
 
-/** Returns how the input's policies treat a packet that reaches Pods; empty if they allow it. */
 export function judgePolicies(trace: Trace, scene: Scene): readonly PolicyFinding[] {
   const { policies, unread } = scene.side.objects;
   const found = policies.length === 0 ? [] : new PolicyJudge(scene).judge(trace);

@@ -45,7 +45,6 @@ export interface PacketTest extends WrittenExpectation {
   readonly namespace: string | undefined;
   readonly settings: readonly SceneSettings[];
   readonly place: (field?: string, index?: number) => NonNullable<Finding['place']>;
-  /** Reports whether a fault in the field or item was already reported. */
   readonly isDoubtful: (field: string, index?: number) => boolean;
 }
 

@@ -10,7 +10,6 @@ export interface Question {
   readonly to: string;
   readonly protocol: PacketProtocol | undefined;
   readonly inInterface: string | undefined;
-  /** The namespace of Services and Pods named without one. */
   readonly namespace: string | undefined;
 }
 
@@ -54,7 +53,6 @@ export function wrong(details: ArgumentsOf<'bad-packet'>): Wrong {
   return { kind: 'wrong', diagnostic: diagnose('bad-packet', details) };
 }
 
-/** Kinds of senders that need no name. */
 export const senderKinds = ['pod', 'remote-pod', 'node', 'external'] as const;
 
 const dottedQuad = /^\d+(\.\d+){3}$/;
@@ -91,7 +89,6 @@ export function nearNames(wanted: string, names: readonly string[]): readonly st
   return near.slice(0, mostSuggestions);
 }
 
-/** Reports whether a "namespace/name" is the wanted name, which may lack a namespace. */
 export function isNamed(name: string, wanted: string): boolean {
   return name === wanted || (!wanted.includes('/') && name.endsWith(`/${wanted}`));
 }

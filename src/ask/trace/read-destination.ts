@@ -35,7 +35,6 @@ import {
 
 type DestinationQuestion = Pick<Question, 'to' | 'protocol' | 'namespace'> & { readonly isOutside: boolean };
 
-/** Reads a destination: an address with a port, or a Service name as kubectl or DNS writes it. */
 export function readDestination(
   asked: DestinationQuestion,
   family: Family | undefined,

@@ -85,7 +85,6 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   return nodesUnnamed(scene) ?? sender(`Pod ${name}${where}`, own, isHere);
 }
 
-/** Describes a sender that is no pod in this node's networks. */
 function whoIsClient({ text }: Address, { side: { endpoints } }: Scene): string {
   const [own] = endpoints.at(text);
   if (!own) return 'a client';
@@ -181,7 +180,6 @@ const strangers = {
   external: 'a client outside the cluster',
 } as const;
 
-/** Returns an error if no node is named, because no pod is on an unnamed node. */
 function nodesUnnamed({ side }: Scene): Wrong | undefined {
   const nodes = side.objects.nodes.length;
   return side.node?.name === '' && nodes > 1 ? wrong({ problem: 'no-node-named', nodes }) : undefined;

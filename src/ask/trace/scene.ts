@@ -21,7 +21,6 @@ export interface Scene {
   readonly evaluate: Evaluator;
   /** Like `evaluate`, but without facts from the other side of a comparison, as in `kpc trace`. */
   readonly alone: (packet: Packet) => Fate | undefined;
-  /** Service ports whose endpoints may be those of a comparison's other side. */
   readonly stale: StalePorts;
   readonly podTraffic: PodTraffic;
 }
@@ -110,7 +109,6 @@ export function onOneNode(
   wholes: readonly [Snapshot, Snapshot] = [from.asked, to.asked],
 ): readonly [Scene, Scene] {
   const [old, fresh] = wholes;
-  // An unknown address is not copied to the other side.
   const [isOpen, isOtherOpen] = [from, to].map(({ side, asked }) => side !== asked);
   const [one, other] = isOpen === isOtherOpen ? [from, to] : [bare(from), bare(to)];
   return [completeScene(one, other, stalePortsOf(old, fresh)), completeScene(other, one, stalePortsOf(fresh, old))];
