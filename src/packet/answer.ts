@@ -56,7 +56,6 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
     const at = { address: destination, service: label };
     // If the node's routes lead to another host, that host may accept the packet.
     const isLeft = !isHeld && end.hop?.link !== undefined && !world.routing.places.isHere(end.hop);
-    // A connection is translated only once, and no pod has a cluster IP.
     if (endpoint && !isLeft && isClusterIP)
       return { kind: isHeld ? 'depends' : 'fails', loss: { kind: 'service-address', isHeld, ...at } };
     const isHost = !isClusterIP && world.isRemote(destination) !== undefined;
@@ -140,7 +139,6 @@ function findSilent({ routing, entered }: Flow, link: string | undefined, addres
   return why && { kind: 'no-arp', address, link, why };
 }
 
-/** Reports packets for the node, or for hosts behind it, that a routing rule sends to a router. */
 function sentAway(routing: Routing, destination: Address, hop: NextHop | undefined): Beyond | undefined {
   if (!hop?.gateway) return undefined;
   const inside = routing.places.linkInside(destination);
@@ -261,7 +259,6 @@ const beyond: ReadonlySet<Loss['kind']> = new Set<Loss['kind']>([
   'foreign-source',
 ]);
 
-/** TCP flags that both sides send after the handshake. */
 const laterFlags = [['ACK'], ['PSH', 'ACK']] as const;
 
 /** Walks the answer. If rules match TCP flags, also walks packets after the handshake. */
@@ -361,7 +358,6 @@ function passingOf({ routing, visitors, hasAllSysctls }: World, first: Flow, cho
   const isTunnel = output !== undefined && places.isTunnel(output);
   const below = isTunnel ? routing.tunnelAt(output)?.below : undefined;
   if (isTunnel && isRewritten(first) && (below ?? clientLink) === clientLink) return { kind: 'past', link: undefined };
-  // Nothing on the node shows how such a host routes, so try both.
   const isElsewhere = hop?.gateway !== undefined || isTunnel;
   if (isElsewhere && !isRewritten(first) && choices.draw([0.5, 0.5]) === 0) return { kind: 'past', link: undefined };
   return enterBy(output, isRewritten(first) ? { kind: 'own-gateway', endpoint } : undefined);

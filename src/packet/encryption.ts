@@ -31,7 +31,6 @@ function targetNow({ destination: to, port }: Flow): Target {
   return { to, port };
 }
 
-/** Returns the target that the packet had before translation (nf_nat_decode_session). */
 function targetBefore(flow: Flow): Target {
   const { connection, asked } = flow;
   const isAnswer = isReply(flow);

@@ -156,7 +156,6 @@ function openFate({ source, sources }: Fate, reason: Reason): Fate {
   };
 }
 
-/** Returns the first node's connection, if connections go on alike on all nodes. */
 function connectionOnAnyOf(fates: ReadonlyMap<string, Fate>): Connection {
   const all = [...fates].map(([node, fate]) => ({ node, connection: fate.connection() }));
   const [first, ...others] = all;

@@ -120,7 +120,6 @@ function unknownWay({ source }: Way, steps: readonly Step[], reasons: readonly R
   return { probability: 1, verdict: 'unknown', endpoint: undefined, source, steps, reasons };
 }
 
-/** Reports whether packets end alike, as `endOf` names ends, up to a tolerance in probability. */
 export function isSameEnd(
   a: readonly Way[],
   b: readonly Way[],

@@ -30,7 +30,6 @@ export interface Flow {
   sender: OwnSource;
   mark: number;
   zone: number;
-  /** For a later packet: whether the first one was tracked. */
   readonly wasTracked: boolean;
   /** For a packet after the first one: whether no answer has passed. */
   isUnanswered: boolean;
@@ -48,9 +47,7 @@ export interface Flow {
   input: string | undefined;
   output: string | undefined;
   hop: NextHop | undefined;
-  /** The next hop of the client's first packet, kept for its later ones. */
   readonly keptHop: NextHop | undefined;
-  /** The packet's conntrack entry; undefined once the packet is untracked. */
   connection: TrackedConnection | undefined;
   server: VirtualServer | undefined;
   served: { readonly server: VirtualServer; readonly chosen: RealServer | undefined } | undefined;
@@ -64,7 +61,6 @@ export interface Flow {
   /** Changes that rules made to sets since the connection's first packet, latest last. */
   readonly written: WrittenSet[];
   readonly facts: Map<string, boolean>;
-  /** Answers to assume on all ways; undefined for none. */
   readonly assume: ((reason: Reason) => boolean | undefined) | undefined;
 }
 
@@ -110,7 +106,6 @@ const handshake: { readonly [T in Turn]: readonly string[] } = {
   advertisement: [],
 };
 
-/** A change that a rule made to a set, with the packet's fields at that time. */
 export interface WrittenSet extends Pick<Flow, 'source' | 'destination' | 'port'> {
   /** "ip kube-proxy bad", or "bad" for an ipset. */
   readonly set: string;
@@ -149,7 +144,6 @@ export function decide(flow: Flow, test: () => Answer, step?: RuleStep): boolean
   for (;;) {
     const answer = test();
     if (typeof answer === 'boolean') return answer;
-    // Only an answer about a fact needs a look-up of earlier decisions.
     const decided = answer.fact === undefined ? undefined : flow.facts.get(answer.fact);
     if (decided !== undefined) return decided;
     const reason = step ? { ...answer, rule: step } : answer;

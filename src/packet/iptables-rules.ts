@@ -85,7 +85,6 @@ function basesOf(
   });
 }
 
-/** Reads rules, and hashes big chains, when a packet first reaches them. */
 function readEachRule(family: Family) {
   const indexes = new Map<Chain, RuleIndex>();
   const read = new Map<Rule, Terms | undefined>();
@@ -107,7 +106,6 @@ function readEachRule(family: Family) {
   };
 }
 
-/** Returns the rules that may match. Even in a chain for all Services, these are few. */
 function candidates({ destination, port }: Flow, index: RuleIndex): Iterable<number> {
   const others = index.get('') ?? [];
   const [byAddress, byPort] = [index.get(destination.text), index.get(String(port))];

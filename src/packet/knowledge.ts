@@ -23,19 +23,15 @@ export interface Knowledge {
   readonly isOfService: (address: Address) => boolean;
   /** Whether the node has the address only because the mode gives a Service's address to every node. */
   readonly isOfEveryNode: (address: Address) => boolean;
-  /** Whether the links and the state show all of the node's addresses in a family. */
   readonly hasAllAddresses: (family: Family) => boolean;
-  /** Whether a sysctl that the state does not show has the kernel's default. */
   readonly hasAllSysctls: boolean;
   readonly lacksEntries: boolean;
   /** Whether an iptables policy that is not shown is unknown. Otherwise the chain accepts. */
   readonly lacksPolicies: (family: Family, table: TableName) => boolean;
   readonly lacksProxyPorts: boolean;
-  /** Where kube-proxy itself listens although the state does not show it. */
   readonly listeners: readonly ProxyListener[];
   readonly otherVariant: FamilyTables;
   readonly gaps: readonly Gap[];
-  /** Jumps that the kernel likely has although the state does not show them. */
   readonly supposed: readonly SupposedJump[];
   readonly supposedChains: readonly SupposedChain[];
   /** For each nftables table ("ipv4 kube-proxy"), its listing and its position there, in order of creation. */
@@ -43,7 +39,6 @@ export interface Knowledge {
   /** Whether all nftables tables are shown, including those of iptables-nft. */
   readonly listsRuleset: (family: Family) => boolean;
   readonly sendsFrom: { readonly [F in Family]?: Address | undefined } | undefined;
-  /** Whether rules show that an address is the node's, even if its links are unknown. */
   readonly isOwn: (address: Address) => boolean;
   /** Whether an address is known to be a pod's or Service's although the node's own addresses are unknown. */
   readonly isElsewhere: (address: Address) => boolean;
@@ -60,7 +55,6 @@ interface ServiceAt {
   readonly isHeld: boolean;
 }
 
-/** Something that sees packets but that kpc could not read. */
 export interface Gap {
   readonly family: Family;
   readonly stations: readonly Station[];
@@ -97,7 +91,6 @@ export interface Station {
   readonly priority: number;
 }
 
-/** Every place where a table may see packets, ahead of all known tables. */
 export const everywhere: readonly Station[] = hooks.map((hook) => ({ hook, priority: -Infinity }));
 
 /** Where IPVS sends packets to its virtual servers: after table filter on the way in (ip_vs_ops4 in ip_vs_core.c). */

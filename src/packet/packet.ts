@@ -45,9 +45,7 @@ export interface Packet {
   readonly source: Address | undefined;
   readonly destination: Address;
   readonly protocol: PacketProtocol;
-  /** 0 for icmp. */
   readonly port: number;
-  /** Whether the destination may be an address of the node that is not shown. */
   readonly isUnplaced?: boolean | undefined;
   readonly enters: Entry | undefined;
 }
@@ -77,7 +75,6 @@ export interface Way<End = unknown> {
   readonly source: Address | 'masqueraded';
   readonly masqueradedAs?: Address | undefined;
   readonly redirectedTo?: number | undefined;
-  /** The packet at its end; undefined if the way was not simulated. */
   readonly end?: End | undefined;
   /** What conntrack keeps of the packet, as text. Only needed if a doubt makes no other difference. */
   readonly kept?: (() => string) | undefined;
@@ -126,7 +123,6 @@ export type Loss =
       readonly output: string;
       readonly gateway: Address | undefined;
     }
-  /** The node keeps an answer to an outside client, because the node has the client's address. */
   | { readonly kind: 'kept'; readonly address: Address }
   /** After the answer, the client's packets go to another destination. */
   | { readonly kind: 'elsewhere'; readonly destination: Address }
@@ -212,7 +208,6 @@ export function isUndecided(outcome: Outcome): boolean {
   return outcome.kind === 'unknown' && !outcome.reasons.some(lacksAllRoutes);
 }
 
-/** Reports whether the outcome is undecided, or depends on hosts beyond the node. */
 export function isOpen(outcome: Outcome): boolean {
   return outcome.kind === 'depends' || isUndecided(outcome);
 }
@@ -236,7 +231,6 @@ export interface Fate {
   readonly source: Address | 'masqueraded';
   readonly masqueradedAs?: Address | undefined;
   readonly redirectedTo?: number | undefined;
-  /** Describes the likeliest way; undefined if only one link is possible. */
   readonly arrival: () => Arrival | undefined;
   readonly steps: readonly Step[];
   readonly ways: readonly Way[];

@@ -1,4 +1,3 @@
-// Answers to questions about a packet: yes, no, or why the answer is unknown.
 import type { Address } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { Unlisted } from '../kernel/ipvs/ipvs.ts';
@@ -58,7 +57,6 @@ export type Missing =
   | { readonly kind: 'own-address'; readonly address: Address }
   | { readonly kind: 'own-addresses' }
   | { readonly kind: 'route'; readonly address: Address }
-  /** A family's routes: all of them, one routing table, or the routing rules. */
   | {
       readonly kind: 'routes';
       readonly family: Family;
@@ -100,7 +98,6 @@ export type Circumstance =
 /** Why a packet's fate is unknown. Each kind says what would settle it. */
 export type Reason = {
   readonly rule?: RuleStep | undefined;
-  /** Names a fact that stays the same along a packet's way, such as "in docker0". */
   readonly fact?: string | undefined;
   /** The answer to show if both answers end alike; yes by default. */
   readonly likely?: boolean | undefined;
@@ -111,7 +108,6 @@ export type Reason = {
   | { readonly kind: 'missing-flag'; readonly flag: '--from'; readonly to: Address; readonly such: Address }
   /** Which of the input's Nodes is meant, because these two do not treat the packet alike. */
   | { readonly kind: 'missing-flag'; readonly flag: '--node'; readonly nodes: readonly [string, string] }
-  /** A rule, or part of one, that kpc does not read, as the tool prints it. */
   | { readonly kind: 'unread-rule'; readonly text: string }
   | { readonly kind: 'unread-value'; readonly text: string }
   /**
@@ -157,7 +153,6 @@ export function lacksAllRoutes(reason: Reason): boolean {
   return reason.missing.table === undefined && reason.missing.isRules !== true;
 }
 
-/** Reports whether the missing thing may itself see packets, as a table does. */
 export function isGap(reason: Reason): boolean {
   if (reason.kind === 'unread-rule') return reason.rule === undefined;
   if (reason.kind === 'circumstance') return reason.of === 'bridge-port';

@@ -30,7 +30,6 @@ interface TableParts<Rule extends RuleStep['rule'], Chain extends ChainOf<Rule>>
   readonly jumps: readonly SupposedJump[];
   readonly unshown: ReadonlyMap<string, Chain>;
   readonly candidates: (flow: Flow, chain: Chain) => Iterable<number>;
-  /** Undefined if the rule does not change packets. */
   readonly termsOf: (rule: Rule) => Terms | undefined;
 }
 

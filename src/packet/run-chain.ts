@@ -28,14 +28,12 @@ export interface RuleTable {
 export interface HookedChain {
   readonly chain: string;
   readonly hook: Hook;
-  /** For a nat chain, its order among nat chains. */
   readonly priority: number;
   readonly devices?: readonly string[] | undefined;
   readonly isNat: boolean;
   /** Whether the kernel reroutes the node's own packets that were changed here, as in mangle and in chains of type route. */
   readonly reroutes: boolean;
   readonly drops: Answer;
-  /** Whether the chain has no rules and does not drop. */
   readonly isIdle: boolean;
 }
 

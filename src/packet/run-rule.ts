@@ -16,7 +16,6 @@ export interface Sets {
   readonly isPart: (set: string) => boolean;
 }
 
-/** Hashes of large element lists, made when a packet first reaches the list. */
 export type Indexes = Map<readonly Element[], Map<string, ReturnType<typeof hashElements>>>;
 
 interface RuleQuestion {
@@ -67,7 +66,6 @@ function runExpression(run: RuleRun, expression: Expression | RuleTerm): Decisio
     }
     case 'write-set': {
       const { set, key, operation } = expression;
-      // A rule ends at a field that the packet lacks.
       if ((key && !readPacketFields(flow, key)) || !passes(run, stepOf(last))) return undefined;
       const fields = key && writableFields(key);
       writeSet(flow, { set: sets.nameOf(set), fields, isRemoval: operation === 'delete' });
@@ -213,7 +211,6 @@ function findElement(asking: RuleQuestion, fields: Selector, among: Right) {
   const set = 'set' in among ? among.set : undefined;
   const elements = 'set' in among ? sets.elementsOf(among.set) : among.elements;
   for (const element of elements ? candidatesOf(indexes, elements, readings) : []) {
-    // Each uncertain element may match, so each is decided by itself.
     if (decide(flow, () => holdsKey(element, readings))) return element;
   }
   return set !== undefined && (!elements || sets.isPart(set)) ? unreadSet(asking, set) : undefined;
@@ -229,7 +226,6 @@ function holdsKey({ key }: Element, readings: readonly KnownReading[]): Answer {
 
 const fewElements = 8;
 
-/** Returns the elements that may match, found by the fields with exactly one value. */
 function candidatesOf(
   indexes: Indexes,
   elements: readonly Element[],

@@ -19,7 +19,6 @@ interface InChain {
   readonly chain: string;
 }
 
-/** The source addresses that a rule matches; for a set, all its entries. */
 export type AskedSource = AddressRange | Value | readonly SetEntry[];
 
 export type Action =
@@ -103,7 +102,6 @@ export type RouteDecision =
         | 'prohibit'
         | 'martian';
     }
-  /** `back`: the interface that leads back to the sender; undefined if none does. */
   | { readonly kind: 'reverse-path'; readonly input: string; readonly back: string | undefined }
   | { readonly kind: 'no-hairpin' | 'isolated'; readonly bridge: string }
   | { readonly kind: 'no-carrier'; readonly interface: string }

@@ -15,7 +15,6 @@ import { nftTablesOf } from './nft-rules.ts';
 import { routingOf, type Routing } from './routing/routing.ts';
 import { runBaseChain, type RuleTable } from './run-chain.ts';
 
-/** Something that sees packets at a hook; the lowest priority goes first. */
 export interface Visitor extends Station {
   /** Order among nat chains, which share one priority. */
   readonly natOrder?: number | undefined;
@@ -30,7 +29,6 @@ export interface Visitor extends Station {
   readonly visit: (flow: Flow) => Decision | 'sent-on';
 }
 
-/** Visitors in the kernel's order, with blocks whose mutual order is unknown. */
 export type Ordered = readonly (Visitor | readonly Ordered[])[];
 
 /** Sorts visitors as the kernel does: by priority, then the latest registered first (nf_hook_entries_grow). nat chains likewise. */
@@ -173,7 +171,6 @@ export interface World extends Knowledge {
   readonly family: Family;
   readonly routing: Routing;
   readonly visitors: Visitors;
-  /** The visitors as if everything that is not shown let packets pass. */
   readonly withoutGaps: Visitors;
   readonly assume: Flow['assume'];
 }
@@ -232,7 +229,6 @@ function isAt(flow: Flow, { end, interfaces, addresses }: NonNullable<Gap['at']>
   return decide(flow, () => someOf(interfaces, (name) => isInterface(flow, end, name)));
 }
 
-/** Lists the addresses that ask or are asked for by ARP on one of the packet's links. */
 function neighboursOf({ source, destination, asked, sender, hop, routing }: Flow, link: string | undefined) {
   const ends = [source, destination, asked.address, sender.address, routing.ownAddress(link)];
   return [...ends, hop?.gateway ?? [], routing.hopTo(source)?.gateway ?? []].flat();

@@ -42,7 +42,6 @@ export function arrive(flow: Flow, visitors: Visitors): End {
   );
 }
 
-/** Routes an incoming packet. `isMoved`: rules have just changed the destination. */
 function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   const { destination, input } = flow;
   const hasLoopback = isLoopback(destination) || isLoopback(flow.source);
@@ -235,7 +234,6 @@ export function sendOn(link: string, flow: Flow, visitors: Visitors): End {
   return typeof end === 'object' || isThere ? end : 'dropped';
 }
 
-/** Sends a tunnel's outer packet, which is routed if the tunnel's other end is shown. */
 function sendOuter(flow: Flow, visitors: Visitors): End {
   if (!isUnknownHost(flow.destination)) return leave(flow, visitors);
   flow.output = flow.hop?.link;

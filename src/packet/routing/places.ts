@@ -207,7 +207,6 @@ type RouteFinder = (
   address: Address,
 ) => { readonly prefixLength: number; readonly hops: readonly NextHop[] } | undefined;
 
-/** Finds the next hops of the routes with the longest prefix to an address, in any table. */
 function closestFinder(routes: readonly Route[]): RouteFinder {
   const found = new Map<string, { readonly prefixLength: number; readonly hops: NextHop[] }>();
   for (const { type, destination, hops } of routes) {

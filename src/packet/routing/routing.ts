@@ -41,12 +41,10 @@ export interface Routing {
   isLocal(address: Address): Answer;
   isShown(address: Address): boolean;
   isLocalAt(address: Address, link: string): Answer;
-  /** Whether the address is listed, but only on other links. */
   isOnOther(address: Address, link: string): boolean;
   find(question: RouteQuestion): RouteFound;
   /** The next hop to an address for a packet that the node itself sends without a source; undefined if there is none. */
   hopTo(address: Address): NextHop | undefined;
-  /** All next hops to an address; a multipath route has several. */
   hopsTo(address: Address): readonly NextHop[];
   interfaceOf(address: Address): string | undefined;
   sourceBy(address: Address, way: RouteFound): OwnSource;
@@ -68,7 +66,6 @@ export interface Routing {
   inputOf(link: string | undefined): string | undefined;
   /** Whether the address is only tentative on the node. IPv6 accepts no advertisement for such an address (ndisc_recv_na). */
   isTentative(address: Address): boolean;
-  /** Whether the node answers neighbour requests on a link for an address that is not its own. */
   isProxied(address: Address, link: string): boolean;
   readonly policies: Routes['policies'];
   tunnelAt(link: string): { readonly tunnel: Tunnel; readonly below: string | undefined } | undefined;
@@ -79,7 +76,6 @@ export type RouteFound =
   | { readonly kind: 'out'; readonly hops: readonly NextHop[]; readonly source?: Address | undefined }
   | { readonly kind: 'local'; readonly source?: Address | undefined }
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
-  /** The results if a routing rule matches the packet (`taken`), and if not (`passed`). */
   | { readonly kind: 'either'; readonly reason: Reason; readonly taken: RouteFound; readonly passed: RouteFound }
   | { readonly kind: 'unknown'; readonly reason: Reason };
 
@@ -249,7 +245,6 @@ function wayOfRoute(found: Extract<RouteResult, { readonly kind: 'route' | 'none
   return type === 'local' ? { kind: 'local', source } : { kind: 'out', hops: live, source };
 }
 
-/** One of two sysctls suffices: the one for all interfaces, or the interface's own. */
 function admitsLoopbackBy(sysctls: KernelState['sysctls'], hasAllSysctls: boolean, link: string | undefined): Answer {
   const name = sysctlOfLink('all', 'route_localnet');
   const ofAll = sysctls.get(name);
