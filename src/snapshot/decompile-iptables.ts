@@ -205,7 +205,6 @@ class RulesReader {
 
   #readEndpoints(rules: readonly ReadRule[], policy: TrafficPolicy, draft: PortDraft): void {
     for (const { comment, affinitySeconds, jumpsTo } of rules) {
-      // If grep selected the lines with an address, the chain may have only its marking rule.
       if (/ has no (?:local )?endpoints$/.test(comment)) {
         draft.showsEndpoints ||= this.#hasWholeNat || !comment.endsWith(' local endpoints');
       }
@@ -277,7 +276,6 @@ export function findArg<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleAr
   return rule.args.find((arg): arg is RuleArg & { readonly kind: K } => arg.kind === kind);
 }
 
-/** Like findArg, but ignores negated matches ("!"). */
 function findPlain<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { readonly kind: K }) | undefined {
   return findArg({ args: rule.args.filter((arg) => !('negated' in arg && arg.negated === true)) }, kind);
 }

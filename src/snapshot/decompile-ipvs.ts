@@ -90,7 +90,6 @@ class ServersReader {
   readonly #ranges = new Map<string, Network[]>();
   /** Endpoints on the node, such as "10.244.1.2:80"; undefined if nothing lists them. */
   readonly #onNode: Set<string> | undefined;
-  /** Whether the sets are complete, so that a missing entry means something. */
   readonly #showsSets: boolean;
   readonly #masquerade: ReadonlyMap<string, MasqueradedClients>;
 

@@ -197,7 +197,6 @@ class TableReader {
     return drawn.every((name) => this.#endpointOf(name).length > 0);
   }
 
-  /** Returns an endpoint chain's endpoint. If the chain is missing, its name shows the endpoint. */
   #endpointOf(name: string): readonly DraftEndpoint[] {
     const chain = this.#table.chains.get(name);
     const [endpoint] = chain ? endpointsOfChain(chain) : [];

@@ -18,19 +18,17 @@ import type { DecompiledPort } from './decompiled-port.ts';
 export interface ShownServices {
   readonly mode: ProxyMode | undefined;
   readonly ports: readonly DecompiledPort[];
-  /** What packets do not reach, with the ports that would have these facts. */
+  /** Facts whose rules no packet reaches, with the ports that would have these facts. */
   readonly unreached: readonly UnreachedPorts[];
   readonly leftovers: Leftovers;
 }
 
 type UnreachedPorts = Unreached & { readonly ports: readonly DecompiledPort[] };
 
-/** Objects of a mode that the node no longer runs. */
 export interface Leftovers {
   /** Chains of iptables mode on a node in IPVS mode. */
   readonly chains: readonly LeftChain[];
   readonly ports: readonly DecompiledPort[];
-  /** IPVS mode's virtual servers on a node in iptables mode. */
   readonly virtualServers: readonly VirtualServer[];
   readonly sets: readonly string[];
   readonly addresses: readonly string[];

@@ -6,7 +6,6 @@ import { hostNetwork, type Address } from '../kernel/address.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { Match } from '../kernel/nftables/table.ts';
 
-/** A Service port as read from a kernel, and how its packets are treated. */
 export interface DecompiledPort extends ShownPort {
   /** Undefined if nothing shows the endpoints, for example if there are only sets. */
   readonly endpoints: readonly DecompiledEndpoint[] | undefined;
@@ -14,7 +13,6 @@ export interface DecompiledPort extends ShownPort {
   readonly masquerade: Masquerade | undefined;
   /** Chains that packets reach but that no longer lead to endpoints. */
   readonly endless: readonly EndlessChain[];
-  /** The port where kube-proxy itself accepts connections in userspace mode. */
   readonly proxyPort: number | undefined;
 }
 
@@ -124,7 +122,6 @@ export class PortDraft {
     DraftEndpoint & Pick<DecompiledEndpoint, 'draining' | 'at'> & { readonly takes: Set<TrafficPolicy> }
   >();
   showsEndpoints = false;
-  /** Chains without a way to endpoints, each with the endpoint or chain that it should lead to. */
   readonly endless = new Map<string, string | undefined>();
   hidesAddresses = false;
   proxyPort: number | undefined;
@@ -200,7 +197,6 @@ export class PortDraft {
       endless: Array.from(this.endless, ([chain, lacks]) => ({ chain, lacks })),
       proxyPort: this.proxyPort,
       fallback: this.goesToAll ? 'local-to-all' : refusal,
-      // The fields have a fixed order, whatever the order of rules.
       masquerade:
         clusterIP || external ? { ...(clusterIP && { clusterIP }), ...(external && { external }) } : undefined,
     };

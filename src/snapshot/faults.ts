@@ -32,7 +32,6 @@ export function targetPortOf(port: ShownPort, side: Snapshot): number | string |
   return service?.ports.find((each) => each.name === port.portName && each.protocol === port.protocol)?.targetPort;
 }
 
-/** Returns why a Service port has no endpoint; undefined if unknown. */
 export function lackOfEndpoints(port: ShownPort, side: Snapshot): PortFault | undefined {
   const fault = faultsOfPort(port, side).find(({ code }) => code !== 'undeclared-port');
   const { endpoints = [] } = port;

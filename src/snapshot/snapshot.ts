@@ -34,7 +34,6 @@ import { decompile, type ShownServices } from './decompile.ts';
 import { KnownEndpoints } from './known-endpoints.ts';
 import { nameServers, weighServersOfSides } from './server-owners.ts';
 
-/** One node, from compiled manifests, a bundle or golden, or a dump. */
 export type Snapshot = CompiledSnapshot | DumpedSnapshot;
 
 /** Objects from manifests beside a state. They name senders, policies, and routes to Services such as Ingresses. */
@@ -73,7 +72,6 @@ const noObjects: SnapshotObjects = {
   kustomized: [],
 };
 
-/** A fault in the endpoints of Service ports, as far as the input shows. */
 export type PortFault = Extract<Finding, { readonly code: (typeof portFaultCodes)[number] }>;
 
 const portFaultCodes = [
@@ -100,10 +98,8 @@ function servicesOfFault(fault: PortFault): readonly string[] {
 
 interface SnapshotAssumptions {
   readonly services: readonly AssignedService[];
-  /** Addresses of Pods that are not in the input. */
   readonly pods: ReadonlySet<string>;
   readonly clusterCIDRs: readonly string[];
-  /** The cluster's families, if a Service gets its families from the cluster. */
   readonly families: readonly Family[];
   /** Workloads with a nodeSelector or affinity that no Node meets, so that their Pods are assumed on any Node. */
   readonly unplaced: readonly string[];
@@ -157,7 +153,6 @@ interface DumpedFacts extends Facts {
   readonly coverage: Coverage;
   readonly doubts: readonly Doubt[];
   readonly log?: ProxyLog | undefined;
-  /** Undefined if the dump does not show the node's addresses. */
   readonly hostAddresses?: readonly Address[] | undefined;
   /** Services from manifests beside the dump, to name the dump's contents. */
   readonly named?: Cluster | undefined;
@@ -242,7 +237,6 @@ abstract class Known<Own extends Facts> {
     return (this.#services ??= new Map(this.objects.services.map(({ object }) => [fullName(object.metadata), object])));
   }
 
-  /** Pods by "namespace/name", including assumed ones. */
   get pods(): ReadonlyMap<string, Pod> {
     return (this.#pods ??= new Map(
       [...this.objects.pods, ...(this.facts.assumedPods ?? [])].map(({ object }) => [
@@ -253,7 +247,6 @@ abstract class Known<Own extends Facts> {
   }
 }
 
-/** A compiled node, which shows everything that kube-proxy programs. */
 export class CompiledSnapshot extends Known<CompiledFacts> {
   readonly kind: 'manifests' | 'bundle';
   readonly coverage = coverAll();

@@ -32,7 +32,6 @@ function holdsFile(folder: string, name: string, tree: FileTree): boolean {
   return tree.exists(path) && !tree.isFolder(path);
 }
 
-/** Returns undefined if the folder can be compared with. */
 export function checkFolder(folder: string, isFleet: boolean, tree: FileTree = disk): Finding | undefined {
   const refuse = (problem: 'missing' | 'no-bundle' | 'one-node' | 'revision') =>
     diagnose('nothing-to-check', { folder, problem });
@@ -88,7 +87,6 @@ export type CheckResult =
     }
   | { readonly kind: 'unreadable'; readonly fault: BundleFault };
 
-/** Compares the folder (old) with a fresh bundle or golden (new). */
 export async function checkBundleFolder(
   folder: string,
   fresh: BundleFiles,
@@ -118,7 +116,6 @@ export async function readFolderTexts(
   tree: FileTree,
   isOwn: (name: string) => boolean,
 ): Promise<BundleFiles> {
-  // On disk, readFolder makes sure that links do not lead out of the folder.
   if (tree === disk) return readFolder(folder, isOwn);
   const names = tree.list(folder).flatMap(({ name }) => (isOwn(name) ? [name] : []));
   tree.expect(names.map((name) => tree.join(folder, name)));

@@ -61,7 +61,6 @@ async function openDump(
 }
 
 export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster' | 'inputs'> {
-  /** Settings without a flag, such as the mode, come from the other side. */
   readonly compile: (beside: Beside) => Opened;
 }
 

@@ -150,7 +150,6 @@ async function joinDumps(paths: readonly string[], folders: ReadonlyMap<string, 
   return found && add(found.texts, found.diagnostics);
 }
 
-/** Returns why a path is not manifests; undefined if all may be manifests. */
 export async function describeNoManifests(
   paths: readonly string[],
   context: SideContext,

@@ -74,7 +74,6 @@ async function readInputs(options: FileOptions): Promise<InputTexts> {
   };
 }
 
-/** Renders the named inputs. Starts other programs only if rendering is needed. */
 async function renderNamed(sources: readonly string[], { render, renderValues = [], into }: FileOptions) {
   if (!render || sources.length === 0) return undefined;
   const { renderInputs } = await import('../../programs/run-program.ts');

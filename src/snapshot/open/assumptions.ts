@@ -33,7 +33,6 @@ export interface Assumptions {
   readonly ranges: AssignmentRanges;
   readonly podNetworks: readonly Network[];
   readonly families: readonly Family[];
-  /** Why the cluster has both families, if no flag or network shows both. */
   readonly dualStack: DualStack | undefined;
   /** Whether kpc chose the families, because no flag or network shows them. */
   readonly choosesFamilies: boolean;
@@ -54,7 +53,6 @@ export interface AskedCluster {
 
 interface ToldFacts {
   readonly settings: ProxySettings;
-  /** Whether these facts include how kube-proxy recognises Pods. */
   readonly isConfigured: boolean;
   readonly ranges: AssignmentRanges;
   readonly podNetworks: readonly Network[];
@@ -159,7 +157,6 @@ export function nodesOfPods({ pods, workloads }: Pick<Inputs, 'pods' | 'workload
   return [...new Set(specs.flatMap(({ nodeName }) => nodeName || []))];
 }
 
-/** Makes the assumed Nodes. `named` come from Pods, `flagged` from flags and configurations. */
 function makeNodes(
   named: readonly string[],
   flagged: readonly string[],

@@ -63,7 +63,6 @@ function findTakenAddresses({ nodes, cluster, settings }: KnownCluster): readonl
 function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: KnownCluster): readonly Finding[] {
   if (nodes.size === 0) return [];
   const own = settings.hostnameOverride === '' ? [] : [settings.hostnameOverride];
-  // A name that no node can have gets another error.
   const unknown = [...new Set(flag ?? own)].filter((name) => !nodes.has(name) && isName(name, 'subdomain'));
   if (unknown.length === 0) return [];
   const by = flag ? '--node' : 'hostnameOverride';
@@ -111,7 +110,6 @@ function checkClusterCIDRs(names: readonly string[], { nodes, settings }: KnownC
   return [];
 }
 
-/** Returns the family of the node's own address (detectNodeIPs). */
 function primaryFamily(node: Node | undefined, { bindAddress }: ProxySettings): Family {
   return parseAddress(bindAddress)?.family ?? nodeAddresses(node)[0]?.family ?? 'ipv4';
 }

@@ -34,7 +34,6 @@ interface LikeOptions extends LoadOptions {
   readonly node?: string | undefined;
 }
 
-/** Returns the options with the other side's settings, unless flags set others. */
 export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, options: T): T {
   const assume = canAssumeBeside(like, options) && options.assume;
   const node = options.node ?? (like?.node?.name || undefined);
@@ -128,7 +127,6 @@ function findRelease(
   return { release, reason: release === newestRelease ? undefined : 'the dump fits it best' };
 }
 
-/** Returns the release whose result is closest to the dump, or the first of several. */
 function matchDump(dump: Snapshot, candidates: readonly Release[], compileBy: (release: Release) => Snapshot): Release {
   let best: { readonly release: Release; readonly differences: number } | undefined;
   for (const release of candidates) {
@@ -161,7 +159,6 @@ function canAssumeBeside(like: Snapshot | undefined, options: LikeOptions): bool
   return (like.assumed?.services.length ?? 0) > 0 && flags.every((flag) => flag === undefined);
 }
 
-/** Returns the other side's ranges that came from a flag; none if the flag is given here. */
 function rangesLike(like: Snapshot | undefined, { serviceClusterIpRange }: LikeOptions): RangeFlags {
   const ranges = like?.cluster?.serviceCidrs.filter(({ from }) => from === '--service-cluster-ip-range') ?? [];
   if (ranges.length === 0 || serviceClusterIpRange !== undefined) return {};

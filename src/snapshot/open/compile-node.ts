@@ -48,7 +48,6 @@ import { version } from '../../base/version.ts';
 import { CompiledSnapshot, isPortFault, type PortFault, type SnapshotObjects } from '../snapshot.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 
-/** What all nodes share: the Cluster, and its sources. */
 export interface Prepared {
   readonly cluster: Cluster;
   readonly settings: ProxySettings;
@@ -71,7 +70,6 @@ export interface Prepared {
   /** The addresses in the node's `ip -j addr` output, without kube-ipvs0; undefined if unknown. */
   readonly hostAddresses: readonly Address[] | undefined;
   readonly inputs: SnapshotObjects;
-  /** The chosen mode and why, if nothing names a mode. */
   readonly modeNote?: Finding | undefined;
 }
 
@@ -149,7 +147,6 @@ function serve(
   });
 }
 
-/** Builds the cluster, once for all nodes. */
 export function prepare(
   read: ReadObjects,
   settings: ProxySettings,
@@ -210,7 +207,6 @@ export function prepare(
   };
 }
 
-/** Reports whether one of the assigned Services would get its families from the cluster. */
 function takesFamilies(services: readonly Sourced<Service>[], assigned: Prepared['assigned']): boolean {
   const names = new Set(assigned.map(({ service }) => service));
   return services.some(({ object: { metadata, spec } }) => {
@@ -236,7 +232,6 @@ function describeMissingRanges(
   return own ? [diagnose('no-service-cidrs', {}, own.source.place([]))] : [];
 }
 
-/** Warns of Services with policies or source ranges that this kube-proxy ignores. */
 function findIgnoredPolicies(services: readonly Sourced<Service>[], behaviours: Behaviours): readonly Finding[] {
   if (behaviours.has('traffic-policies')) return [];
   const ignored = services.filter(({ object: { spec } }) => {
@@ -289,7 +284,6 @@ export function prepareForRelease<Known extends Prepared>(
   };
 }
 
-/** Prepares for the release in the settings, for example a bundle's. */
 export function prepareWithSettings<Known extends Prepared>(prepared: Known, settings: ProxySettings): Known {
   const gates = new Map([...prepared.gates, ...gatesOfSettings(settings)]);
   return prepareForRelease({ ...prepared, settings }, settings.release, behavioursOf(settings.release, gates));

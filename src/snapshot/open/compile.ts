@@ -62,13 +62,11 @@ export function compileLoaded(
   const prepared = preparedFor(nodeName);
   const snapshot = compileNode(prepared, nodeName, { ipFamily, name }, memo);
   const own = describeNodeGaps(nodeName, prepared);
-  // Every answer about a node without a name depends on these gaps.
   const [open, others] = nodeName === '' ? [own, []] : [[], own];
   const gaps = () => [...others, ...describeLocalhostListeners(snapshot)];
   return { snapshot, diagnostics: [...open, ...diagnostics], gaps };
 }
 
-/** Checks the input for the nodes. `preparedFor` is undefined after an error. */
 export function prepareChecked(loaded: LoadedInputs, nodes: CheckedNodes, refusals: readonly Finding[]) {
   const { modeNote } = loaded;
   const isRead = !loaded.diagnostics.some(isError);
@@ -106,7 +104,6 @@ function prepareForNodes(loaded: LoadedInputs, nodes: readonly string[]) {
   return { preparedFor, diagnostics: [...checkReleases(loaded, [...ofRelease.values()]), ...diagnostics] };
 }
 
-/** Checks the input for kube-proxies of other releases than the one it was read for. */
 export function checkReleases(
   { checkSettings, diagnostics }: LoadedInputs,
   seen: readonly Prepared[],
@@ -129,7 +126,6 @@ function checkPrune({ prune, allNodes }: Omit<FleetChoice, 'node'>): readonly Fi
   return prune && !allNodes ? [diagnose('bad-prune', {})] : [];
 }
 
-/** Checks flags for a command that reads no input because other flags are wrong. */
 export function checkFlags(flags: GivenFlags): readonly Finding[] {
   const { choice } = parseVersionChoice(flags.kubernetesVersion);
   const { diagnostics } = resolveSettings(undefined, flags, startingRelease(choice, []));
@@ -189,11 +185,9 @@ export function isFleet({ allNodes, node, shard }: FleetChoice): boolean {
   return allNodes === true || shard !== undefined || (node?.length ?? 0) > 1;
 }
 
-/** The nodes to compile. After an error, nothing is compiled. */
 export interface Fleet {
   readonly nodes: readonly string[];
   readonly named: readonly string[];
-  /** The number of nodes in all shards. */
   readonly total: number;
   readonly shard: Shard | undefined;
   readonly hostAddresses: ReadonlyMap<string, readonly Address[]>;
@@ -205,7 +199,6 @@ export interface Hosts {
   readonly diagnostics: readonly Finding[];
 }
 
-/** Chooses the nodes of a fleet. `readHosts` returns their addresses. */
 export function chooseFleet(
   options: FleetChoice,
   { nodes: known }: Pick<Prepared, 'nodes'>,

@@ -47,7 +47,6 @@ export interface InputTexts {
   readonly hostAddresses: HostText | Finding | undefined;
 }
 
-/** Options for compiling manifests, named like the flags. */
 export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedCluster {
   /**
    * Whether a result without Services may be written; undefined if the result is only shown. `of-a-cluster` allows such a result with a
@@ -69,12 +68,10 @@ export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedC
   readonly mostOfCode?: number | undefined;
 }
 
-/** Loaded inputs. They must not be compiled if a diagnostic is an error. */
 export interface LoadedInputs extends Prepared {
   readonly texts: InputTexts;
   readonly modeNote: Finding | undefined;
   readonly version: VersionChoice;
-  /** Whether --config or a file given with -f configures kube-proxy. */
   readonly configured: boolean;
   /** Returns the same input, as if a flag named this mode. */
   readonly inMode: (mode: ProxyMode) => LoadedInputs;
@@ -83,7 +80,6 @@ export interface LoadedInputs extends Prepared {
    * the manifests again, because settings decide which objects are faulty.
    */
   readonly under: (options: LoadOptions, config: InputTexts['config']) => LoadedInputs;
-  /** Reports faults in the settings for a release's kube-proxy. */
   readonly checkSettings: (release: Release) => readonly Finding[];
   readonly ranges: AssignmentRanges;
   readonly assumedCluster: Pick<Assumptions, 'families' | 'dualStack'> | undefined;
@@ -240,7 +236,6 @@ export function checkNamespace(namespace: string | undefined): readonly Finding[
   return [wrongValue('--namespace', namespace, 'label')];
 }
 
-/** Counts objects of other kinds. They are no fault, but users may wonder where they went. */
 function diagnoseSkippedKinds(skipped: Inputs['skipped'], assumes: boolean): readonly Finding[] {
   if (skipped.size === 0) return [];
   const kinds = [...skipped]
@@ -270,12 +265,10 @@ export function startingRelease(choice: VersionChoice, nodes: Inputs['nodes']): 
   return releases.findLast((release) => run.has(release)) ?? newestRelease;
 }
 
-/** Returns undefined if the Node reports no release that kpc follows. */
 export function releaseRunBy(node: Node | undefined): Release | undefined {
   return parseRelease(node?.kubernetesVersion ?? '');
 }
 
-/** `flag`: the flag that requires a release. */
 export function releaseOfNode(
   node: Node | undefined,
   nodeName: string,

@@ -36,7 +36,6 @@ export interface DumpFiles {
 /** Matches names of documents and programs, which may quote a tool's output. */
 export const isDocument = /\.(?:ya?ml|md|markdown|adoc|rst|html?|sh|bash|py|go|js|ts|tf|toml|json5|tpl|gotmpl)$/i;
 
-/** Collects the files taken from one node, and ignores others. */
 export class DumpTexts {
   readonly #texts = new Map<string, string>();
   readonly #paths = new Map<string, string>();

@@ -22,19 +22,16 @@ import { compileLoaded, type Compilation, type NodeOptions } from './compile.ts'
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { describeGrounds } from '../grounds.ts';
 
-/** An input as read; `side` is undefined if the input cannot be used. */
 export interface Reading {
   readonly side: Snapshot | undefined;
   readonly diagnostics: readonly Finding[];
   readonly files: LoadedInputs['files'];
-  /** Notes for people on how each input was recognised. */
   readonly notes: readonly string[];
   readonly made?: string;
   /** Finds facts about the node that manifests lack. A call compiles the node's state. */
   readonly gaps?: Compilation['gaps'];
 }
 
-/** A bundle or dump that was read, manifests still to be compiled, or something unreadable. */
 export type Recognised = Reading & {
   readonly beside: readonly string[];
 } & (
@@ -49,7 +46,6 @@ export type Recognised = Reading & {
     | { readonly kind: 'manifests' | 'unreadable'; readonly side: undefined }
   );
 
-/** An opened input, whose nodes can be read one by one. */
 export interface Opened {
   /** Undefined for a bundle or dump. */
   readonly loaded: LoadedInputs | undefined;
@@ -277,7 +273,6 @@ export function withNames(
   return { ...read, side, diagnostics: [...read.diagnostics, ...diagnostics], files };
 }
 
-/** Reports whether the files hold only tools' output in forms that kpc does not read. */
 export function isRefusedOnly({ files, faults }: Dump): boolean {
   return files.length === 0 && faults.some(({ code }) => code === 'unread-output');
 }
