@@ -51,7 +51,6 @@ export type Doubt =
       readonly line: number;
       readonly rules?: { readonly family: Family; readonly tables: readonly TableName[] } | undefined;
     }
-  /** A list that lacks an object named in another list. */
   | ({ readonly file: string; readonly kind: 'unlisted' } & Unlisted)
   /** An output that was skipped because it differs from the first one, so it is from another node or time. */
   | { readonly file: string; readonly kind: 'second-listing'; readonly output: string }
@@ -69,7 +68,6 @@ export interface OtherTable {
   readonly table: string;
   /** The table's rules for IP packets; empty in families such as arp, undefined if the table could not be fully read. */
   readonly tables: readonly NftTable[] | undefined;
-  /** Interfaces whose packets the table sees before or after all other rules. */
   readonly hooked: readonly HookedInterfaces[];
 }
 
@@ -132,7 +130,6 @@ export class DumpDraft {
   readonly dormant = new Set<Family>();
   /** Whether nft's output is cut off at either end, so that tables may be missing. */
   isNftCut = false;
-  /** The last virtual server of each list. */
   readonly endsOfServers: VirtualServer[] = [];
   isNftPart = false;
   readonly #rules: { [F in Family]?: RuleListings } = {};
@@ -279,7 +276,6 @@ export class DumpDraft {
     this.fault(file, 'second-listing', { output: 'kube-proxy log', differences }, other.line);
   }
 
-  /** Returns the family's rules. From this call on, the family counts as given. */
   rulesOf(family: Family): RuleListings {
     return (this.#rules[family] ??= new RuleListings());
   }
@@ -325,7 +321,6 @@ export class DumpDraft {
     this.#isRuleset ||= isRuleset;
   }
 
-  /** Adds a table or part of one, because nft prints a single chain or map inside its table. */
   addOtherTable({ table, tables, hooked }: OtherTable): void {
     const known = this.#otherTables.get(table);
     const both = known && known.tables && tables ? mergeFamilies(known.tables, tables) : undefined;

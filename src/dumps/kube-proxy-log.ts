@@ -8,7 +8,6 @@ import { findKnownLine, type LogFact, type KnownProblem } from '../kube-proxy/lo
 export interface LogFinding {
   readonly problem: KnownProblem;
   readonly at: LogPlace;
-  /** The text after the constant message, from the last such line. */
   readonly detail: string;
   readonly count: number;
 }
@@ -137,7 +136,6 @@ export class ProxyLog {
   }
 }
 
-/** Matches a pod name, file path or account that shows the log to be kube-proxy's. */
 const namesProxy = /\bkube-?proxy\b/i;
 
 /** Matches a selector that only kube-proxy sends to the API server (ProxyServer.Run). */

@@ -2,7 +2,6 @@ import { continuesLogLine, startsLogLine } from './kube-proxy-log.ts';
 
 /** `starts` matches a trimmed line, a line feed and the next line; `continues` matches a raw line. */
 interface Recogniser {
-  /** Matches lines that occur in no other output. */
   readonly starts: readonly RegExp[];
   /** Matches lines that continue this output but may also occur in others; by default no line does. */
   readonly continues?: RegExp;

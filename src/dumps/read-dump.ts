@@ -101,7 +101,6 @@ function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   const list = outputs.find(({ kind }) => kind === 'ipvsadm with other columns');
   const saved = outputs.find(({ kind }) => kind === 'ipvsadm -Sn');
   if (!list || !saved) return outputs;
-  // The list may be printed twice, with --rate and with --stats.
   const lists = list.text.split('LocalAddress:Port').slice(0, 3);
   const text = lists.map((each) => withAddresses(saved.text, each)).find((each) => each !== undefined) ?? saved.text;
   const others = outputs.filter(({ kind }) => kind !== list.kind);

@@ -95,7 +95,6 @@ const inet = /^(?:\d+: (\S+)\s+)?inet6? (\S+)(?: peer [^\s/]+(\/\d+))?/;
 const labelled =
   /^inet .* scope \S+(?: (?:secondary|dynamic|noprefixroute|tentative|deprecated|nodad|home|dadfailed|permanent|optimistic))* (?!valid_lft)([^\s/\\:]+)/;
 
-/** Derives the scope from the address, because the columns do not show the scope. */
 function scopeOf(word: string): string | undefined {
   const address = parseAddress(word.split('/', 1)[0] ?? '');
   if (!address) return undefined;

@@ -95,7 +95,6 @@ function withoutCutLine(text: string): string {
   return text.endsWith('\n\n') ? text : text.slice(0, text.trimEnd().lastIndexOf('\n') + 1);
 }
 
-/** Leaves out clients that rules added at run time. */
 function listNftables(tables: readonly NftTable[]): readonly RuleText[] {
   return tables.flatMap(({ family, name: table, chains, sets }) => {
     const where = isKubeProxyTable(table) ? family : `${family} ${table}`;
@@ -179,7 +178,6 @@ function findHooked(family: string, text: string): readonly HookedInterfaces[] {
   });
 }
 
-/** Rules of families bridge and arp see frames from any link. */
 const seenByFrames: readonly HookedInterfaces[] = (['input', 'output'] as const).map((end) => {
   return { end, isRead: false, interfaces: [] };
 });

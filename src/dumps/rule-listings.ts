@@ -84,7 +84,6 @@ export class RuleListings {
     for (const [chain, part] of given.chains) known.chains.set(chain, mergeParts(known.chains.get(chain), part));
   }
 
-  /** The tables of the variant that contains kube-proxy's rules. */
   get tables(): Tables {
     return tablesFromListings([...this.#listed].flatMap(([name, listed]) => withTableName(name, mainOf(name, listed))));
   }

@@ -6,7 +6,6 @@ import { nameRoutingTable } from '../kernel/route/route.ts';
 import { countLines, LineList } from '../kernel/lines.ts';
 import { isReadable, mayContinue, outputKinds, recognisers, titleOfList, type OutputKind } from './output-kinds.ts';
 
-/** A command, typed at a prompt or written above its output as a title. */
 interface PrintedCommand {
   readonly tool: 'iptables' | 'ip6tables' | 'ipset' | 'ipvsadm' | 'ip' | 'sysctl' | 'nft' | 'other';
   readonly table: TableName | undefined;
@@ -18,7 +17,6 @@ interface PrintedCommand {
   readonly host: string | undefined;
 }
 
-/** `isAll`: the command lists the routes in all tables, without a filter. */
 type RoutingAsked = RoutesAsked & { readonly isAll: boolean };
 
 export interface ToolOutput {
@@ -28,7 +26,6 @@ export interface ToolOutput {
   readonly text: string;
   readonly command: PrintedCommand | undefined;
   readonly isPart: boolean;
-  /** For bracketed output: whether the last bracket is missing. */
   readonly isCutOff: boolean;
 }
 
@@ -48,7 +45,6 @@ interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command'>
   depth: number;
   /** Whether a string is open, because nft prints comments of several lines. */
   isQuoted: boolean;
-  /** For rules, whether a table is open; undefined if no table line was seen. */
   table: 'open' | 'closed' | undefined;
   hasEllipsis: boolean;
   readonly once: Set<string>;
@@ -322,7 +318,6 @@ const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?
 /** Matches a shell's prompt before a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */
 const prompt = /^(?!->)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)/;
 
-/** Matches Ansible's title above each host's output; the command is above the first title. */
 const titleOfHost = /^[\w.:-]{1,253} \| (?:CHANGED|SUCCESS)\b/;
 
 /** Captures the host's name in "root@node1:~#", "[root@node1 ~]#" and Ansible's title. */
@@ -404,7 +399,6 @@ function isChatter(line: string): boolean {
   return chatter.test(line);
 }
 
-/** Matches prefixes that log programs, mails, diffs, cat -n and grep put before a line. */
 const prefix =
   /^(?:(?:>\s?|\+(?=[-:*[])|\|\s){1,20}|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.-]+(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?|(?:\d{1,7}(?:[:-]\s?|\s{1,4})|[\w./-]{1,200}:(?:\d{1,7}:)?)(?=-{1,2}[A-Za-z]|\*[a-z]|:[^\s:]{1,64} (?:ACCEPT|DROP|-)(?: |$)|\[\d{1,20}:\d{1,20}\] |COMMIT$))/;
 
