@@ -127,7 +127,9 @@ function seePort(port: ServicePort, node: NodeIdentity, service: ServiceInfo, vi
 
 type UseKind = NonNullable<EndpointUse['cluster']>['kind'];
 
-/** Returns how all nodes use an endpoint for a policy's traffic; undefined without that policy, `where` if only some use it. */
+/**
+ * Returns how all nodes use an endpoint for a policy's traffic; `where` if only some nodes use it, undefined if the port lacks the policy.
+ */
 function useOnAll<Where extends string>(
   kinds: readonly (UseKind | undefined)[],
   where: Where,

@@ -40,7 +40,7 @@ export interface LintedService extends Sourced<Service> {
   /** Whether the input shows all endpoints of the Service, because it has the Service's slices or Endpoints, or a cluster's Pods. */
   readonly knowsEndpoints: boolean;
   readonly selected: readonly Sourced<Pod>[];
-  /** The number of these Pods when all replicas run; Infinity for a DaemonSet. */
+  /** The number of selected Pods when all replicas run; Infinity for a DaemonSet. */
   readonly selectedCount: number;
   /** Whether the Service selects only workloads without replicas. */
   readonly isScaledToZero: boolean;

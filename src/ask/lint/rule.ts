@@ -74,7 +74,7 @@ interface PortOnNodes {
   readonly port: ServicePort;
   readonly node: CompiledSnapshot;
   readonly nodes: readonly CompiledSnapshot[];
-  /** The names of these nodes and the number of all nodes. Also the family, if the Service has two and the condition holds for one. */
+  /** The names of `nodes`, and the number of all nodes. Also the family, if the Service has two and the condition holds for only one. */
   readonly on: OnNodes;
 }
 

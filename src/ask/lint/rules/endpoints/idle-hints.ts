@@ -28,7 +28,7 @@ function askingOf({ metadata, spec }: Service): AskingField | undefined {
   return { field: `trafficDistribution ${value}`, path: ['spec', 'trafficDistribution'], needs };
 }
 
-/** Finds hints without effect, and fields that request hints without effect. */
+/** Finds hints without effect, and fields without effect that request hints. */
 export const idleHints: LintRule<'idle-hints'> = ofServices((service, input) => {
   if (service.ports.length === 0) return undefined;
   const asking = askingOf(service.object);
