@@ -190,8 +190,8 @@ interface Exchange {
 }
 
 /**
- * Lists the neighbour exchanges on the links where packets come in and leave; for an answer that a bridge carries, only the client's
- * exchange. A forwarding node asks from its link-local address (ndisc_solicit).
+ * Lists the neighbour exchanges on the links where packets come in and leave, and the client's exchange before an answer that a bridge
+ * carries. A forwarding node asks from its link-local address (ndisc_solicit).
  */
 function exchangesBefore(routing: Routing, first: Flow): readonly Exchange[] {
   const { isOwn, isBridged, entered, input, output, sender, source, asked, endpoint, destination, hop } = first;

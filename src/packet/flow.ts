@@ -198,8 +198,8 @@ export function hasState(flow: Flow, named: string): Answer {
 }
 
 /**
- * Reports whether the connection is ASSURED. TCP connections are once the client has acknowledged the answer (nf_conntrack_tcp_packet),
- * UDP connections after a while.
+ * Reports whether the connection is ASSURED. A TCP connection is once the client has acknowledged the answer (nf_conntrack_tcp_packet), a
+ * UDP or SCTP connection after a while.
  */
 function isAssured(flow: Flow): Answer {
   if (flow.protocol === 'icmp' || !isAnswered(flow)) return false;

@@ -201,8 +201,8 @@ export type Outcome =
   | { readonly kind: 'unknown'; readonly reasons: readonly Reason[] };
 
 /**
- * Reports whether something shown leaves the outcome unknown, such as a rule that only the answer meets. If no routes are shown, the
- * outcome is not undecided, because nothing is known about answers.
+ * Reports whether something shown leaves the outcome unknown, such as a rule that only the answer meets. False if no routes are shown,
+ * because nothing is known about answers then.
  */
 export function isUndecided(outcome: Outcome): boolean {
   return outcome.kind === 'unknown' && !outcome.reasons.some(lacksAllRoutes);
@@ -261,7 +261,7 @@ export function sumChances<T extends { readonly probability: number }>(
   return sums;
 }
 
-/** Returns the share of connections whose first packet does not end like most. */
+/** Returns the share of connections whose first packet does not get the fate's verdict. */
 export function lostShare({ ways, verdict }: Pick<Fate, 'ways' | 'verdict'>): number {
   return ways.reduce((sum, way) => sum + (way.verdict === verdict ? 0 : way.probability), 0);
 }
@@ -271,7 +271,7 @@ export function failingShare(fate: Pick<Fate, 'connection'>): number {
   return shareOf(fate, (_, { kind }) => kind === 'fails');
 }
 
-/** Returns the share of connections that are not known to fail, but whose first packet does not end like most. */
+/** Returns the share of connections that are not known to fail, but whose first packet does not get the fate's verdict. */
 export function otherwiseShare(fate: Pick<Fate, 'verdict' | 'connection'>): number {
   return shareOf(fate, (verdict, { kind }) => kind !== 'fails' && verdict !== fate.verdict);
 }

@@ -25,7 +25,7 @@ export interface Visitor extends Station {
   /** Whether a single nft list ruleset may show the visitor's place. */
   readonly isListable: boolean;
   readonly reroutes: boolean;
-  /** 'sent-on': IPVS sends the packet out, or keeps it because the real server is the node. */
+  /** 'sent-on': IPVS sends the packet out to its real server. If the real server is the node itself, IPVS accepts the packet. */
   readonly visit: (flow: Flow) => Decision | 'sent-on';
 }
 

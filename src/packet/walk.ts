@@ -398,7 +398,7 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
 }
 
 /**
- * Reports whether sending fails at once (EPERM) if the node's rules stop the first packet (ip_local_out). Only TCP does not tell its
+ * Reports whether sending fails at once (EPERM) if the node's rules stop the first packet (ip_local_out). TCP and SCTP do not tell their
  * program.
  */
 function hearsOfLoss({ isOwn, turn, protocol }: Flow, hook: Hook): boolean {

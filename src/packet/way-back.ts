@@ -40,8 +40,8 @@ export function linksOf(found: RouteFound): readonly string[] | Reason {
 
 /**
  * Reports whether a route leads back to the sender, for -m rpfilter (ipt_rpfilter.c) and nft's fib. Flags: `iif`, only by the packet's
- * input link; `mark`, counting the packet's mark; `local`, also to the node. Without listed routes, the answer is unknown if addresses
- * show another link.
+ * input link; `mark`, counting the packet's mark; `local`, also to the node. Without listed routes, the answer is unknown unless addresses
+ * show the input link.
  */
 export function passesReverse(flow: Flow, flags: readonly string[]): Answer {
   const { input, isOwn, routing, source: address } = flow;
