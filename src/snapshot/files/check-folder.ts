@@ -26,7 +26,7 @@ export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
   return example === undefined ? { kind: 'other' } : { kind: 'fleet', example };
 }
 
-/** A fleet's node may be called manifest.json or golden.json. In that case the name is a folder's. */
+/** Ignores folders, because a fleet's node may be called manifest.json or golden.json. */
 function holdsFile(folder: string, name: string, tree: FileTree): boolean {
   const path = tree.join(folder, name);
   return tree.exists(path) && !tree.isFolder(path);
