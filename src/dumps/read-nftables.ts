@@ -78,7 +78,7 @@ function withoutHooks(table: NftTable): NftTable {
   return { ...table, chains: new Map(chains) };
 }
 
-/** Replaces people's marks for omitted lines, because nft would read them as words. */
+/** Replaces people's marks for omitted lines, so that these marks are not read as words of nft. */
 function markElided(text: string): string {
   let [marked, from, at] = ['', 0, 0];
   for (const line of linesOf(text)) {
