@@ -109,7 +109,7 @@ function likelyAnswers(packet: Packet, { isLikelyOwn }: Knowledge): (reason: Rea
   };
 }
 
-/** Returns what every node does with a packet that may meet any of them; unknown if they differ. */
+/** Returns what all nodes do with a packet, if nothing shows which node the packet meets; unknown if the nodes differ. */
 export function fateOnAnyOf(fates: ReadonlyMap<string, Fate>): Fate | undefined {
   const [first, ...others] = fates;
   if (!first) return undefined;

@@ -39,7 +39,7 @@ interface Searched<P extends ShownPort> {
   readonly labelOfChain?: (chain: string) => string | undefined;
 }
 
-/** Service ports, or else chains and sets that no Service port or all of them have. */
+/** Service ports, or else chains and sets that belong to all Service ports or to none. */
 interface FoundSubjects<P extends ShownPort> {
   readonly asked: Asked;
   readonly matches: readonly PortMatch<P>[];

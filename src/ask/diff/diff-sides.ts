@@ -32,7 +32,7 @@ export interface ServicePortDiff extends ServicePortChange {
   /** "namespace/name", or the label if the Service is unknown. */
   readonly service: string;
   readonly kernel: readonly KernelChange[];
-  /** Other kernel changes, which the reasons fully explain. */
+  /** Kernel changes that the reasons fully explain. They are not in `kernel`. */
   readonly follows: readonly KernelChange[];
 }
 

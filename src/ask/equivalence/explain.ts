@@ -105,7 +105,7 @@ function whyFailing({ packet, from, to }: Difference, [old, fresh]: readonly [Sc
 }
 
 /**
- * Finds the side that explains the difference, and the side whose own trace ends as in the comparison. They are the same side if possible.
+ * Finds the side that explains the difference, and a side whose own trace ends as in the comparison. Both are the same side if possible.
  */
 function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, Scene]) {
   const [old, fresh] = scenes;
