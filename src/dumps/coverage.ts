@@ -8,7 +8,6 @@ import { setFamily } from '../kube-proxy/ipvs-objects.ts';
 
 const kindsInParts = { iptables: true, nftables: true } satisfies { readonly [K in ObjectKind]?: true };
 
-/** Shown entirely or not at all. */
 type WholeKind = Exclude<ObjectKind, keyof typeof kindsInParts>;
 
 export interface Shown extends Readonly<Record<WholeKind, boolean>> {
@@ -16,27 +15,26 @@ export interface Shown extends Readonly<Record<WholeKind, boolean>> {
   readonly nftables: readonly Family[];
 }
 
-/** A table's place in a listing of nftables; within one listing, later tables were created later. */
+/** A table's position in an nftables listing. Within a listing, later tables were created later. */
 export interface TableListing {
   readonly listing: string;
   readonly place: number;
 }
 
-/** How much a side shows of a kernel. Objects that only one side shows are not differences. */
+/** How much of a kernel a side shows. Objects that only one side shows are not reported as differences. */
 export interface Coverage extends Shown {
-  /** Families that sets, virtual servers and addresses were made for. */
+  /** Families for which sets, virtual servers and addresses were compiled or dumped. */
   readonly families: readonly Family[];
-  /** Families whose rules were deliberately printed only in part, so that this part should be examined. */
+  /** Families whose rules were printed only in part on purpose, such as with grep. That part is still examined. */
   readonly excerpts?: readonly Family[] | undefined;
-  /** The places of nftables tables in listings, by family and name ("ipv4 kube-proxy"), in order of creation. */
   readonly listed?: ReadonlyMap<string, TableListing> | undefined;
-  /** If the dump shows the command of ip addr: the families whose addresses this command printed in full. */
+  /** Families whose addresses the ip addr command printed in full; undefined if the dump does not show that command. */
   readonly allAddresses?: readonly Family[] | undefined;
-  /** Whether nft was asked for some tables only, or its listing is cut off at either end. */
+  /** Whether nft was run for some tables only, or its listing is cut off at either end. */
   readonly lacksTables?: boolean | undefined;
 }
 
-/** A compiled state shows everything, also that kube-proxy programs nothing for a family it was not compiled for. */
+/** Returns the coverage of a compiled state, which is complete. For a family that is not compiled, kube-proxy programs nothing. */
 export function coverAll(): Coverage {
   return {
     iptables: { ipv4: tableNames, ipv6: tableNames },
@@ -79,7 +77,7 @@ export function coverState(state: KernelState, coverage: Coverage): KernelState 
   };
 }
 
-/** The rules to read Services from: all but those cut off somewhere. */
+/** Returns the rules to read Services from: the complete tables, and all tables of families printed as excerpts. */
 export function coverRulesToRead(iptables: FamilyTables, { iptables: shown, excerpts = [] }: Coverage): FamilyTables {
   const readable = (family: Family) => (excerpts.includes(family) ? tableNames : shown[family]);
   return cutRules(iptables, { ipv4: readable('ipv4'), ipv6: readable('ipv6') });
@@ -99,7 +97,7 @@ export function lackingNftables({ nftables }: Pick<Coverage, 'nftables'>): reado
   return families.filter((family) => !nftables.includes(family)).map((family) => familyNames[family]);
 }
 
-/** A listing of flows alone shows nothing. */
+/** Reports whether a dump shows any kernel object. Tracked flows alone do not count. */
 export function showsAnything(coverage: Coverage): boolean {
   const { iptables, nftables, excerpts = [] } = coverage;
   const parts = [...Object.values(iptables), nftables, excerpts];
@@ -110,7 +108,7 @@ export function showsRules({ iptables }: Coverage, family: Family): boolean {
   return workingTables.every((table) => iptables[family].includes(table));
 }
 
-/** Whether all Services of a mode are known in a family: any other object there then belongs to no Service. */
+/** Reports whether all Services of a mode in a family are known, so that any other object there belongs to no Service. */
 export function showsServices(coverage: Coverage, mode: ProxyMode, family: Family): boolean {
   const shown = {
     ...coverage,
@@ -120,7 +118,7 @@ export function showsServices(coverage: Coverage, mode: ProxyMode, family: Famil
   return modeFacts[mode].serviceKinds.every((kind) => shown[kind]);
 }
 
-/** Partial lists do not show where nothing listens. */
+/** Finds a dump's listeners on node ports. Returns "unknown" instead of no listeners, because a list may be partial. */
 export function findDumpListeners(
   state: KernelState,
   { virtualServers }: Pick<Coverage, 'virtualServers'>,

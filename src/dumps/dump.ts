@@ -28,7 +28,6 @@ import type { ToolOutput } from './split-outputs.ts';
 export type DumpFileKind =
   Exclude<ReadableKind, 'rules'> | 'ip6tables -L' | 'iptables-save' | 'ip6tables-save' | 'iptables -S' | 'ip6tables -S';
 
-/** Taken from a node, by kpc-apply dump or by hand. */
 export interface Dump {
   readonly state: KernelState;
   readonly coverage: Coverage;
@@ -40,12 +39,11 @@ export interface Dump {
   readonly doubts: readonly Doubt[];
 }
 
-/** Why a dump may hold more than kpc read, or more than the side's state has. */
+/** Why a dump may hold more than kpc read, or more than the side's state contains. */
 export type Doubt =
-  /** No output at all, as from a tool that failed. */
   | { readonly file: string; readonly kind: 'empty' }
   | { readonly file: string; readonly kind: 'cut-line'; readonly output: OutputKind }
-  /** Unreadable lines; for rules, with the family and tables they may belong to. */
+  /** Unreadable lines. `rules`: the family and the tables that these lines may belong to. */
   | {
       readonly file: string;
       readonly kind: 'unread';
@@ -53,27 +51,23 @@ export type Doubt =
       readonly line: number;
       readonly rules?: { readonly family: Family; readonly tables: readonly TableName[] } | undefined;
     }
-  /** A list that lacks what another one names. */
   | ({ readonly file: string; readonly kind: 'unlisted' } & Unlisted)
-  /** An output that was skipped because it is from another node or time than the first. */
+  /** An output that was skipped because it differs from the first one, so it is from another node or time. */
   | { readonly file: string; readonly kind: 'second-listing'; readonly output: string }
   | ForeignDoubt;
 
-/** Rules that are not in a side's state, but that packets still meet. */
+/** Rules that packets traverse although the side's state does not contain them. */
 type ForeignDoubt =
   | ({ readonly kind: 'other-table' } & OtherTable)
-  /** Tables of the other iptables variant, legacy or nft: the kernel runs both. */
+  /** Tables of the other iptables variant (legacy or nft), because the kernel runs both variants. */
   | { readonly kind: 'other-variant'; readonly family: Family; readonly tables: Tables }
-  /** iptables-save reports legacy tables that the dump does not have. */
   | { readonly file: string; readonly kind: 'legacy-tables'; readonly family: Family };
 
-/** Another program's or iptables', or kube-proxy's if it is dormant. */
+/** A table of another program, of iptables-nft, or a dormant one of kube-proxy. */
 export interface OtherTable {
-  /** "inet firewalld". */
   readonly table: string;
-  /** Its rules for IP packets; none in families such as arp. Undefined if it could not be fully read. */
+  /** The table's rules for IP packets; empty in families such as arp, undefined if the table could not be fully read. */
   readonly tables: readonly NftTable[] | undefined;
-  /** The interfaces where it sees packets before or after all other rules. */
   readonly hooked: readonly HookedInterfaces[];
 }
 
@@ -81,17 +75,17 @@ export function isForeignDoubt(doubt: Doubt): doubt is ForeignDoubt {
   return doubt.kind === 'other-table' || doubt.kind === 'other-variant' || doubt.kind === 'legacy-tables';
 }
 
-/** Seen by chains with hooks ingress or egress. */
+/** Interfaces whose packets or frames are seen by ingress, egress, bridge or arp rules. */
 export interface HookedInterfaces {
   readonly end: 'input' | 'output';
   readonly isRead: boolean;
-  /** Names; a trailing `*` matches any further characters. */
+  /** Names; a trailing `*` matches any suffix. */
   readonly interfaces: readonly string[];
-  /** Those that the rules of family arp ask for; undefined for any. */
+  /** The addresses that rules of family arp match; undefined if they match any address. */
   readonly addresses?: readonly Network[] | undefined;
 }
 
-/** Why a dump file, or a part of it, is skipped, or how it was read; without a line, about the whole file. */
+/** Why a dump file, or part of it, was skipped, or how it was read. A fault without a line concerns the whole file. */
 export type DumpFault = Fault & { readonly file: string; readonly line: number | undefined };
 
 export function sorted(texts: readonly string[]): string {
@@ -104,15 +98,15 @@ export interface Printed {
   readonly kind: DumpFileKind;
 }
 
-/** If something was dumped twice, the first counts. */
+/** Collects a dump's outputs. If an object was dumped twice, the first one counts. */
 export class DumpDraft {
   readonly sets = new Listed<IpSet>(
     ({ name }) => `set ${name}`,
     ({ name, entries }) => (parseSetName(name) ? sorted(entries.map(entryKey)) : undefined),
   );
-  /** Compared including the weights of real servers, which differ between nodes. */
+  /** Compares real servers including their weights, because these differ between nodes. */
   readonly virtualServers = new Listed<VirtualServer>(virtualServerKey, formatVirtualServer);
-  /** ip addr lists links of both families, or of one. */
+  /** One list per family, because ip addr can list the links for only one family. */
   readonly #links: { readonly [F in Family]: Listed<Link> } = { ipv4: listedLinks(), ipv6: listedLinks() };
   readonly #linkKinds = new Map<string, Omit<Link, 'name' | 'addresses'>>();
   readonly #routes = new DraftedRoutes();
@@ -125,22 +119,18 @@ export class DumpDraft {
       `${protocol} from ${formatSocketAddress(source)} to ${formatSocketAddress(destination)}`,
     ({ answers }) => formatSocketAddress(answers),
   );
-  /** Texts of nftables chains, sets and maps, to find a second listing of them. */
+  /** Texts of nftables chains, sets and maps, which reveal a second listing. */
   readonly nftRules = new Listed<RuleText>(
     ([name]) => name,
     ([, text]) => text(),
   );
-  /** The families whose addresses an ip command printed in full; undefined if unknown. */
   allAddresses: readonly Family[] | undefined;
-  /** The families for which part of kube-proxy's table was omitted, by an nft option or by whoever pasted it. */
+  /** Families for which an nft option, or the person who pasted the output, omitted part of kube-proxy's table. */
   readonly nftParts = new Set<Family>();
-  /** The families in which kube-proxy's table is dormant. */
   readonly dormant = new Set<Family>();
-  /** Whether nft's output is cut off at either end: tables may be missing. */
+  /** Whether nft's output is cut off at either end, so that tables may be missing. */
   isNftCut = false;
-  /** The last virtual server of each list. */
   readonly endsOfServers: VirtualServer[] = [];
-  /** Whether nft was asked for some tables only. */
   isNftPart = false;
   readonly #rules: { [F in Family]?: RuleListings } = {};
   readonly #nftables = new Map<string, NftTable>();
@@ -149,10 +139,9 @@ export class DumpDraft {
   readonly #listed = new Map<string, TableListing>();
   readonly #namesIn = new Map<string, Set<string>>();
   readonly #files: Dump['files'][number][] = [];
-  /** By text, so that the same fault in a file is reported once. */
+  /** Keyed by text, so that each fault of a file is reported once. */
   readonly #faults = new Map<string, DumpFault>();
   readonly #doubts: Doubt[] = [];
-  /** By reason and file: lines after the first. */
   readonly #unread = new Map<string, { more: number }>();
   #host: string | undefined;
   readonly #log = new ProxyLog();
@@ -162,7 +151,7 @@ export class DumpDraft {
     if (!this.#faults.has(key)) this.#faults.set(key, { ...faultOf(code, details), file, line });
   }
 
-  /** Whether an output is from another host than the first one; if so, reports it. A dump is from one node. */
+  /** Reports an output from another host than the first output, because a dump must be from one node. Returns whether the host differs. */
   isOfOtherHost(file: string, { kind, command, firstLine }: ToolOutput): boolean {
     const host = command?.host;
     this.#host ??= host;
@@ -172,7 +161,6 @@ export class DumpDraft {
     return true;
   }
 
-  /** Records that answers do not use it. */
   #skip(file: string, output: string, differences: readonly string[], line: number): void {
     this.fault(file, 'second-listing', { output, differences }, line);
     const isKnown = this.#doubts.some(
@@ -181,7 +169,7 @@ export class DumpDraft {
     if (!isKnown) this.doubt({ file, kind: 'second-listing', output });
   }
 
-  /** `reason`: a clause about the output. */
+  /** Reports an unreadable output; `reason` is a clause about that output. */
   refuse(file: string, line: number, output: string, reason: string): void {
     this.fault(file, 'unread-output', { output, reason, isAll: false }, line);
   }
@@ -194,7 +182,7 @@ export class DumpDraft {
     if (this.#files.every((file) => file.name !== name || file.kind !== kind)) this.#files.push({ name, kind });
   }
 
-  /** Reports unreadable lines once per reason, numbered from `offset`. `rules`: tables they may belong to. */
+  /** Reports unreadable lines once per reason. `offset` is added to line numbers; `rules` names the tables that the lines may belong to. */
   unread(
     file: string,
     output: OutputKind,
@@ -220,7 +208,7 @@ export class DumpDraft {
     if (first && !isKnown) this.doubt({ file, kind: 'unread', output, line: first.line + offset, rules });
   }
 
-  /** Returns whether it took the output. Reports an output from another node or time: states must not mix. */
+  /** Adds an output's items. If the output is from another node or time, reports a fault and returns false, because states must not mix. */
   list<T>(listed: Listed<T>, items: Iterable<T>, isWhole: boolean, { file, line, kind }: Printed): boolean {
     const differences = listed.add(Array.isArray(items) ? (items as readonly T[]) : [...items], isWhole);
     if (differences.length > 0) this.#skip(file, kind, differences, line);
@@ -228,7 +216,7 @@ export class DumpDraft {
     return differences.length === 0;
   }
 
-  /** Adds the links that ip addr lists, like `list`. A listing without addresses of a family says nothing about it. */
+  /** Adds the links printed by ip addr, like `list`. A listing without addresses of a family says nothing about that family. */
   listLinks(links: readonly Link[], isWhole: boolean, printed: Printed): boolean {
     const ofFamily = (family: Family): readonly Link[] =>
       links.flatMap((link) => {
@@ -268,18 +256,17 @@ export class DumpDraft {
     });
   }
 
-  /** Returns the unreadable lines. */
   readRoutes(output: ToolOutput, kind: RoutingKind, file: string): readonly UnreadLine[] {
     this.file(file, kind);
     return this.#routes.read(output, kind, file);
   }
 
-  /** A command that lists a family's routes printed none. */
+  /** Records that a command to list a family's routes printed none. */
   noRoutes({ family }: { readonly family: Family | undefined }): void {
     if (family) this.#routes.empty.add(family);
   }
 
-  /** One pod's or node's log, in one file or several. Skips a log without a known line, as another program's. */
+  /** Reads the log of one pod or node, in one file or several. Skips a log without a known line, because another program wrote it. */
   readLog(file: string, text: string, firstLine: number): void {
     const other = this.#log.read(file, text, firstLine);
     if (!this.#log.isKnown) return;
@@ -289,12 +276,11 @@ export class DumpDraft {
     this.fault(file, 'second-listing', { output: 'kube-proxy log', differences }, other.line);
   }
 
-  /** The family counts as given from then on. */
   rulesOf(family: Family): RuleListings {
     return (this.#rules[family] ??= new RuleListings());
   }
 
-  /** Like RuleListings.add; returns false and reports rules that were not taken. A filtered table is not whole. */
+  /** Like RuleListings.add, but reports rejected rules and returns false. A table that looks filtered does not count as complete. */
   addRules(
     family: Family,
     tables: Tables,
@@ -312,7 +298,6 @@ export class DumpDraft {
     return differences.length === 0;
   }
 
-  /** nft lists tables in order of creation. */
   place(seenBy: readonly Family[], name: string, listing: string): void {
     for (const family of seenBy) {
       const key = `${family} ${name}`;
@@ -320,14 +305,13 @@ export class DumpDraft {
     }
   }
 
-  /** Whether a listing of nft has tables of other names, too; notes the name. */
+  /** Notes a table's name, and returns whether the listing has tables with other names too. */
   hasOther(listing: string, name: string): boolean {
     const names = this.#namesIn.get(listing) ?? new Set<string>();
     this.#namesIn.set(listing, names.add(name));
     return names.size > 1;
   }
 
-  /** Or parts of them. `isRuleset`: nft was asked for all tables. */
   addNftables(tables: readonly NftTable[], isRuleset: boolean): void {
     for (const table of tables) {
       const key = `${table.family} ${table.name}`;
@@ -337,7 +321,6 @@ export class DumpDraft {
     this.#isRuleset ||= isRuleset;
   }
 
-  /** Or a part: nft prints a single chain or map inside its table. */
   addOtherTable({ table, tables, hooked }: OtherTable): void {
     const known = this.#otherTables.get(table);
     const both = known && known.tables && tables ? mergeFamilies(known.tables, tables) : undefined;
@@ -374,7 +357,7 @@ export class DumpDraft {
       virtualServers: virtualServers.isWhole,
       links: families.some((family) => this.#links[family].isWhole),
       sysctls: sysctls.items.length > 0,
-      // A dump shows no timeouts, balancer or modules. Objects that need a module are only in the kernel if the module is.
+      // A dump shows no timeouts, balancer or modules. Objects that need a module exist only if the module is loaded.
       ipvsTimeouts: false,
       proxyPorts: false,
       modules: false,
@@ -401,7 +384,7 @@ export class DumpDraft {
     return isListed && !links.some(({ addresses }) => addresses.some((each) => each.family === family));
   }
 
-  /** What a list read as complete lacks although another one names it. */
+  /** Finds objects that a list lacks although the list was read as complete and another list names the objects. */
   #unlisted(state: KernelState, coverage: Coverage): readonly Doubt[] {
     const isShown = (family: Family): boolean => coverage.links && showsAllAddresses(coverage, state.links, family);
     const server = this.virtualServers.isWhole ? findUnlistedServer(state, this.endsOfServers) : undefined;
@@ -413,7 +396,7 @@ export class DumpDraft {
     );
   }
 
-  /** Tables that iptables keeps in nftables are shown by iptables-save, unless the rules here are of the legacy variant. */
+  /** Reports whether a doubt is settled: iptables-save shows iptables-nft's tables, unless the dump's rules are from iptables-legacy. */
   #isShownOtherwise(doubt: Doubt): boolean {
     if (doubt.kind === 'legacy-tables') return this.#rules[doubt.family]?.hasLegacy === true;
     if (doubt.kind !== 'other-table') return false;
@@ -429,7 +412,7 @@ export class DumpDraft {
     });
   }
 
-  /** Whether nft lists kube-proxy's rules in iptables' table nat without all the chains that packets enter by. */
+  /** Reports whether nft's listing of iptables' nat table has kube-proxy's rules but lacks a chain that packets enter. */
   #lacksHooks(family: Family): boolean {
     const others = [...this.#otherTables.values()].flatMap(({ tables = [] }) => tables);
     const nat = others.find((table) => table.family === family && table.name === 'nat');
@@ -444,7 +427,7 @@ export class DumpDraft {
   }
 }
 
-/** Built-in chains of table nat from which kube-proxy jumps in every mode that writes iptables rules. */
+/** The built-in nat chains from which kube-proxy jumps in every mode with iptables rules. */
 const natHooks = ['PREROUTING', 'OUTPUT', 'POSTROUTING'];
 
 export class Listed<T> {
@@ -454,13 +437,13 @@ export class Listed<T> {
   isGiven = false;
   isWhole = false;
 
-  /** `textOf`: equal texts mean equal items; undefined for items not compared. */
+  /** `textOf` returns equal texts for equal items, or undefined for items that must not be compared. */
   constructor(keyOf: (item: T) => string, textOf: (item: T) => string | undefined) {
     this.#keyOf = keyOf;
     this.#textOf = textOf;
   }
 
-  /** Adds a listing, unless it is from another node or time: then returns the differences that prove it. */
+  /** Adds a listing. If the listing contradicts an earlier one, adds nothing and returns the differences. */
   add(items: readonly T[], isWhole: boolean): readonly string[] {
     const differences = this.isGiven ? this.#differencesTo(items, isWhole) : [];
     if (differences.length > 0) return differences;
@@ -482,7 +465,6 @@ export class Listed<T> {
     });
   }
 
-  /** Whether a listing repeats nothing that was listed before. */
   isCompletedBy(items: readonly T[]): boolean {
     return this.isGiven && items.every((item) => !this.#items.has(this.#keyOf(item)));
   }
@@ -501,7 +483,7 @@ function listedLinks(): Listed<Link> {
 
 export type RuleText = readonly [name: string, text: () => string];
 
-/** One table per family whose packets it sees. */
+/** Merges two readings of a table, each with one entry per family whose packets the table sees. */
 function mergeFamilies(known: readonly NftTable[], more: readonly NftTable[]): readonly NftTable[] {
   const isOf = ({ family }: NftTable, other: NftTable): boolean => other.family === family;
   return [
@@ -510,7 +492,7 @@ function mergeFamilies(known: readonly NftTable[], more: readonly NftTable[]): r
   ];
 }
 
-/** `nft list chain` and the like print the table with only that object. Shared parts are equal. */
+/** Merges two listings of a table, because `nft list chain` prints the table with only that chain. Shared parts are equal. */
 function mergeTables(known: NftTable, more: NftTable): NftTable {
   const wholeSets = [...more.sets].filter(([, { isPart }]) => !isPart);
   return {

@@ -8,7 +8,6 @@ import { findKnownLine, type LogFact, type KnownProblem } from '../kube-proxy/lo
 export interface LogFinding {
   readonly problem: KnownProblem;
   readonly at: LogPlace;
-  /** The last line's text after the message that all share. */
   readonly detail: string;
   readonly count: number;
 }
@@ -18,25 +17,22 @@ export interface LogPlace {
   readonly line: number;
 }
 
-/** A klog line without its header, or a JSON line in the same form. */
 interface LogEntry {
   readonly severity: string;
   readonly time: string;
   readonly message: string;
-  /** The text after the message, including further lines. */
   detail: string;
   readonly line: number;
-  /** Whether the error follows a constant message. */
+  /** Whether the message is a constant, with the error in separate fields. */
   readonly isStructured: boolean;
 }
 
 const klogHeader = /^([IWEF])(\d{4} \d\d:\d\d:\d\d)\.\d{6} +\d+ [\w.-]+:\d+\] /;
 
-/** Prefixes of lines from journals, kubectl logs --prefix (node or pod name) and container runtimes. */
+/** Prefixes added by journals, container runtimes and kubectl logs --prefix (node or pod name). */
 const wrapper =
   /^(?:\[pod\/([^/\s]{1,253})\/[^\]\s]{1,253}\] )?(?:(?:(?:[A-Z][a-z]{2} [ \d]\d )?[\d:]{8}|\d{4}-\d\d-\d\dT[\d:.,+-]{8,24}Z?) ([\w.-]{1,253}) [\w.-]{1,64}(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.,+-]{8,24}Z? (?:std(?:out|err) [FP] )?)?/;
 
-/** A line without such a prefix, and the pod or node that the prefix names. */
 function unwrap(line: string) {
   const inside = line.startsWith('{"log":"') ? readJsonFields(line)?.['log'] : undefined;
   const text = typeof inside === 'string' ? inside.trimEnd() : line;
@@ -48,41 +44,36 @@ function patternText({ source }: RegExp): string {
   return source.replace(/\((?!\?)/g, '(?:').slice(1);
 }
 
-/** Matches a trimmed line of klog, or of the JSON that Kubernetes components write. */
+/** Matches a trimmed klog line, or a line of Kubernetes' JSON log format. */
 export const startsLogLine = new RegExp(
   `^${patternText(wrapper)}(?:${patternText(klogHeader)}|\\{"ts":[\\d.]+,"caller":"|\\{"log":"[IWEF]\\d{4} )`,
 );
 
-/** Matches a continuation line: an error may quote a command, or rules. */
+/** Matches a continuation line, such as a command or rules quoted in an error. */
 export const continuesLogLine = new RegExp(`^${patternText(wrapper)}[ \\t]`);
 
 const podOfFile = /kube-system-(kube-proxy-[^/]{1,253}?)(?:-previous)?$/;
 
 const longestDetail = 2000;
 
-/** Read in one piece or several. */
 export class ProxyLog {
   lines = 0;
   firstTime: string | undefined;
   lastTime: string | undefined;
-  /** By code, in order of first appearance. */
+  /** Keyed by code, in order of first appearance. */
   readonly problems = new Map<string, LogFinding>();
-  /** Values from the last line of each kind. */
   readonly facts = new Map<LogFact, readonly string[]>();
-  /** Flag values that it logs at start. */
   readonly flags = new Map<string, string>();
   readonly sysctls = new Map<string, string>();
   syncs = 0;
-  /** The duration of the longest sync, and where it ended. */
   slowest: (LogPlace & { readonly elapsed: string; readonly seconds: number }) | undefined;
-  /** Lines without a known message, and the first that is an error. */
+  /** Counts of lines without a known message, and the place of the first error line among them. */
   readonly unknown = { lines: 0, errors: 0, firstError: undefined as LogPlace | undefined };
-  /** Whether a line was read that only kube-proxy writes: any component can end with an error. */
+  /** Whether a line proves that the log is kube-proxy's. Some known lines prove nothing, because other components write them too. */
   isKnown = false;
-  /** The pod or node of the lines, if they name it. */
   #source: string | undefined;
 
-  /** Reads lines of the first line's pod or node, numbered from `firstLine`. Returns the first line of another. */
+  /** Reads lines, numbered from `firstLine`, that are from the first line's pod or node. Returns the first line from another one. */
   read(file: string, text: string, firstLine: number): { readonly line: number; readonly from: string } | undefined {
     let entry: LogEntry | undefined;
     let foreign: { readonly line: number; readonly from: string } | undefined;
@@ -109,7 +100,6 @@ export class ProxyLog {
     this.lines++;
     this.firstTime ??= time;
     this.lastTime = time;
-    // A fatal line holds only an error.
     const known = findKnownLine(severity === 'F' ? `command failed ${message}` : message, detail);
     const isNamed =
       namesProxy.test(`${this.#source ?? ''} ${file} ${message} ${detail}`) || ownSelector.test(`${message} ${detail}`);
@@ -146,23 +136,21 @@ export class ProxyLog {
   }
 }
 
-/** Matches a pod name, file path or account in an error that shows whose log it is. */
 const namesProxy = /\bkube-?proxy\b/i;
 
-/** A selector that only kube-proxy uses with the API server (ProxyServer.Run). */
+/** Matches a selector that only kube-proxy sends to the API server (ProxyServer.Run). */
 const ownSelector = /(?:!|%21)service\.kubernetes\.io(?:\/|%2F)(?:headless|service-proxy-name)/i;
 
-/** Problems of any program that calls an API server, or ends with an error. */
+/** Problems that other programs log too, because they also call the API server or end with an error. */
 const sharedProblems: ReadonlySet<string> = new Set(['ended', 'watch']);
 
-/** Undefined unless the line begins an entry. */
 function readEntry(line: string, number: number): LogEntry | undefined {
   const [header, severity, time] = klogHeader.exec(line) ?? [];
   if (header === undefined || severity === undefined || time === undefined) return readJsonEntry(line, number);
   const rest = line.slice(header.length);
   const at = { severity, time: `${time.slice(0, 2)}-${time.slice(2)}`, line: number };
   const end = rest.startsWith('"') ? endOfQuoted(rest, 0) : undefined;
-  // Before structured logs, and in klog.Errorf, the error follows the message; a quote may be cut off.
+  // In klog.Errorf and in unstructured logs, the error is part of the message. The quote may also be cut off.
   if (end === undefined) return { ...at, message: rest.replace(/^"/, ''), detail: '', isStructured: false };
   return { ...at, message: rest.slice(1, end - 1), detail: rest.slice(end + 1), isStructured: true };
 }

@@ -1,32 +1,30 @@
 import { continuesLogLine, startsLogLine } from './kube-proxy-log.ts';
 
-/** `starts` matches a trimmed line, a line feed and the next line; `continues` a raw line. */
+/** `starts` matches a trimmed line, a line feed and the next line; `continues` matches a raw line. */
 interface Recogniser {
-  /** Lines that no other output has. */
   readonly starts: readonly RegExp[];
-  /** Lines of any output that continue this one once begun; by default none. */
+  /** Matches lines that continue this output but may also occur in others; by default no line does. */
   readonly continues?: RegExp;
   /**
-   * Words in a list of addresses, instead of `continues`: a line with one, or with a piece of an address, may be a damaged line of the
+   * Words for lists of addresses, in place of `continues`. A line with such a word or part of an address may be a damaged line of the
    * list. Other lines, such as logs or separators, do not end the list.
    */
   readonly words?: RegExp;
-  /** Matches raw lines that continue an output that has begun, whatever else they look like. */
+  /** Matches raw lines that always continue this output, even if they look like the start of another. */
   readonly holds?: RegExp;
-  /** The part of a line that appears once in a listing: the name of a table, set, virtual server or link. */
+  /** The part of a line that a listing contains only once: the name of a table, set, virtual server or link. */
   readonly once?: RegExp;
-  /** A clause on why the output is refused, and what to print instead. */
   readonly refusal?: string;
 }
 
 const anyLine = /^/;
 
-/** An output that kpc cannot read, or that lacks facts that kpc needs. Ends where another begins. */
+/** An output that kpc cannot read, or that lacks facts kpc needs. The output ends where another one begins. */
 function refuseOutput(refusal: string, ...starts: readonly RegExp[]): Recogniser {
   return { starts, continues: anyLine, refusal };
 }
 
-/** A pattern for routes in which `rest` follows the destination. Excludes neighbour lists, which also have addresses and links. */
+/** Returns a pattern for routes, with `rest` after the destination. Neighbours do not match, although they too have addresses and links. */
 function routePattern(rest: RegExp): RegExp {
   const types = 'unicast|local|broadcast|multicast|anycast|throw|unreachable|prohibit|blackhole';
   const states = 'lladdr|FAILED|INCOMPLETE|STALE|REACHABLE|DELAY|PERMANENT|NOARP|PROBE';
@@ -64,10 +62,9 @@ const refused = {
   ),
 } satisfies Record<string, Recogniser>;
 
-/** The titles above the output of ipvsadm -Ln. */
 export const titleOfList = /^(?:IP Virtual Server version|Prot) /;
 
-/** Outputs that kpc reads. `rules` is iptables or ip6tables: a single line does not show which. */
+/** Outputs that kpc reads. `rules` is from iptables or ip6tables, because a single line does not show which tool printed it. */
 const readable = {
   rules: {
     starts: [
@@ -98,7 +95,7 @@ const readable = {
   },
   'ipset list': {
     starts: [/^Name: .*\nType: \w+:/],
-    // Members of a set of sets are names.
+    // The members of a set of sets are names.
     words: /^(?:Name|Type|Revision|Header|Size|References|Number|Members|Default)\b|,(?:tcp|udp|sctp):|^\w\S*$/i,
     once: /^Name: \S+$/,
   },
@@ -118,7 +115,7 @@ const readable = {
       /^inet6? \S+(?: peer \S+)?(?: brd \S+)? scope \S/,
       /^\S+[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\n|[ \t]+[\da-fA-F.:]+(?:\/\d{1,3}\s|[ \t]+peer\s))/,
     ],
-    // Lines below a link are indented, unless copying from a page removed that.
+    // Lines below a link are indented, but copying from a web page may remove the indentation.
     continues: /^(?:[ \t]|\d+:|link\/|inet6? |valid_lft |altname |RX:|TX:)/,
     once: /^\d+: \S+: </,
   },
@@ -146,20 +143,18 @@ const readable = {
     holds: continuesLogLine,
   },
   sysctl: { starts: [/^[a-z]\w*(?:\.[\w/-]+)+ *=/], continues: anyLine },
-  // These run to their closing brackets, which split-outputs.ts finds.
+  // These outputs end at their closing bracket, which split-outputs.ts finds.
   'ip -j addr': { starts: [] },
   'ip -j route': { starts: [] },
   'ip -j rule': { starts: [] },
   'nft list ruleset': { starts: [] },
 } satisfies Record<string, Recogniser>;
 
-/** By command: 'ipvsadm -Ln'. */
 export type ReadableKind = keyof typeof readable;
 
-/** Some are refused. */
 export type OutputKind = ReadableKind | keyof typeof refused;
 
-/** An IPv4 or IPv6 address or a part of one, or the digits at the end of a line that a terminal wrapped. */
+/** Matches an IPv4 or IPv6 address or part of one, or digits that a terminal wrapped onto a new line. */
 const pieceOfAddress = /\d\.\d{1,3}\.\d|::|(?:[\da-f]{1,4}:){3}|^[\d\s]+$/i;
 
 export function mayContinue(kind: OutputKind, line: string): boolean {
@@ -171,7 +166,7 @@ export function isReadable(kind: OutputKind): kind is ReadableKind {
   return recognisers[kind].refusal === undefined;
 }
 
-/** In the order tried. A new kind of output needs a row in one table and a case in read-dump.ts. */
+/** Tried in this order. A new kind of output needs a row in one of these tables, and a case in read-dump.ts. */
 export const recognisers: { readonly [K in OutputKind]: Recogniser } = { ...refused, ...readable };
 
 export const outputKinds = Object.keys(recognisers) as readonly OutputKind[];

@@ -25,20 +25,20 @@ const namePatterns: readonly (readonly [RegExp, DumpFileKind])[] = [
   [/^sysctl/i, 'sysctl'],
 ];
 
-/** The kind of a dump file, by name; undefined for other files. */
+/** Returns the kind that a file's name suggests; undefined for files that are not part of a dump. */
 export function expectDumpFile(name: string): DumpFileKind | undefined {
   return namePatterns.find(([pattern]) => pattern.test(name))?.[1];
 }
 
-/** Whether the name alone shows it: "ipset-save". */
+/** Reports whether the name alone, such as "ipset-save", shows that a file is part of a dump. */
 export function isDumpFileName(name: string): boolean {
   return /^((ip6?tables|ipset|ipvsadm)[-_.]save(\.txt)?|nft[-_.](list[-_.])?ruleset(\.(txt|json|nft))?)$/i.test(name);
 }
 
-/** Skips files that name and content show not to be a dump's. Takes any text. */
+/** Reads any texts. Skips texts whose name and content show that they are not part of a dump. */
 export function readDump(texts: ReadonlyMap<string, string>): Dump {
   const draft = new DumpDraft();
-  // An iptables -L list shows less than iptables-save, whose output is taken first.
+  // iptables -L shows less than iptables-save, so iptables-save is read first.
   const lists: (() => void)[] = [];
   for (const [name, text] of texts) readFile(draft, name, text, lists);
   for (const read of lists) read();
@@ -61,7 +61,7 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
   for (const [, six] of text.matchAll(/^# Warning: ip(6?)tables-legacy tables present/gm)) {
     draft.doubt({ file: name, kind: 'legacy-tables', family: six === '6' ? 'ipv6' : 'ipv4' });
   }
-  // The line is outside the shown tables, so with both families its family is unknown.
+  // iptables-save names hidden tables outside the tables it prints, so with both families the line's family is unknown.
   const ofRules = outputs.filter(({ kind }) => kind === 'rules');
   for (const kind of new Set(ofRules.map((output) => rulesKind(output, name)))) noteHidden(draft, name, kind, text);
   for (const output of numbered(outputs)) {
@@ -73,7 +73,7 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
     draft.doubt({ file: name, kind: 'cut-line', output: last.kind });
 }
 
-/** In its last output or outside any. The missing part of a truncated list is unknown. */
+/** Reports whether the text ends within its last output, or in a stray line. What a truncated list lacks is unknown. */
 function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): boolean {
   if (text.endsWith('\n')) return false;
   const lines = countLines(text);
@@ -81,7 +81,10 @@ function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): 
   return isOfLast || strays.at(-1) === lines;
 }
 
-/** Whether a bracket closes more than the text opens: the start of a listing is cut off, or tables were omitted. */
+/**
+ * Reports whether a bracket closes more than the text opens, or lines were omitted. Then the listing's start, or whole tables, are
+ * missing.
+ */
 function lacksTables(text: string, strays: readonly number[]): boolean {
   if (strays.length === 0) return false;
   const numbers = new Set(strays);
@@ -93,19 +96,18 @@ function lacksTables(text: string, strays: readonly number[]): boolean {
   return false;
 }
 
-/** Replaces names in ipvsadm's saved output with the addresses of a list below it. The list is not used for anything else. */
+/** Replaces the names in ipvsadm -S output with the addresses in a list below the output. The list has no other use. */
 function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   const list = outputs.find(({ kind }) => kind === 'ipvsadm with other columns');
   const saved = outputs.find(({ kind }) => kind === 'ipvsadm -Sn');
   if (!list || !saved) return outputs;
-  // The collector prints --rate and --stats.
   const lists = list.text.split('LocalAddress:Port').slice(0, 3);
   const text = lists.map((each) => withAddresses(saved.text, each)).find((each) => each !== undefined) ?? saved.text;
   const others = outputs.filter(({ kind }) => kind !== list.kind);
   return others.map((output) => (output === saved ? { ...saved, text } : output));
 }
 
-/** An empty file: a tool with nothing to print prints nothing. */
+/** Reads a file without output. An empty file is valid if its tool prints nothing when there is nothing to show. */
 function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: string): void {
   const isEmpty = !hasContent(text);
   if (!isEmpty || !mayBeEmpty.has(kind)) {
@@ -121,7 +123,7 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: s
   draft.doubt({ file, kind: 'empty' });
 }
 
-/** Every network namespace has a loopback link, every kernel sysctls and routing rules: an empty file of those means failure. */
+/** Excludes links, sysctls and routing rules: every network namespace has some, so an empty file means that the tool failed. */
 const mayBeEmpty: ReadonlySet<DumpFileKind> = new Set([
   'iptables-save',
   'ip6tables-save',
@@ -137,7 +139,7 @@ function hasContent(text: string): boolean {
 
 function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { kind, firstLine: line, text } = output;
-  // A chain or map without the line that names its table: the start of the listing is cut off, whatever the file is called.
+  // A chain or map outside a table shows that the listing's start is cut off.
   if (kind === 'a part of nft list ruleset') draft.isNftCut = true;
   if (!isReadable(kind)) return draft.refuse(file, line, kind, recognisers[kind].refusal ?? '');
   if (kind === 'rules') return readRules(draft, file, output);
@@ -157,7 +159,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       if (lacks === 'members') {
         return draft.refuse(file, line, 'ipset list -t', 'shows no members: print ipset save instead');
       }
-      // kube-proxy makes the same sets on every node, so a list of other sets completes the first.
+      // kube-proxy makes the same sets on every node, so a list of other sets must complete the first list.
       const isAll = isWhole && lacks === undefined && !draft.sets.isCompletedBy(sets);
       draft.list(draft.sets, sets, isAll, at);
       if (lacks === undefined) return;
@@ -204,13 +206,10 @@ function readLinks(draft: DumpDraft, file: string, output: ToolOutput, kind: 'ip
   if (all) draft.allAddresses = [...(draft.allAddresses ?? []), ...all];
 }
 
-/**
- * Whether these are all virtual servers of a node: after a command or titles, or several. The file's name may promise a whole list, too.
- */
+/** Reports whether a list has all of a node's virtual servers. Evidence is a command, a title, several servers, or the file's name. */
 function isWholeList({ kind, text, command }: ToolOutput, file: string): boolean {
   if (command !== undefined && command.tool !== 'other') return true;
   if (kind === 'ipvsadm -Ln') return /^(?:IP|Prot) /m.test(text);
-  // Virtual servers of firewall marks count too, although kpc does not read them.
   const servers = text.match(/^-A /gm) ?? [];
   return servers.length > 1 || isDumpFileName(file.slice(file.lastIndexOf('/') + 1));
 }

@@ -28,15 +28,15 @@ interface PrintedLink {
 }
 
 /**
- * Reads `ip addr` text: a block per link, a line per address (-o), or columns (-br); also the lines of blocks that grep
- * selected, if a line names its link. Takes any text; addresses it cannot read are in `unread`.
+ * Reads `ip addr` text as blocks, lines (-o) or columns (-br), and lines that grep selected from blocks if they name their link. Accepts
+ * any text; `unread` has the addresses that could not be read.
  */
 export function parseIpAddrText(text: string) {
   const links = new Map<string, PrintedLink>();
   const unread = new UnreadLines();
   let number = 0;
   let current: PrintedLink | undefined;
-  /** "eth0@if7" is eth0, one end of a pair. */
+  /** Returns the link for a printed name; "eth0@if7" is eth0, one end of a pair. */
   const linkOf = (printed: string): PrintedLink => {
     const [name = printed] = printed.split('@', 1);
     const link = links.get(name) ?? { name, traits: {}, addresses: [] };
@@ -83,20 +83,18 @@ export function parseIpAddrText(text: string) {
   return { links: [...links.values()], unread: unread.all };
 }
 
-/** A link's kind, which -d prints on a separate line. */
 const detailed =
   /^(bridge|dummy|veth|vxlan|geneve|ipip|sit|gre|gretap|ip6tnl|wireguard|vlan|bond|team|openvswitch|macvlan|ipvlan|tun|vrf)(?: |$)/;
 
 const brief = /^([^\s:]+)\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+(.*))?$/;
 
-/** With a peer, the prefix length belongs to the peer. */
+/** If the address has a peer, the prefix length belongs to the peer. */
 const inet = /^(?:\d+: (\S+)\s+)?inet6? (\S+)(?: peer [^\s/]+(\/\d+))?/;
 
 /** An IPv4 address ends with a label: its link's name, or an alias such as "eth0:1". */
 const labelled =
   /^inet .* scope \S+(?: (?:secondary|dynamic|noprefixroute|tentative|deprecated|nodad|home|dadfailed|permanent|optimistic))* (?!valid_lft)([^\s/\\:]+)/;
 
-/** Derives the scope from the address, because the columns do not show it. */
 function scopeOf(word: string): string | undefined {
   const address = parseAddress(word.split('/', 1)[0] ?? '');
   if (!address) return undefined;
@@ -115,7 +113,6 @@ export function isRoutingKind(kind: ReadableKind): kind is RoutingKind {
   return /^ip (?:(?:-j )?(?:route|rule)|neigh show proxy|xfrm policy)$/.test(kind);
 }
 
-/** Reads `ip neigh show proxy`. */
 function parseProxied(text: string): readonly ProxiedAddress[] {
   return Array.from(linesOf(text)).flatMap((line) => {
     const [, to = '', link = ''] = /^(\S+) dev (\S+) +proxy\b/.exec(line.trim()) ?? [];
@@ -135,13 +132,11 @@ interface Drafted {
   readonly policies: IpsecPolicy[];
 }
 
-/** Merges addresses that are listed both as text and as JSON. */
+/** Collects routes and rules. Merges duplicates, such as routes listed both as text and as JSON. */
 export class DraftedRoutes {
-  /** The families of which a listing of all routes has none. */
   readonly empty = new Set<Family>();
   readonly #drafts: { [F in Family]?: Drafted } = {};
 
-  /** Returns the unreadable lines. */
   read({ text, command, isPart }: ToolOutput, kind: RoutingKind, file: string): readonly UnreadLine[] {
     const named = /(?:^|[-_./])(?:ip)?v?6(?:[-_.]|$)/.test(file) ? ('ipv6' as const) : undefined;
     const family = command?.routing?.family ?? named;
@@ -192,7 +187,9 @@ export class DraftedRoutes {
     });
   }
 
-  /** `isBare`: the node is shown to have no address of a family. With any, it has routes: an empty listing lacks its output. */
+  /**
+   * `isBare` reports whether the node has no address in a family. A node with addresses has routes, so its empty listing does not count.
+   */
   known(isBare: (family: Family) => boolean): KnownRoutes {
     const known = families.flatMap((family): readonly (readonly [Family, Routes])[] => {
       const isNone = this.empty.has(family) && isBare(family);

@@ -12,7 +12,7 @@ import { isEllipsis, type ToolOutput } from './split-outputs.ts';
 
 const nftList = 'nft list ruleset';
 
-/** Reads any table, kube-proxy's or not. Omits rules of tables made by iptables, because iptables-save shows more of them. */
+/** Reads any table. Skips the rules in tables made by iptables, because iptables-save shows them in more detail. */
 export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text: printed, command, firstLine, isCutOff } = output;
   const at = { file, line: firstLine, kind: nftList } as const;
@@ -25,17 +25,17 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   const [, family = '', name = ''] = /^\s*table (\S+) (\S+)/.exec(text) ?? [];
   const table = `${family} ${name}`;
   draft.isNftPart ||= command?.tool === 'nft' && command.isPart;
-  // For tables that were printed one by one, the order of creation is unknown.
+  // If tables were printed one by one, their order of creation is unknown.
   const listing = command?.tool === 'nft' && command.isPart ? `${file} ${firstLine}` : file;
   draft.place(familiesOfTable(family), qualifyTableName(family, name), listing);
-  // Only the whole ruleset contains tables of several names.
+  // Only the whole ruleset contains tables with different names.
   const isRuleset =
     command?.tool === 'nft' ? !command.isPart : /ruleset/i.test(baseName(file)) || draft.hasOther(listing, name);
   if (!nftFamilies.has(family) || !isKubeProxyTable(name)) {
     const { tables, unread } = readOtherTable(family, text);
     const [lost, ...others] = unread;
     if (lost) draft.fault(file, 'unread-line', { reason: lost.reason, more: others.length }, firstLine - 1 + lost.line);
-    // nft's listings of a table made by iptables differ in detail.
+    // nft's listings of one iptables table differ in detail, so they are not compared.
     const listed = isOfIptables.test(text) ? [] : listNftables(tables ?? []);
     if (!draft.list(draft.nftRules, listed, false, at)) return;
     draft.addNftables([], isRuleset);
@@ -73,13 +73,12 @@ function readOwnTable(text: string, isCutOff: boolean): ReturnType<typeof parseN
   return { tables, unread: unread.filter(({ reason }) => !isOfCut(reason)) };
 }
 
-/** A dormant table as packets see it. */
 function withoutHooks(table: NftTable): NftTable {
   const chains = [...table.chains].map(([name, chain]) => [name, { ...chain, base: undefined }] as const);
   return { ...table, chains: new Map(chains) };
 }
 
-/** Recognises marks that people write in place of omitted lines, so that they are not read as words of nft. */
+/** Replaces people's marks for omitted lines, so that these marks are not read as words of nft. */
 function markElided(text: string): string {
   let [marked, from, at] = ['', 0, 0];
   for (const line of linesOf(text)) {
@@ -92,12 +91,10 @@ function markElided(text: string): string {
   return marked + text.slice(from);
 }
 
-/** Drops the last line of a listing that is cut off within it. */
 function withoutCutLine(text: string): string {
   return text.endsWith('\n\n') ? text : text.slice(0, text.trimEnd().lastIndexOf('\n') + 1);
 }
 
-/** Without the clients that rules added. */
 function listNftables(tables: readonly NftTable[]): readonly RuleText[] {
   return tables.flatMap(({ family, name: table, chains, sets }) => {
     const where = isKubeProxyTable(table) ? family : `${family} ${table}`;
@@ -110,13 +107,13 @@ function listNftables(tables: readonly NftTable[]): readonly RuleText[] {
   });
 }
 
-/** The chain that packets enter first in iptables mode. */
+/** Matches the chain that packets enter first in iptables mode. */
 const ofIptables = new RegExp(`[\\s"]${baseChains.services}[\\s"]`);
 
-/** The flag dormant: the table exists, but the kernel skips it. */
+/** Matches the flag dormant: the table exists, but the kernel skips it. */
 const dormantFlag = /^[ \t]*flags\b[^{\n\r\u2028\u2029]*\bdormant\b/m;
 
-/** Finds the parts of kube-proxy's table that an nft option omitted: the rest shows Services, but is too little to compare. */
+/** Finds parts of kube-proxy's table that an nft option omitted. The rest shows Services, but is not enough for a comparison. */
 function findLack({ chains, sets }: NftTable): { readonly output: string; readonly reason: string } | undefined {
   const elements = [...sets.values()].flatMap((set) => set.elements.map((element) => ({ set, element })));
   const isPortName = (value: Value, type: string | undefined): boolean =>
@@ -126,7 +123,7 @@ function findLack({ chains, sets }: NftTable): { readonly output: string; readon
   }
   const ownSets = [...sets.values()].filter((set) => !isLearned(set) && !set.isPart);
   const leadsNowhere = ownSets.length > 0 && ownSets.every((set) => set.elements.length === 0);
-  // If a Service has endpoints, an address or node port leads to its chain.
+  // If a Service has endpoints, an address or node port must lead to its chain.
   if (leadsNowhere && [...chains.values()].some(({ name, rules }) => rules.length > 0 && isNftServiceName(name))) {
     return { output: 'nft -t', reason: 'shows no elements: print nft list ruleset without -t instead' };
   }
@@ -135,7 +132,6 @@ function findLack({ chains, sets }: NftTable): { readonly output: string; readon
 
 const nftFamilies: ReadonlySet<string> = new Set(families.map((family) => nftFamily[family]));
 
-/** A table's name within a packet family: "ip filter" and "inet filter" are two tables. */
 function qualifyTableName(family: string, name: string): string {
   return family === 'inet' || family === 'netdev' ? `${family} ${name}` : name;
 }
@@ -145,15 +141,14 @@ function familiesOfTable(family: string): readonly Family[] {
 }
 
 /**
- * Another program's table, such as "inet firewalld", for each family that it applies to: both for inet. Unreadable
- * parts of rules become unknown expressions; if more is unreadable, there are no tables, only those lines.
+ * Reads another program's table, such as "inet firewalld", once for each family whose packets it sees. Unreadable parts of rules become
+ * unknown expressions. If anything else is unreadable, returns the unreadable lines and no tables.
  */
 function readOtherTable(family: string, text: string) {
   if (dormantFlag.test(text)) return { tables: [], unread: [] };
   const whole = isOfIptables.test(text) ? text.replaceAll(lostTarget, '$1 xt target "lost"') : text;
   const seen = family === 'netdev' ? families : familiesOfTable(family);
   const read = seen.map((each) => parseNftText(markElided(textAs(whole, nftFamily[each]))));
-  // Both families read the same lines.
   const unread = (read[0]?.unread ?? []).filter((line) => !isHarmless(line.text, line.reason));
   if (unread.length > 0) return { tables: undefined, unread };
   const tables = read.flatMap((each) =>
@@ -162,10 +157,10 @@ function readOtherTable(family: string, text: string) {
   return { tables, unread };
 }
 
-/** A base chain: its hook, its devices and priority, its policy, and whether it has no rules (`idle`). */
+/** Matches a base chain: its hook, its devices and priority (`rest`), its policy, and whether it has no rules (`idle`). */
 const baseChain = /\btype \w+ hook (?<hook>\w+) (?<rest>[^;\n]*);?[ \t]*(?<policy>policy \w+;)?(?<idle>\s*\})?/g;
 
-/** Except rules of chains that let everything pass. From tables for IP packets, takes only chains at devices. */
+/** Finds where rules see frames or packets at an interface. Skips chains without rules that let everything pass. */
 function findHooked(family: string, text: string): readonly HookedInterfaces[] {
   if (dormantFlag.test(text)) return [];
   const bases = [...text.matchAll(baseChain)];
@@ -183,12 +178,14 @@ function findHooked(family: string, text: string): readonly HookedInterfaces[] {
   });
 }
 
-/** Rules of families bridge and arp see frames of links that their listing does not name. */
 const seenByFrames: readonly HookedInterfaces[] = (['input', 'output'] as const).map((end) => {
   return { end, isRead: false, interfaces: [] };
 });
 
-/** As seenByFrames, for each rule of family arp that does not accept: with what it asks for, if that is positive and listed. */
+/**
+ * Like seenByFrames, but for each arp rule that does not accept. Includes the link and the addresses that the rule matches without
+ * negation.
+ */
 function seenByRequests(text: string): readonly HookedInterfaces[] {
   const rules = Array.from(linesOf(text), (line) => line.trim()).filter((line) => !idleInArp.test(line));
   return rules.flatMap((rule) => {
@@ -202,10 +199,12 @@ function seenByRequests(text: string): readonly HookedInterfaces[] {
 
 const idleInArp = /^(?:$|[{}]|table |chain |type |comment |.*\baccept$|.*\}$)/;
 
-/** Objects that only matter to rules (their rules become unknown), and properties that do not affect lookups. */
+/**
+ * Reports whether a lost line does not matter: an object that only rules use (these rules become unknown), or a property without effect on
+ * lookups.
+ */
 function isHarmless(line: string, reason: string): boolean {
   if (reason === 'a property that is not known') return /^\s*(?:auto-merge|gc-interval|policy|counter)\b/.test(line);
-  // Chains that see packets at an interface are found separately.
   if (reason === 'a hook or priority that is not known') return /\bhook (?:ingress|egress)\b/.test(line);
   if (reason === 'neither a chain, a set, a map nor a counter') return true;
   return reason === 'not a part of a table' && /^\s*flags (?:owner|persist)/.test(line);
@@ -213,16 +212,15 @@ function isHarmless(line: string, reason: string): boolean {
 
 const isOfIptables = /^\s*table ip6? (?:nat|filter|mangle|raw|security) /;
 
-/** A rule that ends after its counter: nft prints xt targets such as DNAT only in the first family that it lists. */
+/** Matches a rule that ends after its counter. In each family but the first listed, nft leaves out xt targets such as DNAT. */
 const lostTarget = /(counter packets \d+ bytes \d+)(?=[ \t]*$)/gm;
 
-/** The table's text with that family, without counts. */
 function textAs(text: string, family: string): string {
   return (
     text
       .replace(/^(\s*table )\S+/, `$1${family}`)
       .replaceAll(/[ \t]counter packets \d+ bytes \d+(?=[ \t]+\S)/g, '')
-      // Versions of nft without iptables' library print its matches as comments.
+      // An nft without iptables' library prints xt matches as comments.
       .replaceAll(/# xt_(\w+)/g, 'xt match "$1"')
   );
 }

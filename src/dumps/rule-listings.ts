@@ -9,9 +9,7 @@ import {
 import { jumpChain } from '../kernel/state.ts';
 import { classifyChain } from '../kube-proxy/chains.ts';
 
-/** From one listing or several parts. */
 interface ListedTable {
-  /** Undefined until a listing says. */
   variant: IptablesVariant | undefined;
   chains: Map<string, Chain>;
   isWhole: boolean;
@@ -30,17 +28,15 @@ interface MatchedListing {
 
 export class RuleListings {
   readonly #listed = new Map<TableName, ListedTable[]>();
-  /** Tables that a listing shows in full, with or without rules. */
   readonly #whole = new Set<TableName>();
   /** Tables that iptables-save says it cannot show. */
   readonly hidden = new Set<TableName>();
   isCutOff = false;
-  /** Whether a listing is known to be of iptables-legacy. */
   hasLegacy = false;
 
   /**
-   * Takes what a tool printed, unless it is from another node or time: then returns the differences that prove it.
-   * `whole`: complete tables.
+   * Adds printed tables; `whole` names the complete ones. If a table contradicts an earlier listing, adds nothing and returns the
+   * differences.
    */
   add(tables: Tables, whole: readonly TableName[], variant: IptablesVariant | undefined): readonly string[] {
     const given = tableNames.flatMap((name) => {
@@ -57,8 +53,8 @@ export class RuleListings {
   }
 
   /**
-   * The table that a listing repeats or completes, and the differences. If only one names its variant, both count as
-   * that variant, unless it is legacy and they differ: anyone who prints iptables-legacy by name also has iptables-nft.
+   * Finds the known table that a listing repeats or completes, and the differences. If only one of the two names its variant, the other
+   * counts as the same variant. The exception is a legacy table that differs, because a node with iptables-legacy also has iptables-nft.
    */
   #match(name: TableName, given: GivenListing): Partial<MatchedListing> {
     const listed = (this.#listed.get(name) ?? []).map((known) => {
@@ -88,7 +84,6 @@ export class RuleListings {
     for (const [chain, part] of given.chains) known.chains.set(chain, mergeParts(known.chains.get(chain), part));
   }
 
-  /** Tables of the variant that has kube-proxy's rules. */
   get tables(): Tables {
     return tablesFromListings([...this.#listed].flatMap(([name, listed]) => withTableName(name, mainOf(name, listed))));
   }
@@ -102,7 +97,7 @@ export class RuleListings {
     );
   }
 
-  /** Whether it includes an iptables-nft table of this name: nft shows the same rules in other words. */
+  /** Reports whether an iptables-nft table with this name is included. If so, nft's listing of the table repeats the same rules. */
   showsNft(name: TableName): boolean {
     const listed = this.#listed.get(name) ?? [];
     if (this.hidden.has(name)) return false;
@@ -110,20 +105,19 @@ export class RuleListings {
     return listed.some(({ variant }) => variant !== 'legacy');
   }
 
-  /** Whether all rules of a table are known, from iptables-save or a tool that shows as much. */
+  /** Reports whether all rules of a table are known, from iptables-save or an equally complete tool. */
   showsAll(name: TableName): boolean {
     const listed = this.#listed.get(name);
     return this.#whole.has(name) && (!listed || mainOf(name, listed)?.isWhole === true);
   }
 
-  /** Whether a table is only known in part, although no listing is cut off. */
   get hasExcerpts(): boolean {
     return !this.isCutOff && [...this.#listed].some(([name, listed]) => mainOf(name, listed)?.isWhole === false);
   }
 
   /**
-   * kube-proxy uses nat and filter: if only one is there, with its chains or jumps to them, the other was not printed. `lacksLegacy`: the
-   * dump lacks existing legacy tables, which may hold kube-proxy's chains.
+   * Returns the tables known in full. kube-proxy uses both nat and filter. If only one was printed and has its chains, the other was not
+   * printed. `lacksLegacy`: the dump lacks existing legacy tables, which may hold kube-proxy's chains.
    */
   wholeTables(lacksLegacy: boolean): readonly TableName[] {
     const { tables } = this;
@@ -149,12 +143,11 @@ function tablesFromListings(listed: readonly (readonly [TableName, ListedTable])
   return Object.fromEntries(listed.map(([name, { chains }]) => [name, chains]));
 }
 
-/** The table of the variant that has kube-proxy's chains. */
 function mainOf(name: TableName, listed: readonly ListedTable[]): ListedTable | undefined {
   return listed.find(({ chains }) => hasOwnChains(name, chains)) ?? listed[0];
 }
 
-/** The chains in which two listings of a table differ; a partial listing differs if it has something that the complete one lacks. */
+/** Finds chains that differ between two listings. A partial listing differs if it has a rule or chain that the complete one lacks. */
 function differencesOf(name: TableName, known: GivenListing, given: GivenListing): readonly string[] {
   if (!known.isWhole && !given.isWhole) return [];
   const chains = new Set([...known.chains.keys(), ...given.chains.keys()]);
@@ -163,7 +156,6 @@ function differencesOf(name: TableName, known: GivenListing, given: GivenListing
     .map((chain) => `chain ${chain} (${name})`);
 }
 
-/** Whether one listing of a chain may be a part of the other. */
 function fitsListing(one: GivenListing, other: GivenListing, name: string): boolean {
   const chain = one.chains.get(name);
   if (!chain || !other.isWhole) return true;
@@ -176,7 +168,6 @@ function fitsListing(one: GivenListing, other: GivenListing, name: string): bool
   return part.every((rule) => rules.has(rule));
 }
 
-/** Merges two partial listings of a chain, such as the results of two calls of grep. */
 function mergeParts(known: Chain | undefined, part: Chain): Chain {
   if (!known) return part;
   const rules = new Set(known.rules.map(ruleMeaning));
@@ -192,7 +183,7 @@ function hasOwnChains(table: TableName, chains: ReadonlyMap<string, Chain> | und
   return [...(chains?.keys() ?? [])].some((name) => isProxyChain(table, name));
 }
 
-/** Whether or not these are present. */
+/** Reports whether a rule jumps to a kube-proxy chain, which need not be listed. */
 export function jumpsToOwn(table: TableName, chains: ReadonlyMap<string, Chain>): boolean {
   return [...chains.values()].some(({ rules }) => rules.some((rule) => isProxyChain(table, jumpChain(rule) ?? '')));
 }

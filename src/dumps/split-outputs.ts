@@ -6,70 +6,58 @@ import { nameRoutingTable } from '../kernel/route/route.ts';
 import { countLines, LineList } from '../kernel/lines.ts';
 import { isReadable, mayContinue, outputKinds, recognisers, titleOfList, type OutputKind } from './output-kinds.ts';
 
-/** A command, typed at a prompt or written above its output as a title. */
 interface PrintedCommand {
   readonly tool: 'iptables' | 'ip6tables' | 'ipset' | 'ipvsadm' | 'ip' | 'sysctl' | 'nft' | 'other';
   readonly table: TableName | undefined;
-  /** For iptables: its variant, if the command's name says so. */
   readonly variant?: IptablesVariant | undefined;
-  /** Whether it prints only a part: one chain, one set, or grep's matches. */
   readonly isPart: boolean;
-  /** For ip: families whose addresses it prints for all links. */
   readonly allAddresses?: readonly Family[] | undefined;
   readonly routing?: RoutingAsked | undefined;
-  /** Without domain; undefined if unknown. */
+  /** The name without its domain; undefined if unknown. */
   readonly host: string | undefined;
 }
 
-/** `isAll`: it lists the routes of all tables, without a filter. */
 type RoutingAsked = RoutesAsked & { readonly isAll: boolean };
 
 export interface ToolOutput {
   readonly kind: OutputKind;
-  /** Its first line in the text, from 1. */
   readonly firstLine: number;
-  /** Its lines without their prefixes, numbered as in the text. */
+  /** The output without prefixes, with the same line numbers as in the text. */
   readonly text: string;
   readonly command: PrintedCommand | undefined;
-  /** Whether lines were omitted, or only a part was asked for. */
   readonly isPart: boolean;
-  /** For bracketed output: whether it ends before its last bracket. */
   readonly isCutOff: boolean;
 }
 
 export interface SplitText {
   readonly outputs: readonly ToolOutput[];
-  /** Commands above the next one without a line between them. */
+  /** Commands that printed nothing: the next command follows without a line in between. */
   readonly silent: readonly PrintedCommand[];
-  /** Numbers of lines that belong to no tool, and are not messages of a shell, ssh or kubectl either. */
+  /** Numbers of lines that belong to no tool's output and are not messages from a shell, ssh or kubectl. */
   readonly strays: readonly number[];
 }
 
 interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command'> {
   readonly lines: LineList;
-  /** Whether it has a line that is neither empty nor a comment, and one that is neither empty nor a chain's policy. */
+  /** `hasRules`: a line is neither empty nor a comment. `hasOther`: a line is neither empty nor a chain's policy. */
   hasRules: boolean;
   hasOther: boolean;
-  /** Open brackets: all lines up to the last one belong to the output. */
   depth: number;
-  /** Whether a string is open: nft prints comments of several lines. */
+  /** Whether a string is open, because nft prints comments of several lines. */
   isQuoted: boolean;
-  /** For rules: whether a table is open. Undefined for rules without a table. */
   table: 'open' | 'closed' | undefined;
   hasEllipsis: boolean;
-  /** Lines seen so far that a tool prints only once. */
   readonly once: Set<string>;
 }
 
-/** A text with more characters before its first output is not a dump. */
+/** A text with more characters than this before its first output is not a dump. */
 const longestPreface = 1 << 16;
 
-/** Whether a text holds a tool's output that shows a node's kernel. */
 export function holdsOutput(text: string): boolean {
   return new Splitter(text.slice(0, longestPreface).replace(/^\ufeff/, '')).run(true);
 }
 
-/** Takes any text; one without outputs has no strays either. */
+/** Splits any text. A text without outputs has no strays either. */
 export function splitOutputs(text: string): SplitText {
   const splitter = new Splitter(text.replace(/^\ufeff/, ''));
   if (!holdsOutput(text) || !splitter.run()) return { outputs: [], silent: [], strays: [] };
@@ -118,7 +106,6 @@ class Splitter {
     return this.drafts.length > 0;
   }
 
-  /** Enough lines to decide what the current one is. */
   #ahead(count: number): readonly string[] {
     return this.#text
       .slice(this.#start, this.#start + longestAhead)
@@ -146,7 +133,7 @@ class Splitter {
   }
 
   #takeBracketed(raw: string, at: number): boolean {
-    // An nft listing that is followed by another table or a prompt lacks its end.
+    // An nft listing followed by another table or a prompt lacks its end.
     const isCut = this.#current?.kind === 'nft list ruleset' && (nftTable.test(raw) || hostInPrompt.test(raw));
     const open = this.#current?.depth && !isCut ? this.#current : undefined;
     const kind = open?.kind ?? (/^\s*(?:\[|table )/.test(raw) ? startOfBrackets(this.#ahead(20)) : undefined);
@@ -180,7 +167,7 @@ class Splitter {
     const line = isBare ? bare : whole;
     if (current && isEllipsis(line)) {
       current.hasEllipsis = true;
-      // Omitted lines count as one unreadable line; grep's output is not expected to be complete.
+      // Omitted lines count as one unreadable line, but grep's separator does not, because grep's output is not expected to be complete.
       keep(current, line === betweenPlaces ? '' : line);
       return;
     }
@@ -203,37 +190,38 @@ class Splitter {
 
 const inProtocol = /^(?:TCP|UDP|SCTP|FWM) /;
 
-/** Whether a line can only be from manifests, which may hold rules as text. */
+/** Reports whether a line can only be from a manifest. Manifests may hold rules as text. */
 function isManifest(line: string): boolean {
   return (
     /^(?:- )?["']?(?:apiVersion|kind)["']?\s*:/.test(line) || /^\{\s*"(?:apiVersion|kind|metadata|items)"/.test(line)
   );
 }
 
-/** The kind of output that a line begins or continues, taken by itself. */
 function recogniseStart(line: string, next: string, current: DraftOutput | undefined): OutputKind | undefined {
   const text = `${line}\n${next.slice(0, longestStart)}`;
   const starts = (kind: OutputKind): boolean => recognisers[kind].starts.some((pattern) => pattern.test(text));
   const isTitle = titleOfList.test(line);
-  // Most lines are of the same kind as the line before. Other titles may begin a list with other columns.
+  // Most lines have the same kind as the line before. A title may begin a list with other columns, though.
   if (current && starts(current.kind) && !(current.kind === 'ipvsadm -Ln' && isTitle)) return current.kind;
-  // Lines below the titles of other columns look like those of a list.
   const isOther = current !== undefined && !isReadable(current.kind) && !isTitle;
   return outputKinds.find((kind) => !(isOther && kind === 'ipvsadm -Ln') && starts(kind));
 }
 
-/** How many characters of the following text are enough to decide, without and with blanks and prefixes. */
+/** How many characters of the following lines are enough: the first number without blanks and prefixes, the second with them. */
 const longestStart = 400;
 const longestAhead = 1 << 14;
 
-/** Whether a line that may begin an output continues the current one; `single` is the part of the line that a listing has once. */
+/**
+ * Reports whether a line that could begin an output continues the current one. `single` is the part of the line that occurs once per
+ * listing.
+ */
 function goesOn(current: DraftOutput, kind: OutputKind, line: string, single: string | undefined): boolean {
   if (current.kind !== kind) return false;
-  // A tool prints it only once, so it is from a second listing, of another node or time.
+  // A tool prints this part only once, so the line is from a second listing, from another node or time.
   if (!current.hasEllipsis && single !== undefined && current.once.has(single)) return false;
   if (kind === 'ipvsadm -Ln' && titleOfList.test(line)) return ![...current.once].some((once) => inProtocol.test(once));
   if (kind !== 'rules') return true;
-  // Each table of iptables-save has such a line above it.
+  // iptables-save prints a line such as "# Generated" above each table.
   if (line.startsWith('# Generated')) return false;
   if (line.startsWith('*')) return current.table !== undefined || !current.hasRules;
   // iptables -S begins a table with the policies of its chains.
@@ -256,7 +244,7 @@ function takeLine(current: DraftOutput, line: string): void {
 
 function takeBrackets(current: DraftOutput, line: string): void {
   const isOfNft = current.kind === 'nft list ruleset';
-  // Strings of nft have no escapes, and only its comments have several lines. An unclosed quote ends with its line.
+  // nft strings have no escapes, and only comments span lines. Any other unclosed quote ends with its line.
   const escape = isOfNft ? undefined : '\\';
   const mayStayOpen = current.isQuoted || (isOfNft && openComment.test(line));
   for (let i = 0; i < line.length; i++) {
@@ -277,25 +265,24 @@ const openComment = /\bcomment "[^"]*$/;
 
 const nftTable = /^\s*table (?:ip|ip6|inet|arp|bridge|netdev) \S+ \{/;
 
-/** The bracketed output that begins with these lines; JSON also if a program sorted its fields. */
+/** Returns the kind of bracketed output that these lines begin. Recognises JSON even if a program sorted its fields. */
 function startOfBrackets(lines: readonly string[]): keyof typeof bracketed | 'nft list ruleset' | undefined {
   const head = lines.join('\n').slice(0, longestStart);
   if (nftTable.test(head)) return 'nft list ruleset';
   return (Object.keys(bracketed) as (keyof typeof bracketed)[]).find((kind) => bracketed[kind].test(head));
 }
 
-/** The kinds of `ip -j` output, by their first fields. Neighbours have routes' fields too. */
+/** Recognises `ip -j` output by its first fields, except neighbours, which share fields with routes. */
 const bracketed = {
   'ip -j addr': /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:addr_info|ifindex|ifname|link_index)")/,
   'ip -j route': /^\s*\[\s*\{\s*"(?:dst|type|dev|gateway)"\s*:(?![^{}]*"(?:lladdr|state)")[^]*"(?:dst|flags)"/,
   'ip -j rule': /^\s*\[\s*\{\s*(?:"[a-z]+"\s*:\s*(?:"[^"]*"|\d+|null)\s*,\s*)*"priority"\s*:/,
 } as const;
 
-/** Colours, and other commands to a terminal, that a tool or a recording of its output wrote. */
 // oxlint-disable-next-line no-control-regex
 const escapes = /\u001b(?:\[[\d;?]*[A-Za-z]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[()][A-Z0-9])/g;
 
-/** A line without the edges of a box that a program such as k9s drew around it. */
+/** Removes the box edges that a program such as k9s drew around a line. */
 function unboxed(line: string): string {
   if (!line.includes('│')) return line;
   const inside = line.trim().endsWith('│') ? line.trimEnd().slice(0, -1).trimEnd() : line;
@@ -307,16 +294,14 @@ function withoutEscapes(line: string): string {
   return ended.includes('\u001b') ? ended.replace(escapes, '') : ended;
 }
 
-/** Longer lines are not commands, which keeps the check cheap. */
 const longestCommand = 400;
 
 const toolName =
   /(?:^|[\s$#>%~+=*:`"'([|-])(?:(ip6?tables)(?:-(legacy|nft))?(?:-save)?|(ipset|ipvsadm|ip|sysctl|nft))(?![\w/-])/gi;
 
-/** Matches an iptables command that names one chain. */
 const oneChain = { part: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/ };
 
-/** `follows`: what may follow the tool's name. `part`: the arguments that make it print a part; for ip, a single link. */
+/** `follows` matches what may follow the tool's name; `part` matches arguments that print only a part. */
 const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?: RegExp }>> = {
   iptables: oneChain,
   ip6tables: oneChain,
@@ -330,17 +315,16 @@ const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?
   },
 };
 
-/** A shell's prompt before a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */
+/** Matches a shell's prompt before a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */
 const prompt = /^(?!->)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)/;
 
-/** Ansible's title above the output of each host; the command is above the first. */
 const titleOfHost = /^[\w.:-]{1,253} \| (?:CHANGED|SUCCESS)\b/;
 
-/** The host's name in "root@node1:~#", "[root@node1 ~]#" and Ansible's title. */
+/** Captures the host's name in "root@node1:~#", "[root@node1 ~]#" and Ansible's title. */
 const hostInPrompt =
   /^(?:[[(]?[\w.-]{1,64}@([A-Za-z][\w-]{0,62})(?=[\w.-]{0,190}[\s:\])#$%>])|([A-Za-z][\w-]{0,62})[\w.-]{0,190} \| (?:CHANGED|SUCCESS)\b)/;
 
-/** Commands that run another command on a machine that the prompt does not name, with that machine. ssh with options is not recognised. */
+/** Matches commands that run another command elsewhere, and captures ssh's host. ssh with options is not recognised. */
 const remote =
   /(?:^| )(?:ssh (?:[\w.-]{1,64}@)?([A-Za-z][\w-]{0,62})|(?:ssh|docker|podman|nerdctl|crictl|kubectl|oc) )/;
 
@@ -351,12 +335,11 @@ function hostOfPrompt(line: string): string | undefined {
   return inPrompt ?? inTitle;
 }
 
-/** iptables-save's own comments, and a warning of iptables-nft-save. */
 const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;
 
 const unknownCommand: PrintedCommand = { tool: 'other', table: undefined, isPart: false, host: undefined };
 
-/** After a prompt or in a title, or Ansible's for a host; undefined for any other line. */
+/** Reads a command after a prompt or in a title, or Ansible's title for a host; undefined for any other line. */
 function readCommand(line: string, above: PrintedCommand | undefined): PrintedCommand | undefined {
   if (line.length > longestCommand || ownComment.test(line)) return undefined;
   if (titleOfHost.test(line)) return { ...(above ?? unknownCommand), host: hostOfPrompt(line) };
@@ -384,7 +367,7 @@ function readCommand(line: string, above: PrintedCommand | undefined): PrintedCo
 const wholeAddresses =
   /^((?: +-(?:4|6|o|oneline|j|json|p|pretty|br|brief|c|color|d|details|s|stats|statistics|h|human|N|r))*) +a(?:ddr|ddress)?(?: +(?:show|list|ls))?[ :=`"')*-]*$/;
 
-/** The families whose addresses an ip command prints for all links; undefined if it asks for fewer links, or none. */
+/** Returns the families whose addresses an ip command prints for all links; undefined if it prints fewer links or none. */
 function readAllAddresses(rest: string): readonly Family[] | undefined {
   const [, options] = wholeAddresses.exec(rest) ?? [];
   if (options === undefined) return undefined;
@@ -392,12 +375,12 @@ function readAllAddresses(rest: string): readonly Family[] | undefined {
   return only === undefined ? families : [only === '4' ? 'ipv4' : 'ipv6'];
 }
 
-/** The family and table of an ip command that lists routes or rules; undefined for any other command. */
+/** Returns the family and table of an ip command that lists routes or rules; undefined for any other command. */
 function readRoutesAsked(rest: string): RoutingAsked | undefined {
   const [, options] = /^((?: +-\S+)*) +(?:r|ro|route|rule|ru)\b/.exec(rest) ?? [];
   if (options === undefined) return undefined;
   const table = / table (\S+)/.exec(rest)?.[1];
-  // `ip route get X` with an IPv6 address needs no option.
+  // `ip route get` accepts an IPv6 address without -6.
   const isSaid = !/ get /.test(rest);
   const family = / -(?:6|f(?:amily)? inet6)\b/.test(options) ? 'ipv6' : isSaid ? 'ipv4' : undefined;
   const isAll = allTables.test(rest);
@@ -408,7 +391,7 @@ const allTables = /^(?: +-\S+)* +(?:r|ro|route) +(?:(?:show|list|ls) +)?table +a
 
 const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;
 
-/** Lines that ssh, kubectl, a shell and script(1) print between other programs' output. */
+/** Matches lines that ssh, kubectl, a shell or script(1) prints between other programs' output. */
 const chatter =
   /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\*{3} Output of |={3,}(?: (?:START|END) logs for container |$)|Total Number of Rules: \d+$|cpu=\d+ |\+{1,3} |exit$|logout$|-{2,3}$|# |```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
 
@@ -416,11 +399,9 @@ function isChatter(line: string): boolean {
   return chatter.test(line);
 }
 
-/** Prefixes that log programs, mails, diffs, cat -n and grep put before a line. */
 const prefix =
   /^(?:(?:>\s?|\+(?=[-:*[])|\|\s){1,20}|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.-]+(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?|(?:\d{1,7}(?:[:-]\s?|\s{1,4})|[\w./-]{1,200}:(?:\d{1,7}:)?)(?=-{1,2}[A-Za-z]|\*[a-z]|:[^\s:]{1,64} (?:ACCEPT|DROP|-)(?: |$)|\[\d{1,20}:\d{1,20}\] |COMMIT$))/;
 
-/** Undefined if there is no such prefix. */
 function takePrefix(line: string): string | undefined {
   const found = prefix.exec(line)?.[0];
   return found ? line.slice(found.length).trim() : undefined;
@@ -429,7 +410,7 @@ function takePrefix(line: string): string | undefined {
 /** grep -A's separator between two matches. */
 const betweenPlaces = '--';
 
-/** The prompts of more and less, which stand where the rest of an output would. */
+/** Matches the prompts of more and less, which replace the rest of an output. */
 const pagerPrompt = /^(?:-- ?more ?--(?: ?\(\d+%\))?|lines \d+-\d+(?:\/\d+)?(?: \d+%)?|:)$/i;
 
 export function isEllipsis(line: string): boolean {

@@ -1,8 +1,6 @@
-/** A program that collects data for a support team: the paths that its script writes, below the bundle's folder. */
+/** A program that collects data for a support team. Its patterns match paths below the bundle's folder. */
 interface Collector {
-  /** Output of the node's tools, and its kube-proxy log. */
   readonly files: readonly RegExp[];
-  /** kubectl's JSON output. */
   readonly manifests?: RegExp;
 }
 
@@ -43,7 +41,6 @@ const collectors: readonly Collector[] = [
   },
 ];
 
-/** The bundle that a path belongs to; undefined if none. */
 export function bundleOfPath(path: string) {
   for (const folder of ['', path.slice(0, path.indexOf('/') + 1)]) {
     const inside = path.slice(folder.length);

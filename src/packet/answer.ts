@@ -20,9 +20,9 @@ import { arrive, cross, leave, sendOn, wayOf, type End } from './walk.ts';
 import { findUnansweredArp, silenceOf } from './way-back.ts';
 
 /**
- * Follows a connection after its first packet: the endpoint's answer, then the client's next packet. Neither meets
- * rules of type nat, because conntrack holds what was done to the first. An answer gets the client's address back
- * before routing, but the asked address only when it leaves: rules in between see the endpoint's.
+ * Follows a connection after its first packet: the endpoint's answer, then the client's next packet. Neither meets nat rules, because
+ * conntrack has stored the first packet's translation. An answer's destination becomes the client's address before routing, but its source
+ * becomes the asked address only when the answer leaves. Rules in between see the endpoint's address.
  */
 export function followConnection(world: World, ways: readonly Way<Flow>[]): Connection {
   const followed = ways.map((way) => ({ way, outcome: outcomeOf(world, way) }));
@@ -54,9 +54,8 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   if (service) {
     const { label, isHeld, isClusterIP } = service;
     const at = { address: destination, service: label };
-    // Another host may take it where the node's routes lead to one.
+    // If the node's routes lead to another host, that host may accept the packet.
     const isLeft = !isHeld && end.hop?.link !== undefined && !world.routing.places.isHere(end.hop);
-    // A connection is translated once, and no pod has a cluster IP.
     if (endpoint && !isLeft && isClusterIP)
       return { kind: isHeld ? 'depends' : 'fails', loss: { kind: 'service-address', isHeld, ...at } };
     const isHost = !isClusterIP && world.isRemote(destination) !== undefined;
@@ -77,7 +76,7 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   if (answers.some((each) => each.verdict === 'unknown')) return { kind: 'unknown', reasons: open };
   const [first] = losses;
   const isPart = losses.length < answers.length;
-  // Two hosts behind the same link may not need the node at all.
+  // Two hosts behind the same link can communicate without the node.
   const isBeside = verdict === 'forwarded' && !end.isNamed && !end.isOwn && end.entered === end.output;
   if (first)
     return beyond.has(first.kind) || isPart || isBeside
@@ -87,7 +86,10 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   return unbound ? { kind: 'depends', loss: unbound } : { kind: 'works' };
 }
 
-/** The node's own answers leave from the address of the route, unless the program says which; nothing translates another. */
+/**
+ * Reports a UDP answer from another address than the one asked. Unless the program chooses the source, the route to the client does, and
+ * nothing translates the answer.
+ */
 function answersFromOther({ routing }: World, end: Flow): Beyond | undefined {
   const { protocol, destination: address, source: client } = end;
   if (protocol !== 'udp' || !routing.isListed || routing.isLocal(address) !== true) return undefined;
@@ -99,8 +101,8 @@ function answersFromOther({ routing }: World, end: Flow): Beyond | undefined {
 }
 
 /**
- * The node sends from the Service's address that it asks, which is its own as of every node, and nothing masquerades: another node takes no
- * IPv4 packet from its own address (fib_validate_source), and keeps the answer of IPv6.
+ * Reports a packet that the node sends from a Service address, if every node has this address and nothing masquerades the packet. With
+ * IPv4, another node drops a packet from its own address (fib_validate_source). With IPv6, the other node keeps the answer.
  */
 function sharedSource(
   { routing, isOfEveryNode, isRemote }: World,
@@ -114,7 +116,7 @@ function sharedSource(
   return { kind: isElsewhere ? 'fails' : 'depends', loss: { kind: 'shared-source', address: source } };
 }
 
-/** Why the first packet may not reach the node or its destination. */
+/** Finds a reason why the first packet might not reach the node or its destination. */
 export function lostBefore(world: World, end: Flow): Beyond | undefined {
   const { routing } = world;
   const { hop, destination, isOwn, isNamed, output } = end;
@@ -128,16 +130,15 @@ export function lostBefore(world: World, end: Flow): Beyond | undefined {
   return lost ?? (closer ? { kind: 'closer-route', destination, taken: hop, closer } : undefined);
 }
 
-/** The next hop of a packet, if the link that it leaves by does not find it. */
+/** Finds a reason why the output link cannot resolve the next hop's address. */
 function findSilent({ routing, entered }: Flow, link: string | undefined, address: Address): Beyond | undefined {
   if (link === undefined || !routing.isListed) return undefined;
-  // A client that is behind the bridge has a port.
+  // If the client is behind the bridge, the bridge has a port.
   const isEmpty = link !== entered && routing.isPortless(link);
   const why = silenceOf(routing, link, address) ?? (isEmpty ? 'no-port' : undefined);
   return why && { kind: 'no-arp', address, link, why };
 }
 
-/** A routing rule leads what is for the node, or for hosts behind it, to a router. */
 function sentAway(routing: Routing, destination: Address, hop: NextHop | undefined): Beyond | undefined {
   if (!hop?.gateway) return undefined;
   const inside = routing.places.linkInside(destination);
@@ -145,7 +146,7 @@ function sentAway(routing: Routing, destination: Address, hop: NextHop | undefin
   return { kind: 'own-network', destination, inside, gateway: hop.gateway, output: hop.link };
 }
 
-/** Finds neighbour messages of IPv6, needed before the packet, that the node's rules drop or refuse. */
+/** Finds IPv6 neighbour messages that must precede the packet but that the node's rules drop or refuse. */
 function findLostSolicitation(world: World, first: Flow): Beyond | undefined {
   const { routing, visitors } = world;
   if (first.family !== 'ipv6' || !routing.isListed) return undefined;
@@ -189,8 +190,8 @@ interface Exchange {
 }
 
 /**
- * The node and its neighbours ask for each other where packets come in and leave; for an answer that a bridge carries,
- * for the client. Forwarders ask from their link-local address (ndisc_solicit).
+ * Lists the neighbour exchanges on the links where packets come in and leave, and the client's exchange before an answer that a bridge
+ * carries. A forwarding node asks from its link-local address (ndisc_solicit).
  */
 function exchangesBefore(routing: Routing, first: Flow): readonly Exchange[] {
   const { isOwn, isBridged, entered, input, output, sender, source, asked, endpoint, destination, hop } = first;
@@ -217,7 +218,7 @@ function exchangesBefore(routing: Routing, first: Flow): readonly Exchange[] {
   return exchanges;
 }
 
-/** One end of an exchange, and how the node sees its messages. `group`: where questions about it go. */
+/** One end of an exchange. `run`: how the node sees this end's messages. `group`: where solicitations for its address go. */
 interface Neighbour {
   readonly address: Address;
   readonly run: typeof arrive;
@@ -240,10 +241,8 @@ function isOutside(link: string | undefined): link is string {
   return link !== undefined && link !== '' && link !== loopbackInterface;
 }
 
-/** Stands for a router's address on a link. */
 const someLinkLocal = parseAddress('fe80::1') as Address;
 
-/** The group that a neighbour solicitation for an address goes to. */
 function solicitedNode(address: Address): Address {
   return addressAt('ipv6', addressNumber(solicitedNodes) | (addressNumber(address) & 0xffffffn));
 }
@@ -260,10 +259,9 @@ const beyond: ReadonlySet<Loss['kind']> = new Set<Loss['kind']>([
   'foreign-source',
 ]);
 
-/** Flags of the packets of both sides after a handshake. */
 const laterFlags = [['ACK'], ['PSH', 'ACK']] as const;
 
-/** If rules match TCP flags, also walks packets after the handshake. */
+/** Walks the answer. If rules match TCP flags, also walks packets after the handshake. */
 function walkConnection(world: World, first: Flow, choices: Choices): Way<Flow> {
   let way = walkAnswer(world, first, choices);
   for (const flags of laterFlags) {
@@ -303,15 +301,14 @@ function makeWay(flow: Flow, end: End, loss: Loss | undefined): Way<Flow> {
 }
 
 type Passing =
-  /** It passes the node. `beyond`: only if other hosts send it there. */
   | { readonly kind: 'passes'; readonly flow: Flow; readonly run: () => End; readonly beyond?: Beyond | undefined }
-  /** A bridge of the node carries it without showing it to rules. */
+  /** A bridge on the node carries the answer without showing it to rules. */
   | { readonly kind: 'unseen'; readonly flow: Flow; readonly loss: Loss | undefined }
-  /** It goes to the client by other hosts. `link`: the one that both are behind; undefined if it leads to the endpoint's node only. */
+  /** The answer reaches the client without this node. `link`: the link that both are behind; undefined if only the endpoint's node is. */
   | { readonly kind: 'past'; readonly link: string | undefined }
   | { readonly kind: 'unlisted' };
 
-/** Whether and where the endpoint's answer passes the node. The node's programs and pods have no other way. */
+/** Finds whether and where the endpoint's answer passes the node. Answers from the node's own programs and pods always do. */
 function passingOf({ routing, visitors, hasAllSysctls }: World, first: Flow, choices: Choices): Passing {
   const { places } = routing;
   const { destination: endpoint, source: client, output, hop, input } = first;
@@ -347,26 +344,25 @@ function passingOf({ routing, visitors, hasAllSysctls }: World, first: Flow, cho
   if (isHere) return enterBy(output);
   if (first.connection?.rewritten.has('source') === true && routing.isLocal(client) === false)
     return enterBy(output, { kind: 'foreign-source', address: client });
-  // A sender finds an address behind the link of the network that holds it.
+  // A sender finds an address behind the link whose network contains it.
   if (back === undefined || back.kind === 'none' || isClientHere) {
-    // Another node may answer a pod by the tunnel that joins their networks, whatever link leads to it.
+    // Another node may answer a pod through a tunnel between their networks, whatever link leads to that node.
     const ways = isClientHere ? [output, ...places.joiningTunnels] : [output];
     const distinct = [...new Set(ways)];
     return enterBy(places.linksAround(client)[0] ?? distinct[choices.draw(distinct.map(() => 1 / distinct.length))]);
   }
   const clientLink = input ?? backHop?.link;
   if (clientLink === output && first.isOwn === false) return { kind: 'past', link: output };
-  // Another node answers by its own routes: past a tunnel, if it has the client on a link as this one; a router may lead back here.
+  // Another node answers by its own routes. If that node reaches the client by the same link as this node, the answer bypasses the tunnel.
+  // Otherwise a router may lead back here.
   const isTunnel = output !== undefined && places.isTunnel(output);
   const below = isTunnel ? routing.tunnelAt(output)?.below : undefined;
   if (isTunnel && isRewritten(first) && (below ?? clientLink) === clientLink) return { kind: 'past', link: undefined };
-  // Nothing on the node shows such a host's way: follow both.
   const isElsewhere = hop?.gateway !== undefined || isTunnel;
   if (isElsewhere && !isRewritten(first) && choices.draw([0.5, 0.5]) === 0) return { kind: 'past', link: undefined };
   return enterBy(output, isRewritten(first) ? { kind: 'own-gateway', endpoint } : undefined);
 }
 
-/** Why an answer that nothing translates back is lost; undefined if nothing needs translating. */
 function untranslated(first: Flow, why: 'past' | 'bridge', link: string | undefined): Loss | undefined {
   if (!isRewritten(first)) return undefined;
   return { kind: 'untranslated', source: first.destination, port: first.port, why, link };
@@ -376,7 +372,6 @@ function isRewritten({ asked, destination, port }: Flow): boolean {
   return asked.address.text !== destination.text || (port !== undefined && asked.port !== port);
 }
 
-/** A later packet of the connection, before any rule sees it. */
 function nextFlow(first: Flow, turn: Exclude<Turn, 'first'>, choices: Choices): Flow {
   const { connection, sender, asked, destination, port, source } = first;
   const isAnswering = turn === 'answer';
@@ -409,7 +404,7 @@ function nextFlow(first: Flow, turn: Exclude<Turn, 'first'>, choices: Choices): 
   };
 }
 
-/** Why an answer that ended here does not reach the client as an answer; undefined if it does. */
+/** Returns why an answer with this end does not reach the client, or not as an answer; undefined if it does. */
 function lossOf(first: Flow, flow: Flow, end: Exclude<End, object>): Loss | undefined {
   const { asked, sender, routing } = first;
   if (end !== 'local' && end !== 'forwarded') return { kind: 'stopped', turn: 'answer', steps: flow.steps };
@@ -428,12 +423,12 @@ function lossOf(first: Flow, flow: Flow, end: Exclude<End, object>): Loss | unde
   return findSilent(first, hop?.link, hop?.gateway ?? address) ?? otherWay(first, flow);
 }
 
-/** An answer that leaves by a router behind another link than the client's packets came in by. */
+/** Reports an answer that leaves to a router behind another link than the one where the client's packets came in. */
 export function otherWay({ routing, entered, isOwn, sender }: Flow, { hop }: Flow): Loss | undefined {
   if (entered === undefined || entered === '' || isOwn || !hop) return undefined;
   const { link: output, gateway } = hop;
   if (output === undefined || gateway === undefined) return undefined;
-  // A router behind the link that the client's packets came in by, unless the client itself is there.
+  // The router is behind the link where the client's packets came in, but the client itself is not.
   const isRouted = entered === output && !routing.places.isAround(sender.address, output);
   return isRouted ? undefined : { kind: 'other-way', input: entered, output, gateway };
 }
@@ -446,7 +441,7 @@ function walkLater(
   answer?: Flow,
 ): Way<Flow> {
   const flow = nextFlow(first, 'later', choices);
-  // Conntrack sees no answer that rules keep out of the connection.
+  // Conntrack does not see an answer that rules keep out of the connection.
   flow.isUnanswered = isUnanswered || (answer !== undefined && (!answer.connection || answer.isUnanswered));
   if (answer) flow.written.push(...answer.written.slice(first.written.length));
   if (answer?.connection && flow.connection) flow.connection.mark = answer.connection.mark;
@@ -463,13 +458,16 @@ function walkLater(
   return makeWay(flow, end, loss);
 }
 
-/** Finds a later packet with another next hop: nat rules see only the first, and may have set its mark. */
+/**
+ * Reports a later packet that takes another next hop. nat rules see only a connection's first packet, and may have set a mark on it that
+ * later packets lack.
+ */
 function otherHop({ hop: before }: Flow, { destination, hop: now }: Flow): Beyond | undefined {
   if (!before || !now || (before.link === now.link && before.gateway?.text === now.gateway?.text)) return undefined;
   return { kind: 'other-hop', destination, output: now.link, gateway: now.gateway };
 }
 
-/** The links by which a packet from another host may come in, the likeliest first. */
+/** Returns the links by which a packet from another host may come in, likeliest first. */
 export function linksIn(world: World, source: Address, destination: Address): readonly (string | undefined)[] {
   const { routing } = world;
   const { places } = routing;
@@ -477,21 +475,24 @@ export function linksIn(world: World, source: Address, destination: Address): re
   const hops = routing.hopsTo(source);
   const [hop] = hops;
   if (hop && places.isHere(hop)) return [hop.link];
-  // A pod sends by its link, wherever routing rules send what is for it.
+  // A pod sends by its own link, even if routing rules send packets for the pod elsewhere.
   const inside = places.linkInside(source);
   if (inside !== undefined) return [inside];
-  // Each link of a network answers ARP for addresses of the others.
+  // Each link in a network also answers ARP for addresses on the network's other links.
   const around = places.linksAround(destination);
   if (around.length > 0) return around;
   const { outer } = places;
   const back = hop?.link ?? outer[0];
-  // Other nodes' pods come by the way that leads to them. Another host reaches the node by a router that may be behind any link.
+  // Packets from other nodes' pods come by the links that lead there. Packets from other hosts may come from a router behind any link.
   if (hop && (places.isPod(source) || places.isTunnel(hop.link ?? '')))
     return [...new Set(hops.map(({ link }) => link))];
   return [back, ...outer.filter((link) => link !== back)];
 }
 
-/** Undefined if only one link is possible, or the question names one, or the node itself sends. */
+/**
+ * Returns the assumed link of a packet and the other candidates; undefined if only one link is possible, the question names one, or the
+ * node itself sends.
+ */
 export function arrivalOf(
   { routing }: World,
   { entered: link, sender, asked, isOwn, isNamed }: Flow,

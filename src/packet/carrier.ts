@@ -1,11 +1,11 @@
-// The packets in which a tunnel carries others: they meet routes and rules as any other (udp_tunnel_xmit_skb, ip_tunnel_xmit, vxlan_rcv).
+// Outer packets of tunnels. They meet routes and rules like any other packet (udp_tunnel_xmit_skb, ip_tunnel_xmit, vxlan_rcv).
 import { explore } from './explore.ts';
 import { decide, isBetweenNeighbours, newConnection, portProtocols, untouched, type Flow } from './flow.ts';
 import { isUnknownOwn, unknown, unknownHost, type UnknownEnd, type Verdict, type Way } from './packet.ts';
 import { circumstance, type Reason } from './reason.ts';
 import { loopbackInterface } from './routing/routing.ts';
 
-/** The outer packet, before any rule sees it. Undefined if nothing shows it. */
+/** Returns the outer packet, before any rule has seen it; undefined if nothing shows the tunnel's addresses. */
 function carrierOf(flow: Flow, name: string, end: 'input' | 'output'): Flow | undefined {
   const { routing, family, mark, written } = flow;
   const { tunnel, below: bound } = routing.tunnelAt(name) ?? {};
@@ -18,7 +18,7 @@ function carrierOf(flow: Flow, name: string, end: 'input' | 'output'): Flow | un
   const below = bound ?? (way?.kind === 'out' ? way.hops[0]?.link : undefined);
   const near = tunnel.local ?? (other && way && routing.sourceBy(other, way).address);
   if (near?.family !== family || below === name) return undefined;
-  // Without a way to the other end, it is lost from whatever address.
+  // Without a route to the tunnel's other end, the packet is lost whatever its source.
   const isLost = isOwn && way?.kind === 'none';
   if (!isLost && (isUnknownOwn(near) || below === undefined)) return undefined;
   const far = other?.family === family ? other : unknownHost[family];
@@ -55,7 +55,10 @@ function carrierOf(flow: Flow, name: string, end: 'input' | 'output'): Flow | un
   };
 }
 
-/** What becomes of a packet whose tunnel's outer packet is stopped; undefined if that passes. Unless it is shown, some rule may let it pass by its other end. */
+/**
+ * Walks the outer packet of a packet in a tunnel. Returns 'dropped' if the outer packet is stopped; undefined if it passes, or if only the
+ * tunnel's unknown other end decides.
+ */
 export function carry(
   flow: Flow,
   name: string | undefined,
@@ -83,7 +86,7 @@ export function carry(
   return reason && unknown(reason);
 }
 
-/** Whether conntrack has seen both ends of the tunnel: with UDP the source port is a hash, so each packet is of no connection. */
+/** Reports whether conntrack has seen both ends of the tunnel. With UDP this is never so, because the source port is a hash. */
 function isOfConnection({ turn }: Flow, outer: Flow): boolean {
   if (portProtocols.has(outer.protocol)) return false;
   return turn !== 'first' || decide(outer, () => circumstance('memory', 'tunnel'));

@@ -6,8 +6,8 @@ import { circumstance } from './reason.ts';
 import { loopbackInterface } from './routing/routing.ts';
 
 /**
- * What policies of IPsec do with a packet that goes out, comes in for the node or is forwarded (xfrm_lookup, __xfrm_policy_check). Nothing
- * shows whether there are keys, so it is unknown whether a packet that they protect gets through.
+ * Applies IPsec policies to a packet that goes out, comes in for the node or is forwarded (xfrm_lookup, __xfrm_policy_check). Nothing
+ * shows whether keys exist, so it is unknown whether a protected packet gets through.
  */
 export function checkPolicies(flow: Flow, direction: IpsecPolicy['direction']): 'blocked' | UnknownEnd | undefined {
   const { routing, source, protocol, family, sourcePort, mark } = flow;
@@ -31,7 +31,6 @@ function targetNow({ destination: to, port }: Flow): Target {
   return { to, port };
 }
 
-/** Where it was sent, before its destination was translated (nf_nat_decode_session). */
 function targetBefore(flow: Flow): Target {
   const { connection, asked } = flow;
   const isAnswer = isReply(flow);

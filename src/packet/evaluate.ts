@@ -26,26 +26,28 @@ import { arrive, checkBridge, cross, leave, wayOf, type End } from './walk.ts';
 import { checkReverse } from './way-back.ts';
 
 /**
- * What a node does with a packet. `prepare(state, knowledge)` makes an evaluator of first packets from a kernel's state
- * and other knowledge of the node. The fate holds verdict, endpoints with probabilities, final source, and steps with
- * the rules that matched. Both are pure and know no tool's files:
+ * Decides what a node does with a packet. `prepareEvaluator(state, knowledge)` makes an evaluator of first packets from a kernel's state
+ * and other knowledge about the node. The fate has the verdict, endpoints with probabilities, the final source, and the steps with the
+ * rules that matched. Both functions are pure and do not know the format of any tool's files:
  *
- *     const evaluate = prepare(side.state, knowledge);
+ *     const evaluate = prepareEvaluator(side.state, knowledge);
  *     const { verdict, endpoints, source, steps } = evaluate({
  *       source, destination, protocol: 'tcp', port: 80, enters: { interface: 'eth0' },
  *     });
  *
- * Shapes are in packet.ts. A packet of the node itself has `enters: undefined`. Both outcomes of something unknown are
- * tried; if they end differently, the verdict is unknown, and the fate has the reasons.
+ * The types are in packet.ts. A packet from the node itself has `enters: undefined`. If something is unknown, both possibilities are
+ * tried. If they end differently, the verdict is unknown, and the fate has the reasons.
  */
 
 export interface Evaluator {
   (packet: Packet): Fate;
-  /** Where the node's routes lead for an address: to a pod behind one of its links, or out; undefined if not listed. */
+  /**
+   * Where routes lead for an address: `here` is a host behind one of the node's links. `nowhere` includes the node's own addresses.
+   * Undefined if routes are not listed.
+   */
   readonly placeOf: (address: Address) => 'here' | 'out' | 'nowhere' | undefined;
 }
 
-/** Prepares a state for packets. Big chains and sets are hashed when first reached. */
 export function prepareEvaluator(state: KernelState, knowledge: Knowledge): Evaluator {
   const worlds = {
     ipv4: prepareFamily(state, knowledge, 'ipv4'),
@@ -68,7 +70,6 @@ export function prepareEvaluator(state: KernelState, knowledge: Knowledge): Eval
       );
     const fate = run(world);
     if (fate.verdict !== 'unknown') return { ...fate, sources, otherwise: undefined };
-    // With the gaps closed, other questions may come up.
     const open = { ...world, visitors: world.withoutGaps };
     const passed = run(open);
     const taken = new Map<string, Supposition>();
@@ -108,7 +109,7 @@ function likelyAnswers(packet: Packet, { isLikelyOwn }: Knowledge): (reason: Rea
   };
 }
 
-/** What every node does with a packet, if nothing shows which of them it meets; unknown if they differ. */
+/** Returns what all nodes do with a packet, if nothing shows which node the packet meets; unknown if the nodes differ. */
 export function fateOnAnyOf(fates: ReadonlyMap<string, Fate>): Fate | undefined {
   const [first, ...others] = fates;
   if (!first) return undefined;
@@ -120,7 +121,6 @@ export function fateOnAnyOf(fates: ReadonlyMap<string, Fate>): Fate | undefined 
   return isShared ? fate : { ...fate, connection: () => connectionOnAnyOf(fates) };
 }
 
-/** Equal for packets that end alike. All sources that are the node's own count as one. */
 function keyOfFate({ otherwise, reasons, ...fate }: Fate): string {
   const seen = (source: Way['source']) => (source === 'masqueraded' || isUnknownOwn(source) ? 'node' : source.text);
   const keyOf = ({ verdict, endpoints, source, redirectedTo }: KnownFate) => [
@@ -156,7 +156,6 @@ function openFate({ source, sources }: Fate, reason: Reason): Fate {
   };
 }
 
-/** The first node's, where the connection goes on alike on all of them. */
 function connectionOnAnyOf(fates: ReadonlyMap<string, Fate>): Connection {
   const all = [...fates].map(([node, fate]) => ({ node, connection: fate.connection() }));
   const [first, ...others] = all;
@@ -234,13 +233,13 @@ function firstFlow({ family, routing, assume }: World, packet: Packet, choices: 
   };
 }
 
-/** A packet from another host or a pod. A bridge may carry it to another of its ports, possibly unseen by rules. */
+/** Walks a packet from another host or a pod. A bridge may carry the packet to another port, possibly unseen by rules. */
 function enter(world: World, flow: Flow, named: string | undefined): End {
   const { routing, visitors } = world;
   const { source, destination } = flow;
   const shown = named === undefined ? linksIn(world, source, destination) : [named];
   const all = [...new Set(shown.map((link) => routing.inputOf(link)))];
-  // Only what is for pods here do other nodes send through a tunnel where this node's reverse-path filter drops it.
+  // If this node's reverse-path filter drops packets from a tunnel, other nodes use the tunnel only for packets to pods here.
   const isRefused = (link: string | undefined): boolean =>
     link !== undefined &&
     routing.places.isTunnel(link) &&
@@ -277,7 +276,7 @@ function bridgeBetween(
   return source.text !== destination.text && isPort(source) && isPort(destination) ? input : undefined;
 }
 
-/** How the packet ends, unless an unknown decides that. Shows the ways that fit what is known. */
+/** Sums up a packet's ways. A doubt about the end makes the verdict unknown. */
 function settle(world: World, packet: Packet, ways: readonly Way<Flow>[]): ReturnType<typeof sumUpWays> {
   const fate = sumUpWays(world, ways);
   const doubts = ways.flatMap((way) => world.doubtOfEnd(packet, way) ?? doubtOfRefusal(world, way) ?? []);
@@ -287,7 +286,7 @@ function settle(world: World, packet: Packet, ways: readonly Way<Flow>[]): Retur
 function sumUpWays(world: World, ways: readonly Way<Flow>[]): Omit<Fate, 'sources' | 'otherwise'> {
   let connection: Connection | undefined;
   const chances = sumChances(ways, (way) => way.verdict);
-  // Counts as delivered even if most connections fail: the endpoints' probabilities show the loss.
+  // The packet counts as delivered even if most connections fail; the endpoints' probabilities show the loss.
   const decisive = (['unknown', 'delivered'] as const).find((each) => chances.has(each));
   const verdict = decisive ?? likeliest(ways, (way) => chances.get(way.verdict) ?? 0).verdict;
   const reached = ways.flatMap(({ endpoint, source, masqueradedAs, probability }) =>
@@ -318,6 +317,5 @@ function sumUpWays(world: World, ways: readonly Way<Flow>[]): Omit<Fate, 'source
 }
 
 function likeliest<T>(items: readonly T[], weigh: (item: T) => number): T {
-  // Sums of equal shares differ in their last bits.
   return items.reduce((best, each) => (weigh(each) > weigh(best) + 1e-9 ? each : best));
 }

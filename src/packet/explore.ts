@@ -2,10 +2,9 @@ import { sourceText, sumChances, unknown, isUnknownOwn, type Decision, type Unkn
 import type { AskedSource, Step } from './step.ts';
 import type { Reason } from './reason.ts';
 
-/** Where a packet's way forks. Walked once per sequence of choices: `planned` ones, then first branches. */
+/** The forks in a packet's way. Each walk follows the `planned` choices, then takes the first branch at every further fork. */
 export class Choices {
   readonly points: Point[] = [];
-  /** The sources that rules match on any of the ways. */
   readonly sources: Set<AskedSource>;
   asksFlags = false;
   readonly #planned: readonly number[];
@@ -18,7 +17,7 @@ export class Choices {
     this.sources = budget.sources;
   }
 
-  /** Runs a chain, unless chains loop or there are too many ways. */
+  /** Runs a chain. Gives up if chains loop or there are too many ways. */
   enter(run: () => Decision): Decision {
     this.#budget.chains++;
     if (this.#budget.chains > mostChains || this.#depth >= deepest) return tooMany;
@@ -32,7 +31,7 @@ export class Choices {
     return this.#choose({ kind: 'random', probabilities });
   }
 
-  /** Whether to go on as if the answer were yes. The doubt is the last of `steps`. */
+  /** Returns whether to go on as if the answer were yes. The doubtful step is the last of `steps`. */
   doubt(reason: Reason, steps: () => readonly Step[]): boolean {
     return this.#choose({ kind: 'doubt', reason, steps: steps() }) === 0;
   }
@@ -53,18 +52,17 @@ interface Budget {
   readonly sources: Set<AskedSource>;
 }
 
-/** Most chains to run for one packet: about ten for each endpoint of a Service. */
+/** The most chains to run for one packet. Each endpoint of a Service takes about ten. */
 const mostChains = 300_000;
 
-/** Deepest nesting of chains. The kernel takes sixteen levels of nftables. */
+/** Deepest nesting of chains. The kernel allows sixteen levels in nftables. */
 const deepest = 200;
 
-/** After this many doubts on one way, kpc gives up. */
 const mostDoubts = 12;
 
 const tooMany: UnknownEnd = unknown({ kind: 'too-many-ways' });
 
-/** All ways, with their probabilities. Drops a doubt that does not change the end. */
+/** Returns all ways with their probabilities. Leaves out doubts that do not change the end. */
 export function explore<End>(
   walk: (choices: Choices) => Way<End>,
   sources: Set<AskedSource> = new Set(),
@@ -102,7 +100,7 @@ function exploreFrom<End>(
   return ways;
 }
 
-/** Adds, as a doubt, other ways that end alike but for conntrack's memory. */
+/** Adds a doubt to ways if the other branch ends alike but leaves different data in conntrack. */
 function withDoubt<End>(ways: readonly Way<End>[], others: readonly Way<End>[], reason: Reason): readonly Way<End>[] {
   const known = new Set(ways.map(({ kept }) => kept?.()));
   const differing = others.filter(({ kept }) => !known.has(kept?.()));
@@ -122,7 +120,6 @@ function unknownWay({ source }: Way, steps: readonly Step[], reasons: readonly R
   return { probability: 1, verdict: 'unknown', endpoint: undefined, source, steps, reasons };
 }
 
-/** Whether packets end alike by `endOf`, up to a tolerance in probability. */
 export function isSameEnd(
   a: readonly Way[],
   b: readonly Way[],
@@ -134,7 +131,7 @@ export function isSameEnd(
   return [...left].every(([end, probability]) => Math.abs((right.get(end) ?? -1) - probability) < tolerance);
 }
 
-/** To the receiver, a packet masqueraded as the node looks like one sent from the node's own address. */
+/** Returns equal texts for equal ends. To the receiver, a packet masqueraded as the node looks like one from the node's own address. */
 function exactEnd({ verdict, endpoint, source, loss }: Way): string {
   const seen = source === 'masqueraded' || isUnknownOwn(source) ? 'node' : sourceText(source);
   return `${verdict} ${endpoint?.address.text ?? ''} ${endpoint?.port ?? ''} ${seen} ${loss?.kind ?? ''}`;

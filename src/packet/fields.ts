@@ -1,4 +1,3 @@
-// What packets have in the fields that rules of both tools ask for.
 import { compareAddresses, contains, type Address } from '../kernel/address.ts';
 import { carrierNames } from '../kernel/link/tunnel.ts';
 import type { Value, Field, Selector } from '../kernel/nftables/table.ts';
@@ -23,14 +22,13 @@ import { isUnknownHost } from './packet.ts';
 import { loopbackInterface } from './routing/routing.ts';
 import { circumstance, lacks, negateIf, someOf, unreadValue, type Answer } from './reason.ts';
 
-/** A packet's value in a field: an address, a port or mark, or an nft word. */
 export type FieldValue = Address | number | string;
 
 type FieldReading =
   | { readonly kind: 'value'; readonly value: FieldValue }
-  /** A field with several values, such as connection states or address types, or an uncertain one. */
+  /** The field has several values, such as connection states or address types, or an uncertain value. */
   | { readonly kind: 'test'; readonly test: (constant: Value) => Answer }
-  /** The packet has no such field: a rule on it ends, even if negated. */
+  /** The packet lacks the field, so a rule that matches the field ends, even if negated. */
   | { readonly kind: 'absent' };
 
 const absent: FieldReading = { kind: 'absent' };
@@ -45,12 +43,11 @@ function test(answer: (constant: Value) => Answer): FieldReading {
   return { kind: 'test', test: answer };
 }
 
-/** A field that the question about a packet leaves open. */
 function unsaidField(name: string): FieldReading {
   return test((constant) => circumstance('content', `${name} ${textOfConstant(constant)}`));
 }
 
-/** Fields by the name that nft prints, or by iptables' option if nft has none. `th` is the port of TCP, UDP or SCTP. */
+/** Fields by nft's name, or by iptables' option if nft has no name. `th` stands for TCP, UDP or SCTP. */
 const knownFields: ReadonlyMap<string, FieldReader> = new Map<string, FieldReader>([
   ['mark', ({ mark }) => known(mark)],
   ['ct mark', (flow) => ofConnection(flow, ({ mark }) => known(mark))],
@@ -153,7 +150,7 @@ export function textOfKey(key: readonly Value[]): string {
   return key.map(textOfConstant).join(' . ');
 }
 
-/** `NONE`: no bit at all, which no connection has. */
+/** `NONE` means that no bit is set, which is false for every connection. */
 function hasStatus(flow: Flow, text: string): Answer {
   return text === 'none' ? false : hasState(flow, text);
 }
@@ -167,8 +164,8 @@ function addressedTo({ destination, isOwn, family }: Flow): string {
 }
 
 /**
- * Whether a packet came in by that port of a bridge, or leaves by it. Only one from a bridge has a port, and one to
- * leave by only if the bridge carries it on (physdev_mt in xt_physdev.c, br_nf_pre_routing_finish).
+ * Reports whether a packet came in or leaves by a bridge port. Only a packet from a bridge has an input port, and only a packet that the
+ * bridge carries on has an output port (physdev_mt in xt_physdev.c, br_nf_pre_routing_finish).
  */
 function isOfPort({ routing, input = '' }: Flow, pattern: Value, has: Answer): Answer {
   if (has !== true) return has;
@@ -178,7 +175,7 @@ function isOfPort({ routing, input = '' }: Flow, pattern: Value, has: Answer): A
   return isOpen ? circumstance('content', 'a port of a bridge') : named > 0;
 }
 
-/** Most packets that rules see are routed. */
+/** If unknown, the packet is likely routed, because most packets that rules see are. */
 function isOfBridge(flow: Flow): Answer {
   const came = cameByBridge(flow);
   return typeof came === 'boolean' ? came : { ...came, likely: false };
@@ -194,7 +191,6 @@ function ofConnection(flow: Flow, read: (connection: NonNullable<Flow['connectio
   return connection ? read(connection) : absent;
 }
 
-/** An unknown interface is still known not to be certain ones. */
 function interfaceAt(flow: Flow, end: 'input' | 'output'): FieldReading {
   const name = flow[end];
   return name === undefined ? test((constant) => isInterface(flow, end, textOfConstant(constant))) : known(name);
@@ -213,7 +209,6 @@ function icmpType(flow: Flow, of: Flow['family']): FieldReading {
   });
 }
 
-/** Tables of family inet see packets of both families. */
 function isOfHeader({ family }: Flow, header: string): boolean {
   return (header === 'ip') === (family === 'ipv4');
 }
@@ -227,7 +222,7 @@ function readAddressField(flow: Flow, name: 'saddr' | 'daddr'): FieldReading {
     : known(flow.destination);
 }
 
-/** A ping has no ports: the bytes in their place never match a Service. */
+/** A ping has no ports, and the bytes in their place never match a Service. */
 function hasPorts({ protocol }: Flow, header: string): boolean {
   return header === 'th' ? portProtocols.has(protocol) : header === protocol;
 }
@@ -266,7 +261,7 @@ function readPacketField(flow: Flow, { name, mask }: Field): FieldReading {
   return test(() => circumstance('content', `bits of ${name}`));
 }
 
-/** Unknown if their types differ: kpc then misread the constant. */
+/** Reports whether a constant includes a value. The answer is unknown if their types differ, because kpc then misread the constant. */
 function holdsValue(constant: Value, value: FieldValue): Answer {
   const unread = (): Answer => unreadValue(textOfConstant(constant));
   switch (constant.kind) {

@@ -19,80 +19,73 @@ export interface Flow {
   readonly turn: Turn;
   readonly flags: readonly string[] | undefined;
   source: Address;
-  /** Its possible addresses, if it is an unknown address of the node. */
   candidates: readonly Address[] | undefined;
   destination: Address;
-  /** Ports of the destination and the source; undefined if the client's kernel chose it. */
+  /** Destination port, then source port; undefined if the client's kernel chose the port. */
   port: number | undefined;
   sourcePort: number | undefined;
-  /** Where the client sent it, and the client's own address and port. */
   asked: SocketAddress;
-  /** Whether the asked address may be one of the node's that the input does not show. */
+  /** Whether the asked address may be an address of the node that the input does not show. */
   readonly isUnplaced: boolean;
   sender: OwnSource;
   mark: number;
   zone: number;
-  /** Of a later packet: whether the first one was tracked. */
   readonly wasTracked: boolean;
-  /** Whether no answer has passed, although this is not the first packet. */
+  /** For a packet after the first one: whether no answer has passed. */
   isUnanswered: boolean;
-  /** Whether conntrack assigns it to no connection (INVALID). */
+  /** Whether conntrack assigns the packet to no connection (INVALID). */
   isInvalid: boolean;
   hook: Hook;
-  /** Priority of the hook that sees it now. */
+  /** Priority of the chain or program that sees the packet now. */
   priority: number;
-  /** Where the first packet came in, and whether a bridge carries it from there. */
+  /** The interface where the first packet came in, and whether a bridge carries the packet from there. */
   readonly entered: string | undefined;
   readonly isBridged: boolean;
-  /** Whether the question names the interface, so that the packet certainly passed the node. */
+  /** Whether the question names the interface, so that the packet certainly passes the node. */
   readonly isNamed: boolean;
   /** Interfaces as rules see them: '' for none, undefined if unknown. */
   input: string | undefined;
   output: string | undefined;
-  /** Undefined if unknown. */
   hop: NextHop | undefined;
-  /** The next hop of the client's first packet, for its later ones. */
   readonly keptHop: NextHop | undefined;
-  /** Its conntrack entry; undefined once it is untracked. */
   connection: TrackedConnection | undefined;
   server: VirtualServer | undefined;
-  /** The virtual server of its connection, and the chosen real server. */
   served: { readonly server: VirtualServer; readonly chosen: RealServer | undefined } | undefined;
   endpoint: SocketAddress | undefined;
   refusal: Flow | undefined;
   readonly routing: Routing;
-  /** Unknown routes that no rule has asked about. */
+  /** Reasons why routes are unknown, even if no rule depends on these routes. */
   readonly open: Reason[];
   readonly choices: Choices;
   readonly steps: Step[];
-  /** What rules have written into sets, since the connection's first packet, the latest last. */
+  /** Changes that rules made to sets since the connection's first packet, latest last. */
   readonly written: WrittenSet[];
   readonly facts: Map<string, boolean>;
-  /** Assumptions for all ways; undefined for none. */
   readonly assume: ((reason: Reason) => boolean | undefined) | undefined;
 }
 
-/** What no rule, route or program has done to a packet yet. */
+/** Returns the fields of a packet that no rule, route or program has touched yet. */
 export function untouched() {
   const found = { hop: undefined, keptHop: undefined, server: undefined, endpoint: undefined };
   const seen: Pick<Flow, 'open' | 'steps'> = { open: [], steps: [] };
   return { mark: 0, zone: 0, hook: 'prerouting', priority: 0, input: '', output: '', ...found, ...seen } as const;
 }
 
-/** 'refusal': the node's answer to the first packet; 'carrier': what a tunnel carries one in; the last two precede a packet of IPv6. */
+/**
+ * A packet's role. `refusal`: the node's answer to the first packet. `carrier`: a tunnel's outer packet. The last two precede an IPv6
+ * packet.
+ */
 export type Turn = 'first' | 'answer' | 'later' | 'refusal' | 'carrier' | 'solicitation' | 'advertisement';
 
-/** Whether it goes from the endpoint's end to the client's. */
 export function isReply({ turn }: Pick<Flow, 'turn'>): boolean {
   return turn === 'answer' || turn === 'refusal';
 }
 
-/** Whether it asks for a neighbour's link address or tells one. */
 export function isBetweenNeighbours({ turn }: Pick<Flow, 'turn'>): boolean {
   return turn === 'solicitation' || turn === 'advertisement';
 }
 
-/** Whether it has these TCP flags. Rules that ask may treat later packets unlike the handshake. */
+/** Reports whether the packet has these TCP flags. Notes that a rule asked, because rules may treat later packets unlike the handshake. */
 export function hasTcpFlags(flow: Flow, { mask, operator, flags }: TcpFlags): boolean {
   if (flow.protocol !== 'tcp') return false;
   flow.choices.asksFlags = true;
@@ -113,28 +106,23 @@ const handshake: { readonly [T in Turn]: readonly string[] } = {
   advertisement: [],
 };
 
-/** What a rule added to or removed from a set, with the packet as it was then. */
 export interface WrittenSet extends Pick<Flow, 'source' | 'destination' | 'port'> {
   /** "ip kube-proxy bad", or "bad" for an ipset. */
   readonly set: string;
-  /** Undefined if kpc cannot read them. */
   readonly fields: string | undefined;
   readonly isRemoval: boolean;
 }
 
-/** The half of a packet that a chain of type nat rewrites. */
 export type NatHalf = 'destination' | 'source';
 
 interface TrackedConnection {
-  /** The halves that NAT has decided: destination and source, each once. */
+  /** Halves that NAT has decided; each half is decided once. */
   readonly decided: Set<NatHalf>;
-  /** The halves that NAT changed; IPVS is not counted. */
+  /** Halves that NAT changed, not counting IPVS. */
   readonly rewritten: Set<NatHalf>;
   masqueraded: boolean;
   mark: number;
-  /** The conntrack zones of its first packet and of its answers. */
   zones: { readonly original: number; readonly reply: number };
-  /** The addresses of its packets after NAT. */
   destination: { readonly address: Address; readonly port: number | undefined } | undefined;
   source: OwnSource | undefined;
 }
@@ -151,12 +139,11 @@ export function newConnection(): TrackedConnection {
   };
 }
 
-/** Whether the answer is yes; tries both if unknown. Decides a fact once per way. `step`: the rule that asks. */
+/** Returns whether the answer is yes; if it is unknown, tries both. Decides each fact once per way. `step`: the rule that asks. */
 export function decide(flow: Flow, test: () => Answer, step?: RuleStep): boolean {
   for (;;) {
     const answer = test();
     if (typeof answer === 'boolean') return answer;
-    // Only a fact within a larger answer needs a look-up of earlier decisions.
     const decided = answer.fact === undefined ? undefined : flow.facts.get(answer.fact);
     if (decided !== undefined) return decided;
     const reason = step ? { ...answer, rule: step } : answer;
@@ -169,25 +156,24 @@ export function decide(flow: Flow, test: () => Answer, step?: RuleStep): boolean
   }
 }
 
-/** The answer, given the facts assumed on this way. */
 export function recallFact({ facts }: Flow, answer: Answer): Answer {
   if (typeof answer === 'boolean' || answer.fact === undefined) return answer;
   return facts.get(answer.fact) ?? answer;
 }
 
-/** Conntrack runs at this priority: hooks below it see packets without a connection. */
+/** Conntrack runs at this priority. Chains at this or a lower priority see packets without a connection. */
 export const trackingPriority = -200;
 
 export function trackedConnection({ connection, priority }: Flow): TrackedConnection | undefined {
   return priority > trackingPriority ? connection : undefined;
 }
 
-/** States and statuses of a connection that has seen an answer, and those that no connection has here. */
+/** States and statuses: after an answer, of tracked packets, and those that no connection has here. */
 const laterStates: ReadonlySet<string> = new Set('established seen-reply confirmed'.split(' '));
 const trackedStates: ReadonlySet<string> = new Set('new established related'.split(' '));
 const otherStates: ReadonlySet<string> = new Set('related expected dying'.split(' '));
 
-/** Whether the connection has a state or status, named as in iptables and nft. */
+/** Reports whether the connection has a state or status, named as in iptables and nft. */
 export function hasState(flow: Flow, named: string): Answer {
   const connection = trackedConnection(flow);
   const state = named.toLowerCase().replace('_', '-');
@@ -211,7 +197,10 @@ export function hasState(flow: Flow, named: string): Answer {
   }
 }
 
-/** TCP's connections are once the client has acknowledged the answer (nf_conntrack_tcp_packet), UDP's after a while. */
+/**
+ * Reports whether the connection is ASSURED. A TCP connection is once the client has acknowledged the answer (nf_conntrack_tcp_packet), a
+ * UDP or SCTP connection after a while.
+ */
 function isAssured(flow: Flow): Answer {
   if (flow.protocol === 'icmp' || !isAnswered(flow)) return false;
   if (flow.protocol !== 'tcp') return circumstance('memory', 'ASSURED');
@@ -226,12 +215,12 @@ function isAnswered({ turn, isUnanswered }: Flow): boolean {
 /** Interfaces that never carry packets from or to another host. */
 const inner: ReadonlySet<string> = new Set([loopbackInterface, 'kube-ipvs0']);
 
-/** Whether the input or output interface has that name; `*` at the end matches any further characters. */
+/** Reports whether the input or output interface has this name. A trailing `*` matches any suffix. */
 export function isInterface(flow: Flow, end: 'input' | 'output', pattern: string): Answer {
   const name = flow[end];
   if (pattern === '*') return name !== '';
   if (name !== undefined) return isLinkNamed(pattern, name);
-  // Packets from elsewhere never come in by these, so an unknown interface does not match.
+  // Packets to or from other hosts never use these interfaces, so an unknown interface is none of them.
   if (inner.has(pattern)) return false;
   const fact = `${end} ${pattern}`;
   const reason: Reason =
@@ -243,7 +232,7 @@ export function isInterface(flow: Flow, end: 'input' | 'output', pattern: string
 
 export function isLocalAddress(flow: Flow, address: Address): Answer {
   if (isUnknownHost(address)) return false;
-  // The placeholder stands for an unknown address; a rule may still name the address it serves.
+  // This address is a placeholder, and a rule may name the real address.
   if (isUnknownOwn(address) && address === flow.asked.address && !flow.routing.isShown(address))
     return recallFact(flow, lacks({ kind: 'own-addresses' }, 'own'));
   const isOwn = flow.routing.isLocal(address);
@@ -251,13 +240,12 @@ export function isLocalAddress(flow: Flow, address: Address): Answer {
   return recallFact(flow, isUnplaced ? lacks({ kind: 'own-address', address }, `own ${address.text}`) : isOwn);
 }
 
-/** Records that a rule writes this packet's fields into a set. */
 export function writeSet(flow: Flow, write: Pick<WrittenSet, 'set' | 'fields' | 'isRemoval'>): void {
   const { source, destination, port } = flow;
   flow.written.push({ ...write, source, destination, port });
 }
 
-/** Whether the packet's fields are in a set after rules' writes. `isListed`: before them. */
+/** Reports whether a set contains the packet's fields after rules changed the set. `isListed`: the answer before these changes. */
 export function isInWritten(flow: Flow, set: string, fields: string, isListed: Answer): Answer {
   const last = flow.written.findLast((write) => write.set === set);
   if (!last || isListed === !last.isRemoval) return isListed;
@@ -270,14 +258,14 @@ export function isInWritten(flow: Flow, set: string, fields: string, isListed: A
   return isSame ? !last.isRemoval : circumstance('memory', `set ${set}`);
 }
 
-/** Whether the source passes a test. `asked`: the addresses the rule tests for. */
+/** Reports whether the source passes a test. `asked`: the addresses that the rule matches. */
 export function testSource(flow: Flow, asked: AskedSource, fact: string, test: (address: Address) => Answer): Answer {
   flow.choices.sources.add(asked);
   const { candidates } = flow;
   if (isUnknownHost(flow.source)) return recallFact(flow, ofPeer(fact));
   if (!candidates) return test(flow.source);
   const named = `source ${fact}`;
-  // If the source may be any address, only what holds for all is known.
+  // The source may be any address, so the result is unknown.
   if (candidates.length === 0) return recallFact(flow, lacks({ kind: 'own-addresses' }, named));
   const answers = candidates.map(test);
   const [first = false] = answers;
@@ -294,7 +282,7 @@ function ofPeer(text: string): Reason {
   return { ...circumstance('peer', text), fact: `peer ${text}`, likely: false };
 }
 
-/** Whether the address has this type, named as in the kernel. */
+/** Reports whether the address has this type, named as in the kernel. */
 export function hasAddressType(flow: Flow, address: Address, type: string): Answer {
   const first = address.family === 'ipv4' ? address.bits >>> 24 : (address.groups[0] ?? 0) >>> 8;
   const isMulticast = address.family === 'ipv4' ? first >= 224 && first < 240 : first === 0xff;
@@ -319,7 +307,6 @@ export function hasAddressType(flow: Flow, address: Address, type: string): Answ
   }
 }
 
-/** Ports that a client's kernel chooses from by default (net.ipv4.ip_local_port_range). */
 const ephemeral = { first: 32768, last: 60999 };
 
 export const portProtocols: ReadonlySet<Flow['protocol']> = new Set(['tcp', 'udp', 'sctp']);
@@ -331,14 +318,13 @@ export function transportOf({ protocol, port, sourcePort }: Pick<Flow, 'protocol
   return { protocol, port: rangeOf(port), sourcePort: rangeOf(sourcePort) };
 }
 
-/** Whether a client's kernel may choose its port from this range. */
 export function isChosenPortIn({ first, last }: PortRange): Answer {
   if (last < ephemeral.first || first > ephemeral.last) return false;
   const isAll = first <= ephemeral.first && last >= ephemeral.last;
   return isAll || circumstance('source-port', first === last ? String(first) : `${first}-${last}`);
 }
 
-/** Whether a program of the node sent the packet. */
+/** Tests which program sent the packet. This is unknown for the node's own packets, and false for others. */
 export function isOfProgram({ isOwn }: Flow, text: string): Answer {
   return isOwn ? circumstance('program', text) : false;
 }
@@ -359,7 +345,7 @@ export function rewriteDestination(flow: Flow, { address, port = flow.port }: Re
   return 'accept';
 }
 
-/** Sends it to the node itself (nf_nat_redirect.c). No rule that kpc reads depends on the interface's address. */
+/** Sends the connection to the node itself (nf_nat_redirect.c). No rule that kpc reads depends on the interface's address. */
 export function redirect(flow: Flow, port = flow.port): 'accept' {
   if (!flow.connection) return 'accept';
   const { family, hook, routing } = flow;
@@ -370,17 +356,16 @@ export function redirect(flow: Flow, port = flow.port): 'accept' {
   return 'accept';
 }
 
-/** Whether it is TCP's own answer (a reset), as rules spell it. */
 export function isTcpReset(answer: string | undefined): boolean {
   return answer === 'tcp-reset' || answer === 'tcp-rst' || answer === 'tcp reset';
 }
 
-/** ICMP answers that do not reach a program's UDP socket (icmp_err_convert in icmp.c, tab_unreach in icmpv6). */
+/** ICMP errors that a UDP socket does not report to its program (icmp_err_convert in icmp.c, tab_unreach in icmpv6). */
 const softAnswers = /(?:net|host|addr)-unreach(?:able)?$|no-route$/;
 
 /**
- * Refuses the packet. A TCP reset to a packet from a bridge goes back through its port and skips NAT (nf_send_reset in
- * nf_reject_ipv4.c): it comes from an address that the sender has not asked.
+ * Refuses the packet. A TCP reset to a packet from a bridge skips NAT (nf_send_reset in nf_reject_ipv4.c). If the packet was translated,
+ * the reset comes from an address that the sender has not asked, and is ignored.
  */
 export function reject(flow: Flow, answer: string | undefined): 'refused' | 'dropped' {
   const { asked, destination, port, protocol } = flow;
@@ -390,14 +375,14 @@ export function reject(flow: Flow, answer: string | undefined): 'refused' | 'dro
   return decide(flow, () => cameByBridge(flow, 'reset')) ? 'dropped' : 'refused';
 }
 
-/** Whether the packet came in by a bridge port that rules can match (br_netfilter). */
+/** Reports whether the packet came in by a bridge that shows packets to rules (br_netfilter). */
 export function cameByBridge(flow: Flow, lost?: LostByBridge): Answer {
   const { input, routing } = flow;
   if (input === '' || input === loopbackInterface) return false;
   return recallFact(flow, routing.showsBridged(input, lost));
 }
 
-/** Repeats or, for an answer, undoes the first packet's translation. Returns whether the destination changed. */
+/** Repeats the first packet's translation, or undoes it for an answer. Returns whether the destination changed. */
 export function translate(flow: Flow, half: NatHalf): boolean {
   const { connection, sender, asked } = flow;
   if (!connection) return false;
@@ -426,7 +411,6 @@ export function rewriteSource(flow: Flow, { address, candidates }: OwnSource): '
   return 'accept';
 }
 
-/** Gives the packet a source address of the interface by which it leaves. */
 export function masquerade(flow: Flow): 'accept' {
   const { connection, routing } = flow;
   if (!connection) return 'accept';
@@ -435,10 +419,9 @@ export function masquerade(flow: Flow): 'accept' {
   return rewriteSource(flow, routing.masqueradeBy(flow.destination, hop));
 }
 
-/** Changes the mark of the packet or its connection. An untracked packet has no connection mark. */
 export function changeMark(flow: Flow, of: MarkHolder, { stays, start, flip }: MarkChange): void {
   const connection = trackedConnection(flow);
-  // Neither tool reads or writes an untracked packet's connection mark: the rule ends there.
+  // Neither tool reads or writes an untracked packet's connection mark, so the rule ends here.
   if ((of === 'connection' || start?.from === 'connection') && !connection) return;
   const kept = start ? ((start.from === 'packet' ? flow : connection)?.mark ?? 0) & start.keep : 0;
   const changed = (mark: number): number => ((mark & stays) ^ kept ^ flip) >>> 0;
@@ -446,12 +429,10 @@ export function changeMark(flow: Flow, of: MarkHolder, { stays, start, flip }: M
   else if (connection) connection.mark = changed(connection.mark);
 }
 
-/** Whether packets with a loopback address pass the input or output interface. */
 export function admitsLoopback(flow: Flow, end: 'input' | 'output'): Answer {
   return recallFact(flow, flow.routing.admitsLoopback(flow[end]));
 }
 
-/** One of several, with equal probability. */
 export function drawOne<T>({ choices }: Flow, items: readonly T[]): T | undefined {
   return items.length < 2 ? items[0] : items[choices.draw(items.map(() => 1 / items.length))];
 }
@@ -462,10 +443,9 @@ export function isDrawn({ choices }: Flow, probability: number): Answer {
   return choices.draw([probability, 1 - probability]) === 0;
 }
 
-/** Puts the packet, or one direction of its connection, into a conntrack zone. */
 export function changeZone(flow: Flow, zone: number, direction: 'original' | 'reply' | undefined): void {
   if (!flow.connection) return;
-  // A zone for one direction does not affect packets of the other (nf_ct_zone_id).
+  // A zone for one direction does not affect packets in the other direction (nf_ct_zone_id).
   flow.zone = direction === (isReply(flow) ? 'original' : 'reply') ? 0 : zone;
   if (flow.turn !== 'first') return;
   const { zones } = flow.connection;

@@ -8,16 +8,13 @@ const messages: { readonly [T in Turn]?: ReadonlySet<string> } = {
 
 const echoTypes: ReadonlySet<string> = new Set(['echo-request', 'ping', 'echo-reply', 'pong']);
 
-/** Type numbers of the message that the node refuses a packet with. */
 const unreachable: { readonly [F in Family]: string } = { ipv4: '3', ipv6: '1' };
 
-/** Type numbers of echo request and reply, the other ICMP messages that kpc traces. */
 const echoNumbers: { readonly [F in Family]: { readonly request: number; readonly reply: number } } = {
   ipv4: { request: 8, reply: 0 },
   ipv6: { request: 128, reply: 129 },
 };
 
-/** Names that iptables and nft print for ICMP and ICMPv6 types other than echo request. */
 const otherTypes: ReadonlySet<string> = new Set(
   (
     'destination-unreachable source-quench redirect router-advertisement router-solicitation time-exceeded ' +
@@ -31,7 +28,10 @@ const otherTypes: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Whether a type ("8/0", or a name) is of a ping, its answer, a refusal or a neighbour message. */
+/**
+ * Reports whether an ICMP type ("8/0", or a name) is that of the packet: a ping, its answer, a refusal or a neighbour message. Undefined
+ * if unknown.
+ */
 export function isEchoMessage(text: string, { turn, family }: Pick<Flow, 'turn' | 'family'>): boolean | undefined {
   const [type = '', code = '0'] = text.split('/');
   if (turn === 'refusal') {

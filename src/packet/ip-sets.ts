@@ -11,13 +11,13 @@ export type IpSetTest = (flow: Flow, directions: readonly SetDirection[]) => Ans
 
 type IpSetTests = ReadonlyMap<string, IpSetTest>;
 
-/** Builds a set's test on first use. `all`: the tests of all sets, for sets of sets. */
+/** Returns a set's test, which is built on first use. `all`: the tests of all sets, because a set may contain sets. */
 export function indexIpSet(set: IpSet, all: IpSetTests): IpSetTest {
   let test: IpSetTest | undefined;
   return (flow, directions) => (test ??= setTestOf(set, all))(flow, directions);
 }
 
-/** Of types foreign to kube-proxy, reads only those of addresses and ports. */
+/** Builds a set's test. Of the set types that kube-proxy does not use, reads only those with addresses and ports. */
 function setTestOf({ name, type, family, entries, options }: IpSet, all: IpSetTests): IpSetTest {
   const shaping = options?.find((option) => /^(?:netmask|bitmask|markmask)$/.test(option));
   if (shaping !== undefined) return () => unreadRule(`set ${name} with ${shaping}`);
@@ -38,14 +38,13 @@ function portTest(entries: readonly SetEntry[]): IpSetTest {
   const ports = new Set(entries.map(({ port }) => port));
   const unread = entries.find(({ other }) => other !== undefined)?.other;
   return (flow, [direction]) => {
-    // The kernel reads no ports of SCTP here.
+    // The kernel does not read SCTP ports here.
     if (flow.protocol !== 'tcp' && flow.protocol !== 'udp') return false;
     if (direction === 'src') return circumstance('source-port', 'a set of ports');
     return ports.has(flow.port) || (unread !== undefined && unreadValue(unread));
   };
 }
 
-/** Tests sets of addresses or networks, optionally with a port and a second address or network. */
 function addressTest(
   name: string,
   entries: readonly SetEntry[],
@@ -64,7 +63,6 @@ function addressTest(
     if (same) same.push(entry);
     else exact.set(key, [entry]);
   }
-  // An entry's unread part may match the packet.
   const unread = entries.find(({ other }) => other !== undefined)?.other;
   const otherwise: Answer = unread !== undefined && unreadValue(unread);
   const findFirst = (flow: Flow, address: Address): readonly SetEntry[] => {
@@ -88,7 +86,7 @@ function addressTest(
   };
 }
 
-/** Whether an entry, the most specific first, also matches the other address. */
+/** Reports whether the entries, most specific first, also match the other address. */
 function testThird(flow: Flow, entries: readonly SetEntry[], isSource: boolean): Answer {
   const ofOther = (address: Address) => {
     const held = entries.filter(({ source }) => source !== undefined && contains(networkOfRange(source), address));
@@ -102,7 +100,7 @@ function testThird(flow: Flow, entries: readonly SetEntry[], isSource: boolean):
   return first === undefined ? false : testSource(flow, first.source ?? entries, formatEntry(first), ofOther);
 }
 
-/** The most specific network decides: one with nomatch is an exception to wider ones. */
+/** Sorts the most specific network first, because it decides. A network with nomatch is an exception to wider networks. */
 function byLength(a: SetEntry, b: SetEntry): number {
   return (b.network?.prefixLength ?? 0) - (a.network?.prefixLength ?? 0);
 }

@@ -14,13 +14,11 @@ import type { HookedChain, RuleTable } from './run-chain.ts';
 import type { Sets } from './run-rule.ts';
 import { hooks } from './step.ts';
 
-/** A chain's rule positions, ascending, by the destination address or port they match; '' for others. */
 type RuleIndex = ReadonlyMap<string, readonly number[]>;
 
-/** Chains with fewer rules are scanned without an index. */
 const fewRules = 16;
 
-/** The tables of a family. `lacksEntries`: sets may have unknown entries. */
+/** Returns a family's tables. `lacksEntries`: sets may have unknown entries. */
 export function iptablesOf(
   tables: FamilyTables,
   ipSets: readonly IpSet[],
@@ -62,7 +60,6 @@ export function iptablesOf(
 
 type IptablesJump = Extract<SupposedJump, { readonly tool: 'iptables' }>;
 
-/** With the chains that the kernel has, shown or not. */
 function withBuiltIn(table: TableName, chains: Map<string, Chain>): Map<string, Chain> {
   for (const hook of hooks) {
     const name = hook.toUpperCase();
@@ -71,7 +68,7 @@ function withBuiltIn(table: TableName, chains: Map<string, Chain>): Map<string, 
   return chains;
 }
 
-/** `lacksPolicy`: why unshown policies are unknown; false if such chains accept. */
+/** Returns the built-in chains. `lacksPolicy` says why a policy that is not shown is unknown; false if such a chain accepts. */
 function basesOf(
   name: TableName,
   chains: ReadonlyMap<string, Chain>,
@@ -88,7 +85,6 @@ function basesOf(
   });
 }
 
-/** Rules are read, and big chains hashed, when first reached. */
 function readEachRule(family: Family) {
   const indexes = new Map<Chain, RuleIndex>();
   const read = new Map<Rule, Terms | undefined>();
@@ -96,7 +92,7 @@ function readEachRule(family: Family) {
     candidates: (flow: Flow, chain: Chain): Iterable<number> => {
       let index = indexes.get(chain);
       if (!index && chain.rules.length >= fewRules) indexes.set(chain, (index = indexRules(chain.rules)));
-      // An unknown port, chosen by a client's kernel, has no index entry, nor has an unknown host.
+      // A port that a client's kernel chose has no index entry, and neither has an unknown host.
       return index && flow.port !== undefined && !isUnknownHost(flow.destination)
         ? candidates(flow, index)
         : chain.rules.keys();
@@ -110,7 +106,6 @@ function readEachRule(family: Family) {
   };
 }
 
-/** The rules that may match: in a chain of all Services, a few of many. */
 function candidates({ destination, port }: Flow, index: RuleIndex): Iterable<number> {
   const others = index.get('') ?? [];
   const [byAddress, byPort] = [index.get(destination.text), index.get(String(port))];
@@ -129,7 +124,6 @@ function indexRules(rules: readonly Rule[]): RuleIndex {
   return index;
 }
 
-/** The one destination address or port that a rule matches; '' if it matches neither. */
 function placeAsked({ args }: Rule): string {
   const to = args.find((arg) => arg.kind === 'destination' && !arg.negated);
   const address = to?.kind === 'destination' ? singleAddress(to.range) : undefined;

@@ -9,87 +9,74 @@ import type { Packet, Way } from './packet.ts';
 import { hooks, type Hook, type ProxyListener } from './step.ts';
 import type { Reason } from './reason.ts';
 
-/** What is known and unknown of a node besides what kube-proxy programs. */
+/** What is known about a node besides what kube-proxy programs, and what is not known. */
 export interface Knowledge {
-  /** Without links that kube-proxy makes. */
   readonly links: readonly Link[];
   readonly routes: { readonly [F in Family]?: Routes };
   readonly isPod: (address: Address) => boolean;
-  /** Whether an address is an endpoint on another node (true) or a pod on this node (false). Undefined if unknown. */
+  /** True for an endpoint on another node, false for a pod on this node, undefined if unknown. */
   readonly isRemote: (address: Address) => boolean | undefined;
   readonly isPodHere: (address: Address) => boolean | undefined;
-  /** The Service with this address. Its port, if it has the asked one. */
+  /** The Service with this address. The label names the asked port, if the Service has that port. */
   readonly serviceAt: (address: Address, protocol: string, port: number | undefined) => ServiceAt | undefined;
-  /** Whether it is an address of a Service: no host beside the node has it. */
+  /** Whether the address belongs to a Service, so that no other host has it. */
   readonly isOfService: (address: Address) => boolean;
-  /** Whether the node has the address only because the mode gives every node of the cluster that of a Service. */
+  /** Whether the node has the address only because the mode gives a Service's address to every node. */
   readonly isOfEveryNode: (address: Address) => boolean;
-  /** Whether the links and the state show all of the node's addresses of a family. */
   readonly hasAllAddresses: (family: Family) => boolean;
-  /** Whether a sysctl that is not in the state has the kernel's default. */
   readonly hasAllSysctls: boolean;
-  /** Whether sets may have entries that the state does not show. */
   readonly lacksEntries: boolean;
-  /** Whether a policy that an iptables table does not show is unknown. If not, the chain accepts. */
+  /** Whether an iptables policy that is not shown is unknown. Otherwise the chain accepts. */
   readonly lacksPolicies: (family: Family, table: TableName) => boolean;
-  /** Whether kube-proxy itself or a balancer may listen at ports that the state does not show. */
   readonly lacksProxyPorts: boolean;
-  /** Where kube-proxy itself listens without a trace in the state. */
   readonly listeners: readonly ProxyListener[];
-  /** Rules of the other iptables variant (legacy or nft) than the state's. */
   readonly otherVariant: FamilyTables;
-  /** Unknown things that may see packets. */
   readonly gaps: readonly Gap[];
-  /** Jumps that the state does not show but likely has. */
   readonly supposed: readonly SupposedJump[];
-  /** Iptables chains that the state lacks or shows empty, with their likely rules. */
   readonly supposedChains: readonly SupposedChain[];
-  /** For each nftables table ("ipv4 kube-proxy"), its listing and place there: one listing is in order of creation. */
+  /** For each nftables table ("ipv4 kube-proxy"), its listing and its position there, in order of creation. */
   readonly listed: ReadonlyMap<string, { readonly listing: string; readonly place: number }>;
-  /** Whether the tables of nftables are all shown, with those of iptables-nft. */
+  /** Whether all nftables tables are shown, including those of iptables-nft. */
   readonly listsRuleset: (family: Family) => boolean;
-  /** Source addresses of the node's own packets; undefined if its links decide. */
   readonly sendsFrom: { readonly [F in Family]?: Address | undefined } | undefined;
-  /** Whether rules show an address to be the node's, even without known links. */
   readonly isOwn: (address: Address) => boolean;
-  /** Whether an address is known to be a pod's or Service's, if the node's own are unknown. */
+  /** Whether an address is known to be a pod's or Service's although the node's own addresses are unknown. */
   readonly isElsewhere: (address: Address) => boolean;
-  /** Whether a packet's destination is likely the node itself, when that is unknown. */
+  /** Whether a packet's destination is likely the node, if this is unknown. */
   readonly isLikelyOwn: (packet: Packet) => boolean;
-  /** An unknown that could still change how this packet ends, if any. */
+  /** Returns an unknown that could still change how this packet ends. */
   readonly doubtOfEnd: (packet: Packet, end: Pick<Way, 'verdict' | 'steps'>) => Reason | undefined;
 }
 
-/** `isHeld`: the node has this address by its mode, so a program there may answer. */
+/** `isHeld`: the mode gives the node this address, so a program there may answer. */
 interface ServiceAt {
   readonly label: string;
   readonly isClusterIP: boolean;
   readonly isHeld: boolean;
 }
 
-/** Something that sees packets and that kpc could not read. */
 export interface Gap {
   readonly family: Family;
   readonly stations: readonly Station[];
   readonly reason: Reason;
-  /** The interfaces whose packets it sees, if not all; a trailing `*` matches further characters. */
+  /** The interfaces whose packets the gap sees; undefined for all. A trailing `*` matches any suffix. */
   readonly at?:
     | {
         readonly end: 'input' | 'output';
         readonly interfaces: readonly string[];
-        /** The addresses that a packet's neighbours need to resolve, if it is not for all. */
+        /** Limits the gap to packets whose neighbours must resolve one of these addresses; undefined for no limit. */
         readonly addresses?: readonly Network[] | undefined;
       }
     | undefined;
-  /** Whether it matters to packets that were sent there; undefined if to all. */
+  /** Whether the gap matters to packets with this destination; undefined if it matters to all. */
   readonly concerns?:
     ((asked: Pick<Packet, 'destination' | 'port'> & { readonly protocol: string }) => boolean) | undefined;
 }
 
-/** A rule that sends all packets it matches on to another chain. */
+/** A jump that the kernel likely has. It sends all packets that its rule matches to another chain. */
 export type SupposedJump = { readonly family: Family; readonly from: string; readonly to: string } & (
   | { readonly tool: 'iptables'; readonly table: TableName; readonly rule: Rule }
-  /** `chain`: the jump's chain, if the state does not show it. */
+  /** `chain`: the chain that holds the jump, if the state does not show that chain. */
   | { readonly tool: 'nftables'; readonly table: string; readonly chain: NftChain; readonly rule: NftRule }
 );
 
@@ -104,16 +91,14 @@ export interface Station {
   readonly priority: number;
 }
 
-/** Every place of a table that may see packets, ahead of all known tables. */
 export const everywhere: readonly Station[] = hooks.map((hook) => ({ hook, priority: -Infinity }));
 
-/** Where IPVS takes packets to its virtual servers: after filter on the way in (ip_vs_ops4 in ip_vs_core.c). */
+/** Where IPVS sends packets to its virtual servers: after table filter on the way in (ip_vs_ops4 in ip_vs_core.c). */
 export const ipvsStations: readonly Station[] = [
   { hook: 'input', priority: 99 },
   { hook: 'output', priority: -98 },
 ];
 
-/** The priorities of iptables tables at each hook (linux/netfilter_ipv4.h). */
 export const iptablesPriorities: { readonly [T in TableName]: { readonly [H in Hook]?: number } } = {
   raw: { prerouting: -300, output: -300 },
   mangle: { prerouting: -150, input: -150, forward: -150, output: -150, postrouting: -150 },

@@ -5,7 +5,7 @@ import type { SocketAddress } from '../kernel/ports-and-marks.ts';
 import { lacksAllRoutes, type Reason } from './reason.ts';
 import type { AskedSource, Step } from './step.ts';
 
-/** An unknown address of the node. Its text is no address; only a network of all addresses contains it. */
+/** An unknown address of the node. Its text is no address, and only a network with all addresses contains it. */
 export const unknownOwn: { readonly [F in Family]: Address } = {
   ipv4: { family: 'ipv4', text: 'an IPv4 address of the node', bits: 0 },
   ipv6: { family: 'ipv6', text: 'an IPv6 address of the node', groups: [0, 0, 0, 0, 0, 0, 0, 0] },
@@ -15,7 +15,6 @@ export function isUnknownOwn(address: Address): boolean {
   return address.text === unknownOwn[address.family].text;
 }
 
-/** An unknown address of another host, of which nothing is known but that. */
 export const unknownHost: { readonly [F in Family]: Address } = {
   ipv4: { family: 'ipv4', text: 'another host', bits: 0 },
   ipv6: { family: 'ipv6', text: 'another host', groups: [0, 0, 0, 0, 0, 0, 0, 0] },
@@ -27,14 +26,13 @@ export function isUnknownHost(address: Address): boolean {
 
 export const packetProtocols = ['tcp', 'udp', 'sctp', 'icmp'] as const;
 
-/** `icmp` is an echo request of either family. */
+/** `icmp` is an echo request in either family. */
 export type PacketProtocol = (typeof packetProtocols)[number];
 
-/** Where a packet enters a node. */
 interface Entry {
-  /** The interface, whatever the routes say; without it, routes decide. */
+  /** The interface, whatever the routes say; if undefined, routes decide. */
   readonly interface?: string | undefined;
-  /** The interface if the node's routes are not listed. */
+  /** The interface to assume if the node's routes are not listed. */
   readonly usual?: string | undefined;
 }
 
@@ -43,31 +41,29 @@ export function interfaceOf(enters: Entry | undefined, isRouted: boolean): strin
 }
 
 export interface Packet {
-  /** Undefined for an own packet bound to no address: the routes choose its source. */
+  /** Undefined for a packet from the node that is bound to no address, because the routes choose its source. */
   readonly source: Address | undefined;
   readonly destination: Address;
   readonly protocol: PacketProtocol;
-  /** 0 with icmp. */
   readonly port: number;
-  /** Whether the destination may be an unshown address of the node. */
   readonly isUnplaced?: boolean | undefined;
-  /** Where the packet enters the node; undefined if the node sends it. */
   readonly enters: Entry | undefined;
 }
 
 /**
+ * How a first packet ends:
+ *
  * - delivered: sent on to an endpoint
- * - refused: a rule or IPVS rejects it, and the sender learns that
- * - dropped: a rule or the kernel throws it away
- * - forwarded: left to routing, no rule changed its destination
- * - local: it reaches the node itself
- * - unknown: what happens depends on something that is not known; each way has its reasons
+ * - refused: a rule or IPVS rejects the packet, and the sender learns of this
+ * - dropped: a rule or the kernel drops the packet
+ * - forwarded: left to routing; no rule changed the destination
+ * - local: the packet reaches the node itself
+ * - unknown: the end depends on something unknown; each way has its reasons
  */
 export const verdicts = ['delivered', 'refused', 'dropped', 'forwarded', 'local', 'unknown'] as const;
 
 export type Verdict = (typeof verdicts)[number];
 
-/** Whether a first packet with this verdict reaches a receiver that may answer. */
 export function isArrival(verdict: Verdict): boolean {
   return verdict === 'delivered' || verdict === 'local' || verdict === 'forwarded';
 }
@@ -77,42 +73,38 @@ export interface Way<End = unknown> {
   readonly verdict: Verdict;
   readonly endpoint: SocketAddress | undefined;
   readonly source: Address | 'masqueraded';
-  /** The address it was masqueraded with, if the routes show it. */
   readonly masqueradedAs?: Address | undefined;
-  /** The port on the node that a rule redirected it to, if it ends at the node. */
   readonly redirectedTo?: number | undefined;
-  /** The packet at its end; undefined if the way was not simulated. */
   readonly end?: End | undefined;
-  /** What conntrack keeps of it, as text; only needed if a doubt makes no other difference. */
+  /** What conntrack keeps of the packet, as text. Only needed if a doubt makes no other difference. */
   readonly kept?: (() => string) | undefined;
-  /** Doubts that do not change how this packet ends, but what conntrack keeps for later ones. */
+  /** Doubts that change not how this packet ends, but what conntrack keeps for later packets. */
   readonly doubts?: readonly { readonly reason: Reason; readonly end: End | undefined }[] | undefined;
   readonly loss?: Loss | undefined;
   readonly steps: readonly Step[];
-  /** Why the verdict is unknown. The steps end where the first reason came up. */
+  /** Why the verdict is unknown. The steps end where the first reason arose. */
   readonly reasons: readonly Reason[];
 }
 
-/** The assumed link of a packet from another host, if nothing decides it, and the other candidates. */
+/** The link where a packet from another host is assumed to come in, and the other candidates. */
 export interface Arrival {
   readonly link: string;
   readonly others: readonly string[];
 }
 
 export interface ReachedEndpoint extends SocketAddress {
-  /** Above 0. Those of all endpoints sum to 1 if the packet is always delivered. */
+  /** Above 0. If the packet is always delivered, the probabilities of all endpoints sum to 1. */
   readonly probability: number;
   readonly source: Address | 'masqueraded';
   readonly masqueradedAs?: Address | undefined;
 }
 
-/** The source that receivers see: "masqueraded", "node" for an unknown own address, or an address. */
+/** Returns the source that receivers see: "masqueraded", "node" for an unknown own address, or an address. */
 export function sourceText(source: Way['source']): string {
   if (source === 'masqueraded') return source;
   return isUnknownOwn(source) ? 'node' : source.text;
 }
 
-/** Why a connection fails although its first packet arrives. */
 export type Loss =
   /** An answer, the client's next packet, or later data is dropped or refused on the node. */
   | { readonly kind: 'stopped'; readonly turn: 'answer' | 'later' | 'data'; readonly steps: readonly Step[] }
@@ -124,37 +116,38 @@ export type Loss =
       readonly why: 'bridge' | 'past' | 'untracked' | 'zone';
       readonly link: string | undefined;
     }
-  /** The answer leaves by another way than the client's packets came. */
+  /** The answer takes another path than the client's packets. */
   | {
       readonly kind: 'other-way';
       readonly input: string;
       readonly output: string;
       readonly gateway: Address | undefined;
     }
-  /** The node itself takes the answer to a client outside, whose address it has. */
   | { readonly kind: 'kept'; readonly address: Address }
-  /** The client's packets after the answer go elsewhere. */
+  /** After the answer, the client's packets go to another destination. */
   | { readonly kind: 'elsewhere'; readonly destination: Address }
-  /** The endpoint is a cluster IP: connections are translated once. `isHeld`: the node has that address. */
+  /** The endpoint is a cluster IP, but connections are translated only once. `isHeld`: the node has that address. */
   | {
       readonly kind: 'service-address';
       readonly address: Address;
       readonly service: string;
       readonly isHeld: boolean;
     }
-  /** The endpoint is on another node, which has the source of the node's packet as well. It depends if the endpoint may be elsewhere. */
+  /**
+   * The endpoint is on another node that also has the packet's source address. The outcome is `depends` if the endpoint may be elsewhere.
+   */
   | { readonly kind: 'shared-source'; readonly address: Address }
   | Beyond;
 
 /** Why a connection may fail beyond the node. */
 export type Beyond =
-  /** The node forwards a packet to a Service's address untranslated. */
+  /** The node forwards a packet to a Service's address without translating it. */
   | { readonly kind: 'left'; readonly address: Address; readonly service: string; readonly isClusterIP: boolean }
-  /** The endpoint is on the node's network and sees the client's address, so it may answer past the node. */
+  /** The endpoint is on the node's network and sees the client's address, so its answer may bypass the node. */
   | { readonly kind: 'own-gateway'; readonly endpoint: Address }
-  /** Rules give packets a source that is not the node's: answers go there. */
+  /** Rules give packets a source that is not the node's, and answers go to that source. */
   | { readonly kind: 'foreign-source'; readonly address: Address }
-  /** The node sends packets for an address behind its link `inside`, or for its own, to a router, which may return them. */
+  /** The node sends packets for itself, or for an address behind its link `inside`, to a router, which may return them. */
   | {
       readonly kind: 'own-network';
       readonly destination: Address;
@@ -162,22 +155,22 @@ export type Beyond =
       readonly gateway: Address;
       readonly output: string | undefined;
     }
-  /** A routing rule leads packets for a pod to a router, though another table has a closer route. */
+  /** A routing rule sends packets for a pod to a router, although another table has a closer route. */
   | { readonly kind: 'closer-route'; readonly destination: Address; readonly taken: NextHop; readonly closer: NextHop }
-  /** What the client sends after the answer leaves by another next hop than its first packet. */
+  /** After the answer, the client's packets leave by another next hop than its first packet. */
   | {
       readonly kind: 'other-hop';
       readonly destination: Address;
       readonly output: string | undefined;
       readonly gateway: Address | undefined;
     }
-  /** A route outside table `local` for an address the node lacks: only transparent sockets answer (__ip_dev_find). */
+  /** The node lacks an address that a route outside table `local` leads to, so only transparent sockets answer (__ip_dev_find). */
   | { readonly kind: 'not-held'; readonly address: Address }
-  /** A UDP program of the node that is bound to all addresses answers from `source`, by the route to the client. */
+  /** A UDP program on the node is bound to all addresses, so it answers from `source`, which the route to the client chooses. */
   | { readonly kind: 'unbound'; readonly address: Address; readonly source: Address; readonly client: Address }
-  /** The node does not answer ARP for the address on the link of the client's packets. */
+  /** Nobody answers ARP for the address on this link. */
   | { readonly kind: 'no-arp'; readonly address: Address; readonly link: string; readonly why: ArpSilence }
-  /** IPv6 rules drop or refuse neighbour solicitations for the address on that link, and so all that follows. */
+  /** The node's IPv6 rules drop or refuse neighbour messages for the address on this link, and so stop all later packets. */
   | {
       readonly kind: 'no-neighbour';
       readonly address: Address;
@@ -185,22 +178,21 @@ export type Beyond =
       readonly steps: readonly Step[];
     };
 
-/** Why the kernel ignores an ARP request (arp_process in arp.c): a sysctl or flag of the link, or the address is not on it. */
+/** Why the kernel ignores an ARP request (arp_process in arp.c): a sysctl, a flag of the link, or an address that is not on the link. */
 export type ArpSilence =
   | 'arp_ignore'
   | 'arp_filter'
   | 'rp_filter'
   | 'NOARP'
-  /** Another link takes what this one, a port of it, receives. */
+  /** The link is a port of another link, which takes what the port receives. */
   | 'port'
-  /** A bridge without any port reaches nobody (br_flood). */
+  /** A bridge without ports reaches nobody (br_flood). */
   | 'no-port'
   | 'tentative'
   | 'on-no-link'
-  /** Only with IPv6, whose neighbour solicitations each link answers for its own addresses. */
+  /** Only with IPv6: a link answers neighbour solicitations only for its own addresses. */
   | 'on-another-link';
 
-/** How a connection ends for one way of its first packet. */
 export type Outcome =
   | { readonly kind: 'works' }
   /** Without `loss`, the first packet itself is lost. */
@@ -209,14 +201,13 @@ export type Outcome =
   | { readonly kind: 'unknown'; readonly reasons: readonly Reason[] };
 
 /**
- * Whether something shown leaves open how the connection ends, such as a rule that only the answer meets. A side without
- * routes shows no answer's way at all.
+ * Reports whether something shown leaves the outcome unknown, such as a rule that only the answer meets. False if no routes are shown,
+ * because nothing is known about answers then.
  */
 export function isUndecided(outcome: Outcome): boolean {
   return outcome.kind === 'unknown' && !outcome.reasons.some(lacksAllRoutes);
 }
 
-/** Whether that, or hosts beyond the node, leave it open. */
 export function isOpen(outcome: Outcome): boolean {
   return outcome.kind === 'depends' || isUndecided(outcome);
 }
@@ -228,7 +219,6 @@ export interface Connection {
   readonly ways: readonly { readonly way: Way; readonly outcome: Outcome }[];
 }
 
-/** How connections end if they end in these ways. */
 export function sumOutcomes(outcomes: readonly Outcome[]): Connection['kind'] {
   const [only, ...others] = new Set(outcomes.map(({ kind }) => kind));
   if (only !== undefined && others.length === 0) return only;
@@ -237,22 +227,20 @@ export function sumOutcomes(outcomes: readonly Outcome[]): Connection['kind'] {
 
 export interface Fate {
   readonly verdict: Verdict;
-  /** Sorted by address, then port. */
   readonly endpoints: readonly ReachedEndpoint[];
   readonly source: Address | 'masqueraded';
   readonly masqueradedAs?: Address | undefined;
   readonly redirectedTo?: number | undefined;
-  /** Of the likeliest way; undefined if only one link is possible. */
   readonly arrival: () => Arrival | undefined;
   readonly steps: readonly Step[];
   readonly ways: readonly Way[];
-  /** How the connection goes on. Answers are followed on the first call. */
+  /** How the connection goes on. The first call follows the answers. */
   readonly connection: () => Connection;
   readonly sources: ReadonlySet<AskedSource>;
   readonly reasons: readonly Reason[];
   /**
-   * How the packet ends if the unshown lets it pass unchanged, an address asked at a node port is the node's, and no
-   * rate limit is exceeded. Undefined if known anyway, or unknown even so.
+   * How the packet ends if everything unshown lets it pass unchanged, an address asked at a node port is the node's, and no rate limit is
+   * exceeded. Undefined if the end is known anyway, or is unknown even then.
    */
   readonly otherwise: (KnownFate & { readonly assumed: readonly Supposition[] }) | undefined;
 }
@@ -273,22 +261,21 @@ export function sumChances<T extends { readonly probability: number }>(
   return sums;
 }
 
-/** The share of connections that do not end like most. */
+/** Returns the share of connections whose first packet does not get the fate's verdict. */
 export function lostShare({ ways, verdict }: Pick<Fate, 'ways' | 'verdict'>): number {
   return ways.reduce((sum, way) => sum + (way.verdict === verdict ? 0 : way.probability), 0);
 }
 
-/** The share of connections that are known to fail: their first packet is lost, or what follows. */
+/** Returns the share of connections that are known to fail, at the first packet or later. */
 export function failingShare(fate: Pick<Fate, 'connection'>): number {
   return shareOf(fate, (_, { kind }) => kind === 'fails');
 }
 
-/** The share of connections that are not known to fail, but whose first packet does not end like most. */
+/** Returns the share of connections that are not known to fail, but whose first packet does not get the fate's verdict. */
 export function otherwiseShare(fate: Pick<Fate, 'verdict' | 'connection'>): number {
   return shareOf(fate, (verdict, { kind }) => kind !== 'fails' && verdict !== fate.verdict);
 }
 
-/** Whether it is some of the connections, but not all. */
 export function isPart(share: number): boolean {
   return share > 0 && share < 1;
 }
@@ -305,7 +292,7 @@ export function shareOf(
   return sum > 1 - 1e-9 ? 1 : sum < 1e-9 ? 0 : sum;
 }
 
-/** Two shares from 0 to 1: connections that arrive and are not known to fail, and those of them known to work. */
+/** Returns two shares of connections that arrive: those known to work, and those not known to fail. */
 export function workingShare(
   fate: Pick<Fate, 'connection'>,
   arrives: (verdict: Verdict) => boolean,
@@ -316,7 +303,6 @@ export function workingShare(
   };
 }
 
-/** A packet stops being followed. */
 export interface UnknownEnd {
   readonly kind: 'unknown';
   readonly reason: Reason;
@@ -326,5 +312,5 @@ export function unknown(reason: Reason): UnknownEnd {
   return { kind: 'unknown', reason };
 }
 
-/** What a chain did: return to its caller, accept (on to the next table), or end the way. */
+/** What a chain decides: return to its caller, accept (on to the next table), or end the way. */
 export type Decision = 'return' | 'accept' | Extract<Verdict, 'refused' | 'dropped'> | UnknownEnd;

@@ -5,19 +5,19 @@ import type { Way } from './packet.ts';
 import { circumstance, lacks, type Reason } from './reason.ts';
 import type { World } from './visitors.ts';
 
-/** Why the sender of a refused packet may not hear of it; undefined if it surely does. */
+/** Returns why the sender of a refused packet might not learn of the refusal; undefined if the sender certainly does. */
 export function doubtOfRefusal(world: World, { verdict, end }: Way<Flow>): Reason | undefined {
   const refusal = verdict === 'refused' ? end?.refusal : undefined;
   if (!end || !refusal) return undefined;
-  // What is refused leaves by no link.
   const entering = { ...end, output: '', hop: undefined };
   const lost = lostBefore(world, entering) ?? lostBefore(world, refusal) ?? otherWay(end, refusal);
   return lost ? circumstance('refusal', lost.kind) : doubtByRedirect(end, refusal);
 }
 
 /**
- * A redirect for a packet that leaves by the link it came in by comes before rules of FORWARD (ip_forward), and takes its sender's
- * allowance of ICMP errors, even if rules or NAT stop it (ip_rt_send_redirect, inet_peer_xrlim_allow). IPv6 grants more than one.
+ * Reports a redirect that may suppress the refusal. If a packet leaves by the link where it came in, the node sends a redirect before
+ * rules in FORWARD (ip_forward). The redirect uses up the sender's allowance of ICMP errors, even if rules or NAT stop the redirect
+ * (ip_rt_send_redirect, inet_peer_xrlim_allow). IPv6 allows more than one error.
  */
 function doubtByRedirect(
   { family, hook, input, output, isBridged, source, destination, asked, routing }: Flow,
@@ -25,10 +25,10 @@ function doubtByRedirect(
 ): Reason | undefined {
   const isBack = hook === 'forward' && input === output && refusal.protocol === 'icmp';
   if (family !== 'ipv4' || !isBack || input === undefined || !routing.isListed) return undefined;
-  // What a bridge carries is not routed (br_nf_pre_routing_finish).
+  // A packet that a bridge carries is not routed (br_nf_pre_routing_finish).
   const isMoved = destination.text !== asked.address.text;
   if (isBridged || (isMoved && routing.showsBridged(input) === true)) return undefined;
-  // Only for senders on that link (err of __mkroute_input).
+  // The kernel sends redirects only to senders on that link (err of __mkroute_input).
   if (!routing.hopsTo(source).some(({ link, gateway }) => link === input && gateway === undefined)) return undefined;
   const names = ['all', input].map((name) => sysctlOfLink(name, 'send_redirects'));
   if (names.some((name) => routing.sysctl(name) === '1')) return circumstance('redirect', input);

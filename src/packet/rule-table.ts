@@ -1,4 +1,4 @@
-// A table of either tool, ready for packets: its chains with the jumps that no listing shows.
+// A table of either tool, ready for packets. Its chains include jumps that no listing shows.
 import type { RuleTerm } from '../kernel/iptables/rule-terms.ts';
 import type { Element, Expression } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/place.ts';
@@ -17,7 +17,6 @@ interface ChainOf<Rule> {
 
 export interface Terms {
   readonly expressions: readonly (Expression | RuleTerm)[];
-  /** What steps say that it does; undefined if each expression says it. */
   readonly action?: Action | undefined;
 }
 
@@ -27,16 +26,14 @@ interface TableParts<Rule extends RuleStep['rule'], Chain extends ChainOf<Rule>>
   readonly chains: ReadonlyMap<string, Chain>;
   readonly bases: readonly HookedChain[];
   readonly sets: Sets;
-  /** Jumps, already in the chains, and chains that no listing shows. */
+  /** Jumps that no listing shows (they are already in `chains`), and chains that no listing shows. */
   readonly jumps: readonly SupposedJump[];
   readonly unshown: ReadonlyMap<string, Chain>;
-  /** The positions of rules that may match. */
   readonly candidates: (flow: Flow, chain: Chain) => Iterable<number>;
-  /** Undefined if the rule does not change packets. */
   readonly termsOf: (rule: Rule) => Terms | undefined;
 }
 
-/** Puts jumps that no listing shows before all other rules, or after them if they are marked so. */
+/** Adds jumps that no listing shows before a chain's other rules, or after them if `isLast`. */
 export function withJumps<Rule extends RuleStep['rule'], Chain extends ChainOf<Rule>>(
   chains: Map<string, Chain>,
   jumps: readonly (SupposedJump & { readonly rule: Rule })[],
@@ -62,7 +59,7 @@ export function tableOf<Rule extends RuleStep['rule'], Chain extends ChainOf<Rul
   const jumpsOf = new Map(jumps.map((jump) => [jump.rule as unknown, jump]));
   const jumpsTo = new Set(jumps.map(({ to }) => to));
   const indexes: Indexes = new Map();
-  /** Whether a supposed jump exists. A doubtful jump to a chain without effect makes no difference. */
+  /** Reports whether a supposed jump exists. A jump to a chain without effect counts as missing, because it makes no difference. */
   const hasJump = (flow: Flow, { from, to }: SupposedJump): Answer => {
     const isIdle = unshown.get(to)?.rules.every((rule) => {
       const asked = termsOf(rule)?.expressions ?? [];
@@ -72,7 +69,7 @@ export function tableOf<Rule extends RuleStep['rule'], Chain extends ChainOf<Rul
   };
   const table: RuleTable = {
     ...shown,
-    // A supposed jump decides about its chain.
+    // If a supposed jump leads to a chain, the jump already decides about the chain.
     supposed: new Set([...unshown.keys()].filter((to) => !jumpsTo.has(to))),
     runRules: (flow, chainName) => {
       const chain = chains.get(chainName) as Chain;
@@ -104,7 +101,6 @@ export function tableOf<Rule extends RuleStep['rule'], Chain extends ChainOf<Rul
       return undefined;
     },
   };
-  /** How many earlier rules are in no listing. */
   const unshownBefore = (rules: readonly Rule[], at: number): number =>
     jumpsOf.size === 0 ? 0 : rules.slice(0, at).filter((rule) => jumpsOf.has(rule)).length;
   return table;

@@ -22,22 +22,18 @@ export interface RuleTable {
   readonly chains: { readonly has: (chain: string) => boolean };
   readonly bases: readonly HookedChain[];
   readonly supposed: ReadonlySet<string>;
-  /** What the first deciding rule does with a packet; undefined if none decides. */
   readonly runRules: (flow: Flow, chain: string) => Decision | undefined;
 }
 
 export interface HookedChain {
   readonly chain: string;
   readonly hook: Hook;
-  /** For a chain of type nat: its order among these. */
   readonly priority: number;
-  /** The links whose incoming packets it sees, if not all. */
   readonly devices?: readonly string[] | undefined;
   readonly isNat: boolean;
-  /** Whether the kernel reroutes the node's packets changed here: mangle, and chains of type route. */
+  /** Whether the kernel reroutes the node's own packets that were changed here, as in mangle and in chains of type route. */
   readonly reroutes: boolean;
   readonly drops: Answer;
-  /** Whether no packet reaches a rule or policy here. */
   readonly isIdle: boolean;
 }
 
@@ -53,7 +49,7 @@ export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops, devic
   return 'dropped';
 }
 
-/** A link of unknown type to other hosts is no bridge unless it has ports. */
+/** A link to other hosts, if its type is unknown, is taken for a bridge only if it has ports. */
 function mayBeOfBridge({ input = '', routing }: Flow): boolean {
   const { isBridge, outer } = routing.places;
   return isBridge(input) ?? (!outer.includes(input) || routing.portsOf(input).length > 0);
@@ -67,7 +63,6 @@ function runChain(flow: Flow, table: RuleTable, chain: string): Decision {
   return flow.choices.enter(() => table.runRules(flow, chain) ?? 'return');
 }
 
-/** The position of a supposed jump, which no listing shows. */
 export const unshownPosition = 0;
 
 export function carryOutAction(flow: Flow, table: RuleTable, step: RuleStep): Decision | undefined {

@@ -1,4 +1,4 @@
-// A packet's run through one rule of either tool: what the rule asks, from left to right, and what it then does.
+// Runs a packet through one rule of either tool: first the conditions, from left to right, then the actions.
 import type { RuleTerm } from '../kernel/iptables/rule-terms.ts';
 import { singleAddress } from '../kernel/address-range.ts';
 import type { Element, Expression, Match, Right, Selector, Value } from '../kernel/nftables/table.ts';
@@ -11,15 +11,11 @@ import type { Action, RuleStep } from './step.ts';
 
 export interface Sets {
   readonly nameOf: (set: string) => string;
-  /** Undefined if the set is not shown. */
   readonly elementsOf: (set: string) => readonly Element[] | undefined;
-  /** Whether a set of ipset has a packet's fields. */
   readonly holds?: (flow: Flow, set: string, fields: Selector) => Answer | undefined;
-  /** Whether there may be unlisted elements. */
   readonly isPart: (set: string) => boolean;
 }
 
-/** Large lists of elements, hashed when first reached. */
 export type Indexes = Map<readonly Element[], Map<string, ReturnType<typeof hashElements>>>;
 
 interface RuleQuestion {
@@ -32,20 +28,19 @@ interface RuleQuestion {
 interface RuleRun extends RuleQuestion {
   readonly table: RuleTable;
   readonly stepOf: (action: Action, element?: Element) => RuleStep;
-  /** Whether the kernel has the rule, which no listing may show. */
+  /** Whether the kernel has the rule, if no listing shows it. */
   readonly isThere: () => Answer;
-  /** Unknown conditions, decided before the first expression with an effect. */
+  /** Unknown conditions, decided before the first expression that has an effect. */
   pending: (() => Answer)[];
   last: Action;
 }
 
-/** Undefined if the packet goes on to the next rule. */
 export function runRule(run: RuleRun, expressions: Iterable<Expression | RuleTerm>): Decision | undefined {
   for (const expression of expressions) {
     const outcome = runExpression(run, expression);
     if (outcome !== 'next') return outcome;
   }
-  // An effect-free rule makes no difference, even if it may not match.
+  // A rule without effect makes no difference, so its unknown conditions need no decision.
   if (run.pending.length === 0) run.flow.steps.push(run.stepOf(run.last));
   return undefined;
 }
@@ -71,7 +66,6 @@ function runExpression(run: RuleRun, expression: Expression | RuleTerm): Decisio
     }
     case 'write-set': {
       const { set, key, operation } = expression;
-      // A rule ends at a field that the packet lacks.
       if ((key && !readPacketFields(flow, key)) || !passes(run, stepOf(last))) return undefined;
       const fields = key && writableFields(key);
       writeSet(flow, { set: sets.nameOf(set), fields, isRemoval: operation === 'delete' });
@@ -94,14 +88,13 @@ function runExpression(run: RuleRun, expression: Expression | RuleTerm): Decisio
       return verdict ? applyAction(run, verdict) : 'next';
     }
     case 'reject':
-      // nft adds a match on TCP to such a rule and does not print it.
+      // nft adds a match on TCP to such a rule without printing it.
       return isTcpReset(expression.with) && flow.protocol !== 'tcp' ? undefined : applyAction(run, expression);
     default:
       return applyAction(run, expression);
   }
 }
 
-/** Whether a packet meets a condition; an action asks nothing. */
 export function meets(asking: RuleQuestion, asked: Expression | RuleTerm): Answer {
   const { flow } = asking;
   switch (asked.kind) {
@@ -190,7 +183,7 @@ function unreadSet({ table: { tool } }: RuleQuestion, set: string): Exclude<Answ
 /** Fields that change only if the packet's addresses or ports are rewritten. */
 const lasting = /^(?:ip6? [sd]addr|(?:th|tcp|udp|sctp) dport|meta l4proto|src|dst)$/;
 
-/** The fields by which a later rule surely looks up what this one writes; undefined if they may change meanwhile. */
+/** Returns the names of fields that later rules surely find unchanged; undefined if a field may change. */
 function writableFields(fields: Selector): string | undefined {
   return fields.every(({ name, mask }) => lasting.test(name) && mask === undefined) ? nameFields(fields) : undefined;
 }
@@ -200,8 +193,8 @@ function nameFields(fields: Selector): string {
 }
 
 /**
- * Whether the connection's status is exactly one of these sets of bits. Never at the first packet: the kernel sets
- * IPS_DST_NAT and IPS_SRC_NAT with other bits (nf_nat_setup_info), the rest later.
+ * Reports whether the connection's status is exactly one of these sets of bits. A first packet's status never is, because the kernel sets
+ * IPS_DST_NAT and IPS_SRC_NAT with other bits (nf_nat_setup_info), and the rest later.
  */
 function isWholeStatus(among: Right): Answer {
   if ('set' in among) return unreadRule(`a set of whole statuses, ${among.set}`);
@@ -218,13 +211,12 @@ function findElement(asking: RuleQuestion, fields: Selector, among: Right) {
   const set = 'set' in among ? among.set : undefined;
   const elements = 'set' in among ? sets.elementsOf(among.set) : among.elements;
   for (const element of elements ? candidatesOf(indexes, elements, readings) : []) {
-    // One by one: each uncertain element may match.
     if (decide(flow, () => holdsKey(element, readings))) return element;
   }
   return set !== undefined && (!elements || sets.isPart(set)) ? unreadSet(asking, set) : undefined;
 }
 
-/** An element with fewer parts than the key was not fully read. */
+/** Reports whether an element's key matches. An element with fewer parts than the key was not fully read. */
 function holdsKey({ key }: Element, readings: readonly KnownReading[]): Answer {
   return allOf(readings.entries(), ([at, reading]) => {
     const part = key[at];
@@ -232,10 +224,8 @@ function holdsKey({ key }: Element, readings: readonly KnownReading[]): Answer {
   });
 }
 
-/** Below this number of elements, try them one by one. */
 const fewElements = 8;
 
-/** The elements that may match, by the packet's fields that have exactly one value. */
 function candidatesOf(
   indexes: Indexes,
   elements: readonly Element[],
@@ -278,7 +268,6 @@ function textOfFieldValue(value: FieldValue): string {
   return typeof value === 'object' ? value.text : String(value);
 }
 
-/** The text of a constant that is a single value of that type; undefined for any other. */
 function exactText(value: Value | undefined, type: string): string | undefined {
   switch (value?.kind) {
     case 'address':

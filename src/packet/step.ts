@@ -19,17 +19,14 @@ interface InChain {
   readonly chain: string;
 }
 
-/** The source addresses that a rule tests for; for a set, all its entries. */
 export type AskedSource = AddressRange | Value | readonly SetEntry[];
 
-/** What a rule of either tool does with a packet. */
 export type Action =
   | PlainAction
   | OtherAction
-  /** One of these chains, each with equal probability. */
+  /** Goes to one of these chains, each with equal probability. */
   | { readonly kind: 'goto-random'; readonly chains: readonly string[] }
   | { readonly kind: 'dnat-random'; readonly targets: readonly SocketAddress[] }
-  /** Adds the packet's fields to a set, or removes them. */
   | { readonly kind: 'write-set'; readonly set: string };
 
 export type RuleStep = InChain & {
@@ -40,11 +37,11 @@ export type RuleStep = InChain & {
   readonly action: Action;
 } & (
     | { readonly tool: 'iptables'; readonly rule: Rule }
-    /** With the element of the map that decided. */
+    /** `element`: the map's element that decided. */
     | { readonly tool: 'nftables'; readonly rule: NftRule; readonly element: Element | undefined }
   );
 
-/** A port where a program accepts connections and opens its own to endpoints with equal probability. */
+/** A port where a program accepts connections and opens new ones to endpoints, chosen with equal probability. */
 export interface ProxyListener extends Pick<ProxyPort, 'protocol' | 'address' | 'port' | 'origin'> {
   readonly program: 'balancer' | 'kube-proxy';
   readonly endpoints: readonly SocketAddress[] | undefined;
@@ -52,22 +49,21 @@ export interface ProxyListener extends Pick<ProxyPort, 'protocol' | 'address' | 
 
 export type Step =
   | RuleStep
-  /** No rule of a base chain decided, and its policy drops. */
   | (InChain & { readonly kind: 'policy'; readonly tool: RuleStep['tool'] })
-  /** IPVS has a virtual server at the packet's destination and chose a real server, or has none. */
+  /** IPVS has a virtual server at the packet's destination, and chose a real server if there is one. */
   | {
       readonly kind: 'virtual-server';
       readonly hook: Hook;
       readonly server: VirtualServer;
       readonly chosen: RealServer | undefined;
     }
-  /** A program accepts the connection and opens one to an endpoint, or has none. */
+  /** A program accepts the connection, and opens another one to an endpoint if there is one. */
   | {
       readonly kind: 'listener';
       readonly server: ProxyListener & { readonly endpoints: readonly SocketAddress[] };
       readonly chosen: SocketAddress | undefined;
     }
-  /** A tunnel carries it in another packet, which the steps after this one stop. `port`: of UDP. */
+  /** A tunnel's outer packet, which the following steps stop. `port`: the UDP port. */
   | {
       readonly kind: 'carrier';
       readonly link: string;
@@ -77,17 +73,17 @@ export type Step =
   | { readonly kind: 'route'; readonly decision: RouteDecision; readonly destination: Address };
 
 /**
- * - local: the node takes it; `isHeld`: the address is its own, and not only routed to it
- * - out: it leaves by an interface; undefined if the routes are unknown
+ * - local: the node accepts the packet; `isHeld`: the node has the address, and not only a route for it
+ * - out: the packet leaves by an interface; undefined if the routes are unknown
  * - no-route, blackhole, unreachable, prohibit: no route leads to the address, or a route forbids it
- * - reverse-path, martian: the way back to the sender is not the way it came, or is the node itself
- * - no-hairpin: the bridge does not send a packet back by the port it came in by
+ * - reverse-path, martian: the route back to the sender does not use the input interface, or the sender is the node itself
+ * - no-hairpin: the bridge does not send a packet back by the port where it came in
  * - isolated: the bridge carries nothing between its ports
  * - no-carrier: the link is down at its other end
- * - not-forwarding, loopback-outside: the kernel drops it
+ * - not-forwarding, loopback-outside: the kernel drops the packet
  * - own-address: the endpoint gets a packet from its own address, and cannot answer
  * - echo-ignored: the node answers no pings (icmp_echo in icmp.c)
- * - encryption: a policy of IPsec blocks it
+ * - encryption: an IPsec policy blocks the packet
  * - loopback-source: another host gets a packet from a loopback address, and drops it
  */
 export type RouteDecision =
@@ -106,7 +102,6 @@ export type RouteDecision =
         | 'prohibit'
         | 'martian';
     }
-  /** `back`: the interface of the way back to the sender; undefined if there is no way back. */
   | { readonly kind: 'reverse-path'; readonly input: string; readonly back: string | undefined }
   | { readonly kind: 'no-hairpin' | 'isolated'; readonly bridge: string }
   | { readonly kind: 'no-carrier'; readonly interface: string }

@@ -15,26 +15,23 @@ import { nftTablesOf } from './nft-rules.ts';
 import { routingOf, type Routing } from './routing/routing.ts';
 import { runBaseChain, type RuleTable } from './run-chain.ts';
 
-/** Something that sees packets at a hook; lower priority goes first. */
 export interface Visitor extends Station {
-  /** Order among chains of type nat, which share one priority. */
+  /** Order among nat chains, which share one priority. */
   readonly natOrder?: number | undefined;
   readonly name: string;
-  /** The listing with the order of registration: later visitors of one priority have a higher place. */
+  /** The listing that shows the order of registration. Among visitors with the same priority, a later one has a higher `place`. */
   readonly listing: string;
   readonly place: number;
-  /** Whether nft list ruleset, in one piece, may show its place. */
+  /** Whether a single nft list ruleset may show the visitor's place. */
   readonly isListable: boolean;
-  /** Whether a changed mark makes the kernel route the node's own packets again. */
   readonly reroutes: boolean;
-  /** 'sent-on': IPVS sends the packet out, or keeps it because the real server is the node. */
+  /** 'sent-on': IPVS sends the packet out to its real server. If the real server is the node itself, IPVS accepts the packet. */
   readonly visit: (flow: Flow) => Decision | 'sent-on';
 }
 
-/** In the kernel's order, with blocks whose mutual order is unknown. */
 export type Ordered = readonly (Visitor | readonly Ordered[])[];
 
-/** In the kernel's order: priority, then the latest registered first (nf_hook_entries_grow); nat chains likewise. */
+/** Sorts visitors as the kernel does: by priority, then the latest registered first (nf_hook_entries_grow). nat chains likewise. */
 function arrange(visitors: readonly Visitor[]): { readonly [H in Hook]: Ordered } {
   const own = hooks.map((hook) => {
     const here = visitors.filter((visitor) => visitor.hook === hook);
@@ -61,13 +58,12 @@ function byListing(visitors: readonly Visitor[]): readonly Ordered[] {
   );
 }
 
-/** Joins blocks of one priority; only a single block's order is known. */
 function joinBlocks(blocks: readonly Ordered[]): Ordered {
   const [only, ...others] = blocks;
   return others.length === 0 ? (only ?? []) : [blocks];
 }
 
-/** The visitors in one possible order; tries both orders of two blocks. */
+/** Yields the visitors in one possible order, and tries both orders of two blocks. */
 export function* inOrder(flow: Flow, ordered: Ordered): Generator<Visitor> {
   for (const item of ordered) {
     if ('visit' in item) yield item;
@@ -96,7 +92,7 @@ function firstOf(ordered: Ordered): Visitor | undefined {
   return first === undefined || 'visit' in first ? first : firstOf(first[0] ?? []);
 }
 
-/** Where IPVS restores the address that the client asked for in answers (ip_vs_ops4 in ip_vs_core.c). */
+/** Where IPVS restores, in answers, the address that the client asked for (ip_vs_ops4 in ip_vs_core.c). */
 const answerStations: readonly Station[] = [
   { hook: 'input', priority: 98 },
   { hook: 'forward', priority: 99 },
@@ -152,11 +148,11 @@ function chooseServer(flow: Flow, server: VirtualServer | undefined) {
 const schedulers: ReadonlyMap<string, 'chance' | 'weight' | 'heaviest'> = new Map([
   ...'rr lc dh'.split(' ').map((name) => [name, 'chance'] as const),
   ...'wrr wlc lblc lblcr sh sed nq mh twos'.split(' ').map((name) => [name, 'weight'] as const),
-  // One of those with the highest weight; the kernel's own order decides which.
+  // These pick a real server with the highest weight; the kernel's own order decides which.
   ...'fo ovf'.split(' ').map((name) => [name, 'heaviest'] as const),
 ]);
 
-/** The real servers that may be chosen, with their probabilities; undefined for an unknown scheduler. */
+/** Returns the real servers that may be chosen, with probabilities; undefined for an unknown scheduler. */
 function schedule({ scheduler, realServers }: VirtualServer) {
   const by = schedulers.get(scheduler);
   const most = Math.max(...realServers.map(({ weight }) => weight));
@@ -166,10 +162,8 @@ function schedule({ scheduler, realServers }: VirtualServer) {
   return by && { servers, probabilities: shares.map((share) => share / total) };
 }
 
-/** What sees packets at each hook, and the program that takes those for the node itself. */
 export type Visitors = { readonly [H in Hook]: Ordered } & {
   readonly findListener: (flow: Flow) => ProxyListener | UnknownEnd | undefined;
-  /** What is unknown at the links of a packet that a bridge carries past all rules. */
   readonly onLink: (flow: Flow) => UnknownEnd | undefined;
 };
 
@@ -177,7 +171,6 @@ export interface World extends Knowledge {
   readonly family: Family;
   readonly routing: Routing;
   readonly visitors: Visitors;
-  /** The visitors if everything unshown lets packets pass. */
   readonly withoutGaps: Visitors;
   readonly assume: Flow['assume'];
 }
@@ -205,7 +198,7 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
     .filter((gap) => gap.family === family)
     .flatMap(({ stations, reason, at, concerns = () => true }) =>
       stations.map(({ hook, priority }): Visitor => {
-        // Before what is known to be there.
+        // A gap comes before the known visitors with its priority.
         const visit = (flow: Flow): Decision => {
           const { protocol, asked } = flow;
           const isMet = concerns({ protocol, destination: asked.address, port: asked.port });
@@ -236,7 +229,6 @@ function isAt(flow: Flow, { end, interfaces, addresses }: NonNullable<Gap['at']>
   return decide(flow, () => someOf(interfaces, (name) => isInterface(flow, end, name)));
 }
 
-/** Who asks for whom by ARP on a link of the packet. */
 function neighboursOf({ source, destination, asked, sender, hop, routing }: Flow, link: string | undefined) {
   const ends = [source, destination, asked.address, sender.address, routing.ownAddress(link)];
   return [...ends, hop?.gateway ?? [], routing.hopTo(source)?.gateway ?? []].flat();
@@ -256,13 +248,13 @@ function tableVisitors(
       name: `${table.tool} ${table.name} ${base.chain}`,
       listing,
       isListable,
-      // A table's chains are listed in order of creation.
+      // A table lists its chains in order of creation.
       place: place + at / (table.bases.length + 1),
       visit: (flow) => runBaseChain(flow, table, base),
     }));
 }
 
-/** Finds the program that takes a packet to the node. A dump does not show all balancers. */
+/** Finds the program that accepts a packet for the node. A dump does not show all balancers. */
 function indexListeners(
   { proxyPorts }: KernelState,
   { lacksProxyPorts, listeners }: Knowledge,
@@ -271,7 +263,6 @@ function indexListeners(
   const ports = new Map([...balancers, ...listeners].map((port) => [proxyPortKey(port), port]));
   return ({ protocol, destination, port, asked }) => {
     if (port === undefined) return undefined;
-    // Rules translated the packet to this address.
     const isTranslated = asked.port !== port || asked.address.text !== destination.text;
     if (lacksProxyPorts && isTranslated) return unknown(circumstance('listener', 'kube-proxy itself listens'));
     const name = protocol.toUpperCase() as ProxyPort['protocol'];

@@ -42,14 +42,13 @@ export function arrive(flow: Flow, visitors: Visitors): End {
   );
 }
 
-/** `isMoved`: whether rules have just changed the destination. */
 function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   const { destination, input } = flow;
   const hasLoopback = isLoopback(destination) || isLoopback(flow.source);
   if (hasLoopback && input !== loopbackInterface && !decide(flow, () => admitsLoopback(flow, 'input'))) {
     return lose(flow, { kind: 'loopback-outside' });
   }
-  // Packets from the node to itself were routed on the way out, and keep that route (loopback_xmit).
+  // A packet from the node to itself was routed on the way out, and keeps that route (loopback_xmit).
   const isOfSelf = input === loopbackInterface && flow.isOwn && !flow.hop && !isMoved;
   const way: RouteFound = isOfSelf ? { kind: 'local' } : findWay(flow, destination, flow.source, input);
   if (way.kind === 'local') {
@@ -72,7 +71,7 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   return pass(flow, visitors, 'forward') ?? depart(flow, visitors, false);
 }
 
-/** For bridges that show packets to rules (br_netfilter). */
+/** Takes a packet across a bridge that shows packets to rules (br_netfilter). */
 export function cross(flow: Flow, visitors: Visitors): End {
   const { destination, input } = flow;
   flow.output = '';
@@ -87,8 +86,8 @@ export function cross(flow: Flow, visitors: Visitors): End {
 }
 
 /**
- * For IPv4 the input interface's sysctl decides, for IPv6 the node's, which that of the interface may exceed: for a packet that a bridge
- * has routed, because rules there `moved` it, of the one it leaves by (ip6_rcv_core).
+ * Reports whether the node forwards the packet. For IPv4, the input interface's sysctl decides. For IPv6, the node's sysctl or the
+ * interface's suffices. The interface is the input, or the output if a bridge routes a packet that rules `moved` (ip6_rcv_core).
  */
 function forwards(flow: Flow, moved: RouteFound | undefined): boolean {
   const { family, routing, input = '' } = flow;
@@ -98,13 +97,13 @@ function forwards(flow: Flow, moved: RouteFound | undefined): boolean {
   return links.some((link = '') => forwardsFrom(flow, link));
 }
 
-/** Whether a bridge carries on a redirected packet (br_nf_pre_routing_finish_ipv6). IPv4 first checks forwarding. */
+/** Reports whether a bridge carries on a packet that rules redirected (br_nf_pre_routing_finish_ipv6). IPv4 checks forwarding first. */
 function staysBridged(flow: Flow, way: RouteFound): boolean {
   const isBack = way.kind === 'out' && way.hops.some(({ link }) => link !== undefined && link === flow.input);
   return flow.family === 'ipv6' && isBack && decide(flow, () => cameByBridge(flow));
 }
 
-/** The way of a packet: routing rules may come before the local table. Without routes, out by an unknown interface. */
+/** Finds a packet's route. Routing rules may precede the local table. Without routes, the packet leaves by an unknown interface. */
 function findWay(
   flow: Flow,
   to: Address,
@@ -117,7 +116,7 @@ function findWay(
   let found = routing.find({ to, from, mark, input, output, transport: transportOf(flow) });
   while (found.kind === 'either') {
     const { reason, taken, passed } = found;
-    // Its route is unknown, even if rules treat both ways alike.
+    // The route is unknown, even if rules treat both results alike.
     for (const each of [taken, passed]) if (each.kind === 'unknown') open.push(each.reason);
     found = decide(flow, () => reason) ? taken : passed;
   }
@@ -128,13 +127,13 @@ function findWay(
 
 function takeWay(flow: Flow, way: RouteFound): void {
   const hops = way.kind === 'out' ? way.hops : [];
-  // Packets of a flow keep the next hop its hash chose.
+  // Packets of a flow keep the next hop that its hash chose.
   const kept = hops.find((hop) => hop === flow.keptHop);
   flow.hop = kept ?? drawOne(flow, hops);
   flow.output = way.kind === 'local' ? loopbackInterface : flow.hop?.link;
 }
 
-/** What the sender learns without a route: nothing, or an ICMP error, mostly ignored by UDP (ip_error). */
+/** Ends a packet without a route. The sender learns nothing, or gets an ICMP error, which UDP mostly ignores (ip_error). */
 function refuseRoute(flow: Flow, why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit', visitors: Visitors): End {
   noteRoute(flow, { kind: why });
   const { family, protocol, connection } = flow;
@@ -145,7 +144,7 @@ function refuseRoute(flow: Flow, why: 'no-route' | 'blackhole' | 'unreachable' |
   return protocol === 'tcp' || why === 'prohibit' ? sendRefusal(flow, visitors) : 'dropped';
 }
 
-/** The node's refusal is a packet too, which routes and rules may stop (nf_send_unreach, nf_send_reset). */
+/** Sends the node's refusal. Routes and rules may stop the refusal, because it is a packet too (nf_send_unreach, nf_send_reset). */
 function sendRefusal(flow: Flow, visitors: Visitors): End {
   const { turn, source: destination, routing, connection, steps } = flow;
   if (turn !== 'first') return 'refused';
@@ -186,7 +185,10 @@ function checkSender(flow: Flow): End | undefined {
   return isLost ? lose(flow, { kind: 'reverse-path', input: input ?? '', back }) : undefined;
 }
 
-/** A bridge that shows packets to rules forwards redirected ones itself (br_nf_pre_routing_finish). */
+/**
+ * Checks whether a bridge carries a redirected packet. A bridge that shows packets to rules forwards such packets itself
+ * (br_nf_pre_routing_finish).
+ */
 function checkPorts(flow: Flow): End | undefined {
   const { input, output, turn } = flow;
   if (turn === 'answer' || input !== output || input === undefined || input === loopbackInterface) return undefined;
@@ -196,21 +198,20 @@ function checkPorts(flow: Flow): End | undefined {
     : undefined;
 }
 
-/** What goes from port to port of a bridge: some ports take nothing from others, or from themselves. */
+/** Drops a packet that a bridge does not carry. Some ports accept nothing from other ports, or from themselves. */
 export function checkBridge(flow: Flow, bridge: string, ends: BridgeEnds): End | undefined {
   const carries = flow.routing.carries(bridge, ends);
   if (typeof carries === 'string') return lose(flow, { kind: carries, bridge });
   return decide(flow, () => carries) ? undefined : lose(flow, { kind: 'no-hairpin', bridge });
 }
 
-/** A packet that leaves the node: its own, or one that IPVS sends on. */
 export function leave(flow: Flow, visitors: Visitors): End {
   const isSentOn = flow.server !== undefined;
   const way = findWay(flow, nextHop(flow), isSentOn ? undefined : flow.source, loopbackInterface);
   if (way.kind === 'none') {
     if (isSentOn && !flow.isOwn) return refuseRoute(flow, way.why, visitors);
     noteRoute(flow, { kind: way.why });
-    // A local program learns of it at once, but does not learn of a lost answer.
+    // A local program learns at once that its packet is lost, but not that an answer is.
     return flow.turn === 'first' ? 'refused' : 'dropped';
   }
   takeWay(flow, way);
@@ -225,7 +226,7 @@ export function leave(flow: Flow, visitors: Visitors): End {
   );
 }
 
-/** A message to a neighbour on that link, unrouted unless rules mark it (ndisc_send_skb). */
+/** Sends a message to a neighbour on a link. The message is not routed unless rules mark it (ndisc_send_skb). */
 export function sendOn(link: string, flow: Flow, visitors: Visitors): End {
   Object.assign(flow, { output: link, hop: { link } });
   const end = pass(flow, visitors, 'output') ?? depart(flow, visitors, flow.output === loopbackInterface);
@@ -233,14 +234,13 @@ export function sendOn(link: string, flow: Flow, visitors: Visitors): End {
   return typeof end === 'object' || isThere ? end : 'dropped';
 }
 
-/** The outer packet of a tunnel: routed to the other end, if that is shown. */
 function sendOuter(flow: Flow, visitors: Visitors): End {
   if (!isUnknownHost(flow.destination)) return leave(flow, visitors);
   flow.output = flow.hop?.link;
   return meetPolicies(flow, 'out') ?? pass(flow, visitors, 'output') ?? depart(flow, visitors, false);
 }
 
-/** A program that sends learns at once that a policy blocks it (ip_route_output_flow). */
+/** Applies IPsec policies. A sending program learns at once that a policy blocks its packet (ip_route_output_flow). */
 function meetPolicies(flow: Flow, direction: IpsecPolicy['direction']): End | undefined {
   const met = checkPolicies(flow, direction);
   if (met !== 'blocked') return met;
@@ -251,7 +251,6 @@ function meetPolicies(flow: Flow, direction: IpsecPolicy['direction']): End | un
 
 /** Reroutes an own packet after rules changed its destination or mark (ip_route_me_harder). */
 function reroute(flow: Flow): End | undefined {
-  // The local table leads groups to the link.
   if (isLinkLocalMulticast(flow.destination) || isUnknownHost(flow.destination)) return undefined;
   const to = nextHop(flow);
   // A packet to a link-local address stays on its link (rt6_need_strict).
@@ -265,14 +264,14 @@ function reroute(flow: Flow): End | undefined {
   return flow.protocol === 'tcp' || flow.turn !== 'first' ? 'dropped' : 'refused';
 }
 
-/** Whether routing refuses it because a loopback address would leave the node (__mkroute_output). IPv6 finds out later. */
+/** Reports whether routing refuses a packet because a loopback address would leave the node (__mkroute_output). IPv6 refuses it later. */
 function keepsInside(flow: Flow): boolean {
   const { family, source, output } = flow;
   if (family !== 'ipv4' || output === loopbackInterface || !isLoopback(source)) return false;
   return !decide(flow, () => admitsLoopback(flow, 'output'));
 }
 
-/** A packet on its way out. A packet to the node itself comes in again by the loopback interface. */
+/** Takes a packet on its way out. A packet to the node itself comes in again by the loopback interface. */
 function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   if (!isToSelf && isLoopback(flow.source) && !decide(flow, () => admitsLoopback(flow, 'output'))) {
     return lose(flow, { kind: 'loopback-outside' });
@@ -282,7 +281,7 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   if (!isToSelf && isDown && flow.output !== undefined)
     return lose(flow, { kind: 'no-carrier', interface: flow.output });
   const { source } = flow;
-  // A new source meets policies of its own (nf_xfrm_me_harder).
+  // A packet with a new source meets policies again (nf_xfrm_me_harder).
   const end = pass(flow, visitors, 'postrouting') ?? (flow.source === source ? undefined : meetPolicies(flow, 'out'));
   if (end) return end;
   if (!isToSelf) {
@@ -294,12 +293,14 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   return arrive(flow, visitors);
 }
 
-/** Real servers not reached by NAT get the packet with the destination that the client asked for. */
+/**
+ * Returns the address to route to. Real servers that are not reached by NAT get the packet with the destination that the client asked for.
+ */
 function nextHop({ server, endpoint, destination }: Flow): Address {
   return server && endpoint ? endpoint.address : destination;
 }
 
-/** A packet for the node itself. A balancer or kube-proxy there opens its own connection to an endpoint. */
+/** Delivers a packet to the node itself. A balancer or kube-proxy there opens its own connection to an endpoint. */
 function receive(flow: Flow, visitors: Visitors): End {
   const lost = meetPolicies(flow, 'in');
   if (lost) return lost;
@@ -324,7 +325,10 @@ function receive(flow: Flow, visitors: Visitors): End {
   return leave(flow, visitors);
 }
 
-/** An endpoint cannot answer a packet from its own address, and gets none that a route keeps on the node. */
+/**
+ * Returns the verdict for a packet that has arrived. An endpoint cannot answer a packet from its own address, and gets no packet that a
+ * route keeps on the node.
+ */
 function arrived(flow: Flow, otherwise: 'local' | 'forwarded'): Verdict {
   const { endpoint, source, routing, turn } = flow;
   if (!endpoint || turn !== 'first') return otherwise;
@@ -342,11 +346,10 @@ function noteRoute(flow: Flow, decision: RouteDecision): void {
   flow.steps.push({ kind: 'route', decision, destination: flow.destination });
 }
 
-/** Undefined if the packet goes on. */
 function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
   flow.hook = hook;
   const at = iptablesPriorities.nat[hook];
-  // Chains of nat decide a connection's destination on the way in, its source on the way out.
+  // nat chains decide a connection's destination on the way in, and its source on the way out.
   const nat = at === undefined ? undefined : ({ priority: at, decides: at < 0 ? 'destination' : 'source' } as const);
   let isTracked = flow.turn === 'first' || (hook !== 'prerouting' && hook !== 'output');
   let isTranslated = flow.turn === 'first' || !nat;
@@ -360,7 +363,6 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
     flow.output = seen;
     return end;
   };
-  /** What the kernel does before visitors of this priority. */
   const before = (priority: number): End | undefined => {
     if (!isTracked && priority > trackingPriority) {
       isTracked = true;
@@ -395,16 +397,18 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
   return undefined;
 }
 
-/** Whether sending fails at once (EPERM): only TCP keeps to itself that the node's rules stop its first packet (ip_local_out). */
+/**
+ * Reports whether sending fails at once (EPERM) if the node's rules stop the first packet (ip_local_out). TCP and SCTP do not tell their
+ * program.
+ */
 function hearsOfLoss({ isOwn, turn, protocol }: Flow, hook: Hook): boolean {
   const isLeaving = hook === 'output' || hook === 'postrouting';
   return isLeaving && isOwn && turn === 'first' && (protocol === 'udp' || protocol === 'icmp');
 }
 
-/** Finds a later packet's connection in its zone. Without one it is INVALID, or starts a new flow. */
+/** Finds a later packet's connection in its zone. If there is none, the packet is INVALID or starts a new connection. */
 function track(flow: Flow): void {
   const { connection, turn, zone, protocol } = flow;
-  // A rule exempted it from tracking.
   if (!connection || turn === 'refusal') return;
   const isFound = flow.wasTracked && zone === (turn === 'answer' ? connection.zones.reply : connection.zones.original);
   const isPickedUp = turn === 'later' && protocol === 'tcp' && flow.isUnanswered;

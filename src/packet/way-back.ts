@@ -6,7 +6,7 @@ import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
 import { isUnknownHost, isUnknownOwn, type ArpSilence, type Beyond } from './packet.ts';
 import { loopbackInterface, type RouteFound } from './routing/routing.ts';
 
-/** The links back to a packet's sender, for reverse-path checks. `asked`: the packet that would go there. */
+/** Finds the route back to a packet's sender, for reverse-path checks. `asked`: properties of the packet that would go back. */
 export function linksBack(
   flow: Flow,
   countsMark: boolean,
@@ -24,7 +24,7 @@ export function linksBack(
   });
 }
 
-/** The links of a route: none if there is no route to another host; a reason if unknown. */
+/** Returns a route's links; none if no route leads to another host, or the reason if the route is unknown. */
 export function linksOf(found: RouteFound): readonly string[] | Reason {
   switch (found.kind) {
     case 'out':
@@ -39,8 +39,9 @@ export function linksOf(found: RouteFound): readonly string[] | Reason {
 }
 
 /**
- * Whether a route leads back to the sender: -m rpfilter (ipt_rpfilter.c), nft's fib. Flags: `iif`, only by the link that
- * it came in by; `mark`, counting its mark; `local`, also to the node. Without routes, assumes it goes back as it came.
+ * Reports whether a route leads back to the sender, for -m rpfilter (ipt_rpfilter.c) and nft's fib. Flags: `iif`, only by the packet's
+ * input link; `mark`, counting the packet's mark; `local`, also to the node. Without listed routes, the answer is unknown unless addresses
+ * show the input link.
  */
 export function passesReverse(flow: Flow, flags: readonly string[]): Answer {
   const { input, isOwn, routing, source: address } = flow;
@@ -54,14 +55,13 @@ export function passesReverse(flow: Flow, flags: readonly string[]): Answer {
   return !flags.includes('iif') && found.kind === 'out';
 }
 
-/** Whether an address has this type on the packet's input or output interface. */
 export function isOfInterface(flow: Flow, address: Address, type: string, end: 'input' | 'output'): Answer {
   const link = flow[end];
   if (type.toLowerCase() !== 'local') return circumstance('content', 'addresses of one interface');
   return link === undefined ? lacks({ kind: 'route', address }) : flow.routing.isLocalAt(address, link);
 }
 
-/** What the kernel does with an outside packet when routing it (fib_validate_source); undefined if it passes. */
+/** Returns why the kernel drops an outside packet when routing it (fib_validate_source); undefined if the packet passes. */
 export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | undefined {
   const { routing, input, source, family } = flow;
   // IPv6 leaves this check to rules.
@@ -96,18 +96,21 @@ export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | 
   if (links.includes(input) || (found.kind === 'out' && strictness !== 1 && isShown)) return undefined;
   if (strictness === 1 || (strictness === 2 && found.kind === 'none')) return 'reverse-path';
   const name = sysctlOfLink(ofAll === undefined ? 'all' : input, 'rp_filter');
-  // Without a way back, an unshown rp_filter counts as off.
+  // Without a route back, an rp_filter that is not shown counts as off.
   return isShown || found.kind === 'none' ? undefined : lacks({ kind: 'sysctl', name }, `sysctl ${name}`);
 }
 
-/** What prevents the answer to ARP before an outside packet (arp_process in arp.c); undefined for an unknown host. */
+/**
+ * Returns why the ARP request before an outside packet gets no answer (arp_process in arp.c); undefined if there is an answer or the
+ * asking host is unknown.
+ */
 export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind: 'no-arp' }> | undefined {
   const { routing, entered: link, sender, asked, family } = first;
   const { places } = routing;
   if (!routing.isListed || link === undefined || link === '' || first.isBridged) return undefined;
   const hop = routing.hopTo(sender.address);
   const isBeside = places.isAround(sender.address, link);
-  // A client further away has a router that asks.
+  // For a client further away, a router asks.
   const asker = isBeside ? sender.address : hop?.link === link ? (hop.gateway ?? sender.address) : undefined;
   if (
     asker &&
@@ -120,7 +123,7 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
   const isAsked = routing.isLocal(asked.address) === true && places.isAround(asked.address, link);
   const address = isAsked ? asked.address : routing.ownAddress(link);
   if (!asker || isUnknownOwn(address)) return undefined;
-  // Other links answer no neighbour solicitation for it (ndisc_recv_ns), unlike ARP.
+  // Unlike ARP, other links answer no neighbour solicitation for the address (ndisc_recv_ns).
   if (family === 'ipv6')
     return isAsked && routing.isOnOther(address, link) && !places.isTunnel(link)
       ? { kind: 'no-arp', address, link, why: 'on-another-link' }
@@ -138,7 +141,7 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
   return checkReverse(request) === 'reverse-path' ? unanswered('rp_filter') : undefined;
 }
 
-/** Whether a link answers for the asked address, which routes lead to by another link (arp_process in arp.c, ndisc_recv_ns). */
+/** Reports whether a link answers for an asked address that routes reach by another link (arp_process in arp.c, ndisc_recv_ns). */
 function answersAsProxy(first: Flow, link: string): boolean {
   const { routing, asked, family } = first;
   const isOn = ['all', link].some((name) => routing.sysctl(answersForOthers(name)[family]) === '1');
@@ -148,14 +151,16 @@ function answersAsProxy(first: Flow, link: string): boolean {
   return forwardsFrom(first, link) && (family === 'ipv6' ? isOn && isListed : (isOn || isListed) && isElsewhere);
 }
 
-/** Whether packets from a link are forwarded: for IPv4 its own sysctl decides, for IPv6 that of the node or the link. */
+/**
+ * Reports whether packets from a link are forwarded. For IPv4, the link's own sysctl decides; for IPv6, the node's or the link's suffices.
+ */
 export function forwardsFrom({ routing, family }: Flow, link: string): boolean {
   const ofAll = routing.sysctl(forwardingSysctls[family]);
   if (family === 'ipv4') return (routing.sysctl(sysctlOfLink(link, 'forwarding')) ?? ofAll) !== '0';
   return ofAll !== '0' || routing.sysctl(forceForwarding(link)) === '1';
 }
 
-/** Why a link does not find that neighbour, though its kind needs to: tunnels broadcast nothing. */
+/** Returns why a link cannot resolve a neighbour. Tunnels need not, because they broadcast nothing. */
 export function silenceOf(
   { places, trait, inputOf, isTentative }: Flow['routing'],
   link: string,

@@ -30,7 +30,7 @@ import {
 
 type Chains = ReadonlyMap<string, Chain>;
 
-/** Reads Service ports back from the rules of iptables mode; comments name them. `shown`: the complete tables. */
+/** Reads Service ports from the rules of iptables mode, whose comments name them. `shown`: the complete tables. */
 export function decompileIptables(
   state: KernelState,
   shown: Coverage['iptables'] = { ipv4: tableNames, ipv6: tableNames },
@@ -45,12 +45,11 @@ class RulesReader {
   readonly #hasWholeNat: boolean;
   readonly #endless: ReadonlySet<string>;
   readonly #hasWholeFilter: boolean;
-  /** Addresses where what no source range admits is dropped. */
   readonly #guarded = new Set<string>();
-  /** If names were anonymised before pasting, several Service ports may share one. */
+  /** Several Service ports may share a name, if names were anonymised before pasting. */
   readonly #byName = new Map<string, PortDraft[]>();
   readonly #byHash = new Map<string, PortDraft>();
-  /** Service ports whose rules jump to a chain that is missing from the dump. A kernel always has such a chain. */
+  /** Service ports with a jump to a chain that is missing from the dump. In a kernel, such a chain always exists. */
   readonly #lackChains = new Set<PortDraft>();
 
   constructor({ nat = new Map(), filter = new Map() }: Tables, family: Family, shown: readonly TableName[]) {
@@ -68,7 +67,7 @@ class RulesReader {
       ...rulesOf(this.#nat, baseChains.services).map((rule) => ({ rule, isNodePort: false })),
       ...rulesOf(this.#nat, baseChains.nodePorts).map((rule) => ({ rule, isNodePort: true })),
     ];
-    // Rules with a jump go first, because a jump surely shows the rule's Service port.
+    // Rules with a jump go first, because a jump certainly shows the rule's Service port.
     const [leading, others] = [
       captures.filter(({ rule }) => rule.leadsTo),
       captures.filter(({ rule }) => !rule.leadsTo),
@@ -82,7 +81,7 @@ class RulesReader {
       if (label === undefined || !comment.endsWith(' health check node port')) continue;
       (this.#named(label)[0] ?? this.#add(label)).healthCheckNodePort = port;
     }
-    // If rules lead to Service ports' chains, a chain without such a rule belongs to no Service.
+    // If rules lead to the chains of Service ports, a chain without such a rule belongs to no Service.
     for (const chain of this.#nat.values()) this.#readServiceChain(chain, leading.length > 0);
     return [...this.#byName.values()]
       .flat()
@@ -90,7 +89,7 @@ class RulesReader {
       .map((draft) => {
         draft.showsEndpoints &&= !this.#lackChains.has(draft);
         draft.hidesAddresses = !this.#hasWholeNat;
-        // Without comments, the rule that drops counts as a Service port of its own.
+        // Without comments, a rule that drops counts as a Service port of its own.
         draft.showsFirewall =
           this.#hasWholeFilter && ![...draft.addresses.keys()].some((each) => this.#guarded.has(each));
         return draft.finish();
@@ -98,7 +97,6 @@ class RulesReader {
   }
 
   #draftOf({ label, leadsTo, address, port, protocol }: ReadRule): PortDraft | undefined {
-    // The label of a Service port without a name.
     const place = address === undefined ? `node port ${port}` : joinHostPort(address.text, port ?? 0);
     const name = label ?? (port === undefined || protocol === undefined ? undefined : `${place}/${protocol}`);
     if (name === undefined) return undefined;
@@ -124,7 +122,7 @@ class RulesReader {
     return draft;
   }
 
-  /** nat KUBE-SERVICES and KUBE-NODEPORTS: reads addresses or node ports, and the policy from the chain that packets go to. */
+  /** Reads a rule in nat KUBE-SERVICES or KUBE-NODEPORTS: the address or node port, and the policy from the chain that packets go to. */
   #readCapture(rule: ReadRule, isNodePort: boolean): void {
     const { label, address, port, leadsTo } = rule;
     const draft = label === undefined && (isNodePort ? port : address) === undefined ? undefined : this.#draftOf(rule);
@@ -139,13 +137,16 @@ class RulesReader {
     this.#checkWay(rule, draft);
   }
 
-  /** filter: reads refused packets. In KUBE-SERVICES they go to the cluster IP; elsewhere the rule does not show to which address. */
+  /**
+   * Reads a rule in filter that refuses packets. In KUBE-SERVICES these packets go to the cluster IP; elsewhere the rule does not show the
+   * kind of address.
+   */
   #readRefusal(rule: ReadRule, isOfServices: boolean): void {
     const { refusal, address, port } = rule;
     const draft = refusal && this.#draftOf(rule);
     if (!draft) return;
     draft.refusals.add(refusal);
-    // If packets are dropped, other nodes may have endpoints, or this node for the other policy.
+    // If packets are dropped, other nodes may have endpoints, or this node may have endpoints for the other policy.
     draft.showsEndpoints ||= refusal === 'reject' || this.#hasWholeNat;
     let kind: PortAddress['kind'] | undefined;
     if (rule.isOfAddressType) draft.nodePort ??= port;
@@ -160,7 +161,6 @@ class RulesReader {
     }
   }
 
-  /** filter KUBE-PROXY-FIREWALL: packets to a load balancer address from outside its source ranges. */
   #readFirewall(rule: ReadRule): void {
     const { address, port, refusal } = rule;
     if (refusal === undefined || address === undefined) return;
@@ -205,7 +205,6 @@ class RulesReader {
 
   #readEndpoints(rules: readonly ReadRule[], policy: TrafficPolicy, draft: PortDraft): void {
     for (const { comment, affinitySeconds, jumpsTo } of rules) {
-      // If grep selected the lines of an address, a chain only has its marking rule.
       if (/ has no (?:local )?endpoints$/.test(comment)) {
         draft.showsEndpoints ||= this.#hasWholeNat || !comment.endsWith(' local endpoints');
       }
@@ -221,13 +220,13 @@ class RulesReader {
     }
   }
 
-  /** Whether a chain leads outside clients to the endpoints on the node, if another has some. */
+  /** Checks that a chain leads outside clients to the endpoints on the node, if another chain has some. */
   #checkLocal({ name, rules }: Chain, local: string, draft: PortDraft): void {
     const isShown = this.#hasWholeNat && this.#hasWholeFilter && this.#nat.has(local);
     if (isShown && !rules.some((rule) => jumpChain(rule) === local)) draft.lackLocal(name, local);
   }
 
-  /** Records a jump to a missing or empty chain of the Service port: then the dump lacks endpoints. */
+  /** Records a jump to a missing or empty chain of the Service port, because the dump then lacks endpoints. */
   #checkWay({ leadsTo, jumpsTo = '' }: ReadRule, draft: PortDraft): void {
     if (leadsTo && (this.#nat.get(jumpsTo)?.rules ?? []).length === 0) this.#lackChains.add(draft);
   }
@@ -239,7 +238,6 @@ function showsMore({ addresses, nodePort, healthCheckNodePort, endpoints, refusa
   return places > 0 || nodePort !== undefined || healthCheckNodePort !== undefined;
 }
 
-/** Undefined for endpoint chains and others. */
 function serviceChain(name: string | undefined): ReturnType<typeof parseServiceChain> {
   const parsed = name === undefined ? undefined : parseServiceChain(name);
   return parsed?.kind === 'endpoint' ? undefined : parsed;
@@ -266,7 +264,6 @@ export function readServiceRule(rule: Rule) {
     port: ports?.first === ports?.last ? ports?.first : undefined,
     protocol: protocols.find((each) => each === name),
     source: findPlain(rule, 'source')?.range,
-    /** The clients whose packets it marks for masquerading. */
     clients: marks ? markedClients(conditionsOf(rule.args)) : undefined,
     isFromNode: comesFromNode(rule),
     isOfAddressType: rule.args.some(({ kind }) => kind === 'source-type' || kind === 'destination-type'),
@@ -279,12 +276,10 @@ export function findArg<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleAr
   return rule.args.find((arg): arg is RuleArg & { readonly kind: K } => arg.kind === kind);
 }
 
-/** Like find, but ignores negated matches ("!"). */
 function findPlain<K extends RuleArg['kind']>(rule: Rule, kind: K): (RuleArg & { readonly kind: K }) | undefined {
   return findArg({ args: rule.args.filter((arg) => !('negated' in arg && arg.negated === true)) }, kind);
 }
 
-/** The kind of a Service address, from the comment or else from the chain that its packets go to. */
 function addressKindOf({ comment, leadsTo }: ReadRule, draft: PortDraft): PortAddress['kind'] {
   if (comment.endsWith(' cluster IP')) return 'cluster-ip';
   if (comment.endsWith(' external IP')) return 'external-ip';
@@ -292,7 +287,7 @@ function addressKindOf({ comment, leadsTo }: ReadRule, draft: PortDraft): PortAd
   return (leadsTo?.kind === 'cluster' || leadsTo?.kind === 'local') && !draft.hasClusterIP() ? 'cluster-ip' : 'unknown';
 }
 
-/** Reads the source ranges that the chain admits. It may also admit the guarded address itself. */
+/** Reads the source ranges that the chain admits. The chain may also admit the guarded address itself. */
 function readFirewallChain(rules: readonly ReadRule[], draft: PortDraft): void {
   for (const { source, jumpsTo, refusal } of rules) {
     if (refusal !== undefined) draft.hasFirewall = true;
@@ -301,12 +296,11 @@ function readFirewallChain(rules: readonly ReadRule[], draft: PortDraft): void {
   }
 }
 
-/** Whether a rule only matches the node's own packets, which take another path under policy Local. */
+/** Reports whether a rule matches only the node's own packets, which take another path under policy Local. */
 function comesFromNode(rule: Rule): boolean {
   return findArg(rule, 'source-type')?.type === 'LOCAL';
 }
 
-/** The endpoint that the rules of an endpoint chain send packets to. */
 export function dnatEndpoint(rules: readonly Rule[]): DraftEndpoint | undefined {
   for (const rule of rules) {
     const target = findArg(rule, 'jump')?.target;
@@ -316,13 +310,16 @@ export function dnatEndpoint(rules: readonly Rule[]): DraftEndpoint | undefined 
   return undefined;
 }
 
-/** The endpoint in a comment on a jump to an endpoint chain, since 1.24: "default/web -> 10.244.0.2:8080". */
+/** Reads the endpoint from a comment on a jump to an endpoint chain, since 1.24: "default/web -> 10.244.0.2:8080". */
 function commentedEndpoint(comment: string): DraftEndpoint | undefined {
   const [, named] = / -> (\S+:\d{1,5})$/.exec(comment) ?? [];
   return named === undefined ? undefined : endpointNamed(named);
 }
 
-/** From the chain's rule for packets from the endpoint: iptables-save cannot print rules' targets of another iptables version. */
+/**
+ * Reads the endpoint from the chain's rule for the endpoint's own packets, because iptables-save cannot print targets of another iptables
+ * version.
+ */
 function endpointBySource(chain: Chain | undefined): DraftEndpoint | undefined {
   const range = chain?.rules.map((rule) => findPlain(rule, 'source')).find((arg) => arg !== undefined)?.range;
   const address = range && singleAddress(range);

@@ -22,7 +22,7 @@ import {
 } from '../kube-proxy/ipvs-objects.ts';
 import { endpointAt, markedClients, nodePortPlace, PortDraft, type DecompiledPort } from './decompiled-port.ts';
 
-/** A node port has no address of its own; a bitmap of ports shows none at all. */
+/** Where a Service port listens. A node port without known addresses, as in a bitmap of ports, has no address. */
 interface Frontend {
   readonly family: Family;
   readonly protocol: Protocol;
@@ -32,10 +32,10 @@ interface Frontend {
 }
 
 /**
- * Reads Service ports back from virtual servers and sets, which have no names: unless something else names them, each
- * address and port counts as a Service port of its own, and a node port's virtual servers on all addresses of the node
- * count as one. Leaves out the internal policy, which only the endpoints would show. The external policy is unknown
- * without the sets. If only some virtual servers were printed, real servers may be missing too.
+ * Reads Service ports from virtual servers and sets, which have no names. Unless something else names them, each address and port counts
+ * as a Service port of its own, and a node port's virtual servers on all node addresses count as one. Leaves out the internal policy,
+ * which only endpoints would show. Without the sets, the external policy is unknown. If only some virtual servers were printed, real
+ * servers may be missing too.
  */
 export function decompileIpvs(
   state: KernelState,
@@ -45,7 +45,7 @@ export function decompileIpvs(
   const isPart = !shown.virtualServers;
   const reader = new ServersReader(state, shown.sets);
   const isNodePort = findNodePortServers(state);
-  // Some listeners only show in sets: their virtual servers are gone, or not in the dump.
+  // Some listeners appear only in sets, because their virtual servers are gone or not in the dump.
   const known = new Set<string>();
   for (const server of state.virtualServers) {
     const { family, protocol, port } = server;
@@ -83,19 +83,14 @@ const setsByKind: { readonly [K in PortAddress['kind']]: SetId | undefined } = {
   unknown: undefined,
 };
 
-/** Uses what kube-proxy's sets and their rules show about addresses and ports. */
 class ServersReader {
-  /** A Service port has a virtual server for each of its addresses, and one for its node port on each node address. */
+  /** A Service port has a virtual server for each of its addresses, and one on each node address for its node port. */
   readonly drafts = new Map<string, PortDraft>();
-  /** Set entries: a SetId with "10.96.0.1,tcp:80" or "30080". */
   readonly #entries = new Set<string>();
-  /** Source ranges by "10.96.0.1,tcp:80". */
   readonly #ranges = new Map<string, Network[]>();
-  /** The endpoints on the node: "10.244.1.2:80"; undefined if nothing lists them. */
+  /** Endpoints on the node, such as "10.244.1.2:80"; undefined if nothing lists them. */
   readonly #onNode: Set<string> | undefined;
-  /** Whether the sets are complete, so that a missing entry is meaningful. */
   readonly #showsSets: boolean;
-  /** The masqueraded clients, by family and by the set that contains the destination. */
   readonly #masquerade: ReadonlyMap<string, MasqueradedClients>;
 
   constructor(state: KernelState, showsSets: boolean) {
@@ -134,7 +129,7 @@ class ServersReader {
     }
     const onNode = this.#onNode;
     if (taking.length === 0) draft.refusals.add('reject');
-    // Without a real server on the node, policy Local traffic goes to those of all nodes.
+    // If the node has no real server, traffic under policy Local goes to real servers on all nodes.
     else if (isLocal && onNode && taking.every((endpoint) => !onNode.has(endpoint))) draft.goesToAll = true;
   }
 
@@ -176,19 +171,19 @@ class ServersReader {
   }
 }
 
-/** Rules match sets, so one rule shows which packets are masqueraded for all entries of a set. */
+/** Finds which packets are masqueraded. Rules match sets, so one rule applies to all entries of a set. */
 function readMasquerade({ iptables }: KernelState): ReadonlyMap<string, MasqueradedClients> {
   const found = new Map<string, MasqueradedClients>();
   for (const family of families) {
     const nat = iptables[family]?.nat;
     const marks = (rule: Rule): boolean => jumpChain(rule) === baseChains.markMasquerade;
-    // Packets are masqueraded if no rule of the load balancers' chain returns them.
+    // Packets are masqueraded if no rule in the load balancers' chain returns them.
     const marksBalanced = nat?.get(baseChains.loadBalancer)?.rules.some(marks) ?? false;
     for (const chain of [baseChains.services, baseChains.nodePort]) {
       for (const rule of nat?.get(chain)?.rules ?? []) {
         const match = rule.args.find((arg) => arg.kind === 'match-set');
         const isBalanced = chain === baseChains.services && jumpChain(rule) === baseChains.loadBalancer;
-        // If the source must be in the set too, the packets come from Services themselves.
+        // If the set must contain the source too, the packets come from Services themselves.
         if (!match || match.directions.includes('src') || !(marks(rule) || (isBalanced && marksBalanced))) continue;
         const set = parseSetName(match.set)?.set;
         const clients = markedClients(conditionsOf(rule.args));

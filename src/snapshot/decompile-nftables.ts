@@ -34,7 +34,7 @@ import {
   type SourceRange,
 } from './decompiled-port.ts';
 
-/** Reads Service ports back from kube-proxy's tables, by the chains' names. `whole`: families with a complete table. */
+/** Reads Service ports from kube-proxy's tables, by the names of chains. `whole`: families with a complete table. */
 export function decompileNftables(
   state: KernelState,
   owners: Owners,
@@ -45,7 +45,7 @@ export function decompileNftables(
     .flatMap((table) => new TableReader(table, owners, whole.includes(table.family)).read());
 }
 
-/** The sets and maps with addresses and node ports. Source ranges come first, because they only apply to load balancers. */
+/** Sets and maps with addresses and node ports. The firewall map comes first, because its addresses can only be load balancers'. */
 const readSets = [
   nftSets.firewallIPs,
   nftSets.serviceIPs,
@@ -61,7 +61,6 @@ class TableReader {
   readonly #endless: ReadonlySet<string>;
   readonly #drafts = new Map<string, PortDraft>();
   readonly #clusterIPs: ReadonlySet<string>;
-  /** Clients masqueraded for every cluster IP, by the single rule of newer releases. */
   readonly #toAllClusterIPs: MasqueradedClients | undefined;
 
   constructor(table: NftTable, owners: Owners, isWhole: boolean) {
@@ -97,7 +96,6 @@ class TableReader {
     return draft;
   }
 
-  /** An address or node port of a Service port; its kind follows from the chain that the element leads to. */
   #readElement(set: string, element: Element): void {
     const values = element.key.map((value) => formatKey([value]));
     const [port = '', protocol] = values.toReversed();
@@ -115,14 +113,14 @@ class TableReader {
       draft[policy] = leadsTo.kind === 'local';
       if (this.#toAllClusterIPs) draft.masquerade.clusterIP ??= this.#toAllClusterIPs;
     }
-    // Packets are dropped under policy Local, when another node may have endpoints.
+    // Packets are dropped under policy Local if another node may have endpoints.
     if (value?.kind === 'drop') {
       draft[policy] = true;
       draft.refusals.add('drop');
     } else if (value?.kind === 'goto' && value.chain === nftChains.reject) draft.refusals.add('reject');
   }
 
-  /** Any other external address may be an external IP or a load balancer IP: nothing shows which. */
+  /** Returns the kind of an address. Nothing shows whether any other external address is an external IP or a load balancer IP. */
   #kindOf(address: string, set: string, leadsTo: NftName | undefined): PortAddress['kind'] {
     if (set === nftSets.firewallIPs) return 'load-balancer-ip';
     if (leadsTo) return leadsTo.kind === 'external' ? 'unknown' : 'cluster-ip';
@@ -140,11 +138,11 @@ class TableReader {
       if (clients) draft.masquerade.clusterIP ??= clients;
       const endpoints = [...endpointsOfChain(chain), ...this.#stickyEndpoints(chain, draft)];
       for (const endpoint of endpoints) draft.addEndpoint(endpoint, name.kind === 'local' ? 'Local' : 'Cluster');
-      // A chain for policy Local only leads to some of the endpoints.
+      // A chain for policy Local leads only to some of the endpoints.
       if (name.kind === 'cluster') draft.showsEndpoints ||= endpoints.length > 0 && this.#namesAll(chain);
     } else if (name.kind === 'external') {
       if (clients) draft.masquerade.external ??= clients;
-      // A `fib` match on the source, which sends the node's own packets another way, exists only under policy Local.
+      // A `fib` match on the source exists only under policy Local, where it sends the node's own packets to other endpoints.
       draft.externalPolicyLocal = matchesIn(chain).some(({ left }) =>
         left.some(({ name: field }) => field.startsWith('fib ')),
       );
@@ -162,7 +160,6 @@ class TableReader {
     return !this.#isWhole || rules.some(({ expressions }) => expressions.some(({ kind }) => kind === 'drop'));
   }
 
-  /** The sources that the chain admits, except the addresses that it guards. */
   #rangesOf(chain: NftChain): readonly SourceRange[] {
     const guarded = new Set(
       this.#elements(nftSets.firewallIPs)
@@ -179,7 +176,7 @@ class TableReader {
       });
   }
 
-  /** With session affinity, each endpoint has its own chain, and a set of clients with a timeout. */
+  /** Reads endpoints under session affinity: each endpoint has its own chain, and a set of clients with a timeout. */
   #stickyEndpoints(chain: NftChain, draft: PortDraft): readonly DraftEndpoint[] {
     return chain.rules.flatMap(({ expressions }) =>
       expressions.flatMap((expression) => {
@@ -193,7 +190,6 @@ class TableReader {
     );
   }
 
-  /** Whether every endpoint that a chain leads to is shown or named. */
   #namesAll({ rules }: NftChain): boolean {
     const drawn = rules.flatMap(({ expressions }) =>
       expressions.flatMap((each) => (each.kind === 'goto-random' ? each.chains : [])),
@@ -201,7 +197,6 @@ class TableReader {
     return drawn.every((name) => this.#endpointOf(name).length > 0);
   }
 
-  /** If the chain is missing, by its name. */
   #endpointOf(name: string): readonly DraftEndpoint[] {
     const chain = this.#table.chains.get(name);
     const [endpoint] = chain ? endpointsOfChain(chain) : [];
@@ -212,7 +207,7 @@ class TableReader {
   }
 }
 
-/** The order of addresses in the kernel has no meaning. */
+/** Sorts the addresses, because their order in the kernel has no meaning. */
 function sortAddresses(port: DecompiledPort): DecompiledPort {
   const sort = (addresses: readonly Address[] = []) => addresses.toSorted((a, b) => compareText(a.text, b.text));
   return { ...port, loadBalancerIPs: sort(port.loadBalancerIPs), otherIPs: sort(port.otherIPs) };
@@ -230,7 +225,6 @@ function masqueradedIn(chain: NftChain | undefined): MasqueradedClients | undefi
   return chain?.rules.map(clientsOfNftRule).find((each) => each !== undefined);
 }
 
-/** Undefined if the rule marks none. */
 function clientsOfNftRule({ expressions }: NftRule): MasqueradedClients | undefined {
   const marks = expressions.some(
     (each) => each.kind === 'change-mark' || (each.kind === 'jump' && each.chain === nftChains.markForMasquerade),
@@ -238,7 +232,6 @@ function clientsOfNftRule({ expressions }: NftRule): MasqueradedClients | undefi
   return marks ? markedClients(expressions) : undefined;
 }
 
-/** None for a named set. */
 function constantsOf(right: Right): readonly Element[] {
   return 'set' in right ? [] : right.elements;
 }

@@ -6,7 +6,7 @@ import { baseChains } from '../kube-proxy/chain-names.ts';
 import { findArg, readServiceRule } from './decompile-iptables.ts';
 import { endpointAt, PortDraft, type DecompiledPort } from './decompiled-port.ts';
 
-/** Names come from the rules' comments, endpoints from the balancer. */
+/** Reads Service ports from rules. Their names come from comments, and their endpoints from the balancer. */
 export function decompileUserspace({ iptables, proxyPorts }: KernelState): readonly DecompiledPort[] {
   const served = new Map(proxyPorts.map((port) => [`${port.protocol} ${port.port}`, port]));
   const drafts = new Map<string, PortDraft>();

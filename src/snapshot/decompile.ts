@@ -17,31 +17,27 @@ import type { DecompiledPort } from './decompiled-port.ts';
 
 export interface ShownServices {
   readonly mode: ProxyMode | undefined;
-  /** Sorted by name, then family. */
   readonly ports: readonly DecompiledPort[];
-  /** With the ports that would have these facts. */
+  /** Facts whose rules no packet reaches, with the ports that would have these facts. */
   readonly unreached: readonly UnreachedPorts[];
   readonly leftovers: Leftovers;
 }
 
 type UnreachedPorts = Unreached & { readonly ports: readonly DecompiledPort[] };
 
-/** Objects of a mode that the node no longer runs. */
 export interface Leftovers {
-  /** From iptables mode, on a node in IPVS mode. */
+  /** Chains of iptables mode on a node in IPVS mode. */
   readonly chains: readonly LeftChain[];
-  /** Service ports that only those chains show. */
   readonly ports: readonly DecompiledPort[];
-  /** From IPVS mode, on a node in iptables mode. */
   readonly virtualServers: readonly VirtualServer[];
   readonly sets: readonly string[];
   readonly addresses: readonly string[];
 }
 
 /**
- * Names come from kube-proxy's comments in iptables and userspace mode, and from chain names in nftables mode; IPVS mode only shows
- * addresses. Leftovers of another mode are separate. `weighServer`: whether a virtual server is kube-proxy's. `coverage`: what is fully
- * known.
+ * Reads Services from a state. Names come from kube-proxy's comments in iptables and userspace mode, and from chain names in nftables
+ * mode; IPVS mode shows only addresses. Leftovers of another mode are separate. `weighServer`: how certainly a virtual server is
+ * kube-proxy's. `coverage`: what is fully known.
  */
 export function decompile(
   state: KernelState,
@@ -57,7 +53,6 @@ export function decompile(
   const ofRules = decompileIptables(state, coverage.iptables);
   const chains = findLeftChains(state, mode);
   const isLeftOver = chains.length > 0;
-  // A state may hold parts of several modes.
   const ofModes: { readonly [M in ProxyMode]: readonly DecompiledPort[] } = {
     iptables: isLeftOver ? [] : ofRules,
     ipvs: decompileIpvs(ofServers, owners, coverage),

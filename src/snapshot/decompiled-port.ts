@@ -6,48 +6,42 @@ import { hostNetwork, type Address } from '../kernel/address.ts';
 import type { Family, Protocol } from '../kernel/family.ts';
 import type { Match } from '../kernel/nftables/table.ts';
 
-/** A Service port as read from a kernel, with the treatment of its packets. */
 export interface DecompiledPort extends ShownPort {
-  /** Undefined if nothing shows them, for example if there are only sets. */
+  /** Undefined if nothing shows the endpoints, for example if there are only sets. */
   readonly endpoints: readonly DecompiledEndpoint[] | undefined;
   readonly fallback: 'no-endpoints' | 'local-drops' | 'local-to-all' | undefined;
   readonly masquerade: Masquerade | undefined;
-  /** Its chains that packets come to, and whose way on to endpoints was removed. */
+  /** Chains that packets reach but that no longer lead to endpoints. */
   readonly endless: readonly EndlessChain[];
-  /** In userspace mode, the port where kube-proxy itself accepts connections. */
   readonly proxyPort: number | undefined;
 }
 
 interface EndlessChain {
   readonly chain: string;
-  /** The endpoint or chain that it should lead to; undefined for any endpoint. */
   readonly lacks: string | undefined;
 }
 
-/** Clients whose packets endpoints see under the node's address. */
+/** Clients that endpoints see as the node's address. */
 export interface Masquerade {
-  /** Among clients of the cluster IP. */
   clusterIP?: MasqueradedClients;
-  /** Among clients of external addresses and the node port. */
   external?: MasqueradedClients;
 }
 
 type DecompiledEndpoint = NonNullable<ShownPort['endpoints']>[number] & {
-  /** The policies whose traffic it takes, as far as a kernel shows that. */
   readonly takes: readonly TrafficPolicy[];
-  /** Set for a real server with weight 0, which takes no new connections. */
+  /** Set for a real server with weight 0, which gets no new connections. */
   readonly draining?: true | undefined;
-  /** Where its virtual servers listen, in IPVS mode: addresses, and `nodePortPlace`. */
+  /** In IPVS mode, where the virtual servers with this real server listen: addresses, and `nodePortPlace`. */
   readonly at?: readonly string[] | undefined;
 };
 
-/** A range that a tool prints as no network has only its text. */
+/** If a tool prints a range in a form that is no network, the range has only text. */
 export type SourceRange = NonNullable<ShownPort['sourceRanges']>[number];
 
-/** Stands for a node port among the places where a Service port listens. */
+/** Stands for the node port in a list of listening addresses. */
 export const nodePortPlace = 'node port';
 
-/** The clients that a rule with these conditions marks; undefined for a single client, as in an endpoint's chain. */
+/** Returns the clients that a rule with these conditions marks; undefined for a single client, as in an endpoint's chain. */
 export function markedClients(conditions: Conditions): MasqueradedClients | undefined {
   const sender = sendersAsked(conditions)[0];
   if (!sender) return { kind: 'all' };
@@ -57,7 +51,7 @@ export function markedClients(conditions: Conditions): MasqueradedClients | unde
 
 type Conditions = readonly (Match | { readonly kind: string })[];
 
-/** The senders that a rule matches or excludes: one client, or the node's pods. */
+/** Returns the senders that a rule matches or excludes: one client, the node's pods, or the node. */
 export function sendersAsked(conditions: Conditions) {
   return conditions.flatMap((each) => {
     const match = each.kind === 'match' && 'left' in each ? each : undefined;
@@ -80,30 +74,27 @@ function whoIsAsked({ left: [field], right }: Match): LocalTraffic | 'node' | un
 
 const serviceLabel = /^(?:([^/: ]+)\/)?([^/: ]+)(?::([^/: ]+))?$/;
 
-/** The names in a kube-proxy label, which some tools print without the namespace. A label that is an address has no names. */
+/** Reads the names in a kube-proxy label, which some tools print without the namespace. A label that is an address has no names. */
 function readLabel(label: string): Pick<ShownPort, 'namespace' | 'service' | 'portName'> {
   const [, namespace, service, portName = ''] = serviceLabel.exec(label) ?? [];
   return { namespace, service, portName: service === undefined ? undefined : portName };
 }
 
-/** From a rule's target or a comment. */
 export type DraftEndpoint = Pick<DecompiledEndpoint, 'label' | 'address' | 'port'>;
 
 export function endpointAt(socket: SocketAddress): DraftEndpoint {
   return { label: formatSocketAddress(socket), ...socket };
 }
 
-/** On any port. */
 export function endpointOn(address: Address): DraftEndpoint {
   return { label: address.text, address, port: undefined };
 }
 
-/** From "ip:port", unless names replaced addresses before pasting. */
+/** Parses "ip:port". If the address was replaced by a name before pasting, returns only the label. */
 export function endpointNamed(label: string): DraftEndpoint {
   return { label, ...(parseSocketAddress(label) ?? { address: undefined, port: undefined }) };
 }
 
-/** A Service port under construction. */
 export class PortDraft {
   readonly label: string;
   readonly family: Family;
@@ -113,30 +104,24 @@ export class PortDraft {
   internalPolicyLocal: boolean | undefined;
   externalPolicyLocal: boolean | undefined;
   affinitySeconds: number | undefined;
-  /** Whether the port has affinity that the state hides. */
   hidesAffinity = false;
-  /** Not shown in nftables. */
+  /** Undefined in nftables mode. */
   healthCheckNodePort: number | undefined;
   scheduler: string | undefined;
-  /** By their texts. */
   readonly addresses = new Map<string, PortAddress>();
   /** Whether packets from outside the source ranges are dropped, even if the ranges are not shown. */
   hasFirewall = false;
-  /** Whether a missing rule that drops them means that they pass. */
+  /** Whether packets pass if the rule that drops them is missing. */
   showsFirewall = false;
-  /** By their texts. */
   readonly sourceRanges = new Map<string, SourceRange>();
   readonly refusals = new Set<'reject' | 'drop'>();
-  /** Whether packets without an endpoint on the node go to all endpoints. */
   goesToAll = false;
   readonly masquerade: Masquerade = {};
-  /** By their labels. */
   readonly endpoints = new Map<
     string,
     DraftEndpoint & Pick<DecompiledEndpoint, 'draining' | 'at'> & { readonly takes: Set<TrafficPolicy> }
   >();
   showsEndpoints = false;
-  /** With the endpoint or chain that each should lead to. */
   readonly endless = new Map<string, string | undefined>();
   hidesAddresses = false;
   proxyPort: number | undefined;
@@ -147,7 +132,7 @@ export class PortDraft {
     this.protocol = protocol;
   }
 
-  /** Later rules do not change the kind that a rule has shown. */
+  /** Adds an address. A later rule does not change the kind that an earlier rule has shown. */
   addAddress(kind: PortAddress['kind'], address: Address, port: number | undefined): void {
     const known = this.addresses.get(address.text);
     if (!known || known.kind === 'unknown') this.addresses.set(address.text, { kind, address });
@@ -160,7 +145,10 @@ export class PortDraft {
     else this.endpoints.set(endpoint.label, { ...endpoint, takes: new Set([policy]) });
   }
 
-  /** The chain for external clients under policy Local. Where no endpoint is on the node, kube-proxy drops their packets instead. */
+  /**
+   * Records that a chain for external clients does not lead to the chain for policy Local. If the node has no endpoint, this is normal,
+   * because kube-proxy drops their packets.
+   */
   lackLocal(chain: string, local: string): void {
     if (!this.refusals.has('drop')) this.endless.set(chain, local);
   }
@@ -209,7 +197,6 @@ export class PortDraft {
       endless: Array.from(this.endless, ([chain, lacks]) => ({ chain, lacks })),
       proxyPort: this.proxyPort,
       fallback: this.goesToAll ? 'local-to-all' : refusal,
-      // Independent of the order of rules.
       masquerade:
         clusterIP || external ? { ...(clusterIP && { clusterIP }), ...(external && { external }) } : undefined,
     };

@@ -27,17 +27,15 @@ export function faultsOfPort(port: ShownPort, side: Snapshot): readonly PortFaul
   });
 }
 
-/** A Service port's target port as written; undefined if unknown. */
 export function targetPortOf(port: ShownPort, side: Snapshot): number | string | undefined {
   const service = side.kind === 'dump' ? undefined : side.info(serviceName(port));
   return service?.ports.find((each) => each.name === port.portName && each.protocol === port.protocol)?.targetPort;
 }
 
-/** Why a Service port has no endpoint; undefined if unknown. */
 export function lackOfEndpoints(port: ShownPort, side: Snapshot): PortFault | undefined {
   const fault = faultsOfPort(port, side).find(({ code }) => code !== 'undeclared-port');
   const { endpoints = [] } = port;
-  // Other endpoints of a dump are in use.
+  // A dump shows only endpoints in use, so they are ready.
   if (fault || endpoints.length === 0 || side.kind === 'dump') return fault;
   const details = { service: serviceName(port), endpoints: endpoints.length, publishes: false, isScaledToZero: false };
   const unready = diagnose('no-ready-endpoint', details);
@@ -45,7 +43,8 @@ export function lackOfEndpoints(port: ShownPort, side: Snapshot): PortFault | un
 }
 
 /**
- * Missing jumps whose target exists: kube-proxy makes each jump (iptablesJumpChains, nftablesJumpChains), so another program removed it.
+ * Finds missing jumps whose target exists. kube-proxy makes each of these jumps (iptablesJumpChains, nftablesJumpChains), so another
+ * program removed them.
  */
 export function findLostJumps(side: Snapshot, mode: ProxyMode, family: Family): readonly MissingJump[] {
   const translates = !programs(mode, 'virtualServers') && !programs(mode, 'proxyPorts');
@@ -54,13 +53,13 @@ export function findLostJumps(side: Snapshot, mode: ProxyMode, family: Family): 
   );
 }
 
-/** kube-proxy's table of a family, if it is dormant, so that no packet comes to its rules. */
+/** Returns kube-proxy's table in a family if the table is dormant, so that no packet reaches its rules. */
 export function findDormantTable({ doubts }: Snapshot, family: Family): string | undefined {
   const table = `${nftFamily[family]} ${nftTableName}`;
   return doubts.some((doubt) => doubt.kind === 'other-table' && doubt.table === table) ? table : undefined;
 }
 
-/** Jumps missing from an incomplete listing: they may exist. */
+/** Finds jumps missing from an incomplete listing. The kernel may have these jumps. */
 export function findUnshownJumps(side: Snapshot, mode: ProxyMode): readonly MissingJump[] {
   return families.flatMap((family) => missingJumps(side, mode, family).filter((jump) => !isRead(side, jump)));
 }
@@ -74,7 +73,6 @@ function isRead({ coverage }: Snapshot, jump: MissingJump): boolean {
   return coverage.iptables[jump.family].includes(jump.table);
 }
 
-/** Whether it leads packets to the rules that translate Service addresses. */
 export function leadsToServices(jump: MissingJump): boolean {
   if (jump.tool === 'nftables') return jump.to === nftChains.services;
   return jump.table === 'nat' && jump.to === baseChains.services;
@@ -84,7 +82,6 @@ export function jumpCommand({ tool, family }: Pick<MissingJump, 'tool' | 'family
   return tool === 'nftables' ? 'nft list ruleset' : family === 'ipv4' ? 'iptables-save' : 'ip6tables-save';
 }
 
-/** The hook of the chain that lacks the jump to the Service rules. */
 export function entryOf(jump: MissingJump): string {
   return jump.tool === 'nftables' ? (jump.chain.base?.hook ?? '') : jump.from.toLowerCase();
 }

@@ -5,11 +5,9 @@ import type { Family } from '../kernel/family.ts';
 interface KnownEndpoint {
   readonly address: Address;
   readonly port: number;
-  /** Whether it is on this node; undefined if unknown. */
   readonly isLocal: boolean | undefined;
 }
 
-/** One for each address and port. */
 export class KnownEndpoints {
   readonly #index: AddressIndex;
   readonly #node: string;
@@ -27,7 +25,6 @@ export class KnownEndpoints {
     return this.#index.servicesAt(address).length > 0;
   }
 
-  /** Undefined if unknown. */
   isLocal({ address, port }: Pick<Endpoint<undefined>, 'address' | 'port'>): boolean | undefined {
     return address && this.at(address.text).find((each) => each.port === port)?.isLocal;
   }

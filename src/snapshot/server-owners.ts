@@ -8,7 +8,6 @@ import { emptyState, type KernelState } from '../kernel/state.ts';
 import { weighEvidence, type Evidence } from '../kube-proxy/evidence.ts';
 import { findNodePortServers } from '../kube-proxy/ipvs-objects.ts';
 
-/** Of a snapshot. */
 interface Judged {
   readonly kind: 'manifests' | 'bundle' | 'dump';
   readonly state: KernelState;
@@ -44,12 +43,14 @@ export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualS
   };
 }
 
-/** Labels virtual servers with their Service port, because IPVS stores no names: a cluster's, and those on node ports in a state. */
+/**
+ * Labels virtual servers with their Service port, because IPVS stores no names. Returns the cluster's virtual servers, and the state's on
+ * node ports.
+ */
 export function nameServers({ virtualServers, sets, links }: KernelState, cluster: Cluster): KernelState {
   const state = { ...emptyState, virtualServers, sets, links };
   const isNodePort = findNodePortServers(state);
   const ports = cluster.servicePorts.toReversed();
-  // If several Service ports have the same node port, the first owns it.
   const byNodePort = new Map(ports.map((port) => [`${port.family} ${port.protocol} ${port.nodePort}`, port.label]));
   const onNodePorts = virtualServers.filter(isNodePort).flatMap((server) => {
     const servicePort = byNodePort.get(`${server.family} ${server.protocol} ${server.port}`);

@@ -34,16 +34,14 @@ import { decompile, type ShownServices } from './decompile.ts';
 import { KnownEndpoints } from './known-endpoints.ts';
 import { nameServers, weighServersOfSides } from './server-owners.ts';
 
-/** One node, from compiled manifests, a bundle or golden, or a dump. */
 export type Snapshot = CompiledSnapshot | DumpedSnapshot;
 
-/** The objects of manifests beside a state: they name senders, policies and ways to Services. */
+/** Objects from manifests beside a state. They name senders, policies, and routes to Services such as Ingresses. */
 export type SnapshotObjects = {
   readonly [List in SnapshotList]: readonly ObjectLists[List][number][];
 } & {
-  /** Objects of a cluster that could not be read. */
   readonly unread: UnreadLists;
-  /** The changes of kustomizations, which kpc ignores, as text. */
+  /** Kustomizations' changes as text; kpc ignores them. */
   readonly kustomized: readonly string[];
 };
 
@@ -74,7 +72,6 @@ const noObjects: SnapshotObjects = {
   kustomized: [],
 };
 
-/** A fault in the endpoints of Service ports that the input shows. */
 export type PortFault = Extract<Finding, { readonly code: (typeof portFaultCodes)[number] }>;
 
 const portFaultCodes = [
@@ -101,12 +98,10 @@ function servicesOfFault(fault: PortFault): readonly string[] {
 
 interface SnapshotAssumptions {
   readonly services: readonly AssignedService[];
-  /** Addresses of Pods that are not in the input. */
   readonly pods: ReadonlySet<string>;
   readonly clusterCIDRs: readonly string[];
-  /** The families of the cluster, if a Service takes its families from there. */
   readonly families: readonly Family[];
-  /** Workloads whose nodeSelector or affinity no Node meets: their Pods are assumed on any Node. */
+  /** Workloads with a nodeSelector or affinity that no Node meets, so that their Pods are assumed on any Node. */
   readonly unplaced: readonly string[];
   readonly node: boolean;
   readonly mode: boolean;
@@ -114,19 +109,14 @@ interface SnapshotAssumptions {
 
 /** Functions are called once, on first use. */
 interface Facts {
-  /** The user's name for it: a path, or "-". */
   readonly name: string;
   readonly state: () => KernelState;
-  /** A state whose origins explain the items of `state`; undefined if there is none. */
+  /** A state with origins that explain the items in `state`; undefined if there is none. */
   readonly labels?: (() => KernelState | undefined) | undefined;
-  /** The flows that a dump lists. */
   readonly flows?: readonly TrackedFlow[] | undefined;
-  /** The node's routes, if a dump lists them. */
   readonly routes?: KnownRoutes | undefined;
   readonly objects?: SnapshotObjects | undefined;
-  /** Assumed Pods that packets may come from. */
   readonly assumedPods?: SnapshotObjects['pods'] | undefined;
-  /** The owners found before the state was changed, if it was. */
   readonly owners?: Owners | undefined;
 }
 
@@ -137,42 +127,37 @@ interface CompiledFacts extends Facts {
   readonly settings: ProxySettings;
   readonly families: readonly Family[];
   readonly assigned: readonly AssignedService[];
-  /** Undefined if no Pod was assumed. */
   readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
-  /** The networks assumed for clusterCIDR, if the input does not say. */
+  /** The networks assumed for clusterCIDR, if the input does not name them. */
   readonly assumedClusterCIDRs?: readonly string[] | undefined;
   readonly assumedFamilies?: readonly Family[] | undefined;
   readonly portFaults?: (() => readonly PortFault[]) | undefined;
-  /** The Nodes that were assumed; this may be one of them. */
+  /** The assumed Nodes, of which this node may be one. */
   readonly assumedNodes?: readonly string[] | undefined;
-  /** The input's Nodes, if it may be any of several, as nothing names one. */
+  /** The input's Nodes, if nothing names the node, so that it may be any of several. */
   readonly anyOf?: ReadonlyMap<string, Node> | undefined;
-  /** The same input on another Node; undefined if there is none of that name. */
   readonly onNode?: ((name: string) => CompiledSnapshot | undefined) | undefined;
-  /** The same input as kpc reads it alone, for a side of a comparison that no flag can make again; undefined if that is unusable. */
+  /**
+   * Returns the input as kpc reads it outside a comparison, for a side that flags cannot reproduce; undefined if that reading is unusable.
+   */
   readonly alone?: ((node: string) => Snapshot | undefined) | undefined;
-  /** Whether nothing named the mode. */
   readonly isModeAssumed?: boolean | undefined;
-  /** The other side's decisions as flags and values: with them, this snapshot can be reproduced alone. */
+  /** The other side's decisions as flags and values, with which this snapshot can be reproduced alone. */
   readonly taken?: Readonly<Record<string, string>> | undefined;
   readonly kpcVersion: string;
   readonly isAsCompiled: boolean;
-  /** Compiles for other Services or another node. */
   readonly compile: (cluster: Cluster, node?: NodeContext) => KernelState;
 }
 
 interface DumpedFacts extends Facts {
   readonly coverage: Coverage;
-  /** Files that kpc may have read only in part. */
   readonly doubts: readonly Doubt[];
   readonly log?: ProxyLog | undefined;
-  /** Undefined if the dump does not show them. */
   readonly hostAddresses?: readonly Address[] | undefined;
   /** Services from manifests beside the dump, to name the dump's contents. */
   readonly named?: Cluster | undefined;
-  /** The release of these manifests: describe follows flows to their Services as this release does. */
+  /** The release of the manifests beside the dump. describe follows flows as this release does. */
   readonly release?: Release | undefined;
-  /** The Services read before the state was changed, if it was. */
   readonly reached?: ShownServices | undefined;
 }
 
@@ -252,7 +237,6 @@ abstract class Known<Own extends Facts> {
     return (this.#services ??= new Map(this.objects.services.map(({ object }) => [fullName(object.metadata), object])));
   }
 
-  /** Pods by "namespace/name", including assumed ones. */
   get pods(): ReadonlyMap<string, Pod> {
     return (this.#pods ??= new Map(
       [...this.objects.pods, ...(this.facts.assumedPods ?? [])].map(({ object }) => [
@@ -263,7 +247,6 @@ abstract class Known<Own extends Facts> {
   }
 }
 
-/** Shows all that kube-proxy programs. */
 export class CompiledSnapshot extends Known<CompiledFacts> {
   readonly kind: 'manifests' | 'bundle';
   readonly coverage = coverAll();
@@ -317,7 +300,6 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     return this.#infos.get(service);
   }
 
-  /** By "namespace/name". */
   faultsOf(service: string): readonly PortFault[] {
     this.#faults ??= faultsByService(this.facts.portFaults?.() ?? []);
     return this.#faults.get(service) ?? [];
@@ -347,7 +329,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     return (this.#services ??= decompile(this.state, this.owners, () => 'certain', this.coverage));
   }
 
-  /** The node's own links: nothing shows which link has which address. */
+  /** The node's own links, as a single link, because nothing shows which link has which address. */
   get links(): readonly Link[] {
     const { hostAddresses, nodeIPs } = this.node;
     const own = hostAddresses.length > 0 ? hostAddresses : bothFamilies.map((family) => nodeIPs[family]);
@@ -363,29 +345,26 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     ];
   }
 
-  /** The same input on the other Nodes that kpc assumed beside this one. None if the input shows which Nodes exist. */
+  /** The same input on the other Nodes that kpc assumed. Empty if the input shows which Nodes exist. */
   get elsewhere(): readonly CompiledSnapshot[] {
     const others = this.assumed.node ? (this.facts.assumedNodes ?? []) : [];
     return others.flatMap((name) => (name === this.nodeName ? [] : (this.onNode(name) ?? [])));
   }
 
-  /** The Nodes of the input, any of which it may be; undefined if it is known which. */
+  /** The input's Nodes, if this node may be any of them; undefined if it is known which. */
   get anyOf(): ReadonlyMap<string, Node> | undefined {
     return this.facts.anyOf;
   }
 
-  /** Given or assumed; undefined if there is none of that name. */
   onNode(name: string): CompiledSnapshot | undefined {
     return this.facts.onNode?.(name);
   }
 
-  /** What a command on this input alone sees of this node, if that may be something else. */
   get alone(): (() => Snapshot | undefined) | undefined {
     const { alone } = this.facts;
     return alone && (() => alone(this.nodeName));
   }
 
-  /** For a node with other addresses. */
   on(node: NodeContext): CompiledSnapshot {
     return new CompiledSnapshot({ ...this.facts, node, state: () => this.compile(this.cluster, node) });
   }
@@ -403,7 +382,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   }
 }
 
-/** Tools' output does not show the Services that the state was made for. */
+/** A node as a dump shows it. Tools' output does not show the Services that the state was made for. */
 export class DumpedSnapshot extends Known<DumpedFacts> {
   readonly kind = 'dump';
   readonly families = bothFamilies;
@@ -440,7 +419,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     return (this.#shown ??= decompile(this.state, this.owners, weighServersOfSides(this, this), this.coverage));
   }
 
-  /** Including those in a dormant table, which no packet reaches. */
+  /** Includes Services in a dormant table, which no packet reaches. */
   get #all(): ShownServices {
     if (this.#reached) return this.#reached;
     const { state, owners, coverage } = this;
@@ -465,7 +444,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     return this.state.links.filter(({ name }) => name !== serviceLink);
   }
 
-  /** Uses the Services of a release's manifests as names for what it shows. */
+  /** Names what the dump shows with the Services in a release's manifests. */
   namedBy(named: Cluster, release: Release): DumpedSnapshot {
     return this.with({ named, release, labels: () => nameServers(this.state, named) });
   }
@@ -480,7 +459,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
   }
 }
 
-/** With other programs' tables, and with kube-proxy's if they are dormant. */
+/** Adds other programs' tables, and kube-proxy's own if they are dormant. */
 export function stateWithOthers({ state, doubts }: Pick<Snapshot, 'state' | 'doubts'>): KernelState {
   const others = doubts.flatMap((doubt) => (doubt.kind === 'other-table' ? (doubt.tables ?? []) : []));
   if (others.length === 0) return state;
@@ -488,7 +467,7 @@ export function stateWithOthers({ state, doubts }: Pick<Snapshot, 'state' | 'dou
   return { ...state, nftables: [...state.nftables, ...tables.values()] };
 }
 
-/** Whether nft lists iptables mode's chains; only iptables-save names their Services. */
+/** Reports whether nft lists iptables mode's chains. Only iptables-save names their Services. */
 export function showsIptablesAsNft({ doubts }: Pick<Snapshot, 'doubts'>): boolean {
   return doubts.some(
     (doubt) =>

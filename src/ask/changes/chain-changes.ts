@@ -32,8 +32,8 @@ export function listChainChanges(delta: FamilyTablesDelta, owners: SideOwners): 
 }
 
 /**
- * How many chains change, whoever owns them. Counting them is fast: listing would compare rule by rule, which takes long if a
- * whole mode goes.
+ * Counts the chains that change, whoever owns them. Listing the changes would compare rule by rule, which takes long if a whole mode is
+ * removed.
  */
 export function countChainChanges(delta: FamilyTablesDelta): readonly CountedChange[] {
   const tables = rulesPlaces.flatMap((place) => delta[place] ?? []);
@@ -55,7 +55,7 @@ function changesOfTable(
   const ofChains = changes.flatMap((change) =>
     change.kind === 'chain' ? chainChanges(place, change.from, change.to, owners) : [],
   );
-  // A built-in chain always stays: only its jumps to kube-proxy's chains count.
+  // A built-in chain always stays, so only its jumps to kube-proxy's chains count.
   const edits = changes.filter((change) => change.kind === 'rule');
   const ofBuiltIn = [...new Set(edits.map(({ chain }) => chain))].flatMap((chain) => {
     const own = edits.filter((edit) => edit.chain === chain);
@@ -93,7 +93,7 @@ function iptablesChainChange(
   return { ...changeOf('chain', 'chain', change, fields), family, edited, isOtherVariant: at !== family };
 }
 
-/** The changes of a shared chain: one for each Service port that gains or loses rules, and one for rules that no Service port owns. */
+/** Returns a shared chain's changes: one for each Service port that gains or loses rules, and one for rules that no Service port owns. */
 function sharedChanges(
   place: PlacedTable & { readonly chain: string },
   from: readonly Rule[],
@@ -123,7 +123,7 @@ function sharedChanges(
       removed: removed.map(ruleMeaning),
       reordered,
     };
-    // The chain exists for all Service ports; each only has rules in it.
+    // The chain exists for all Service ports; each one only has rules in it.
     const edited = [...added, ...removed];
     const change = iptablesChainChange(
       { ...place, shared: true },
@@ -136,8 +136,8 @@ function sharedChanges(
 }
 
 /**
- * The same text for orders of rules with the same effect. kube-proxy fills shared chains from a map, in any order; only rules
- * that no Service port owns have a fixed place.
+ * Returns equal texts for orders of rules with the same effect. kube-proxy fills shared chains from a map, in any order. Only rules that
+ * no Service port owns have a fixed place.
  */
 function orderOf(rules: readonly Rule[], ownerOf: (rule: Rule) => string | undefined): string {
   const order: string[] = [];

@@ -7,7 +7,6 @@ export const changeKinds = ['added', 'removed', 'changed'] as const;
 
 export type ChangeKind = (typeof changeKinds)[number];
 
-/** The names of kernel objects in reports for people. */
 export const changedObjects = [
   'virtual server',
   'set',
@@ -28,7 +27,7 @@ export const changedObjects = [
 
 export type ChangedObject = (typeof changedObjects)[number];
 
-/** What is known of a change to an object of each kind, as printed in JSON. '' and undefined: there is none. */
+/** The known facts about a change to each kind of object, as printed in JSON. '' and undefined mean none. */
 interface ChangeFields {
   readonly 'virtual-server': {
     readonly protocol: Protocol;
@@ -41,16 +40,15 @@ interface ChangeFields {
     readonly edited: readonly { readonly server: string; readonly from: string; readonly to: string }[];
   };
   readonly 'set-entry': { readonly set: string; readonly value: string };
-  /** `entries` that no Service port owns; `from` and `to` create it. */
+  /** `entries`: how many entries no Service port owns. `from` and `to`: how the set is created. */
   readonly set: { readonly set: string; readonly entries: number; readonly from?: string; readonly to?: string };
   readonly chain: RuleEdits & {
     readonly family: Family;
     readonly table: TableName;
     readonly chain: string;
-    /** Whether Service ports share the chain. If so, the edits are those of one owner. */
+    /** Whether Service ports share the chain. If so, the edits are one owner's. */
     readonly shared: boolean;
   };
-  /** A whole table, or one that is made anew for its unknown parts. */
   readonly 'nft-table': NftAt &
     (
       | { readonly chains: number; readonly sets: number }
@@ -79,7 +77,7 @@ interface ChangeFields {
   };
   readonly address: { readonly link: string; readonly address: string };
   readonly link: { readonly link: string; readonly addresses: number };
-  /** `reason`: why this value, if the node decided it ("32768 × 4 cores"). */
+  /** `reason`: why the node decided on this value ("32768 × 4 cores"). */
   readonly sysctl: {
     readonly name: string;
     readonly from: string | undefined;
@@ -103,7 +101,6 @@ export interface NftAt {
   readonly table: string;
 }
 
-/** The kinds of kernel objects in JSON. */
 export const kernelObjectKinds = [
   'virtual-server',
   'set-entry',
@@ -124,31 +121,25 @@ export const kernelObjectKinds = [
 ] as const satisfies readonly (keyof ChangeFields)[];
 
 interface ChangeOfAny {
-  /** The Service port that it belongs to; undefined for objects that every node has. */
+  /** The Service port that owns the object; undefined for objects that every node has. */
   readonly owner: string | undefined;
   readonly object: ChangedObject;
   readonly change: ChangeKind;
-  /** For sets and rules. */
   readonly family?: Family | undefined;
-  /** The manifest field that caused it. */
   readonly place?: Place | undefined;
   /** For an iptables chain: the rules whose texts are in `added` and `removed`. */
   readonly edited?: readonly Rule[];
-  /** Whether it is in the variant of iptables (legacy or nft) that kube-proxy does not use. */
+  /** Whether the object is in the iptables variant (legacy or nft) that kube-proxy does not use. */
   readonly isOtherVariant?: boolean;
-  /** Content that is added or removed with it and not listed separately. */
   readonly holds?: readonly CountedChange[];
 }
 
-/** A change to an object of one kind. */
 export type ChangeOf<Kind extends keyof ChangeFields> = {
   readonly [K in Kind]: ChangeOfAny & { readonly kind: K; readonly fields: ChangeFields[K] };
 }[Kind];
 
-/** One difference between two kernels, in kernel terms. */
 export type KernelChange = ChangeOf<keyof ChangeFields>;
 
-/** A change to an object that no Service port owns. */
 export function changeOf<Kind extends keyof ChangeFields>(
   kind: Kind,
   object: ChangedObject,
@@ -161,21 +152,18 @@ export function changeOf<Kind extends keyof ChangeFields>(
 export interface RuleEdits {
   readonly rulesFrom: number;
   readonly rulesTo: number;
-  /** Each as its canonical text (ruleMeaning). */
+  /** Rules as canonical texts (ruleMeaning). */
   readonly added: readonly string[];
   readonly removed: readonly string[];
-  /** Whether the same rules are in another order. */
   readonly reordered: boolean;
 }
 
-/** A number of objects of one kind that change in the same way. */
 export type CountedChange = readonly [object: ChangedObject, change: ChangeKind, number: number];
 
 export function countsOf({ object, change, holds = [] }: KernelChange): readonly CountedChange[] {
   return [[object, change, 1], ...holds];
 }
 
-/** The owner of an object: its Service port, and the field that caused it. */
 export function ownedBy(
   owner: string | undefined,
   { origin }: { readonly origin?: Origin | undefined },
@@ -188,7 +176,7 @@ export function kindOfChange(from: unknown, to: unknown): ChangeKind {
   return to === undefined ? 'removed' : 'changed';
 }
 
-/** The items of `list` that `others` lacks, counting duplicates, in any order. Items with equal text are equal. */
+/** Returns the items in `list` that `others` lacks, in any order. Items with equal text are equal, and duplicates count. */
 export function subtract<T>(list: readonly T[], others: readonly T[], textOf: (item: T) => string): readonly T[] {
   const left = new Map<string, number>();
   for (const item of others) left.set(textOf(item), (left.get(textOf(item)) ?? 0) + 1);
@@ -200,7 +188,6 @@ export function subtract<T>(list: readonly T[], others: readonly T[], textOf: (i
   });
 }
 
-/** Compares the rules of a chain by meaning; a side without the chain has none. */
 export function compareRules(from: readonly string[], to: readonly string[]): RuleEdits {
   const asItIs = (text: string): string => text;
   const [added, removed] = [subtract(to, from, asItIs), subtract(from, to, asItIs)];

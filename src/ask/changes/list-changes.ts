@@ -29,7 +29,6 @@ import { setFamily } from '../../kube-proxy/ipvs-objects.ts';
 import { countChainChanges, listChainChanges } from './chain-changes.ts';
 import { listNftChanges } from './nft-changes.ts';
 
-/** For each kind, the function that lists its changes, in reading order. */
 const lists: { readonly [K in ObjectKind]: (delta: KernelDelta[K], owners: SideOwners) => readonly KernelChange[] } = {
   virtualServers: serverChanges,
   links: (changes, owners) => changes.flatMap((each) => linkChanges(each, owners)),
@@ -42,10 +41,9 @@ const lists: { readonly [K in ObjectKind]: (delta: KernelDelta[K], owners: SideO
   modules: (changes) => changes.map(({ change, name }) => moduleChange(name, change)),
 };
 
-/** Service objects first, objects that every node has last. */
+/** Objects of Services first, objects that every node has last. */
 export const readingOrder = Object.keys(lists) as readonly ObjectKind[];
 
-/** The changes of a delta one by one, each with its owner: virtual servers, addresses, sets, chains, then the rest. */
 export function listKernelChanges(
   delta: KernelDelta,
   owners: SideOwners,
@@ -61,7 +59,6 @@ export interface ChangeCount {
   readonly number: number;
 }
 
-/** Kinds whose changes are counted without comparing rules one by one. */
 const counters: { readonly [K in ObjectKind]?: (delta: KernelDelta) => readonly CountedChange[] } = {
   iptables: ({ iptables }) => countChainChanges(iptables),
 };
@@ -79,7 +76,7 @@ const noOwners: Owners = {
 };
 
 /**
- * How many objects a delta changes, whoever owns them, in the order in which a node gets new objects; for each object, additions
+ * Counts the objects that a delta changes, whoever owns them, in the order in which a node gets new objects. For each object, additions
  * come first.
  */
 export function countChanges(delta: KernelDelta): readonly ChangeCount[] {
@@ -97,7 +94,6 @@ export function countChanges(delta: KernelDelta): readonly ChangeCount[] {
   });
 }
 
-/** A sysctl. `reason`: why this value, if the node decided it. */
 export function sysctlChange(
   name: string,
   from: string | undefined,
@@ -107,17 +103,16 @@ export function sysctlChange(
   return changeOf('sysctl', 'sysctl', kindOfChange(from, to), { name, from, to, reason });
 }
 
-/** A kernel module that is loaded or no longer wanted. */
 export function moduleChange(name: string, change: ChangeKind): KernelChange {
   return changeOf('module', 'kernel module', change, { name });
 }
 
-/** A file of the node that kpc-apply writes, which no state shows. '' for a missing file. */
+/** A change to a file that kpc-apply writes on the node, which no state shows. '' means that the file is missing. */
 export function settingChange(name: string, from: string, to: string): KernelChange {
   return changeOf('setting', 'setting', 'changed', { name, from, to });
 }
 
-/** A port of the balancer, with its endpoints. Dumps do not show it, so its owner is always known. */
+/** A change to a port of the balancer. Dumps do not show these ports, so the owner is always known. */
 function proxyPortChange({ from, to }: Pair<ProxyPort>): KernelChange {
   const port = itemOf({ from, to });
   const [before, after] = [from, to].map((each) => each?.endpoints.map(formatSocketAddress) ?? []);
@@ -135,7 +130,7 @@ function timeoutsChange({ from, to }: TimeoutsChange): KernelChange {
   return changeOf('ipvs-timeouts', 'IPVS timeouts', 'changed', { from, to });
 }
 
-/** An object with its content; content that no Service port owns is only counted. */
+/** Returns the changes of an object and of its content. Content that no Service port owns is only counted. */
 function withContent(content: readonly KernelChange[], whole: (free: number) => KernelChange): readonly KernelChange[] {
   const owned = content.filter(({ owner }) => owner !== undefined);
   return [whole(content.length - owned.length), ...owned];
@@ -157,7 +152,6 @@ function linkChanges(step: LinkChange, owners: SideOwners): readonly KernelChang
   });
 }
 
-/** A set itself, if more than its entries change, and its entries. */
 function ipSetChanges(step: SetChange, owners: SideOwners): readonly KernelChange[] {
   const isWhole = step.kind === 'set';
   const { from, to } = isWhole ? step : { from: undefined, to: step.set };
@@ -186,7 +180,6 @@ function ipSetChanges(step: SetChange, owners: SideOwners): readonly KernelChang
   });
 }
 
-/** One change for each virtual server, including its real servers. */
 function serverChanges(changes: readonly VirtualServerChange[], owners: SideOwners): readonly KernelChange[] {
   const servers = new Map<string, [VirtualServerChange, ...VirtualServerChange[]]>();
   for (const change of changes) {
@@ -229,7 +222,6 @@ function nameOfReal({ address, port }: RealServer): string {
   return joinHostPort(address.text, port);
 }
 
-/** "-m -w 1": all ipvsadm options of a real server, without its name. */
 function optionsOf(server: RealServer): string {
   return formatRealServer(server).trim().split(' ').slice(2).join(' ');
 }

@@ -50,8 +50,8 @@ export function listNftChanges(deltas: readonly NftTableDelta[], owners: SideOwn
 }
 
 /**
- * An added or removed table: lists what Service ports own in it and counts the rest. Or a table that is replaced because one side
- * has parts that kpc only knows as text: then with all other differences.
+ * Lists the changes of a table. For an added or removed table, lists what Service ports own and counts the rest. If one side has parts
+ * that kpc knows only as text, the table is replaced, and all other differences are listed too.
  */
 function tableChanges(pair: Pair<NftTable>, owners: SideOwners): readonly KernelChange[] {
   const { from, to } = pair;
@@ -62,7 +62,7 @@ function tableChanges(pair: Pair<NftTable>, owners: SideOwners): readonly Kernel
   const plain = (each: NftTable = nothing): NftTable => ({ ...each, strange: undefined });
   const all = listNftChanges(diffNftTables([plain(from)], [plain(to)]), owners);
   if (from && to) {
-    // The first line of each such part: "counter hits".
+    // The first line of each unknown part, such as "counter hits".
     const [strangeFrom, strangeTo] = [from.strange?.heads ?? [], to.strange?.heads ?? []];
     return [nftChange('nft-table', 'table', change, { ...at, strangeFrom, strangeTo }), ...all];
   }
@@ -74,7 +74,6 @@ function tableChanges(pair: Pair<NftTable>, owners: SideOwners): readonly Kernel
 
 type NftKind = 'nft-table' | 'nft-chain' | 'nft-counter' | 'nft-set' | 'nft-element';
 
-/** A change to an object in a table that no Service port owns. */
 function nftChange<Kind extends NftKind>(
   kind: Kind,
   object: ChangedObject,
@@ -87,12 +86,10 @@ function nftChange<Kind extends NftKind>(
 function changesOfStep(step: NftChange, at: NftAt, owners: SideOwners): readonly KernelChange[] {
   switch (step.kind) {
     case 'counter': {
-      // No counter belongs to a single Service port.
       const { name } = itemOf(step);
       return [nftChange('nft-counter', 'counter', kindOfChange(step.from, step.to), { ...at, counter: name })];
     }
     case 'chain':
-      // Rewritten with the same rules: no difference.
       return step.from === step.to ? [] : [nftChainChange(step, at, owners)];
     case 'set':
       return nftSetChanges(step, at, owners);
@@ -117,12 +114,10 @@ function nftChainChange(pair: Pair<NftChain>, at: NftAt, owners: SideOwners): Ke
   return { ...nftChange('nft-chain', 'chain', change, fields), ...ownedBy(owner, chain) };
 }
 
-/** Its hook and policy; '' for a chain without a hook. */
 function describeBase({ base }: NftChain): string {
   return base ? formatBaseChain(base).replace(/;$/, '') : '';
 }
 
-/** The rules without the endpoints that they send packets to. */
 function shapeOf({ rules }: NftChain): string {
   const shape = (rule: NftRule): NftRule => ({
     ...rule,
@@ -137,7 +132,7 @@ function targetNames(chain: NftChain): readonly string[] {
   return dnatTargets(chain).map(formatSocketAddress);
 }
 
-/** Elements that rules write into a set belong to the traffic, and are not listed. */
+/** Lists the changes of a set, except elements that rules add at run time, because these depend on traffic. */
 function nftSetChanges(pair: Pair<AnySet>, at: NftAt, owners: SideOwners): readonly KernelChange[] {
   const { from, to } = pair;
   const set = itemOf(pair);
@@ -161,7 +156,7 @@ function propertiesOf(set: AnySet): string {
   return formatSetProperties({ ...set, comment: undefined }).join('; ');
 }
 
-/** Pairs elements in both lists whose value changes. Elements that are only removed come first. */
+/** Pairs the elements that are in both lists with different values. Elements that are only removed come first. */
 function pairElements(removed: readonly Element[], added: readonly Element[]): readonly Pair<Element>[] {
   const pairs = pairUp(removed, added, ({ key }) => keyMeaning(key));
   return [...pairs.filter(({ to }) => !to), ...pairs.filter(({ to }) => to)];
@@ -178,7 +173,6 @@ function elementChange(set: AnySet, pair: Pair<Element>, at: NftAt, owners: Side
   return { ...listed, ...ownedBy(owner, element) };
 }
 
-/** An element's target and comment; undefined for a bare key. */
 function textOfValue({ value, comment }: Element): string | undefined {
   const parts = [
     ...(value === undefined ? [] : [formatElementValue(value)]),

@@ -29,10 +29,8 @@ import { distinct } from '../../base/findings/finding.ts';
 import type { AssignedService } from '../../cluster/assign-addresses.ts';
 import type { DecompiledPort } from '../../snapshot/decompiled-port.ts';
 
-/** One Service as data. Fields that do not apply are undefined. */
 export type ServiceDescription = ReturnType<typeof describeService>;
 
-/** One Service port: what kube-proxy knows about it in each family, and its kernel objects. */
 export type PortDescription = ServiceDescription['ports'][number];
 
 export type PortInFamily = PortDescription['families'][number];
@@ -50,21 +48,18 @@ export function describeService(
   const own = cluster.servicePorts.filter((port) => serviceName(port) === name);
   const chosen = assumed.services.find((each) => each.service === name);
   return {
-    /** "namespace/name". */
     service: name,
     type: service.type,
-    /** Why kube-proxy programs nothing for it. */
     skipped: service.skipped,
-    /** As written; undefined if the input lacks the Service, or the Service has none. */
+    /** As written; undefined if the input lacks the Service, or the Service has no selector. */
     selector: view.written.get(name)?.spec.selector,
     clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
-    /** Those of its values that kpc chose because the input lacks them. */
+    /** The values that kpc chose because the input lacks them. */
     assumed: chosen && withoutName(chosen),
     place: service.place?.locate(),
     ports: [...groupBy(own, ({ label }) => label)]
       .filter(([label]) => !labels || labels.has(label))
       .map(([label, ports]) => ({
-        /** "namespace/name:port". */
         label,
         place: ports[0]?.places?.port.locate(),
         targetPort: ports[0] && targetPortOf(ports[0], view),
@@ -77,7 +72,6 @@ export function describeService(
   };
 }
 
-/** Why there are no endpoints, or doubts about the existing ones. */
 function problemsOf(ports: readonly ServicePort[], view: CompiledSnapshot): readonly PortFault[] | undefined {
   const problems = ports.flatMap((port) => {
     const why = chooseEndpoints(port, view.node).hasAny ? undefined : lackOfEndpoints(port, view);
@@ -87,7 +81,6 @@ function problemsOf(ports: readonly ServicePort[], view: CompiledSnapshot): read
   return problems.length === 0 ? undefined : distinct(problems);
 }
 
-/** The values without the Service's name, for output that already names it. */
 export function withoutName({ service: _, ...values }: AssignedService): Omit<AssignedService, 'service'> {
   return values;
 }
@@ -108,15 +101,13 @@ function describePort(port: ServicePort, service: ServiceInfo, view: CompiledSna
       );
       return describeEndpoint(endpoint, cluster, local);
     }),
-    /** What happens to traffic without an endpoint. */
     fallback: sharedBy(seen, (each) => each.fallback),
-    /** Why the endpoints' zone hints do not apply on this node. */
     unboundHints: sharedBy(seen, (each) => each.unboundHints),
     masquerade: view.shownPort(port.label, port.family)?.masquerade,
   };
 }
 
-/** The node; or, if it may be any of several, those that a Service port tells apart. */
+/** Returns the node. If the node is unknown, returns the Nodes that a Service port treats differently. */
 function identitiesOf({ endpoints }: ServicePort, { node, anyOf }: CompiledSnapshot): readonly NodeIdentity[] {
   if (!anyOf) return [node];
   const named = new Set(endpoints.flatMap(({ status: { nodeName, nodeHints } }) => [nodeName, ...nodeHints]));
@@ -128,7 +119,6 @@ function seePort(port: ServicePort, node: NodeIdentity, service: ServiceInfo, vi
   const fallback = fallbackOf(port, service, node, view);
   const endpoints = explainEndpoints(port, node);
   return {
-    // Local traffic then uses the Cluster endpoints.
     endpoints: fallback === 'local-to-all' ? endpoints.map((use) => ({ ...use, local: use.cluster })) : endpoints,
     fallback,
     unboundHints: explainUnboundHints(port, node),
@@ -137,18 +127,19 @@ function seePort(port: ServicePort, node: NodeIdentity, service: ServiceInfo, vi
 
 type UseKind = NonNullable<EndpointUse['cluster']>['kind'];
 
-/** How all nodes use an endpoint for traffic of a policy, undefined without that policy; `where` if only some do. */
+/**
+ * Returns how all nodes use an endpoint for a policy's traffic; `where` if only some nodes use it, undefined if the port lacks the policy.
+ */
 function useOnAll<Where extends string>(
   kinds: readonly (UseKind | undefined)[],
   where: Where,
 ): UseKind | Where | undefined {
   const isUsed = kinds.some((kind) => kind === 'ready' || kind === 'last-resort');
   if (isUsed && kinds.some((kind) => kind !== kinds[0])) return where;
-  // Only its own node says why an endpoint on it is not used.
+  // Only an endpoint's own node knows why the endpoint is not used.
   return kinds.find((kind) => kind !== 'other-node') ?? kinds[0];
 }
 
-/** What is so on all nodes that were asked; undefined if they differ. */
 function sharedBy<T, Fact>(seen: readonly T[], factOf: (each: T) => Fact | undefined): Fact | undefined {
   const facts = new Map(seen.map((each) => [JSON.stringify(factOf(each)), factOf(each)]));
   return facts.size === 1 ? [...facts.values()][0] : undefined;
@@ -176,12 +167,11 @@ function describeEndpoint(
     endpoint: endpoint.label,
     node: nodeName,
     condition: conditionOf(endpoint),
-    /** How it is used for traffic of policy Cluster and of policy Local; undefined if the port has none. */
+    /** How the endpoint is used under policy Cluster and under policy Local; undefined if the port does not have that policy. */
     cluster,
     local,
     zoneHints: zoneHints.length > 0 ? zoneHints : undefined,
     nodeHints: nodeHints.length > 0 ? nodeHints : undefined,
-    /** Set if its Pod was assumed for a workload. */
     assumed: assumed ? true : undefined,
     place: endpoint.place?.locate(),
   };
@@ -190,8 +180,8 @@ function describeEndpoint(
 export type KernelItem = ReturnType<typeof collectKernelItems>[number];
 
 /**
- * The kernel objects of a label's Service ports: those that only these ports add to a node without Services. If several
- * Service ports need an entry or address, a state holds it once, under the first one's name.
+ * Collects the kernel objects that only these ports add to a node without Services. If several Service ports need the same entry or
+ * address, a state has it once, under the first port's name.
  */
 function collectKernelItems(label: string, ports: readonly ServicePort[], { compile, owners }: CompiledSnapshot) {
   const [without, alone] = [[], ports].map((servicePorts) =>
@@ -211,7 +201,6 @@ function collectKernelItems(label: string, ports: readonly ServicePort[], { comp
   });
 }
 
-/** A record of the cluster's DNS; names end with a dot. */
 export interface DnsRecord {
   readonly name: string;
   readonly type: 'A' | 'AAAA' | 'SRV' | 'CNAME';
@@ -219,8 +208,8 @@ export interface DnsRecord {
 }
 
 /**
- * The DNS answers for a Service's names, following DNS-based service discovery (version 1.1.0) and CoreDNS: a headless Service
- * has its ready endpoints' addresses, each under its hostname, or else under the address with dashes.
+ * Returns the DNS answers for a Service's names, as in DNS-based service discovery (version 1.1.0) and CoreDNS. A headless Service has its
+ * ready endpoints' addresses, each under its hostname or else under the address with dashes.
  */
 function dnsRecords(service: ServiceInfo, clusterDomain: string): readonly DnsRecord[] {
   const name = `${service.name}.${service.namespace}.svc.${clusterDomain}.`;
@@ -237,7 +226,7 @@ function dnsRecords(service: ServiceInfo, clusterDomain: string): readonly DnsRe
       return [
         ...ready.map(({ address }) => addressRecord(name, address)),
         ...ready.map(({ address }, i) => addressRecord(hosts[i] ?? '', address)),
-        // Only EndpointSlices have the number of a named target port, so this uses the Service port's number.
+        // Only EndpointSlices show the number of a named target port, so this uses the Service port's number.
         ...named.flatMap((port) => {
           const number = typeof port.targetPort === 'number' ? port.targetPort : port.port;
           return hosts.map((host) => srvRecord(name, port, `${share} ${number} ${host}`));
@@ -263,8 +252,8 @@ function srvRecord(name: string, port: ServiceInfo['ports'][number], rest: strin
 }
 
 /**
- * The variables for containers in the Service's namespace, in the kubelet's order (envvars.FromServices): none for a Service
- * without a cluster IP. Containers of all namespaces have those of default/kubernetes.
+ * Returns the environment variables for containers in the Service's namespace, in the kubelet's order (envvars.FromServices); none for a
+ * Service without a cluster IP. Containers in all namespaces get the variables of default/kubernetes.
  */
 function environmentVariables(service: ServiceInfo): readonly { readonly name: string; readonly value: string }[] {
   const [host] = service.clusterIPs;

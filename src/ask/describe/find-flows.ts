@@ -11,13 +11,12 @@ import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { DumpedSnapshot } from '../../snapshot/snapshot.ts';
 import { followChange, isTranslated, type FlowChange } from './follow-change.ts';
 
-/** Stale flows between the same two ends. */
 export interface StaleGroup {
-  /** Their Service port; undefined if no Service is there any more. */
+  /** Undefined if the flows' Service no longer exists. */
   readonly port: ShownPort | undefined;
   readonly destination: string;
   readonly endpoint: string;
-  /** `untranslated`: it began before the Service had rules on the node. */
+  /** `untranslated`: the flows began before the Service had rules on the node. */
   readonly because: 'not-serving' | 'no-rule' | 'untranslated' | 'no-service';
   flows: number;
   unanswered: number;
@@ -25,23 +24,23 @@ export interface StaleGroup {
   readonly command: string;
 }
 
-/** Listed UDP flows that go where nothing serves: kube-proxy does not delete TCP and SCTP connections. */
+/** Listed UDP flows that go where nothing serves. TCP and SCTP are left out, because kube-proxy does not delete their connections. */
 export interface FlowFindings {
-  /** Number of listed UDP flows. */
   readonly listed: number;
-  /** The most flows first. */
   readonly stale: readonly StaleGroup[];
   /** The fate of flows if the dump's Services become those of the manifests; undefined without manifests. */
   readonly change: FlowChange | undefined;
 }
 
-/** Finds the stale flows that a dump lists; undefined if it lists none. Manifests override rules, which show no status. */
+/**
+ * Finds a dump's stale flows; undefined if it lists no flows. Manifests override rules, because rules do not show whether endpoints are
+ * ready.
+ */
 export function findFlows(dump: DumpedSnapshot): FlowFindings | undefined {
   const { flows, state, coverage, named, release } = dump;
   if (!flows) return undefined;
   const known = named?.servicePorts ?? [];
   const { mode, ports: shown } = dump.shown;
-  // Then anything not among the shown Services belongs to no Service.
   const showsAll = (family: Family): boolean => mode !== undefined && showsServices(coverage, mode, family);
   const namesPorts = mode !== undefined && modeFacts[mode].namesServices !== 'none';
   const own = addressesOn(state.links);
@@ -72,7 +71,6 @@ export function findFlows(dump: DumpedSnapshot): FlowFindings | undefined {
   return { listed: udp.length, stale: [...groups.values()].sort((a, b) => b.flows - a.flows), change };
 }
 
-/** Whether a flow goes to a Service, or where any program's rule leads. */
 function leadsToPorts(ports: readonly ShownPort[], state: KernelState): (flow: TrackedFlow) => boolean {
   const targets = new Set(ports.flatMap(({ endpoints = [] }) => endpoints.map(({ label }) => label)));
   const fronts = new Set<string>();

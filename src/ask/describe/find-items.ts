@@ -13,7 +13,6 @@ import { isNftServiceName, parseNftName } from '../../kube-proxy/nft-table.ts';
 import { dnatEndpoint } from '../../snapshot/decompile-iptables.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 
-/** A chain, set, map or rule that a text names. */
 export interface SharedSubject {
   readonly kind: 'chain' | 'set' | 'map' | 'rule';
   readonly name: string;
@@ -23,10 +22,8 @@ export interface SharedSubject {
   readonly items: readonly { readonly text: string; readonly owner?: string | undefined }[];
 }
 
-/** How a kernel object relates to the Service port that owns it. */
 export type ItemRole =
   | { readonly kind: 'chain'; readonly chain: string; readonly to?: string | undefined }
-  /** An nftables set with the clients of an endpoint. */
   | { readonly kind: 'affinity-set'; readonly set: string; readonly endpoint?: string | undefined }
   | {
       readonly kind: 'rule';
@@ -37,14 +34,11 @@ export type ItemRole =
     }
   | { readonly kind: 'rule-elsewhere'; readonly chain: string };
 
-/** The objects that a text names. */
 interface FoundItems {
-  /** Undefined if several Service ports share the objects, or every node has them. */
   readonly owner?: { readonly label: string; readonly role: ItemRole } | undefined;
   readonly subjects: readonly SharedSubject[];
 }
 
-/** A state and the Service ports that own its objects. */
 export type HeldState = Pick<Snapshot, 'state' | 'owners'>;
 
 /** Finds objects in a state by the name of a chain, set or map, or by a line of iptables-save. */
@@ -52,7 +46,6 @@ export function findItems(what: string, held: HeldState): FoundItems | undefined
   return findRule(what, held) ?? findChainItems(what, held) ?? findSet(what, held) ?? findNftItem(what, held);
 }
 
-/** Finds the rule of an iptables-save line, with or without counters. */
 function findRule(what: string, held: HeldState): FoundItems | undefined {
   if (!/^(\[\d+:\d+\] )?-[AI] /.test(what)) return undefined;
   const [parsed] = parseIptablesSave(`*nat\n${what}\nCOMMIT\n`).tables.nat?.values() ?? [];
@@ -144,14 +137,12 @@ function findNftItem(name: string, { state, owners }: HeldState): FoundItems | u
   return subjects.length === 0 ? undefined : { subjects };
 }
 
-/** Undefined for a chain that chooses among several endpoints. */
 function endpointOf(chain: NftChain | undefined): string | undefined {
   const isOfOne = chain?.rules.some(({ expressions }) => expressions.some(({ kind }) => kind === 'dnat'));
   const [target] = chain && isOfOne ? dnatTargets(chain) : [];
   return target && formatSocketAddress(target);
 }
 
-/** The only mode that makes chains with such a name. */
 export function modeOfName(what: string): ProxyMode | undefined {
   return isServiceChain(what) ? 'iptables' : isNftServiceName(what) ? 'nftables' : undefined;
 }

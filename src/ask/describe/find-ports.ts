@@ -1,4 +1,4 @@
-// The Service ports that use an address or port number, with their roles, and why none answers there.
+// Finds the Service ports that use an address or port number, with their roles, and why none answers there.
 import type { AddressOwner, NoSubject } from '../../base/findings/command-line.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort, hasAddress } from '../../cluster/model.ts';
@@ -16,7 +16,6 @@ import { listensOn, type FindListeners } from '../../kube-proxy/node-port-listen
 import type { ItemRole } from './find-items.ts';
 import type { Asked, AskedAddress } from './parse-asked.ts';
 
-/** How the subject of the question relates to the Service port. */
 export type Because = PortRole | ItemRole;
 
 export interface PortMatch<P extends ShownPort> {
@@ -29,12 +28,11 @@ export interface AskedNode {
   readonly listeners: FindListeners;
 }
 
-/** How a name, address or number relates to a Service port. */
 export type PortRole =
   | { readonly kind: PortAddress['kind'] | 'node-port' | 'health-check-node-port' | 'name' | 'port' }
   | { readonly kind: 'endpoint'; readonly endpoint: string };
 
-/** Reads the node's addresses from a dump. If the state shows no address of a family, any address counts as the node's. */
+/** Reads the node's addresses from a dump. If the state shows no address in a family, any address counts as the node's. */
 export function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtualServers'>): AskedNode {
   const own: Readonly<Record<Family, Set<string>>> = { ipv4: new Set(), ipv6: new Set() };
   for (const { name, addresses } of state.links) {
@@ -52,7 +50,6 @@ export function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtual
   };
 }
 
-/** Finds the Service ports in question. */
 export function findPorts<P extends ShownPort>(
   ports: readonly P[],
   asked: Asked,
@@ -64,11 +61,10 @@ export function findPorts<P extends ShownPort>(
       return because ? [{ port, because }] : [];
     });
   const found = matching((port) => roleOf(port, asked, node));
-  // A bare number is more likely a node port than a Service's own.
+  // A bare number is more likely a node port than a Service's own port.
   return found.length > 0 ? found : matching((port) => (hasOwnPort(port, asked) ? { kind: 'port' } : undefined));
 }
 
-/** How the subject relates to a Service port; undefined if it does not. */
 function roleOf(port: ShownPort, asked: Asked, node: AskedNode): PortRole | undefined {
   const { text, address, number, names } = asked;
   if (port.label === text) return { kind: 'name' };
@@ -79,7 +75,7 @@ function roleOf(port: ShownPort, asked: Asked, node: AskedNode): PortRole | unde
   }
   if (address)
     return protocol === port.protocol ? roleOfAddress(port, address, node) : healthCheckAt(port, address, node);
-  // In IPVS mode an unnamed port is called by its address.
+  // In IPVS mode, a port without a name is called by its address.
   const isNamed = names.some(
     (each) =>
       (each.name === port.service || each.name === serviceName(port)) &&
@@ -88,7 +84,6 @@ function roleOf(port: ShownPort, asked: Asked, node: AskedNode): PortRole | unde
   return isNamed ? { kind: 'name' } : undefined;
 }
 
-/** How an address, with or without a port, relates to a Service port. */
 function roleOfAddress(port: ShownPort, asked: AskedAddress, node: AskedNode): PortRole | undefined {
   const [endpoint] = endpointsAt(port, asked.address, asked.port);
   if (endpoint) return { kind: 'endpoint', endpoint: endpoint.label };
@@ -113,7 +108,7 @@ function healthCheckAt(port: ShownPort, asked: AskedAddress, node: AskedNode): P
   return isThere && hasHealthCheck(port, asked) ? { kind: 'health-check-node-port' } : undefined;
 }
 
-/** Every node has loopback, whether or not its addresses are known. */
+/** Every node has loopback addresses, even if none of its addresses are known. */
 function isOfNode(address: Address, node: AskedNode): boolean {
   return isLoopback(address) || node.isOwn(address);
 }
@@ -122,14 +117,14 @@ function hasOwnPort({ port, protocol }: ShownPort, { number }: Asked): boolean {
   return number !== undefined && number.port === port && !number.isOfNode && (number.protocol ?? protocol) === protocol;
 }
 
-/** The endpoints at an address. Dumps and Services without ports may only show an address. */
+/** Finds the endpoints at an address. Dumps and Services without ports may show only addresses. */
 function endpointsAt({ endpoints = [] }: ShownPort, { text }: Address, port: number | undefined) {
   return endpoints.filter(
     (each) => each.address?.text === text && (port === undefined || each.port === undefined || each.port === port),
   );
 }
 
-/** Whether a node port is reached at an address. `deaf`: the address is the node's, but node ports do not listen on it. */
+/** Reports whether a node port listens at an address. `deaf`: the address is the node's, but node ports do not listen on it. */
 function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes' | 'deaf' | 'no' {
   const { nodePort, family, protocol } = port;
   if (asked.port === undefined || asked.port !== nodePort || asked.address.family !== family) return 'no';
@@ -138,8 +133,8 @@ function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes'
 }
 
 /**
- * Why no Service answers at an address: it is the node's but node ports do not listen on it, or its Services have other ports.
- * Undefined if neither applies.
+ * Returns why no Service answers at an address: node ports do not listen on this node address, or the address's Services have other ports.
+ * Undefined if neither is the case.
  */
 export function explainUnanswered(
   ports: readonly ShownPort[],
@@ -149,7 +144,6 @@ export function explainUnanswered(
   if (number === undefined) return undefined;
   const deaf = ports.find((port) => listensAt(port, { address, protocol, port: number }, node) === 'deaf');
   if (deaf) {
-    // In IPVS mode an unnamed port is called by its node port.
     const isNamed = deaf.service !== undefined || portAddresses(deaf).length > 0;
     return {
       kind: 'deaf-address',
@@ -176,12 +170,10 @@ export function explainUnanswered(
   return owners.length === 0 ? undefined : { kind: 'other-ports', address: address.text, port, owners };
 }
 
-/** Equal for the ports of one Service that has the address, or whose endpoint has it; unnamed ports count as one. */
 function keyOfOwner(port: ShownPort, address: Address): string {
   return port.service === undefined ? '' : `${serviceName(port)} ${hasAddress(port, address)}`;
 }
 
-/** The Service port whose node port or health check nodes have at an address. */
 export function findOnNodes<P extends ShownPort>(asked: AskedSocket, ports: readonly P[]): P | undefined {
   const { address, port, protocol } = asked;
   return ports.find(
@@ -193,7 +185,7 @@ export function findOnNodes<P extends ShownPort>(asked: AskedSocket, ports: read
   );
 }
 
-/** Why kube-proxy programs nothing on this node for an address in the input; undefined if it does. */
+/** Returns why kube-proxy programs nothing on this node for an address in the input; undefined if it does. */
 export function whyUnprogrammed(
   asked: AskedSocket,
   { objects: { services, nodes }, cluster, node }: CompiledSnapshot,

@@ -24,38 +24,32 @@ import {
 
 export type FoundSubject =
   | { readonly kind: 'services'; readonly matches: readonly ServiceMatch[] }
-  /** A chain or set that Service ports share, or that every node has. */
   | { readonly kind: 'shared'; readonly subjects: readonly SharedSubject[] }
   | { readonly kind: 'nothing'; readonly why: NoSubject };
 
-/** A Service that a question leads to. */
 interface ServiceMatch {
   readonly service: ServiceInfo;
-  /** The labels of the ports in question. */
   readonly labels: ReadonlySet<string>;
   readonly because: readonly Because[];
 }
 
-/** The places to look up a text. */
 interface Searched<P extends ShownPort> {
   readonly ports: readonly P[];
   readonly node: AskedNode;
-  /** The Service port of a chain that the state lacks. */
   readonly labelOfChain?: (chain: string) => string | undefined;
 }
 
-/** What a text refers to: Service ports, or else chains and sets that none or all of them have. */
+/** Service ports, or else chains and sets that belong to all Service ports or to none. */
 interface FoundSubjects<P extends ShownPort> {
   readonly asked: Asked;
   readonly matches: readonly PortMatch<P>[];
   readonly subjects: readonly SharedSubject[];
-  /** Why no Service answers at an address. */
   readonly unanswered: NoSubject | undefined;
 }
 
 /**
- * Finds what a text refers to: a line of iptables-save, a chain, a set or one of its entries, an address with or without a port,
- * a node port, a Service by name ("name", "namespace/name", either with ":port"), or its DNS name.
+ * Finds what a text refers to: a line of iptables-save, a chain, a set or one of its entries, an address with or without a port, a node
+ * port, or a Service by name ("name", "namespace/name", either with ":port") or DNS name.
  */
 function findAsked<P extends ShownPort>(
   text: string,
@@ -76,7 +70,6 @@ function findAsked<P extends ShownPort>(
   };
 }
 
-/** Finds what a text refers to in manifests or a bundle. */
 export function findSubject(text: string, view: CompiledSnapshot): FoundSubject {
   const { cluster, node } = view;
   const isOwn: AskedNode['isOwn'] = (own) => node.hostAddresses.some((each) => each.text === own.text);
@@ -104,14 +97,13 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
   }
   if (subjects.length > 0) return { kind: 'shared', subjects };
   const unserved = asked.address && whyUnprogrammed(asked.address, view);
-  // A node port of another node says more than the ports of an endpoint in its network.
+  // For a node port on another node, that reason says more than the ports of an endpoint in the node's network.
   const isOnNodes = asked.address && findOnNodes(asked.address, known.ports) !== undefined;
   const reason = isOnNodes ? (unserved ?? unanswered) : (unanswered ?? unserved);
   const noMatch = { kind: 'no-match', of: 'input', text: asked.text, hint: hintOn(asked, view) } as const;
   return { kind: 'nothing', why: reason ?? explainIdle(pods) ?? noMatch };
 }
 
-/** The Pods with this name, as kubectl writes it ("pod/web-0" or "pod/shop/web-0"), or with this address. */
 function findPods({ text, address }: Asked, pods: readonly Sourced<Pod>[]): readonly Sourced<Pod>[] {
   const name = readPodName(text);
   return pods.filter((pod) => {
@@ -121,7 +113,6 @@ function findPods({ text, address }: Asked, pods: readonly Sourced<Pod>[]): read
   });
 }
 
-/** The addresses of the endpoint whose DNS name this is. */
 function addressesInDns(text: string, services: readonly ServiceInfo[]): readonly string[] {
   const asked = hostInDns(text);
   const headless = asked ? headlessServices(asked, services) : [];
@@ -130,14 +121,13 @@ function addressesInDns(text: string, services: readonly ServiceInfo[]): readonl
   );
 }
 
-/** Why no Service selects these Pods; undefined without any. */
 function explainIdle(pods: readonly Sourced<Pod>[]): NoSubject | undefined {
   if (pods.length === 0) return undefined;
   const idle = pods.map((pod) => ({ name: fullName(pod.object.metadata), address: addressesOfPod(pod.object)[0] }));
   return { kind: 'idle-pods', pods: idle };
 }
 
-/** The ports of a Service that kube-proxy does not program. A headless Service has endpoints without ports. */
+/** Returns the ports of a Service that kube-proxy does not program. A headless Service has endpoints without ports. */
 function portsNotProgrammed(service: ServiceInfo): readonly ShownPort[] {
   const { namespace, name, skipped, ports, headlessEndpoints } = service;
   if (skipped === undefined) return [];
@@ -161,13 +151,11 @@ type FoundInDump =
     }
   | { readonly kind: 'nothing'; readonly why: NoSubject };
 
-/** Finds what a text refers to in a dump. */
 export function findInDump(text: string, dump: DumpedSnapshot): FoundInDump {
   const { owners, state, shown } = dump;
   const { asked, matches, ...found } = findAsked(text, dump, {
     ports: [...shown.ports, ...shown.leftovers.ports],
     node: nodeOfDump(state, dump.coverage),
-    // A chain may be known only by name.
     labelOfChain: (name) => owners.ofChain({ name, rules: [] }) ?? owners.ofNftChain({ name }),
   });
   if (matches.length > 0) return { kind: 'found', ports: matches.map(({ port }) => port), subjects: undefined };
@@ -176,7 +164,7 @@ export function findInDump(text: string, dump: DumpedSnapshot): FoundInDump {
   return { kind: 'nothing', why: found.unanswered ?? { kind: 'no-match', of: 'dump', text, hint: undefined } };
 }
 
-/** The sets with a health check node port: a kernel only has its number, not its Service. */
+/** Returns the sets with a health check node port. A kernel shows nothing else about the port, not even its Service. */
 function healthCheckSets({ number }: Asked, dump: DumpedSnapshot): readonly SharedSubject[] {
   if (!number || (number.protocol ?? 'TCP') !== 'TCP') return [];
   const names = new Set(families.map((family) => setName('healthCheckNodePort', family)));
@@ -185,7 +173,6 @@ function healthCheckSets({ number }: Asked, dump: DumpedSnapshot): readonly Shar
     .map((set) => describeSet(set, dump));
 }
 
-/** What an unknown text could mean. */
 function hintOn({ text, address, names }: Asked, view: CompiledSnapshot): SubjectHint | undefined {
   const { mode } = view.settings;
   const maker = modeOfName(text);
@@ -194,7 +181,10 @@ function hintOn({ text, address, names }: Asked, view: CompiledSnapshot): Subjec
   return suggestions.length === 0 ? undefined : { kind: 'near', names: suggestions };
 }
 
-/** Ports of Services with exactly this name; else Services with this name in other namespaces, or with similar names. */
+/**
+ * Suggests the ports of Services with exactly this name. If there are none, suggests Services with this name in other namespaces, or with
+ * similar names.
+ */
 function suggestServices(named: string, services: readonly ServiceInfo[]): readonly string[] {
   const known = services.filter((service) => service.name === named || fullName(service) === named);
   if (known.length > 0) {

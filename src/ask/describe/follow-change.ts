@@ -8,9 +8,8 @@ import { behavioursOf, type Release } from '../../kube-proxy/releases.ts';
 /** What a release's kube-proxy does with UDP flows when a node's Services become those of manifests. */
 export interface FlowChange {
   readonly release: Release;
-  /** The flows without a serving endpoint afterwards, and those for which that is unknown; the most flows first. */
+  /** The flows that end without a serving endpoint, or may do so. The groups with the most flows come first. */
   readonly groups: readonly {
-    /** Their Service port; undefined if unknown. */
     readonly port: ShownPort | undefined;
     readonly destination: string;
     readonly endpoint: string;
@@ -19,21 +18,19 @@ export interface FlowChange {
   }[];
 }
 
-/** Unknown if it depends on which Service port had the address before, and the dump does not show that. */
+/** Unknown if the fate depends on which Service port had the address before, and the dump does not show that port. */
 export type FlowFate = 'forgets' | 'keeps' | 'unknown';
 
-/** The Services before and after a change, and what flows are compared with. */
 export interface ChangedServices {
-  /** As the dump shows them. */
   readonly before: readonly ShownPort[];
   readonly after: readonly ShownPort[];
   readonly release: Release;
-  /** Whether the dump shows all Service ports of a family, with names. */
+  /** Whether the dump shows all Service ports in a family, with names. */
   readonly isBeforeKnown: (family: Family) => boolean;
   readonly isToNode: (flow: TrackedFlow) => boolean;
 }
 
-/** Follows UDP flows through a change of Services as the release's kube-proxy would: see forgottenFlows. */
+/** Follows UDP flows through a change of Services, as the release's kube-proxy would (see forgottenFlows). */
 export function followChange(flows: readonly TrackedFlow[], services: ChangedServices): FlowChange {
   const { release } = services;
   const fateOf = fateFinder(flows, services);
@@ -50,7 +47,7 @@ export function followChange(flows: readonly TrackedFlow[], services: ChangedSer
   return { release, groups: [...groups.values()].sort((a, b) => b.flows - a.flows) };
 }
 
-/** Returns a function that finds a flow's fate: undefined if it continues to an endpoint, or goes to no Service. */
+/** Returns a function that finds a flow's fate. The fate is undefined if the flow continues to an endpoint, or goes to no Service. */
 function fateFinder(flows: readonly TrackedFlow[], services: ChangedServices) {
   const { before, after, release, isBeforeKnown, isToNode } = services;
   const rules = forgottenFlows(behavioursOf(release));
@@ -60,12 +57,12 @@ function fateFinder(flows: readonly TrackedFlow[], services: ChangedServices) {
   );
   const portsOf = (found: ReturnType<typeof findStaleFlows>) => new Map(found.map(({ flow, port }) => [flow, port]));
   const forgotten = portsOf(findStaleFlows(flows, { ports: after, gone }, { ...rules, isToNode }));
-  // Treating all former ports as gone also includes flows to addresses that a port has lost.
+  // If all former ports count as gone, flows to addresses that a port has lost are included.
   const everything = { withoutEndpoints: true, ofGone: 'to-addresses', isToNode } as const;
   const stale = portsOf(findStaleFlows(flows, { ports: after, gone: before }, everything));
   const live = portsByFront(after);
   const former = portsByFront(before);
-  /** Whether the fate would differ if a removed port had had the address. */
+  /** Reports whether the fate would differ if a removed port had had the address. */
   const dependsOnBefore = (flow: TrackedFlow): boolean => {
     if (rules.ofGone === 'none' || isBeforeKnown(flow.family)) return false;
     return rules.ofGone === 'to-cluster-ip' || !live.has(formatSocketAddress(flow.destination));
@@ -84,7 +81,6 @@ function fateFinder(flows: readonly TrackedFlow[], services: ChangedServices) {
   };
 }
 
-/** UDP ports by "address:port", and by family and node port. */
 function portsByFront(ports: readonly ShownPort[]): ReadonlyMap<string, ShownPort> {
   const fronts = new Map<string, ShownPort>();
   for (const shown of ports.filter(({ protocol }) => protocol === 'UDP')) {
@@ -99,7 +95,7 @@ function nodePortOf({ family, destination }: TrackedFlow): string {
   return `${family} ${destination.port}`;
 }
 
-/** Whether a flow goes elsewhere than its client sends. */
+/** Reports whether a flow goes to another destination than its client sent it to. */
 export function isTranslated({ destination, answers }: TrackedFlow): boolean {
   return formatSocketAddress(destination) !== formatSocketAddress(answers);
 }

@@ -11,30 +11,24 @@ import { faultsOfPort } from '../../snapshot/faults.ts';
 import { families } from '../../kernel/family.ts';
 import type { CompiledSnapshot, PortFault } from '../../snapshot/snapshot.ts';
 
-/** A policy other than the default. */
 export type UnusualPolicy = 'internal-local' | 'external-local' | 'client-ip' | 'source-ranges';
 
-/** A fact that an operator would ask about. */
 export type Oddity =
   | { readonly kind: 'no-cluster-ip' | 'endpoints-not-given' | 'none-on-node' | 'no-load-balancer-address' }
-  /** `fault`: why, if the input shows it. */
+  /** `fault`: the reason, if the input shows it. */
   | { readonly kind: 'no-endpoints'; readonly fault: PortFault | undefined }
   | { readonly kind: 'family-without-endpoints'; readonly fault: PortFault };
 
-/** A Service with the endpoints that the node has for it. */
 export interface ListedService {
   readonly service: ServiceInfo;
   readonly ports: readonly ServicePort[];
-  /** By address; undefined if it cannot have any. */
   readonly endpoints: ReturnType<typeof countByAddress>;
   readonly hasAssumedEndpoints: boolean;
   readonly policies: readonly UnusualPolicy[];
   readonly oddities: readonly Oddity[];
-  /** The values that kpc chose because the input lacks them. */
   readonly assumed: AssignedService | undefined;
 }
 
-/** In the cluster's order. */
 export function listKnownServices(view: CompiledSnapshot): readonly ListedService[] {
   const { cluster, node, assumed } = view;
   const chosen = new Map(assumed.services.map((each) => [each.service, each]));
@@ -56,8 +50,8 @@ export function listKnownServices(view: CompiledSnapshot): readonly ListedServic
 }
 
 /**
- * How many addresses its endpoints have, how many of these are ready, and how many the node uses; undefined if it cannot have any.
- * Addresses of two families belong to the same Pods.
+ * Counts the addresses of a Service's endpoints: all, ready, and used by the node. Undefined if the Service cannot have endpoints. A Pod's
+ * addresses in two families count once.
  */
 function countByAddress(
   { skipped, headlessEndpoints }: ServiceInfo,
@@ -82,7 +76,6 @@ function countByAddress(
   return counts.reduce((a, b) => (b.total > a.total ? b : a));
 }
 
-/** The policies other than the default. */
 function policiesOf(ports: readonly ServicePort[]): readonly UnusualPolicy[] {
   const policies = ports.flatMap((port) => [
     ...(port.internalPolicyLocal ? ['internal-local' as const] : []),

@@ -1,12 +1,11 @@
 import type { ProxyLog } from '../../dumps/kube-proxy-log.ts';
 import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 
-/** kube-proxy's mode according to its log. */
 export function modeOfLog(log: ProxyLog): ProxyMode | undefined {
   return proxyModes.find((mode) => mode === log.facts.get('mode')?.[0]);
 }
 
-/** The log lists them in quotes, some releases after the name of each family. */
+/** Reads the node's addresses. The log lists them in quotes, in some releases after the name of each family. */
 export function loggedAddresses({ facts }: ProxyLog): readonly string[] {
   const listed = facts.get('node-ips')?.[0] ?? '';
   return listed === '' ? [] : listed.replace(/"IPv[46]":|"/g, '').split(',');
@@ -14,7 +13,6 @@ export function loggedAddresses({ facts }: ProxyLog): readonly string[] {
 
 export const modeSources = ['fallback', 'default', 'config', 'flag'] as const;
 
-/** What decided kube-proxy's mode, as far as the log says. */
 export function modeSource({ problems, facts, flags }: ProxyLog): (typeof modeSources)[number] | undefined {
   if (problems.has('fallback')) return 'fallback';
   if (problems.has('default-mode') || facts.has('assumed-mode')) return 'default';

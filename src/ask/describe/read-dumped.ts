@@ -26,7 +26,7 @@ export interface DumpReading {
   readonly dump: DumpedSnapshot;
   readonly flows: FlowFindings | undefined;
   readonly notes: readonly DumpNote[];
-  /** Set if nothing is known about Services; `why` is undefined if the dump does not show it. */
+  /** Set if nothing is known about Services; `why` is undefined if the dump does not show the reason. */
   readonly nothing: { readonly why: NoService | undefined } | undefined;
 }
 
@@ -47,12 +47,11 @@ export function readDumped(dump: DumpedSnapshot): DumpReading {
   return { dump, flows, notes, nothing: whyNothingFound(dump) };
 }
 
-/** Whether manifests beside a dump say which Services there are. */
 export function knowsServices({ named }: DumpedSnapshot): boolean {
   return (named?.servicePorts ?? []).length > 0;
 }
 
-/** What happens to a dump's flows if its Services become the other side's; undefined if it lists none. */
+/** Returns what happens to a dump's flows if its Services become the other side's; undefined if the dump lists no flows. */
 export function flowsOfChange(from: Snapshot, to: Snapshot): FlowChange | undefined {
   if (from.kind !== 'dump' || !from.flows || to.kind === 'dump') return undefined;
   return readDumped(from.namedBy(to.cluster, to.settings.release)).flows?.change;
@@ -73,7 +72,6 @@ function targetOf(jump: MissingJump): string {
   return `${jump.to} ${jumpCommand(jump)}`;
 }
 
-/** Missing rules to one target, with the names of the chains that lack them. */
 function byTarget<T extends { readonly from: string }>(
   missing: readonly T[],
   keyOf: (each: T) => string,
@@ -81,7 +79,6 @@ function byTarget<T extends { readonly from: string }>(
   return [...groupBy(missing, keyOf).values()].map((group) => [group[0], [...new Set(group.map(({ from }) => from))]]);
 }
 
-/** The mode of a dump that holds Services without names. */
 export function namelessMode({ mode, ports }: DumpedSnapshot['shown']): ProxyMode | undefined {
   const isNameless = mode && modeFacts[mode].namesServices === 'none' && ports.some(({ service }) => !service);
   return isNameless ? mode : undefined;
@@ -104,7 +101,7 @@ function notesOnDump(
   const others = evidence.filter((each) => each === 'none').length;
   if (others > 0) notes.push({ note: 'foreign-servers', servers: others });
   if (mode && facts?.kinds.has('proxyPorts') && !coverage.proxyPorts) notes.push({ note: 'proxy-ports', mode });
-  // Manifests beside a listing of flows alone show which Services there are.
+  // Manifests beside a list of flows alone show which Services exist.
   const lacks = missingFiles(mode, coverage);
   if (lacks.length > 0 && (mode !== undefined || !isNamed)) notes.push({ note: 'incomplete', lacks });
   for (const { kind, by, entry, lacks: what } of doubts.filter((doubt) => doubt.kind === 'unlisted'))
@@ -112,7 +109,6 @@ function notesOnDump(
   return notes;
 }
 
-/** The tools that print a mode's Services, except those whose whole output the dump has. */
 function missingFiles(mode: ProxyMode | undefined, coverage: Coverage): readonly string[] {
   const served = mode ? modeFacts[mode].families : saveTools.map(([family]) => family);
   const missing: { readonly [K in keyof Shown]?: readonly string[] } = {

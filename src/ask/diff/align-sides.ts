@@ -16,8 +16,8 @@ import type { StatePair } from './foreign-items.ts';
 import type { ComparisonGap } from './not-compared.ts';
 
 /**
- * Drops sysctls that one side does not cover: a dump shows all sysctls of a node, or only some that kube-proxy sets; a
- * bundle only has its own. `unshownSysctls`: whether the other side lacks sysctls that it should show.
+ * Drops sysctls that one side does not cover. A dump shows all sysctls of a node, or only some that kube-proxy sets. A bundle has only its
+ * own. `unshownSysctls`: whether the other side lacks sysctls that it should show.
  */
 export function alignSides(
   from: Snapshot,
@@ -32,7 +32,7 @@ export function alignSides(
   return { from: before.side, to: after.side, unshownSysctls: before.unshown + after.unshown > 0 };
 }
 
-/** The sysctls that kube-proxy sets. Other sysctls of two nodes are unrelated to it. */
+/** The sysctls that kube-proxy sets. Between two nodes, differences in other sysctls are not kube-proxy's. */
 const kubeProxySysctls: ReadonlySet<string> = new Set([
   ...proxyModes.flatMap((mode) => [...modeFacts[mode].sysctls, ...modeFacts[mode].conditionalSysctls]),
   'net.netfilter.nf_conntrack_max',
@@ -43,7 +43,6 @@ const kubeProxySysctls: ReadonlySet<string> = new Set([
   'net.netfilter.nf_conntrack_udp_timeout_stream',
 ]);
 
-/** A side's sysctls to compare, and the number of those that the other side should show but lacks. */
 function alignSysctls(
   side: Snapshot,
   other: Snapshot,
@@ -58,7 +57,7 @@ function alignSysctls(
   return { shown, unshown: asked.length - shown.size };
 }
 
-/** A timeout of 0 stays unchanged. */
+/** Keeps a dump's timeouts only if the compiled side sets them, because kube-proxy leaves a timeout of 0 unchanged. */
 function alignTimeouts(side: Snapshot, other: Snapshot): IpvsTimeouts | undefined {
   const own = side.state.ipvsTimeouts;
   if (side.kind !== 'dump' || other.kind === 'dump' || !own) return own;
@@ -68,8 +67,8 @@ function alignTimeouts(side: Snapshot, other: Snapshot): IpvsTimeouts | undefine
 }
 
 /**
- * If the other side was not compiled for a family, drops the dump's objects of this family except those of Services:
- * kube-proxy makes its base chains and sets in both families, whichever the Services use.
+ * If the other side was not compiled for a family, drops the dump's objects in this family except those of Services. kube-proxy makes its
+ * base chains and sets in both families, even if Services use only one.
  */
 export function dropUnusedFamily(
   changes: readonly KernelChange[],
@@ -90,7 +89,6 @@ export function dropUnusedFamily(
   };
 }
 
-/** Differences in the settings that kpc-apply uses on the node, if both sides were compiled. */
 export function diffSettings(from: Snapshot, to: Snapshot): readonly KernelChange[] {
   if (!from.settings || !to.settings) return [];
   const before = nodeSettings(from.settings);
@@ -101,7 +99,10 @@ export function diffSettings(from: Snapshot, to: Snapshot): readonly KernelChang
   });
 }
 
-/** Node addresses that only one side has: in iptables mode no rule shows which address answers. Not compared if a side shows none. */
+/**
+ * Finds node addresses that only one side has. In iptables mode no rule shows at which addresses node ports answer. If a side shows no
+ * addresses, they are not compared.
+ */
 export function diffNodeAddresses(
   from: Snapshot,
   to: Snapshot,
@@ -116,12 +117,12 @@ export function diffNodeAddresses(
   return { changes: listKernelChanges(delta, { from: nobody, to: nobody }), gaps: [] };
 }
 
-/** Every node has loopback addresses, and others. */
+/** Loopback addresses prove nothing, because every node has them. */
 function knowsAddresses({ links }: Snapshot): boolean {
   return links.some(({ addresses }) => addresses.some(({ address }) => !isLoopback(address)));
 }
 
-/** The settings that kpc-apply uses on the node, by name: no state shows them. */
+/** Returns the settings that kpc-apply uses on the node, by name. No state shows them. */
 export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): ReadonlyMap<string, string> {
   return new Map([
     ...Object.entries(conntrack).map(([name, value]) => [`conntrack.${name}`, String(value)] as const),
@@ -130,8 +131,8 @@ export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): Readonly
 }
 
 /**
- * Compares two states by what their rules do, ignoring comments; `comments` counts rules that only differ in those.
- * Also reports a timeout that is no longer set, and therefore keeps its value.
+ * Compares two states by what their rules do, ignoring comments. `comments` counts rules that differ only in comments. Also reports a
+ * timeout that is no longer set, and therefore keeps its value.
  */
 export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDelta; readonly comments: number } {
   const delta = diffStates(from, to);
@@ -160,8 +161,8 @@ export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDe
 }
 
 /**
- * Pairs each rule that the other side lacks with a rule there that only differs in its comment. Rules whose comments
- * name different Service ports are different; a comment without a name matches any.
+ * Pairs each rule that the other side lacks with a rule there that differs only in its comment. Rules whose comments name different
+ * Service ports are different; a comment without a name matches any.
  */
 function pairRules(from: readonly Rule[], to: readonly Rule[]): ReadonlyMap<Rule, Rule> {
   const pairs = new Map<Rule, Rule>();
@@ -179,7 +180,6 @@ function pairRules(from: readonly Rule[], to: readonly Rule[]): ReadonlyMap<Rule
   return pairs;
 }
 
-/** A rule's effect, without its comment. */
 function bareMeaning(rule: Rule): string {
   return ruleMeaning({ args: rule.args.filter(({ kind }) => kind !== 'comment') });
 }

@@ -16,13 +16,13 @@ import { stalePortsOf } from '../../cluster/stale-slices.ts';
 import { isUngiven, sourceFields, zoneFields, type ServiceChange } from './service-changes.ts';
 
 export type BeyondKernel =
-  /** How many objects of a kind differ that kube-proxy does not read. */
+  /** How many objects of a kind differ, if kube-proxy does not read this kind. */
   | ({ readonly kind: 'objects' } & CountedKind)
   /** How many unchanged objects of a kind lead to a Service that changed. */
   | ({ readonly kind: 'ways' } & CountedKind)
-  /** What manifests say and the other side, a bundle or golden, does not record. */
+  /** Facts in the manifests that the other side, a bundle or golden, does not record. */
   | { readonly kind: 'unrecorded'; readonly objects: readonly CountedKind[]; readonly fields: readonly FieldOf[] }
-  /** Services, or workloads, of which something was not compared. */
+  /** The Services, workloads or Nodes for which something was not compared. */
   | { readonly kind: NamedBeyond; readonly names: readonly string[] };
 
 export interface CountedKind {
@@ -38,15 +38,14 @@ interface FieldOf {
 type NamedBeyond =
   /** Services without endpoints on both sides that differ in the fields from which endpoints are made. */
   | 'endpoints'
-  /** Services that differ in those fields or in ports, with EndpointSlices that fit only one side. */
+  /** Services that differ in these fields or in ports, with EndpointSlices that fit only one side. */
   | 'kept-slices'
-  /** Services that differ in session affinity, which only affects a client's later connections. */
+  /** Services that differ in session affinity, which affects only a client's later connections. */
   | 'later-connections'
-  /** Services that differ in how they prefer near endpoints, where nothing shows a Node's zone. */
+  /** Services that differ in how they prefer near endpoints, if nothing shows a Node's zone. */
   | 'zones'
-  /** Nodes that only one of two inputs has. */
   | 'nodes'
-  /** Workloads whose Pods are assumed ready on both sides, but become ready by other probes or gates. */
+  /** Workloads with Pods that both sides assume to be ready, but that become ready by different probes or gates. */
   | 'readiness';
 
 /** `changes`: how the Services of the two sides differ; undefined if one side does not record them. */
@@ -81,18 +80,16 @@ export function beyondKernel(
   ];
 }
 
-/** Services with ports whose endpoints are unknown, as the slices fit only one side. */
 function namesOfStale(from: Snapshot, to: Snapshot): readonly string[] {
   const stale = [...stalePortsOf(from, to).values(), ...stalePortsOf(to, from).values()];
   return stale.map(({ service }) => service).toSorted(compareText);
 }
 
-/** Whether nothing shows a Node's zone, so that no preference for a zone has an effect. */
+/** Reports whether nothing shows a Node's zone, so that preferences for a zone have no effect. */
 function lacksZones({ kind, objects, node }: Snapshot): boolean {
   return kind !== 'dump' && node?.zone === '' && objects.nodes.length === 0;
 }
 
-/** Workloads with endpoints that both sides assume, if what makes their Pods ready differs. */
 function differingReadiness(from: CompiledSnapshot, to: CompiledSnapshot): readonly string[] {
   const [before, after] = [readinessByWorkload(from), readinessByWorkload(to)];
   return [...before].flatMap(([workload, readiness]) => {
@@ -109,12 +106,14 @@ function readinessByWorkload({ pods, assumedEndpoints = [] }: CompiledSnapshot):
   return new Map(all.filter(([workload]) => serving.has(workload)));
 }
 
-/** The Services of which a side records no sources of endpoints. */
 function lackingSources({ cluster }: CompiledSnapshot): ReadonlySet<string> {
   return new Set(cluster.services.flatMap((info) => (info.sources ? [] : [fullName(info)])));
 }
 
-/** What manifests say of packets and endpoints that a bundle does not record. `lacking`: Services of which it records no sources. */
+/**
+ * Returns facts in the manifests about packets and endpoints that a bundle does not record. `lacking`: the Services for which it does not
+ * record the sources of endpoints.
+ */
 export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>): readonly BeyondKernel[] {
   const { kustomized } = side.objects;
   const kinds = [...unreadObjects(side.objects).values()].map(({ kind }) => kind);
@@ -132,7 +131,7 @@ export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>)
   return objects.length + fields.length > 0 ? [{ kind: 'unrecorded', objects, fields }] : [];
 }
 
-/** Whether a Service's endpoints show what a field does: only if kpc made them from Pods, and those show it. */
+/** Reports whether a Service's endpoints show the effect of a field, because kpc made the endpoints from Pods that show it. */
 function effectsShown(side: CompiledSnapshot): (info: ServiceInfo, field: SourceName) => boolean {
   const { slices, endpoints } = side.objects;
   const given = new Set([
@@ -177,7 +176,7 @@ function countUnknown(texts: readonly string[], known: readonly string[]): numbe
   return texts.filter((text) => !known.includes(text)).length;
 }
 
-/** Objects that affect packets besides kube-proxy's rules, by kind and name. Creation times do not matter. */
+/** Indexes objects that affect packets besides kube-proxy's rules, by kind and name. Ignores creation times. */
 function unreadObjects({ policies, ingresses, gateways, referenceGrants }: SnapshotObjects) {
   const all = [
     ...policies.map(({ object }) => ({ kind: 'NetworkPolicy', object })),
@@ -207,7 +206,6 @@ function countKinds(kinds: readonly string[]): readonly CountedKind[] {
   return [...byKind].map(([of, own]) => ({ of, count: own.length }));
 }
 
-/** The Services that differ in one of these fields. */
 function changedIn(fields: readonly string[], changes: readonly ServiceChange[]): readonly string[] {
   const own = changes.filter(({ reasons }) =>
     reasons.some((reason) => reason.kind === 'field' && fields.includes(reason.field)),

@@ -18,39 +18,30 @@ import { findNodePortReasons } from './service-reasons.ts';
 import { nameServers } from '../../snapshot/server-owners.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 
-/** How two sides differ, as data. */
 export interface SideDiff extends Readonly<Record<OtherPart, readonly KernelChange[]>> {
-  /** Sorted by label. */
   readonly servicePorts: readonly ServicePortDiff[];
-  /** Whether the reasons come from the states alone. */
   readonly isReadBack: boolean;
-  /** How many rules only differ in comments. They count as equal. */
+  /** How many rules differ only in comments. They count as equal. */
   readonly comments: number;
-  /** Parts that were not compared because a side does not show them. */
   readonly gaps: readonly ComparisonGap[];
   readonly extent: Extent;
-  /** The Service ports that were read back, if nothing else was compared. */
   readonly compared: ReadChanges['compared'] | undefined;
 }
 
-/** The difference of one Service port: the reasons, if both sides have Services, and the kernel changes. */
 export interface ServicePortDiff extends ServicePortChange {
   /** "namespace/name", or the label if the Service is unknown. */
   readonly service: string;
   readonly kernel: readonly KernelChange[];
-  /** Other kernel changes, which the reasons fully explain. */
+  /** Kernel changes that the reasons fully explain. They are not in `kernel`. */
   readonly follows: readonly KernelChange[];
 }
 
-/** How to compare two sides. */
 interface DiffChoices {
-  /** Whether to compare other programs' objects too. */
   readonly foreign: boolean;
   /** Whether to read Service ports from the states if a side does not record its Services. */
   readonly readsBack?: boolean;
 }
 
-/** Compares two sides by meaning, leaving out parts that one side does not show, and other programs' objects. */
 export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices): SideDiff {
   const { from, to, unshownSysctls } = alignSides(one, other);
   const { own, foreign, unshown, whole } = separate(from, to);
@@ -72,7 +63,6 @@ export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices):
   const kept = dropUnusedFamily(ofNode, from, to);
   const read = changed || !options.readsBack ? undefined : compareReadBack(from, to, owners);
   const reasons = changed ?? read?.changes ?? [];
-  // A change is reported under its Service port, if that is reported.
   const labels = new Set(reasons.map(({ label }) => label));
   const isExplained = ({ owner }: KernelChange): boolean => !changed && owner !== undefined && labels.has(owner);
   const doubtful = listPair(unshown);
@@ -83,12 +73,10 @@ export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices):
     ({ doubt }) => options.foreign || !doubt || !isForeignDoubt(doubt),
   );
   const extent = extentOf(gaps, own, from, to);
-  // Without endpoints, ports say little.
   const isRead = extent === 'nothing' && read !== undefined && read.compared.withoutEndpoints < read.compared.all;
   const portsAlone = isRead ? read.compared : undefined;
   return {
     servicePorts: listServicePorts(reported, reasons, from, to, read),
-    // Changes that belong to no Service port.
     base: [...(reported.get('') ?? []), ...ofNodeAddresses.changes, ...diffSettings(from, to)],
     foreign: options.foreign ? listPair(foreign()) : [],
     dead: changes.filter((change) => leftOf(change) === 'dead'),
@@ -102,21 +90,21 @@ export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices):
   };
 }
 
-/** Whether there is nothing to report. */
 export function areSidesSame(diff: SideDiff): boolean {
   return diff.servicePorts.length === 0 && otherParts.every((part) => diff[part].length === 0);
 }
 
-/** The states that explain the items of `side`; its own origins come first. */
 function statesWithNames(side: Snapshot, other: Snapshot): readonly KernelState[] {
   const states = [side.labels ?? [], side.state, other.labels ?? [], other.state].flat();
-  // Without named virtual servers, a change of mode would look like Services removed and added.
+  // Without names for virtual servers, a change of mode would look like removed and added Services.
   const isUnnamed = side.kind === 'dump' && side.state.virtualServers.length > 0;
   if (!isUnnamed || other.kind === 'dump' || other.state.virtualServers.length > 0) return states;
   return [...states, nameServers(side.state, other.cluster)];
 }
 
-/** Reports iptables mode's leftovers on the dump's node: chains that nothing jumps to, and chains that packets still reach. */
+/**
+ * Finds iptables mode's leftovers on the dump's node: chains that nothing jumps to (`dead`), and chains that packets still reach (`live`).
+ */
 function findLeftovers(from: Snapshot, to: Snapshot): (change: KernelChange) => 'dead' | 'live' | undefined {
   const left = new Map(
     [from, to]
@@ -131,7 +119,6 @@ function findLeftovers(from: Snapshot, to: Snapshot): (change: KernelChange) => 
     kind === 'chain' ? left.get(`${fields.family} ${fields.table} ${fields.chain}`) : undefined;
 }
 
-/** Lists the changes by Service port, each with its reasons. */
 function listServicePorts(
   byOwner: ReadonlyMap<string, readonly KernelChange[]>,
   reasons: readonly ServicePortChange[],
@@ -143,7 +130,6 @@ function listServicePorts(
   const before = from.cluster ? portsByLabel(from.cluster) : read?.shown.from;
   const after = to.cluster ? portsByLabel(to.cluster) : read?.shown.to;
   const types = { from: typesByName(from), to: typesByName(to) };
-  // Each port's place in manifests; the later side wins.
   const written = [from, to].flatMap(({ cluster }) => cluster?.servicePorts ?? []);
   const places = new Map(written.flatMap(({ label, places: own }) => (own ? [[label, own.port] as const] : [])));
   const nodePortReasons = findNodePortReasons(from, to);
@@ -167,7 +153,6 @@ function listServicePorts(
       reasons: [
         ...(known?.reasons ?? []),
         ...nodePortReasons(old, fresh),
-        // The properties of a Service port that only one side has.
         ...(ports?.[0] && change !== 'changed'
           ? [{ kind: 'facts', ports, type: typesOfSide.get(serviceName(ports[0])) } as const]
           : []),
@@ -179,7 +164,6 @@ function listServicePorts(
   });
 }
 
-/** The types of the Services that a side was compiled from, by "namespace/name". */
 function typesByName({ cluster }: Snapshot): ReadonlyMap<string, ServiceInfo['type']> {
   return new Map((cluster?.services ?? []).map((service) => [fullName(service), service.type]));
 }
@@ -189,8 +173,8 @@ function portsByLabel({ servicePorts }: Cluster): ReadonlyMap<string, readonly S
 }
 
 /**
- * The kind of change of a Service port that neither side's compared Services have. It is new if all its kernel objects
- * are new, unless parts that were not compared, such as another mode's, had it before.
+ * Returns the kind of change for a Service port that is not among the compared Services. The port is new if all its kernel objects are
+ * new, unless parts that were not compared, such as another mode's, had the port before.
  */
 function kindOfPort(changes: readonly KernelChange[], wasThere: boolean, isThere: boolean): ChangeKind {
   const [first, ...others] = new Set(changes.map(effectOf));
@@ -198,7 +182,7 @@ function kindOfPort(changes: readonly KernelChange[], wasThere: boolean, isThere
   return first ?? 'changed';
 }
 
-/** A Service port only has rules in a shared chain: the chain's own change says nothing about the port. */
+/** In a shared chain, only the Service port's own rules show its change. The chain's change says nothing about the port. */
 function effectOf({ kind, change, fields }: KernelChange): ChangeKind {
   if (kind !== 'chain' || change !== 'changed' || fields.rulesFrom + fields.rulesTo === 0) return change;
   if (fields.rulesFrom === 0) return 'added';

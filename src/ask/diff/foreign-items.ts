@@ -18,20 +18,17 @@ import { serviceLink, parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { weighServersOfSides } from '../../snapshot/server-owners.ts';
 
-/** Two states reduced to what can be compared. */
 export interface StatePair {
   readonly from: KernelState;
   readonly to: KernelState;
 }
 
-/** The objects of kube-proxy and of other programs on two sides. */
 export interface Separation {
-  /** Only parts that both sides show. */
   readonly own: StatePair;
   readonly foreign: () => StatePair;
-  /** Virtual servers that may be either. */
+  /** Virtual servers that may belong to kube-proxy or to another program. */
   readonly unshown: StatePair;
-  /** Everything of kube-proxy's on each side, even if the other does not show it. */
+  /** All of kube-proxy's objects on each side, even those that the other side does not show. */
   readonly whole: StatePair;
 }
 
@@ -55,8 +52,8 @@ export function separate(from: Snapshot, to: Snapshot): Separation {
 }
 
 /**
- * The part of a side from which Services can be read: everything except truncated rules. In nftables a Service port is
- * in chains and in maps, so part of a table is not enough.
+ * Returns the part of a side from which Services can be read: everything except truncated rules. In nftables mode a Service port is in
+ * chains and in maps, so part of a table is not enough.
  */
 export function coverForServices({ state, coverage }: Snapshot): KernelState {
   return {
@@ -67,15 +64,15 @@ export function coverForServices({ state, coverage }: Snapshot): KernelState {
 }
 
 /**
- * Which objects are kube-proxy's on either side. A kubelet fills KUBE-FIREWALL whether kube-proxy uses it or not:
- * beside a dump it only counts if the other side has rules in it.
+ * Decides which objects are kube-proxy's on either side. A kubelet fills KUBE-FIREWALL even if kube-proxy does not use it, so beside a
+ * dump the chain counts only if the other side has rules in it.
  */
 function ownershipOfSides(from: Snapshot, to: Snapshot, weighServer: WeighServer): Ownership {
   const kubeletFirewall = wantsKubeletFirewall([from, to]);
   const { jump: weighJump } = weighEvidence(emptyState);
   const isOwnChain = (name: string, table: TableName): boolean => {
     const kind = classifyChain(table, name);
-    // A canary has nothing to do with Services, and no compiler makes it.
+    // A canary chain has nothing to do with Services, and no compiler makes it.
     return kind === 'service' || kind === 'fixed' || (kind === 'shared' && kubeletFirewall);
   };
   return {
@@ -85,7 +82,7 @@ function ownershipOfSides(from: Snapshot, to: Snapshot, weighServer: WeighServer
     set: (name) => parseSetName(name) !== undefined,
     virtualServer: (server) => weighServer(server) === 'certain',
     link: (name) => name === serviceLink,
-    // A link that is up gives itself such an address.
+    // A link that is up gives itself a link-local address.
     address: (address) => address.scope !== 'link',
     sysctl: () => true,
   };
@@ -101,7 +98,6 @@ function wantsKubeletFirewall(sides: readonly Snapshot[]): boolean {
 
 type WeighServer = (server: VirtualServer) => Evidence;
 
-/** Objects that restrictState leaves out and that are certainly not kube-proxy's. */
 function foreignState(state: KernelState, owns: Ownership, weighServer: WeighServer): KernelState {
   const others: Ownership = {
     chain: (name, table, family) => !owns.chain(name, table, family) && classifyChain(table, name) !== 'canary',

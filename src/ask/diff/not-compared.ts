@@ -15,15 +15,12 @@ import type { Snapshot } from '../../snapshot/snapshot.ts';
 /** A part of the kernel that was not compared because one side does not show it. It may hide a difference. */
 export interface ComparisonGap {
   readonly part: GapPart;
-  /** Undefined if the side lacks it for a reason other than the family. */
   readonly family: Family | undefined;
-  /** For rules: the table, unless all are meant. */
+  /** For rules: the table; undefined for all tables. */
   readonly table?: TableName | undefined;
-  /** The dump file that may have held more; undefined for another part. */
   readonly doubt?: Doubt | undefined;
-  /** Differences that no kernel shows. */
   readonly beyond?: BeyondKernel | undefined;
-  /** Whether the side that shows it has kube-proxy objects there. */
+  /** Whether the side that shows the part has kube-proxy objects there. */
   readonly held: boolean;
 }
 
@@ -32,17 +29,16 @@ export type GapPart =
   | 'base'
   | 'nodeAddresses'
   | 'rest'
-  /** Those with errors, which are left out. */
+  /** Objects that were left out because of errors. */
   | 'objects'
-  /** Those without a cluster IP, which kpc skips on both sides. */
+  /** Services without a cluster IP, which kpc skips on both sides. */
   | 'services';
 
-/** Kinds that a side may show for only one family. */
 const familyKinds = ['nftables', 'iptables'] as const;
 
 type FamilyKind = (typeof familyKinds)[number];
 
-/** Parts that a side may show, in report order. Modules are not listed: they are in the kernel with whatever needs them. */
+/** Parts that a side may show, in report order. Modules are left out, because a kernel has them whenever something needs them. */
 type Part =
   | { readonly kind: FamilyKind; readonly family: Family }
   | { readonly kind: Exclude<GapPart & ObjectKind, FamilyKind>; readonly family: undefined };
@@ -57,17 +53,14 @@ const parts: readonly Part[] = [
 interface ComparedSides {
   readonly from: Snapshot;
   readonly to: Snapshot;
-  /** Everything of kube-proxy's on each side, even if the other does not show it. */
   readonly whole: StatePair;
-  /** Whether a side has sysctls that the other does not show. */
   readonly unshownSysctls: boolean;
-  /** How their Services differ, if both record them. */
   readonly changes: readonly ServiceChange[] | undefined;
 }
 
 /**
- * Lists the parts that were not compared between two sides. Ignores parts that neither side has and that kube-proxy
- * does not program in their modes.
+ * Lists the parts that were not compared between two sides. Ignores parts that neither side has and that kube-proxy does not program in
+ * the sides' modes.
  */
 export function findGaps(sides: ComparedSides): readonly ComparisonGap[] {
   const { from, to, whole, changes } = sides;
@@ -85,7 +78,6 @@ export function findGaps(sides: ComparedSides): readonly ComparisonGap[] {
   return [...ofParts, ...ofDoubts, ...others];
 }
 
-/** The tables that one of two sides does not show; undefined for a whole part. */
 function unshownParts(part: Part, { from, to, unshownSysctls }: ComparedSides): readonly (TableName | undefined)[] {
   const coverages = [from.coverage, to.coverage];
   switch (part.kind) {
@@ -108,7 +100,7 @@ function unshownParts(part: Part, { from, to, unshownSysctls }: ComparedSides): 
   }
 }
 
-/** Whether a state holds kube-proxy objects. Sysctls and timeouts do not count, because every node has them. */
+/** Reports whether a state holds kube-proxy objects of a kind. Sysctls and timeouts do not count, because every node has them. */
 function holdsPart({ nftables, iptables, ...state }: KernelState, { kind, family }: Part): boolean {
   switch (kind) {
     case 'nftables':
@@ -134,8 +126,8 @@ function asksForTimeouts({ kind, state: { ipvsTimeouts } }: Snapshot): boolean {
 }
 
 /**
- * Which kinds of object to expect: those that kube-proxy programs in the sides' modes. Today's modes that write iptables rules
- * leave similar objects, so if nothing shows the modes it may be any of them; nftables tables would show theirs.
+ * Decides which kinds of object to expect: those that kube-proxy programs in the sides' modes. Today's modes with iptables rules leave
+ * similar objects, so if nothing shows the mode, any of these modes may apply. nftables mode would show its tables.
  */
 function askedOf(from: Snapshot, to: Snapshot): (kind: ObjectKind) => boolean {
   const known = modesOfSides(from, to);
@@ -146,7 +138,6 @@ function askedOf(from: Snapshot, to: Snapshot): (kind: ObjectKind) => boolean {
 
 export type Extent = 'all' | 'part' | 'nothing';
 
-/** `compared`: the parts that both sides show. */
 export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, from: Snapshot, to: Snapshot): Extent {
   if (gaps.length === 0) return 'all';
   const isAsked = askedOf(from, to);
@@ -165,7 +156,6 @@ export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, fr
   return gaps.every(({ held }) => !held) || parts.some(isCompared) ? 'part' : 'nothing';
 }
 
-/** With the only table of iptables that leads to endpoints. */
 function natAlone({ iptables, ...state }: KernelState): KernelState {
   const nat = families.flatMap((family) =>
     iptables[family] ? [[family, { nat: iptables[family].nat }] as const] : [],
@@ -177,7 +167,6 @@ function modesOfSides(...sides: readonly Snapshot[]): readonly ProxyMode[] {
   return sides.flatMap(({ settings, state }) => settings?.mode ?? modeOfState(state) ?? []);
 }
 
-/** The same difference, for sides from which objects or Services were left out. */
 export function withLeftOut<Diff extends { readonly gaps: readonly ComparisonGap[]; readonly extent: Extent }>(
   diff: Diff,
   part: 'objects' | 'services',

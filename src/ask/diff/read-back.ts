@@ -20,20 +20,16 @@ import {
   type ServiceReason,
 } from './service-reasons.ts';
 
-/** The result of comparing Service ports read from states. */
 export interface ReadChanges {
   readonly changes: readonly ServicePortChange[];
-  /** How many Service ports both sides have, and for how many of these a side shows no endpoints. */
   readonly compared: { readonly all: number; readonly withoutEndpoints: number };
-  /** The Service ports that each side shows, by label, one per family. */
   readonly shown: Readonly<Record<'from' | 'to', ReadonlyMap<string, readonly ShownPort[]>>>;
-  /** Whether these reasons fully explain a kernel change. */
   readonly follows: (change: KernelChange, reasons: readonly ServiceReason[]) => boolean;
 }
 
 /**
- * Compares the Service ports of two sides by what their states show, for example if one side is a dump, which does not
- * record its Services. Facts about a port that a state hides do not count as differences.
+ * Compares the Service ports of two sides by what their states show, for example if one side is a dump, which does not record its
+ * Services. Facts about a port that a state hides do not count as differences.
  */
 export function compareReadBack(from: Snapshot, to: Snapshot, owners: SideOwners): ReadChanges {
   const weighServer = weighServersOfSides(from, to);
@@ -56,7 +52,7 @@ export function compareReadBack(from: Snapshot, to: Snapshot, owners: SideOwners
   return { changes, compared, shown: { from: before, to: after }, follows };
 }
 
-/** A kernel only shows endpoints in use. */
+/** A kernel shows only endpoints in use. */
 const usedEndpoint: EndpointState = { condition: 'ready', node: undefined, hints: [], used: true };
 const drainingEndpoint: EndpointState = { ...usedEndpoint, condition: 'draining', used: false };
 
@@ -67,7 +63,10 @@ function diffEndpoints(from: DecompiledPort, to: DecompiledPort): readonly Servi
   return diffEndpointStates(statesOf(endpointsBeside(from, to)), statesOf(endpointsBeside(to, from)));
 }
 
-/** The endpoints of a port to compare with another: if either may listen at further addresses, only the endpoints at common addresses. */
+/**
+ * Returns the endpoints of a port to compare with another port. If either port may listen at further addresses, returns only the endpoints
+ * at common addresses.
+ */
 function endpointsBeside({ endpoints = [], hidesAddresses }: DecompiledPort, other: DecompiledPort) {
   if (!hidesAddresses && !other.hidesAddresses) return endpoints;
   const places = portAddresses(other).map(({ address }) => address.text);
@@ -76,8 +75,8 @@ function endpointsBeside({ endpoints = [], hidesAddresses }: DecompiledPort, oth
 }
 
 /**
- * Whether these reasons fully explain a kernel change: it adds or removes an endpoint's chain, or changes the rules that choose
- * among endpoints.
+ * Reports whether these reasons fully explain a kernel change, because it adds or removes an endpoint's chain, or changes the rules that
+ * choose among endpoints.
  */
 function follows(edit: KernelChange, reasons: readonly ServiceReason[]): boolean {
   if (edit.kind !== 'chain' || edit.fields.shared || edit.fields.reordered) return false;

@@ -23,24 +23,21 @@ import {
   type ServiceReason,
 } from './service-reasons.ts';
 
-/** The differences of one Service port, or of a Service that kube-proxy does not program. */
 export interface ServicePortChange {
-  /** "namespace/name:port" on side TO, or on FROM if it is gone. */
+  /** "namespace/name:port" on side TO, or on side FROM if the port is gone. */
   readonly label: string;
-  /** The label on side FROM, if the port was renamed. */
   readonly formerLabel?: string | undefined;
   readonly change: ChangeKind;
   readonly reasons: readonly ServiceReason[];
-  /** The port in side TO's manifests, else FROM's; undefined if neither side has manifests. */
+  /** The port's place in TO's manifests, or else in FROM's; undefined if neither side has manifests. */
   readonly place: Place | undefined;
 }
 
-/** A change with its Service ("namespace/name"). */
 export interface ServiceChange extends ServicePortChange {
   readonly service: string;
 }
 
-/** Compares two clusters Service port by Service port. Returns those that differ, sorted by label. */
+/** Compares two clusters Service port by Service port. Returns the ports that differ, sorted by label. */
 export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): readonly ServiceChange[] {
   const [before, after] = [indexByLabel(from.cluster), indexByLabel(to.cluster)];
   const renames = findRenames(before, after);
@@ -83,7 +80,6 @@ export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): read
   return changes.sort((a, b) => compareText(a.label, b.label));
 }
 
-/** Faults in a port's endpoints that only side TO has. */
 function newFaults(
   before: readonly ServicePort[],
   after: readonly ServicePort[],
@@ -95,15 +91,13 @@ function newFaults(
   return uniqueBy(fresh, keyOfPortFault).map((fault) => ({ kind: 'fault', fault }));
 }
 
-/** The same for a fault that other Services share, or whose Pods nearly match in another way. */
+/** Returns equal keys for a fault that affects other Services too, or whose Pods nearly match in another way. */
 function keyOfPortFault({ code, arguments: details }: PortFault): string {
   return code === 'selects-nothing' ? code : JSON.stringify([code, { ...details, services: undefined }]);
 }
 
 interface ClusterIndex {
-  /** "namespace/name" → Service. */
   readonly services: ReadonlyMap<string, ServiceInfo>;
-  /** Label → the port in each family and protocol. */
   readonly ports: ReadonlyMap<string, readonly ServicePort[]>;
 }
 
@@ -122,13 +116,10 @@ function serviceOfPorts([port]: readonly ServicePort[]): string {
   return port ? serviceName(port) : '';
 }
 
-/** The Service fields that decide which endpoints there are. */
 export const sourceFields = ['selector', 'publishNotReadyAddresses', 'targetPort'] as const;
 
-/** Those from which hints of near endpoints are made. */
 export const zoneFields = ['trafficDistribution', 'topology-mode'] as const;
 
-/** Compares the fields from which a Service's endpoints are made, if both sides record them. */
 function diffSources(from: CompiledSnapshot, to: CompiledSnapshot): (service: string) => readonly ServiceReason[] {
   return (service) => {
     const [old, fresh] = [from, to].map((side) => side.info(service)?.sources);
@@ -137,7 +128,7 @@ function diffSources(from: CompiledSnapshot, to: CompiledSnapshot): (service: st
   };
 }
 
-/** Compares what kube-proxy answers load balancers on the node, which rules do not show, where both sides know it. */
+/** Compares kube-proxy's answers to load balancers, which rules do not show, if both sides know them. */
 function diffHealthAnswers(
   from: CompiledSnapshot,
   to: CompiledSnapshot,
@@ -155,7 +146,7 @@ function diffHealthAnswers(
 }
 
 /**
- * New label → old label, if a port of a Service has another name but the same number and protocol: to kube-proxy it is another
+ * Maps new labels to old ones, if a port has another name but the same number and protocol. To kube-proxy, the renamed port is another
  * Service port.
  */
 function findRenames(before: ClusterIndex, after: ClusterIndex): ReadonlyMap<string, string> {
@@ -177,14 +168,13 @@ function diffPortNames([old]: readonly ServicePort[], [fresh]: readonly ServiceP
   return [{ kind: 'port-renamed', from: old?.portName ?? '', to: fresh?.portName ?? '' }];
 }
 
-/** Why only one side has a port; `other` is its Service on the side that lacks it. */
 function whyOneSided(change: 'added' | 'removed', other: ServiceInfo | undefined): readonly ServiceReason[] {
   if (!other) return [{ kind: `service-${change}` }];
   if (other.skipped === undefined) return [{ kind: `port-${change}` }];
   return change === 'added' ? programmed(other.skipped, undefined) : programmed(undefined, other.skipped);
 }
 
-/** Services that kube-proxy programs on neither side; they still have DNS names. */
+/** Compares Services that kube-proxy programs on neither side. They still have DNS names. */
 function diffUnprogrammed(
   before: ClusterIndex,
   after: ClusterIndex,
@@ -214,7 +204,6 @@ function portsOf({ ports }: ServiceInfo): readonly string[] {
   return ports.map(({ name, port, protocol }) => `${name} ${port}/${protocol}`);
 }
 
-/** DNS answers for the Service and for its Pods' host names. */
 function diffNames(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {
   const ready = [from, to].map((service) => service.headlessEndpoints.filter((endpoint) => endpoint.ready));
   const [names = [], others = []] = ready.map((endpoints) => endpoints.map(({ address }) => address));
@@ -240,7 +229,10 @@ function diffServiceFields(
   ];
 }
 
-/** The first family is the one of clusterIP, which pods see in their environment. Families that come or go are told of the ports. */
+/**
+ * Compares the order of families. clusterIP is in the first family, and pods see clusterIP in their environment. Families that only one
+ * side has are reported with the ports.
+ */
 function diffPrimaryFamily(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {
   if (from.clusterIPs.length < 2 && to.clusterIPs.length < 2) return [];
   const [old, fresh] = [from, to].map(({ clusterIPs }) =>
@@ -251,7 +243,9 @@ function diffPrimaryFamily(from: ServiceInfo, to: ServiceInfo): readonly Service
   return fieldReason('ipFamilies', words(old), words(fresh));
 }
 
-/** Compares the ports of one label, family by family; no endpoints of stale ports. What both families share is said once. */
+/**
+ * Compares the ports with one label, family by family. For stale ports, skips endpoints. A reason that both families share is given once.
+ */
 function diffPorts(
   from: readonly ServicePort[],
   to: readonly ServicePort[],
@@ -270,7 +264,7 @@ function diffPorts(
     }
     const ofPort = [...fieldReason('protocol', old.protocol, port.protocol), ...diffFields(old, port)];
     reasons.push(...ofPort);
-    // Nearly all Service ports are the same on both sides, and nodes then use their endpoints in the same way: skip those.
+    // Nearly all Service ports are the same on both sides, and nodes use their endpoints in the same way. Skip these ports.
     if (!isStale && (ofPort.length > 0 || !isSameUse(old, port, fromSide, toSide))) {
       const [before, after] = [endpointStates(old, fromSide, toSide), endpointStates(port, toSide, fromSide)];
       for (const each of diffEndpointStates(before, after)) reasons.push(each);
@@ -282,7 +276,6 @@ function diffPorts(
   return uniqueReasons(reasons);
 }
 
-/** Whether two ports with equal fields also have the same endpoints on the same node. */
 function isSameUse(from: ServicePort, to: ServicePort, fromSide: CompiledSnapshot, toSide: CompiledSnapshot): boolean {
   const isSameNode = fromSide.node.name === toSide.node.name && fromSide.node.zone === toSide.node.zone;
   const isSameReach = from.hasIgnoredExternalIPs === to.hasIgnoredExternalIPs;
@@ -300,12 +293,10 @@ function isSameUse(from: ServicePort, to: ServicePort, fromSide: CompiledSnapsho
   });
 }
 
-/** Whether the input shows no endpoints of the Service. */
 export function isUngiven(service: string, side: CompiledSnapshot): boolean {
   return side.info(service)?.endpointsGiven === false;
 }
 
-/** How a node uses the endpoints of a port, by "ip:port"; undefined if manifests do not give the endpoints. */
 function endpointStates(
   port: ServicePort,
   side: CompiledSnapshot,
@@ -322,7 +313,6 @@ function endpointStates(
   );
 }
 
-/** An endpoint's conditions in words. */
 export function conditionOf({ status: { ready, serving, terminating } }: Endpoint): EndpointState['condition'] {
   if (ready) return 'ready';
   if (!terminating) return 'not ready';

@@ -14,18 +14,14 @@ import {
 import { itemOf, pairUp } from '../../kernel/compare.ts';
 import type { PortFault, Snapshot } from '../../snapshot/snapshot.ts';
 
-/** One reason why a Service port differs. */
 export type ServiceReason =
-  /** The whole Service, or one port of it. */
   | { readonly kind: 'service-added' | 'service-removed' | 'port-added' | 'port-removed' }
-  /** kube-proxy programs nothing for it on one side. */
   | { readonly kind: 'programmed'; readonly from: Skip; readonly to: Skip }
   | { readonly kind: 'port-renamed'; readonly from: string; readonly to: string }
-  /** A value; '' for none. */
+  /** A value that differs; '' means none. */
   | { readonly kind: 'field'; readonly field: string; readonly from: string; readonly to: string }
-  /** Where a node port is reached. `family` is set if the port has both families. */
+  /** Where a node port listens. `family` is set if the port has both families. */
   | ({ readonly kind: 'node-port'; readonly family: Family | undefined; readonly port: number } & ListenerChange)
-  /** List items that only one side has. */
   | {
       readonly kind: 'list';
       readonly field: string;
@@ -40,9 +36,7 @@ export type ServiceReason =
       readonly from: EndpointState;
       readonly to: EndpointState;
     }
-  /** A fault in the endpoints that only side TO has. */
   | { readonly kind: 'fault'; readonly fault: PortFault }
-  /** The kube-proxies of the two releases do this differently. */
   | {
       readonly kind: 'behaviour';
       readonly behaviour: string;
@@ -56,7 +50,7 @@ export type ServiceReason =
   | {
       readonly kind: 'facts';
       readonly ports: readonly ShownPort[];
-      /** Undefined for a kernel's port, whose type is unknown. */
+      /** Undefined for a port read from a kernel, because its type is unknown. */
       readonly type: ServiceInfo['type'] | undefined;
     };
 
@@ -69,20 +63,17 @@ interface ReleaseBehaviour {
   readonly does: string;
 }
 
-/** Why kube-proxy programs nothing for a Service; undefined if it does. */
 export type Skip = ServiceInfo['skipped'] | 'absent';
 
-/** A reason if kube-proxy programs something on only one side. */
 export function programmed(from: Skip, to: Skip): readonly ServiceReason[] {
   return from === to ? [] : [{ kind: 'programmed', from, to }];
 }
 
-/** A reason if a value differs; '' for none. */
+/** Returns a reason if a value differs; '' means none. */
 export function fieldReason(name: string, from: string, to: string): readonly ServiceReason[] {
   return from === to ? [] : [{ kind: 'field', field: name, from, to }];
 }
 
-/** A reason if the items of a list differ. */
 export function listReason(name: string, from: readonly string[], to: readonly string[]): readonly ServiceReason[] {
   const [before, after] = [new Set(from), new Set(to)];
   const added = to.filter((item) => !before.has(item));
@@ -93,27 +84,22 @@ export function listReason(name: string, from: readonly string[], to: readonly s
 /** The number of endpoints on a side; "not given" if only the other side's input shows the Service's endpoints. */
 type EndpointCount = number | 'not given';
 
-/** A reason if the number of endpoints differs. */
 export function scaled(from: EndpointCount, to: EndpointCount): readonly ServiceReason[] {
   return from === to ? [] : [{ kind: 'scaled', from, to }];
 }
 
-/** An endpoint on one side. */
 export interface EndpointState {
-  /** `draining`: its real server has weight 0, so it keeps its connections and gets no new ones. */
+  /** `draining`: the real server has weight 0, so it keeps its connections but gets no new ones. */
   readonly condition: 'ready' | 'not ready' | 'terminating' | 'terminating, not serving' | 'draining';
   readonly node: string | undefined;
   readonly zone?: string | undefined;
-  /** The zones and nodes named in its hints. */
   readonly hints: readonly string[];
-  /** Whether the node sends traffic to it. */
   readonly used: boolean;
 }
 
-/** By "ip:port"; undefined if they are not given. */
+/** Keyed by "ip:port"; undefined if the endpoints are not given. */
 type EndpointStates = ReadonlyMap<string, EndpointState> | undefined;
 
-/** Compares a port's endpoints: their number, then each one. */
 export function diffEndpointStates(before: EndpointStates, after: EndpointStates): readonly ServiceReason[] {
   const countOf = (states: EndpointStates): EndpointCount =>
     states ? [...states.values()].filter(({ condition }) => condition !== 'draining').length : 'not given';
@@ -129,7 +115,7 @@ export function diffEndpointStates(before: EndpointStates, after: EndpointStates
 }
 
 /**
- * Compares the addresses on which node ports listen on both sides. Two modes may listen on different ones: the number in the
+ * Compares the addresses on which node ports listen on both sides. Two modes may listen on different addresses. The number in the
  * manifests stays, but some node addresses stop answering.
  */
 export function findNodePortReasons(
@@ -160,16 +146,14 @@ export function findNodePortReasons(
   };
 }
 
-/** Where a side's node port listens; `localhost` is undefined if unknown. */
 function nodePortListeners({ kind, state, coverage }: Snapshot) {
   const find = kind === 'dump' ? findDumpListeners(state, coverage) : findNodePortListeners(state);
-  // Only the rules of nftables mode show how connections on localhost end.
   const isNft = state.nftables.some(({ name }) => isKubeProxyTable(name));
   const onLocalhost = isNft ? findLocalhostHandling(state) : undefined;
   return (nodePort: NodePort) => ({ addresses: find(nodePort), localhost: onLocalhost?.(nodePort) });
 }
 
-/** Drops repeated reasons: both families of a Service port may have the same. */
+/** Drops repeated reasons, because both families of a Service port may have the same. */
 export function uniqueReasons(reasons: readonly ServiceReason[]): readonly ServiceReason[] {
   return reasons.length < 2 ? reasons : uniqueBy(reasons, (each) => JSON.stringify(each));
 }
@@ -179,7 +163,6 @@ const comparedFields: Readonly<Record<string, (port: ShownPort) => number | stri
   port: ({ port }) => port,
   nodePort: ({ nodePort }) => nodePort,
   internalTrafficPolicy: internalPolicyOf,
-  // An absent policy means the default.
   externalTrafficPolicy: (port) =>
     externalPolicyOf(port) ?? (port.externalPolicyLocal === undefined ? undefined : 'Cluster'),
   healthCheckNodePort: ({ healthCheckNodePort }) => healthCheckNodePort,
@@ -188,8 +171,8 @@ const comparedFields: Readonly<Record<string, (port: ShownPort) => number | stri
 };
 
 /**
- * The differences of two Service ports, except the protocol, which an excerpt of rules may not show. Fields that a side
- * does not show are skipped. Without endpoints, a kernel shows no affinity, and in iptables mode no source ranges.
+ * Returns the differences between two Service ports, except the protocol, which an excerpt of rules may not show. Skips fields that a side
+ * does not show. Without endpoints, a kernel shows no affinity, and in iptables mode no source ranges.
  */
 export function diffFields(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
   const [before, after] = [from, to].map(({ affinitySeconds }) => affinitySeconds);
@@ -211,7 +194,7 @@ function affinityWords(seconds: number): string {
   return seconds === 0 ? 'None' : `ClientIP for ${seconds} s`;
 }
 
-/** An address missing on one side does not count if that side may have more addresses than it shows. */
+/** Compares addresses. An address missing on one side does not count if that side may have more addresses than it shows. */
 function addressReasons(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
   const [before, after] = [portAddresses(from), portAddresses(to)];
   const textsOf = (addresses: readonly PortAddress[], wanted?: PortAddress['kind']): readonly string[] =>
@@ -226,7 +209,7 @@ function addressReasons(from: ShownPort, to: ShownPort): readonly ServiceReason[
   };
   // An address of unknown kind on one side may have any kind on the other.
   if ([...before, ...after].some(({ kind }) => kind === 'unknown')) return listed('addresses');
-  // Whatever kube-proxy programs has a cluster IP.
+  // Every Service port that kube-proxy programs has a cluster IP.
   const clusterIPs = from.clusterIP && to.clusterIP ? ([from.clusterIP.text, to.clusterIP.text] as const) : undefined;
   return [
     ...(clusterIPs ? fieldReason('clusterIP', ...clusterIPs) : []),

@@ -1,11 +1,9 @@
-// Why a change affects packets: differences between modes and releases, and between Services.
 import type { SenderPlace } from './places.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import type { Scene } from '../trace/scene.ts';
 
-/** Why two sides treat packets differently, in report order. */
 export const causeIds = [
   'lost-jump',
   'one-sided',
@@ -38,20 +36,16 @@ export const causeIds = [
 
 export type CauseId = (typeof causeIds)[number];
 
-/** What advice on a cause depends on. */
 export interface Situation {
   readonly place: SenderPlace;
   /** Whether kube-proxy on the new side can tell the cluster's Pods from clients outside. */
   readonly detectsPods: boolean;
 }
 
-/** What a side does, or how the sides' Services differ. */
 export type CauseReason =
-  /** What the mode of a side does about the cause. */
   | { readonly kind: 'mode'; readonly mode: ProxyMode }
   | { readonly kind: 'fields'; readonly from: readonly string[]; readonly to: readonly string[] }
   | { readonly kind: 'lost-jump'; readonly side: string; readonly from: string; readonly to: string | undefined }
-  /** Why packets or connections fail on a side. */
   | { readonly kind: 'failure'; readonly text: string };
 
 interface ServiceCause {
@@ -60,8 +54,8 @@ interface ServiceCause {
 }
 
 /**
- * Finds a difference in the Services themselves that affects a destination: then no mode, release or setting is the cause. `ports`: the
- * destination's ports on either side. Undefined if its Services are the same, or if a side does not show all of them.
+ * Finds a difference in the Services themselves that affects a destination. If there is one, no mode, release or setting is the cause.
+ * `ports`: the destination's ports on either side. Undefined if the Services are the same, or if a side does not show all of them.
  */
 export function findServiceCause(
   { side: old }: Scene,
@@ -82,14 +76,13 @@ export function findServiceCause(
   };
 }
 
-/** Whether the same manifests make the same Services on both sides: modes and releases read different fields. */
+/** Reports whether both sides read manifests alike, because modes and releases read different fields. */
 function areReadAlike({ settings: old }: Scene['side'], { settings: fresh }: Scene['side']): boolean {
   if (!old || !fresh) return false;
   const { mode, release, ignoresExternalIPs } = old;
   return mode === fresh.mode && release === fresh.release && ignoresExternalIPs === fresh.ignoresExternalIPs;
 }
 
-/** The fields that decide which endpoints a client gets. */
 function factsOf(ports: readonly ShownPort[]): readonly string[] {
   return ports.flatMap((port) => [
     `internalTrafficPolicy ${internalPolicyOf(port) ?? 'unset'}`,

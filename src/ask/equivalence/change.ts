@@ -16,7 +16,6 @@ import type { PreparationArguments } from '../../base/findings/equivalence.ts';
 import { findGateFaults } from '../../kube-proxy/feature-gates.ts';
 import { diagnosePreparation } from './preparations.ts';
 
-/** The change that a user asks about. */
 export interface AskedChange {
   readonly from?: ProxyMode | undefined;
   readonly to?: ProxyMode | undefined;
@@ -24,26 +23,22 @@ export interface AskedChange {
   readonly featureGates?: string | readonly string[] | undefined;
 }
 
-/** kube-proxy's setup before the change, according to the input. */
 export interface SetupBefore {
   readonly settings: { readonly mode: ProxyMode };
   readonly gates: FeatureGates;
   readonly cluster: { readonly servicePorts: readonly ServicePort[] };
-  /** Which mode was chosen, and why: `default-mode` if neither a flag nor a configuration names it. */
+  /** The chosen mode and why; `default-mode` if neither a flag nor a configuration names a mode. */
   readonly modeNote: Finding | undefined;
-  /** The release to compile the old side for, if one is named. */
   readonly version: string | undefined;
 }
 
-/** One side of a change: its name in the summary, and the options that produce it. */
 interface ChangedSide {
   readonly words: string;
   readonly options: {
     readonly proxyMode: ProxyMode;
     readonly kubernetesVersion?: Release;
-    /** The user's gates, and those that the change turns off. */
     readonly featureGates?: readonly string[];
-    /** Drops gates that would keep kube-proxy from starting: the preparations name them. */
+    /** Drops gates that would keep kube-proxy from starting, because the preparations already name them. */
     readonly refusedGates?: 'left-out';
     readonly isModeUnnamed?: boolean;
   };
@@ -55,12 +50,12 @@ export type Change =
       readonly from: ChangedSide;
       readonly to: ChangedSide;
       readonly announced: readonly Finding[];
-      /** Follows the old mode if nothing names it; otherwise ''. */
+      /** Text after the old mode, if nothing names that mode; otherwise ''. */
       readonly modeFrom: string;
     }
   | { readonly kind: 'refused'; readonly why: ArgumentsOf<'bad-call'> };
 
-/** Why a change is impossible for any input; undefined if it may be possible. `version`: the old release, if a flag names one. */
+/** Returns why a change is impossible for any input; undefined if it may be possible. `version`: the old release, if a flag names one. */
 export function findWrongChange(
   { from, to = 'nftables', toKubernetesVersion }: AskedChange,
   version: string | undefined,
@@ -73,7 +68,6 @@ export function findWrongChange(
   return from === to ? { problem: 'same-mode', mode: from, isNamed: true } : undefined;
 }
 
-/** Chooses the sides: two modes, or a setup before and after an upgrade. */
 export function planChange(asked: AskedChange, before: SetupBefore): Change {
   const wrong = findWrongChange(asked, before.version);
   if (wrong) return refusedChange(wrong);
@@ -118,7 +112,6 @@ function refusedChange(why: ArgumentsOf<'bad-call'>): Change {
   return { kind: 'refused', why };
 }
 
-/** What could have named the mode before a change, if nothing named it. */
 function unnamedBy({ from }: AskedChange, { modeNote }: SetupBefore) {
   return from === undefined && modeNote?.code === 'default-mode' ? modeNote.arguments.named : undefined;
 }
@@ -136,7 +129,6 @@ function planMode(change: AskedChange, before: SetupBefore): Change {
   };
 }
 
-/** Sorts the steps before a change, from announcements and for nodes: required steps first. */
 export function sortPreparations(preparations: readonly Finding[]): readonly Finding[] {
   return preparations.toSorted((a, b) => Number(isRequired(b)) - Number(isRequired(a)));
 }
@@ -151,7 +143,6 @@ interface Upgrade {
   readonly release: Release;
 }
 
-/** Reads a release that kpc follows or that has announcements; undefined for any other text. */
 function readUpgrade(text: string | undefined): Upgrade | undefined {
   const minor = text === undefined ? undefined : parseMinor(text);
   if (text === undefined || minor === undefined || minor > lastAnnounced) return undefined;
@@ -161,20 +152,18 @@ function readUpgrade(text: string | undefined): Upgrade | undefined {
 
 interface ModeSetup {
   readonly mode: ProxyMode;
-  /** Whether a flag or the configuration names the mode. */
   readonly namesMode: boolean;
   readonly gates: FeatureGates;
 }
 
 interface UpgradedSetup {
   readonly mode: ProxyMode;
-  /** Behaviours that end unless a gate keeps them. */
   readonly ended: readonly EndingBehaviour[];
 }
 
 type EndingBehaviour = keyof typeof announcedEnds;
 
-/** Applies an upgrade to a setup: the default mode may change, and behaviours end unless their gate keeps them. */
+/** Applies an upgrade to a setup. The default mode may change, and behaviours end unless their gate keeps them. */
 function setupAfter({ mode, namesMode, gates }: ModeSetup, { minor }: Upgrade): UpgradedSetup {
   const ended = endingBehaviours.filter((behaviour) => {
     const { offIn, goneIn, gate } = announcedEnds[behaviour];
@@ -188,7 +177,6 @@ function setupAfter({ mode, namesMode, gates }: ModeSetup, { minor }: Upgrade): 
 
 const endingBehaviours = Object.keys(announcedEnds) as readonly EndingBehaviour[];
 
-/** What the announcements for a release require, with their sources. */
 function announcementsFor(
   setup: ModeSetup,
   { minor, release }: Upgrade,

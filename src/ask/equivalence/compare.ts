@@ -25,7 +25,6 @@ import { portKey, readPortKey, type ProtocolPort, Questions } from './questions.
 import type { Only } from './representatives.ts';
 import { Clients, existsOn, knownOwnAddresses, type PlacedSender } from './senders.ts';
 
-/** A class of packets that the two sides treat differently, with one packet as an example. */
 export interface Difference {
   readonly sender: PlacedSender;
   readonly packet: Packet;
@@ -33,7 +32,6 @@ export interface Difference {
   readonly to: Fate;
   /** Whether first packets end alike and only their connections differ. */
   readonly isOfConnection: boolean;
-  /** What kube-proxy answers to a health check at an address of the node, if both sides were compiled. */
   readonly answers?: Answers | undefined;
 }
 
@@ -43,42 +41,41 @@ interface Answers {
 }
 
 export interface ClassCounts {
-  /** One packet was sent for each class. */
+  /** How many classes were compared; one packet was sent for each. */
   readonly classes: number;
-  /** Classes without an answer on either side, and those with one on one side only. */
+  /** Classes with an unknown end on both sides (`unknown`), and on one side only. */
   readonly unknown: number;
   readonly unknownOnOne: number;
-  /** Sentences on why they are unknown and what would settle it, without repetition. */
   readonly reasons: ReadonlySet<string>;
 }
 
-/** A destination, and its turn if each destination is asked separately. */
+/** A destination. `turn`: its position among all destinations. */
 interface TurnTarget extends Destination {
   readonly turn: number;
 }
 
-/** A destination that is equivalent to another. */
 export interface Like extends TurnTarget {
-  /** Translates an address of the other destination to this one: its endpoint to the endpoint here. Other addresses stay. */
+  /**
+   * Translates an address that the other destination involves, such as an endpoint's, to the corresponding address here. Leaves other
+   * addresses unchanged.
+   */
   readonly insteadOf: (address: string) => string;
 }
 
-/** Receives a difference with its destination's turn, and the equivalent destinations of other Services. */
+/** Receives a difference, the equivalent destinations of other Services, and the destination's turn. */
 type OnDifference = (difference: Difference, alike: readonly Like[], turn: number) => void;
 
 export interface ComparisonOptions {
-  /** Skips packets that another node represents. */
   readonly only?: Only | undefined;
-  /** Whether to ask each destination separately, even if others are equivalent. */
   readonly isSingle?: boolean;
-  /** The limit of destinations that are not equivalent: if there are more, none is asked. */
+  /** The most destinations that are not equivalent. If there are more, none is traced. */
   readonly most?: number;
 }
 
 /**
- * Sends one packet of each class to both sides. Packets are in one class if neither side can distinguish them:
- * destinations and ports are split at every value that occurs, sources at those that rules on the packet's path match.
- * If destinations differ only in their Service, one is asked for all of them; the counts include all.
+ * Sends one packet of each class to both sides. Packets are in one class if neither side can distinguish them: destinations and ports are
+ * split at every value that occurs, and sources at values that rules on the packet's path match. If destinations differ only in their
+ * Service, one represents all of them, and the counts include all.
  */
 export function compareScenes(
   from: Scene,
@@ -113,7 +110,6 @@ export function compareScenes(
   return { ...counts, isTooMuch };
 }
 
-/** A destination, and the addresses that its packets involve. */
 interface Member {
   readonly address: Address;
   readonly key: ProtocolPort;
@@ -137,7 +133,6 @@ function likesOf({ first, others }: Group): readonly Like[] {
   });
 }
 
-/** Equivalent destinations, grouped under the first of them. */
 function groupTargets(
   destinations: Iterable<readonly [Address, ReadonlySet<ProtocolPort>]>,
   likeness: Likeness | undefined,
@@ -157,7 +152,6 @@ function groupTargets(
   return [...groups.values()];
 }
 
-/** The result of all packets to one destination. */
 interface ComparedPackets extends ClassCounts {
   readonly differences: readonly Difference[];
 }
@@ -166,7 +160,10 @@ function isFirm({ unknown, unknownOnOne, differences }: ComparedPackets): boolea
   return unknown + unknownOnOne === 0 && differences.every(({ from, to }) => isOfLike(from) && isOfLike(to));
 }
 
-/** Whether the fate holds for a destination's like: it is known, or unknown as the slices of all of them fit one side only. */
+/**
+ * Reports whether a fate also holds for equivalent destinations. A known fate does, and a fate that is unknown only because slices fit one
+ * side.
+ */
 function isOfLike({ verdict, reasons }: Fate): boolean {
   return (
     verdict !== 'unknown' ||
@@ -216,17 +213,19 @@ function compareTarget(
       }
       for (const fate of fates) {
         for (const value of fate.sources) sources.add(value);
-        // An endpoint cannot answer a packet from its own address.
         for (const each of fate.endpoints) reached.set(each.address.text, each.address);
       }
     }
-    // Rules on the way of one sender's packet may distinguish further senders.
+    // Rules on the path of one sender's packet may distinguish further senders.
     if (at === senders.length - 1) senders.push(...clients.toldApart(address.family, sources, reached, done));
   }
   return answer;
 }
 
-/** Finds what each side's kube-proxy answers to a packet that reaches the node itself; undefined if a dump, which shows no readiness, is a side. */
+/**
+ * Returns each side's answer from kube-proxy to a packet that reaches the node itself; undefined if a side is a dump, which does not show
+ * readiness.
+ */
 function healthAnswers({ side: old }: Scene, { side: fresh }: Scene) {
   if (old.kind === 'dump' || fresh.kind === 'dump') return undefined;
   const [ofOld, ofFresh] = [old, fresh].map((side) => {
@@ -242,12 +241,11 @@ function healthAnswers({ side: old }: Scene, { side: fresh }: Scene) {
   });
 }
 
-/** The ports of health checks: not in every mode does a rule match them. */
+/** Returns the ports of health checks, because rules do not match these ports in every mode. */
 function healthCheckKeys(scenes: readonly Scene[]): readonly ProtocolPort[] {
   return scenes.flatMap(({ side }) => (side.cluster?.healthChecks ?? []).map(({ port }) => portKey('tcp', port)));
 }
 
-/** The reasons why the packet's end, or the rest of its connection, is unknown. */
 function openReasons(fate: Fate, { side: { routes } }: Scene): readonly Reason[] {
   if (fate.verdict === 'unknown' || (!routes.ipv4 && !routes.ipv6)) return fate.reasons;
   return fate
@@ -255,7 +253,6 @@ function openReasons(fate: Fate, { side: { routes } }: Scene): readonly Reason[]
     .ways.flatMap(({ outcome }) => (outcome.kind === 'unknown' && isUndecided(outcome) ? outcome.reasons : []));
 }
 
-/** One address of each class, with ports that represent all its ports. */
 function* destinationsOf(
   asked: Questions,
   nodes: ReadonlyMap<string, Address>,
@@ -276,10 +273,10 @@ function* destinationsOf(
     const own = destinations.get(address.text);
     const named = [...(own?.ports ?? []), ...(isNode ? [...[...unbound.values()].flat(), ...ofNode] : [])];
     const keys = new Set(only && isNode ? named.filter((key) => only.ports.has(key)) : named);
-    // An address that rules match only with certain ports behaves on all other ports like its neighbours.
+    // If rules match an address only with certain ports, all its other ports behave like those of neighbouring addresses.
     const isWhole = own?.isWhole !== false;
-    // In kube-proxy's rules, a match on ports without an address only concerns the node's own addresses: elsewhere, one
-    // port per chain is enough.
+    // In kube-proxy's rules, a match on ports without an address concerns only the node's own addresses. For other addresses, one port per
+    // chain is enough.
     if (isWhole && !isNode)
       for (const list of unbound.values()) keys.add(list[turns[address.family]++ % list.length] as ProtocolPort);
     if (isNode || isWhole) for (const key of free) keys.add(key);
@@ -288,10 +285,9 @@ function* destinationsOf(
   }
 }
 
-/** iptables rounds probabilities. */
 const tolerance = 1e-6;
 
-/** Whether a packet ends alike on both sides. The node's own addresses count as one source. */
+/** Reports whether a packet ends alike on both sides. The node's own addresses count as one source. */
 export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<string, Address>): boolean {
   const endOf = ({ verdict, endpoint, source }: Way): string => {
     const where = endpoint ? `${endpoint.address.text} ${endpoint.port}` : '';
@@ -300,7 +296,10 @@ export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<
   return isSameEnd(from.ways, to.ways, endOf, tolerance);
 }
 
-/** Whether both sides know how the packet ends, or lack the same facts to know it. Only manifests show which facts were given. */
+/**
+ * Reports whether both sides know how the packet ends, or neither does. Other sides than manifests count as alike, because they do not
+ * show which facts were given.
+ */
 function areKnownAlike(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   if (lackOtherEndpoints(fates, scenes)) return false;
   if (scenes.some(({ side }) => side.kind !== 'manifests')) return true;
@@ -308,7 +307,7 @@ function areKnownAlike(fates: readonly [Fate, Fate], scenes: readonly [Scene, Sc
   return from === to;
 }
 
-/** Whether ends depend on endpoints that the sides would make from different fields, and that neither side or only one gives. */
+/** Reports whether ends depend on endpoints that the input lacks and that the sides would make from different fields. */
 export function lackOtherEndpoints(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   const missing = fates.flatMap(({ verdict, reasons }) =>
     verdict === 'unknown' ? reasons.flatMap((reason) => (reason.kind === 'missing-listing' ? reason.missing : [])) : [],
@@ -326,8 +325,8 @@ function haveSameSources(service: string, scenes: readonly [Scene, Scene]): bool
 }
 
 /**
- * Whether the share of connections that may work is the same on both sides, as far as known. Without its routes, a side never
- * shows that a connection works.
+ * Reports whether the share of connections that work may be the same on both sides, as far as known. A side without routes never shows
+ * that a connection works.
  */
 function workAlike([from, to]: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   if (from.verdict === 'unknown' || scenes.every(({ side: { routes } }) => !routes.ipv4 && !routes.ipv6)) return true;
@@ -335,7 +334,7 @@ function workAlike([from, to]: readonly [Fate, Fate], scenes: readonly [Scene, S
   return before.least <= after.most + tolerance && after.least <= before.most + tolerance;
 }
 
-/** The source that receivers see: an address, or "node" for any of the node's own. */
+/** Returns the source that receivers see: an address, or "node" for any of the node's own. */
 export function sourceWord(source: Fate['source'], nodes: ReadonlyMap<string, Address>): string {
   return source === 'masqueraded' || isUnknownOwn(source) || nodes.has(source.text) ? 'node' : source.text;
 }

@@ -1,5 +1,5 @@
 import { isSameValue } from '../../base/json/same-value.ts';
-// The step that decides a difference, where neither a mode nor a Service explains it: it stops packets on one side only.
+// Finds the step that decides a difference if neither a mode nor a Service explains it, because it stops packets on one side only.
 import type { Fate } from '../../packet/packet.ts';
 import { stopSentence, type StopOfNode } from '../../say/way/fate.ts';
 import { stopOf } from '../trace/stop.ts';
@@ -13,7 +13,7 @@ interface StepCause {
   readonly because: readonly CauseReason[];
 }
 
-/** Causes that a rule or a sysctl does not undo. */
+/** Causes that hold even if a rule or sysctl stops packets too. */
 const settled: ReadonlySet<CauseId> = new Set([
   'lost-jump',
   'one-sided',
@@ -26,7 +26,6 @@ const settled: ReadonlySet<CauseId> = new Set([
   'not-understood',
 ]);
 
-/** Causes that only another mode, release or setting explains. */
 const ofSetup: ReadonlySet<CauseId> = new Set([
   'node-port-addresses',
   'node-port-loopback',
@@ -35,7 +34,7 @@ const ofSetup: ReadonlySet<CauseId> = new Set([
   'hairpin',
 ]);
 
-/** Finds the deciding step of a difference with this cause; undefined if the given cause remains the answer. */
+/** Returns a function that finds the deciding step of a difference with this cause; undefined if the given cause remains the answer. */
 export function stepFinder(scenes: readonly [Scene, Scene]) {
   const isOneSetup = haveOneSetup(scenes);
   return (cause: CauseId, { from, to }: Difference): StepCause | undefined => {
@@ -60,13 +59,16 @@ export function stepFinder(scenes: readonly [Scene, Scene]) {
   };
 }
 
-/** Whether the sides have the same known mode, and no known difference in release or settings. A dump shows only its mode. */
+/** Reports whether the sides have the same known mode, and no known difference in release or settings. A dump shows only its mode. */
 function haveOneSetup([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): boolean {
   if (old.mode === undefined || old.mode !== fresh.mode) return false;
   return !old.settings || !fresh.settings || isSameValue(old.settings, fresh.settings);
 }
 
-/** What stops some of the packets: rules of other programs, and the kernel. An endpoint that is the sender is no fault of the node's. */
+/**
+ * Returns what stops some of the packets: other programs' rules, and the kernel. Leaves out packets whose sender is the endpoint, because
+ * the node is not at fault.
+ */
 function stopsOf({ ways }: Fate): ReadonlyMap<string, StopOfNode> {
   const stops = ways.flatMap((way): readonly (readonly [string, StopOfNode])[] => {
     const stop = stopOf(way);

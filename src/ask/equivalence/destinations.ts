@@ -1,4 +1,3 @@
-// A packet's destination and sender, in terms of the Services of both sides.
 import { nameSome } from '../../base/printable.ts';
 import { sourceNetworks, type ShownPort } from '../../cluster/model.ts';
 import type { EndpointStatus } from '../../cluster/objects.ts';
@@ -22,7 +21,6 @@ export function textOfDestination({ destination, protocol, port }: Sent): string
   return protocol === 'icmp' ? destination.text : joinHostPort(destination.text, port);
 }
 
-/** Destinations that Service rules handle. */
 export const isOfService: ReadonlySet<KnownDestination['kind']> = new Set([
   'cluster-ip',
   'external-ip',
@@ -35,10 +33,13 @@ export function portText({ label, family }: ShownPort): string {
   return `${label} ${family}`;
 }
 
-/** Whether a sender that is an endpoint of the Service is one on both sides. */
+/** Whether a sender that is an endpoint of the Service is an endpoint on both sides. */
 type OwnEndpoint = 'kept' | 'removed' | 'added';
 
-/** Undefined if the sender is not an endpoint of the Services that it asks. Endpoints of a Service that only one side has are `kept`. */
+/**
+ * Returns undefined if the sender is no endpoint of the Services that it sends to. Endpoints of a Service that only one side has are
+ * `kept`.
+ */
 export function ownEndpointOf(
   { address }: PlacedSender,
   { ports }: KnownDestination,
@@ -56,8 +57,8 @@ export function ownEndpointOf(
 }
 
 /**
- * Describes the sender as precisely as the line needs, including a range of clients named in a Service, which kube-proxy only
- * applies to load balancer addresses.
+ * Describes the sender as precisely as the line needs, including a range of clients named in a Service, which kube-proxy applies only to
+ * load balancer addresses.
  */
 export function senderOf(
   { words, address, place, among, isMoved }: PlacedSender,
@@ -80,7 +81,10 @@ export function senderOf(
   return isCut ? { kind: 'range', text: `${words} ${cellWords(address, ranges)}` } : usual;
 }
 
-/** Which addresses the ranges do not tell from this one: those of the narrowest range with it, without narrower ranges. */
+/**
+ * Describes the addresses that the ranges do not distinguish from this one: those in the narrowest range around it, without narrower
+ * ranges inside.
+ */
 function cellWords(address: Address, ranges: readonly Network[]): string {
   const narrowest = ranges
     .filter((range) => contains(range, address))
@@ -97,7 +101,6 @@ function isWithin({ address, prefixLength }: Network, other: Network): boolean {
   return prefixLength > other.prefixLength && contains(other, address);
 }
 
-/** Finds packets' destinations among the Services of either side. `nodes`: the node's own addresses. */
 export function destinationFinder(
   scenes: readonly Scene[],
   nodes: ReadonlyMap<string, Address>,
@@ -124,9 +127,8 @@ export function destinationFinder(
   };
 }
 
-/** Service ports, by name and family, with an endpoint that may get connections. Rules name no other endpoints. */
+/** Returns Service ports, by name and family, with an endpoint that may get connections. Rules name no other endpoints. */
 export function servedPorts({ side: { ports } }: Scene): readonly string[] {
-  // A kernel only has endpoints in use.
   const serves = (status: EndpointStatus | undefined): boolean =>
     !status || status.ready || (status.serving && status.terminating);
   return ports.flatMap(({ label, family, endpoints = [] }) =>
@@ -135,8 +137,8 @@ export function servedPorts({ side: { ports } }: Scene): readonly string[] {
 }
 
 /**
- * Whether a load balancer's source ranges shut out the sender on a side. The node has no single address: it counts as shut out if
- * only one side has ranges.
+ * Reports whether a load balancer's source ranges shut out the sender on a side. The node has no single address, so it counts as shut out
+ * if only one side has ranges.
  */
 export function isShutOut(sender: Address | undefined, ports: readonly ShownPort[]): boolean {
   const lists = ports.map(sourceNetworks);

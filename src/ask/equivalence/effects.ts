@@ -1,4 +1,3 @@
-// The effect of a change on packets, as declared and printed: its severity, senders, destinations and an example.
 import {
   about,
   listOf,
@@ -13,8 +12,8 @@ import {
 import type { CauseId, CauseReason, Situation } from './causes.ts';
 
 /**
- * How a difference affects clients, the worst first: it breaks something; it may break something; something works
- * differently; something starts to work; or it fails on both sides, in different ways.
+ * How a difference affects clients, worst first. Something breaks, may break, works differently, starts to work, or fails on both sides in
+ * different ways.
  */
 export const severities = ['breaks', 'unknown', 'changes', 'opens', 'fails-otherwise'] as const;
 
@@ -25,7 +24,6 @@ export const severitySchema = about(
   oneOf(...severities),
 );
 
-/** The number of endpoints, and the smallest and largest share of connections for one. */
 const sharesSchema = objectOf({
   endpoints: wholeNumber(0),
   least: about('the least share of connections that one of them gets', number('a share', 0, 1)),
@@ -62,7 +60,6 @@ export const destinationKinds = [
   'node',
 ] as const;
 
-/** The sender's place, or its relation to the Service. */
 const senderKinds = [
   'outside',
   'other-node',
@@ -110,24 +107,19 @@ export const effectFields = {
 
 const effectSchema = objectOf(effectFields);
 
-/** How packets of these senders end on both sides. */
 export type Effect = Shaped<typeof effectSchema>;
 
-/** All packet classes that differ for one reason. */
 export interface Divergence {
   readonly cause: CauseId;
   readonly reasons: readonly CauseReason[];
   /** The addresses on which only one side serves node ports, sorted. */
   readonly served: { readonly old: readonly string[]; readonly new: readonly string[] };
-  /** Those in which something that works is lost or changed. */
   readonly situations: readonly Situation[];
   readonly severity: EffectSeverity;
-  /** "namespace/name", sorted. */
   readonly services: readonly string[];
-  /** "namespace/name:port", sorted. */
   readonly servicePorts: readonly string[];
   readonly effects: readonly Effect[];
   readonly classes: number;
-  /** The traced nodes that have the effect; '' without a Node object. */
+  /** The traced nodes with this effect; '' without a Node object. */
   readonly nodes: readonly string[];
 }

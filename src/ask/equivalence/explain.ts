@@ -1,4 +1,3 @@
-// Why two sides of a node treat a packet differently, and how severe that is.
 import type { ShownPort } from '../../cluster/model.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import { isLoopback, type Address } from '../../kernel/address.ts';
@@ -36,7 +35,6 @@ import {
 } from './destinations.ts';
 import { failureWords, lackWords, fateWords, type Choice } from '../../say/way/fate.ts';
 
-/** The cause of a difference, and its meaning for clients. */
 interface Explained {
   readonly cause: CauseId;
   readonly because: readonly CauseReason[];
@@ -44,7 +42,7 @@ interface Explained {
   readonly effect: Effect;
 }
 
-/** Functions that explain differences between two sides of one node, and find the destinations of packets. */
+/** Returns functions that explain differences between two sides of one node, and find packets' destinations. */
 export function explainer(...scenes: readonly [Scene, Scene]) {
   const nodes = knownOwnAddresses(scenes);
   const find = destinationFinder(scenes, nodes);
@@ -92,7 +90,6 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     const isOpen = cause === 'not-understood' || cause === 'ungiven-endpoints';
     if (!isOpen && isOfOneNode(packet)) return { cause: 'node-addresses', because: [], ports: target.ports, effect };
     const ofServices = isOpen || target.kind === 'health-check' ? undefined : serviceCause(target.ports);
-    // A policy also changes the choice of endpoints for a pod that reaches itself.
     if (ofServices && (cause !== 'hairpin' || ofServices.cause !== 'service-fields'))
       return { ...ofServices, ports: target.ports, effect };
     if (cause === 'connection') return { cause, because: whyFailing(difference, scenes), ports: target.ports, effect };
@@ -107,7 +104,9 @@ function whyFailing({ packet, from, to }: Difference, [old, fresh]: readonly [Sc
   return texts.map((text) => ({ kind: 'failure', text }));
 }
 
-/** The side that explains the difference, and the one whose own trace ends as in the comparison: the same if possible. */
+/**
+ * Finds the side that explains the difference, and a side whose own trace ends as in the comparison. Both are the same side if possible.
+ */
 function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, Scene]) {
   const [old, fresh] = scenes;
   const first = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
@@ -119,14 +118,13 @@ function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, 
   };
   const other = first === 'old' ? 'new' : 'old';
   if (isShown(first)) return { explains: first, shownBy: first } as const;
-  // That of the other side does not show that slices fit only one.
+  // The other side's trace does not show that slices fit only one side.
   const shows = !lackOtherEndpoints([from, to], scenes) && isShown(other);
   return shows ? ({ explains: other, shownBy: other } as const) : ({ explains: first, shownBy: undefined } as const);
 }
 
 type Side = NonNullable<Effect['shownBy']>;
 
-/** What one side lacks and what keeps the packet from that side's endpoints. */
 function findLost(
   { sender, packet, from, to }: Difference,
   ports: readonly ShownPort[],
@@ -141,7 +139,7 @@ function findLost(
   return was && is && was.length !== is.length ? [...was, ...is] : [];
 }
 
-/** Packets that do not end alike on both sides have no choice to compare. */
+/** Compares the choice of endpoints. Packets that end differently on the two sides have no choice to compare. */
 export function compareChoice(from: Fate, to: Fate): Choice {
   if (from.verdict !== to.verdict || chancesOf(from.endpoints) === chancesOf(to.endpoints)) return 'same';
   const [before, after] = [from, to].map(({ endpoints }) =>
@@ -150,7 +148,6 @@ export function compareChoice(from: Fate, to: Fate): Choice {
   return before === after ? 'other-shares' : 'other-endpoints';
 }
 
-/** How the choice of endpoints differs; undefined if it does not, or if a side delivers to none. */
 function choiceOf(from: Fate, to: Fate, source: EffectChoice['source']): EffectChoice | undefined {
   if (from.verdict !== 'delivered' || to.verdict !== 'delivered') return undefined;
   if (chancesOf(from.endpoints) === chancesOf(to.endpoints)) return undefined;
@@ -178,7 +175,7 @@ function causeOfDifference(
 ): CauseId {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'not-understood';
   if (isOfConnection) return 'connection';
-  // No policy, range or address changes the shares alone.
+  // A policy, range or address never changes only the shares.
   if (compareChoice(from, to) === 'other-shares' && isNearly(lostShare(from), lostShare(to))) return 'endpoints';
   if (kind === 'external-ip' && changesExternalIPs) return 'external-ips';
   const own = causeIds.find((each) => each === kind);
@@ -186,16 +183,15 @@ function causeOfDifference(
   const delivers = new Set([from, to].map(({ endpoints }) => endpoints.length > 0));
   if (kind === 'node-port') {
     if (isLoopback(packet.destination)) return 'node-port-loopback';
-    // One side leaves the packet to the node itself, while the other side's rules take it.
+    // One side leaves the packet to the node itself, while the other side's rules translate it.
     if ((from.verdict === 'local') !== (to.verdict === 'local')) return 'node-port-addresses';
   }
   const stops = new Set([from, to].map((fate) => stopOf(fate)?.kind));
   if (stops.has('stranger')) return 'other';
   if (!isServed) return 'no-endpoints';
-  // What one side's rules of Services leave alone, no choice of endpoints decides.
+  // If one side's Service rules leave the packet alone, the choice of endpoints is not the cause.
   if ([from, to].some(({ verdict }) => verdict === 'local' || verdict === 'forwarded')) return 'other';
   if (isOwnEndpoint && delivers.has(true)) {
-    // Whether the other endpoints, apart from the sender, are chosen alike and see the same source.
     const [before, after] = [from, to].map(({ endpoints }) => {
       const others = endpoints.filter(({ address }) => address.text !== sender.address?.text);
       return chancesOf(others, (each) => `${formatSocketAddress(each)} as ${sourceWord(each.source, nodes)}`);
@@ -212,14 +208,13 @@ function causeOfDifference(
   return stops.has('source-ranges') ? 'source-ranges' : 'other';
 }
 
-/** Whether a balancer on the node takes the packet. */
 function isBalanced({ steps }: Fate): boolean {
   return steps.some((step) => step.kind === 'listener' && step.server.program === 'balancer');
 }
 
 /**
- * Compares the shares of connections that are not known to fail. If first packets arrive alike but at other endpoints, the share
- * proves nothing: one more or less endpoint that never answered breaks nothing.
+ * Compares the shares of connections that are not known to fail. If first packets arrive in equal shares but at other endpoints, the
+ * shares prove nothing, because one endpoint more or less that never answered breaks nothing.
  */
 function severityOfDifference({ from, to, answers }: Difference, { kind }: KnownDestination): EffectSeverity {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'unknown';
@@ -255,7 +250,6 @@ function chancesOf(
   return [...sumChances(endpoints, wordOf)].map(([where, chance]) => `${where} ${chance.toFixed(5)}`).join();
 }
 
-/** The address that receivers see on each side, if that is the only difference. */
 function seenSources(
   from: Fate,
   to: Fate,

@@ -10,26 +10,20 @@ import { explainer } from './explain.ts';
 import { textOfDestination } from './destinations.ts';
 import type { Only } from './representatives.ts';
 
-// Gathers the differences of nodes: by cause for the whole cluster, and by Service.
-
 interface Gathered {
   readonly effects: Map<string, Effect>;
-  /** By label. */
   readonly ports: Map<string, ShownPort>;
   readonly nodes: Set<string>;
   readonly reasons: Map<string, CauseReason>;
   readonly situations: Map<string, Situation>;
-  /** The addresses on which only one side's rules take what is sent to node ports. */
   readonly served: { readonly old: Set<string>; readonly new: Set<string> };
   /** The equivalent destinations whose Services were added last. */
   alike: readonly Like[];
 }
 
-/** Groups differences by cause, node by node. */
 export class Findings {
   readonly #byCause = new Map<CauseId, Gathered>();
 
-  /** Returns a callback for the differences between two sides of one node. */
   collector(from: Scene, to: Scene): (difference: Difference, alike?: readonly Like[]) => void {
     let explained: ReturnType<typeof explainer> | undefined;
     const findStep = stepFinder([from, to]);
@@ -51,7 +45,7 @@ export class Findings {
       };
       this.#byCause.set(cause, known);
       for (const port of ports) known.ports.set(port.label, port);
-      // All senders to a destination share its equivalent destinations, so add those only once.
+      // All senders to a destination share its equivalent destinations, so these are added only once.
       for (const { address, port, protocol } of known.alike === alike ? none : alike)
         for (const each of find({ destination: address, port, protocol }).ports) known.ports.set(each.label, each);
       known.alike = alike;
@@ -66,13 +60,12 @@ export class Findings {
       known.nodes.add(node);
       addTo(known.effects, effect);
       if (cause !== 'node-port-addresses') return;
-      // The other side's rules take the packet, also where they refuse it for lack of endpoints.
+      // The other side's rules handle the packet, even if they refuse it because there are no endpoints.
       const served = known.served[difference.from.verdict === 'local' ? 'new' : 'old'];
       for (const { text } of [difference.packet.destination, ...alike.map(({ address }) => address)]) served.add(text);
     };
   }
 
-  /** Sorted by effect on clients, the worst first. */
   list(): readonly Divergence[] {
     const found = causeIds.flatMap((cause): readonly Divergence[] => {
       const known = this.#byCause.get(cause);
@@ -97,7 +90,7 @@ export class Findings {
   }
 }
 
-/** The name of the node that both sides describe; '' without a Node object. */
+/** Returns the name of the node that both sides describe; '' without a Node object. */
 export function nodeOf({ side: from }: Scene, { side: to }: Scene): string {
   return from.node?.name ?? to.nodeName;
 }
@@ -110,7 +103,6 @@ function bySeverity(a: Effect, b: Effect): number {
   return rank(a) - rank(b) || b.classes - a.classes;
 }
 
-/** Merges a class into another one that ends alike. */
 function addTo(effects: Map<string, Effect>, effect: Effect): void {
   const key = JSON.stringify([effect.target, effect.severity, effect.from, effect.to, effect.choice]);
   const known = effects.get(key) ?? { ...effect, senders: [], classes: 0 };
@@ -124,32 +116,29 @@ function byText({ text: a }: EffectSender, { text: b }: EffectSender): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/** Whether clients lose something, so that advice is needed. */
 function needsAdvice(severity: EffectSeverity): boolean {
   return severity === 'breaks' || severity === 'changes' || severity === 'unknown';
 }
 
-/** The modes of the sides, if they differ. */
 function differingModes({ side: from }: Scene, { side: to }: Scene): readonly CauseReason[] {
   return from.mode === to.mode ? [] : [from, to].flatMap(({ mode }) => (mode ? [{ kind: 'mode', mode } as const] : []));
 }
 
-/** An effect, with the Services it applies to ("namespace/name", sorted), if any, and what is asked there. */
+/** An effect, the Services that it applies to ("namespace/name", sorted), and the destinations there. */
 export interface ServiceEffect extends Effect {
   readonly services: readonly string[];
   readonly asked: readonly AskedThere[];
 }
 
 interface AskedThere {
-  /** Its protocol, and its address and port; the port alone of what may have any address. */
+  /** The protocol with address and port, or only with the port if the destination may have any address. */
   readonly id: string;
   readonly example: Effect['example'];
 }
 
 export interface ServiceEffects extends Pick<ClassCounts, 'unknown' | 'unknownOnOne'> {
-  /** The worst first. */
   readonly effects: readonly ServiceEffect[];
-  /** Whether Pods that reach themselves through a Service are treated differently. Effects do not say that. */
+  /** Whether Pods that reach themselves through a Service are treated differently, which effects do not show. */
   readonly touchesHairpins: boolean;
 }
 
@@ -198,10 +187,8 @@ interface Gathering {
   readonly effect: Effect;
 }
 
-/** Destinations whose address is a Service's own. */
 const addressed: ReadonlySet<Effect['target']> = new Set(['cluster-ip', 'external-ip', 'load-balancer-ip', 'unknown']);
 
-/** Merges the senders to each address and port of a Service. Effects on no Service come last. */
 function effectsByAddress(gathered: readonly Gathering[]) {
   const found = new Map<string, { readonly service: string; readonly id: string; readonly own: Map<string, Effect> }>();
   // The first of several equal effects is the example.
@@ -223,9 +210,7 @@ function effectsByAddress(gathered: readonly Gathering[]) {
 
 const none: readonly never[] = [];
 
-/** The result of comparing many nodes. */
 export interface Compared extends Omit<ClassCounts, 'reasons'> {
-  /** Why some classes are unknown, and what would settle it. */
   readonly reasons: readonly string[];
   readonly findings: readonly Divergence[];
   /** The nodes where packets were sent; '' without a Node object. */

@@ -13,58 +13,47 @@ import type { Clients } from './senders.ts';
 type CompiledSnapshot = Exclude<Scene['side'], { readonly kind: 'dump' }>;
 
 interface LikenessSide {
-  /** How its Service ports use addresses and node ports. */
   readonly index: AddressIndex<ServicePort>;
-  /** "namespace/name" of the Services whose endpoints the input lacks. */
   readonly ungiven: ReadonlySet<string>;
-  /** Its ports whose slices may be the other side's. */
   readonly stale: Scene['stale'] | undefined;
-  /** The node's name. */
   readonly node: string;
-  /** What kube-proxy answers to the Service's health checks: ready endpoints of any port count. */
+  /** kube-proxy's answer to the Service's health checks, which count ready endpoints of any port. */
   readonly answer: (port: ServicePort) => HealthAnswer['status'] | undefined;
   readonly shapes: Map<ServicePort, Shape | undefined>;
 }
 
 /** Everything except names that decides how packets to a Service port end. */
 interface Shape {
-  /** Equal for two ports of one shape. */
   readonly number: number;
-  /** Its addresses and its endpoints' addresses, in an order that is part of the shape, without duplicates. */
+  /** The port's addresses and its endpoints' addresses, without duplicates, in an order that is part of the shape. */
   readonly addresses: readonly string[];
 }
 
-/** Where networks that rules may match begin and end, sorted. */
 type Cuts = { readonly ipv4: readonly number[]; readonly ipv6: readonly bigint[] };
 
-/** How one side's Service ports use an address. */
 interface Use {
   readonly side: LikenessSide;
   readonly claims: readonly ServicePort[];
   readonly serves: readonly ServicePort[];
-  /** The ports of Services that have this address. */
   readonly asked: readonly ProtocolPort[];
-  /** The ports of endpoints that have this address. */
   readonly reached: readonly ProtocolPort[];
 }
 
-/** A destination reduced to its kind. */
 export interface Described {
-  /** Equal for equivalent destinations. */
   readonly shape: string;
-  /** The addresses involved, including itself and endpoints; in the same order for equivalent destinations. */
+  /** The addresses involved, including the destination's own and endpoints', in the same order for equivalent destinations. */
   readonly addresses: readonly string[];
 }
 
-/** Numbers addresses and Service ports in order of first appearance, so that two descriptions that differ only in names are equal. */
+/** Numbers addresses and Service ports in order of first appearance, so that descriptions that differ only in names are equal. */
 interface Cast {
   readonly addresses: Map<string, number>;
   readonly ports: Map<string, number>;
 }
 
 /**
- * Finds equivalent destinations: neither side distinguishes their packets except by the addresses and names of Services of one
- * shape. This only holds for compiled sides, whose states follow from the Services.
+ * Finds equivalent destinations: neither side distinguishes their packets, except by addresses and names of Services with the same shape.
+ * This holds only for compiled sides, whose states follow from the Services.
  */
 export class Likeness {
   readonly #sides: readonly LikenessSide[];
@@ -82,7 +71,7 @@ export class Likeness {
     this.#cuts = cuts;
   }
 
-  /** Undefined for sides that were read from a node, and for a mode that gives each Service port its own listening port. */
+  /** Returns undefined for sides that were read from a node, and for a mode that gives each Service port its own listening port. */
   static of(
     scenes: readonly [Scene, Scene],
     { spans }: Questions,
@@ -141,7 +130,7 @@ export class Likeness {
     };
   }
 
-  /** Describes a node port that only the other family has: no rule of this family matches it. */
+  /** Describes a node port that only the other family has, so that no rule in this family matches it. */
   #describeIdle({ family, text }: Address, key: ProtocolPort): Described | undefined {
     const other = family === 'ipv4' ? 'ipv6' : 'ipv4';
     const isOfOther = this.#sides.every(({ index }) => nodePortsAt(index, other, key).length > 0);
@@ -157,7 +146,7 @@ export class Likeness {
     return { side, claims, serves, asked: claims.map(({ protocol, port }) => portKey(protocol, port)), reached };
   }
 
-  /** Adds everything that decides about packets to the ports; false if their shapes do not cover it. */
+  /** Adds everything about the ports that decides how packets end. Returns false if the ports' shapes do not cover all of this. */
   #tell(ports: readonly ServicePort[], side: LikenessSide, told: unknown[], cast: Cast): boolean {
     told.push('|');
     for (const port of ports) {
@@ -169,7 +158,6 @@ export class Likeness {
     return true;
   }
 
-  /** Everything about a Service port that decides how packets end; undefined if its shape does not cover that. */
   #shapeOf(port: ServicePort, side: LikenessSide): Shape | undefined {
     if (side.shapes.has(port)) return side.shapes.get(port);
     const shape = this.#readShape(port, side);
@@ -209,7 +197,6 @@ export class Likeness {
     return { number: turnOf(text, this.#shapes), addresses: [...turns.keys()] };
   }
 
-  /** How rules and the node treat an address. */
   #kindOf(address: Address): string {
     const isSingle = this.#single.has(address.text) || isLoopback(address) || isLinkLocal(address);
     return isSingle
@@ -218,11 +205,10 @@ export class Likeness {
   }
 }
 
-/** How the Service ports at an address, and the node's, relate to a protocol and port there. */
 function askedWords({ asked, reached }: Use, key: ProtocolPort, atNode: readonly ServicePort[]): string {
   const isAsked = asked.includes(key);
   const isReached = reached.includes(key);
-  // A node port leads to endpoints, a health check port to kube-proxy itself.
+  // A node port leads to endpoints, but a health check port leads to kube-proxy itself.
   const ofNode = atNode.map(({ protocol, nodePort }) => portKey(protocol, nodePort) === key);
   return [isAsked || isReached || atNode.length === 0 ? key : '', isAsked, isReached, ...ofNode].join(' ');
 }
@@ -241,7 +227,6 @@ function areOfSeveral(ports: readonly ServicePort[]): boolean {
   return first !== undefined && others.some((port) => serviceName(port) !== serviceName(first));
 }
 
-/** The position of something's first appearance. */
 function turnOf(text: string, turns: Map<string, number>): number {
   const known = turns.get(text);
   if (known !== undefined) return known;
@@ -249,12 +234,10 @@ function turnOf(text: string, turns: Map<string, number>): number {
   return turns.size - 1;
 }
 
-/** The position of an address among the cuts. */
 function betweenCuts({ ipv4, ipv6 }: Cuts, address: Address): number {
   return address.family === 'ipv4' ? indexIn(ipv4, ipv4Number(address)) : indexIn(ipv6, addressNumber(address));
 }
 
-/** How many of the sorted numbers are at most `at`. */
 function indexIn<N extends number | bigint>(sorted: readonly N[], at: N): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
@@ -265,7 +248,6 @@ function indexIn<N extends number | bigint>(sorted: readonly N[], at: N): number
   return low;
 }
 
-/** The sides; only one of them if both have the same Services and node. */
 function sidesOf(snapshots: readonly CompiledSnapshot[], scenes: readonly Scene[]): readonly LikenessSide[] {
   const sides = snapshots.map((side, i) => {
     const { cluster, node } = side;
@@ -283,7 +265,6 @@ function sidesOf(snapshots: readonly CompiledSnapshot[], scenes: readonly Scene[
   );
 }
 
-/** The Service ports for which nodes listen on this port. Health checks use TCP. */
 function nodePortsAt(index: AddressIndex<ServicePort>, family: Family, key: ProtocolPort): readonly ServicePort[] {
   const isMeant = ({ protocol, nodePort, healthCheckNodePort }: ServicePort): boolean =>
     portKey(protocol, nodePort) === key || portKey('tcp', healthCheckNodePort) === key;

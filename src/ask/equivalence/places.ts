@@ -1,4 +1,3 @@
-// Where on the cluster senders are, by their addresses.
 import {
   addressAt,
   addressBits,
@@ -23,9 +22,8 @@ interface PlacedNetwork {
   readonly network: Network;
 }
 
-/** Endpoints and networks with the place of their senders; the first match for an address wins. */
+/** Endpoints and networks, with the place of their senders. The first match for an address wins. */
 export class Places {
-  /** By prefix length and network bits. */
   readonly #networks = new Map<string, PlacedNetwork>();
   readonly #lengths: { readonly [F in Family]: Set<number> } = { ipv4: new Set(), ipv6: new Set() };
   readonly #edges: { readonly [F in Family]: bigint[] } = { ipv4: [], ipv6: [] };
@@ -51,13 +49,12 @@ export class Places {
     return this.#placeOfEndpoint(address) ?? this.networkOf(address)?.place;
   }
 
-  /** Whether the input names this very address, so that its place says nothing of those around it. */
+  /** Reports whether the input names exactly this address, so that its place says nothing about neighbouring addresses. */
   isHost(address: Address): boolean {
     if (this.#placeOfEndpoint(address) !== undefined) return true;
     return this.networkOf(address)?.network.prefixLength === addressBits[address.family];
   }
 
-  /** Where the place of networks changes; a network of one address is left out. */
   cuts(): Kinds['cuts'] {
     const cutsOf = (family: Family): readonly bigint[] =>
       [...new Set(this.#edges[family])].filter((at) => {
@@ -78,7 +75,7 @@ export class Places {
   }
 }
 
-/** The places of senders according to both sides of a node: endpoints first, then Nodes with their Pods, then all Pods. */
+/** Returns the places of senders according to both sides of a node: endpoints first, then Nodes with their Pods, then all Pods. */
 export function placesOfSenders(scenes: readonly Scene[]): Places {
   const at = (texts: readonly string[]) =>
     texts.flatMap((text) => {
@@ -87,7 +84,8 @@ export function placesOfSenders(scenes: readonly Scene[]): Places {
       return network ? [[network, 'other-node'] as const] : [];
     });
   const compiled = scenes.flatMap(({ side }) => (side.kind === 'dump' ? [] : side));
-  // Only a dump leaves an endpoint's node unknown; its routes may show it. In manifests compiled without a node, none is on the node.
+  // Only in a dump can an endpoint's node be unknown, but the dump's routes may show the node. In manifests compiled without a node, no
+  // endpoint is on the node.
   const placeOfEndpoint = (address: Address): SenderPlace | undefined => {
     for (const { side, evaluate } of scenes) {
       const [first] = side.endpoints.at(address.text);

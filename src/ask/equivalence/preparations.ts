@@ -8,7 +8,6 @@ import { nodeAddresses } from '../../cluster/node-context.ts';
 import type { Node } from '../../cluster/objects.ts';
 import type { Scene } from '../trace/scene.ts';
 
-/** Steps before nodes change mode, and settings that change with the mode or the release. */
 export function preparationsFor(from: Scene, to: Scene): readonly Finding[] {
   const steps = [...(from.side.mode === to.side.mode ? [] : modeNeeds(from, to)), ...settingsLost(from, to)];
   return steps.map(diagnosePreparation);
@@ -36,7 +35,6 @@ const neededBy: { readonly [M in ProxyMode]?: (nodes: readonly Node[]) => Steps 
 /** The oldest kernel on which kube-proxy starts in nftables mode (nftables/proxier.go). */
 const oldestKernel = [5, 13] as const;
 
-/** Empty if all Nodes are known to have new enough kernels. */
 function kernelsNeeded(nodes: readonly Node[]): Steps {
   const known = nodes.map(({ metadata: { name }, kernelVersion = '' }) => {
     const [, major, minor] = /^(\d{1,4})\.(\d{1,4})/.exec(kernelVersion) ?? [];
@@ -55,8 +53,9 @@ const leftBehindBy: { readonly [M in ProxyMode]?: (from: Scene, to: Scene) => St
 };
 
 /**
- * Addresses for which nodes answer ARP requests only in IPVS mode, because kube-ipvs0 has them: Linux answers on any link for the
- * address of any other, unless strictARP forbids it. For IPv6, a link only answers for its own addresses. An address of a Node stays there.
+ * Lists addresses for which nodes answer ARP requests only in IPVS mode, because kube-ipvs0 has these addresses. Linux answers on any link
+ * for the addresses of all links, unless strictARP forbids it. With IPv6, a link answers only for its own addresses. A Node's own address
+ * is not lost.
  */
 function answersLost(from: Scene, { side: { mode: to } }: Scene): Steps {
   const { side } = from;
@@ -74,7 +73,6 @@ function answersLost(from: Scene, { side: { mode: to } }: Scene): Steps {
   return rows.filter(({ addresses }) => addresses.length > 0);
 }
 
-/** Settings that the new mode reads from its own section, or not at all. */
 function settingsLost({ side: { settings: before, ports } }: Scene, { side: { settings: after } }: Scene): Steps {
   if (!before || !after) return [];
   const modes = { from: before.mode, to: after.mode };

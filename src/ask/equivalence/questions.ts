@@ -27,7 +27,7 @@ export function readPortKey(key: ProtocolPort): Pick<Packet, 'protocol' | 'port'
 
 const transports: readonly Exclude<PacketProtocol, 'icmp'>[] = ['tcp', 'udp', 'sctp'];
 
-/** The arguments of iptables rules that look at destinations or input interfaces: most rules have none. */
+/** Arguments of iptables rules that match destinations or input interfaces. Most rules have none. */
 const askingKinds: ReadonlySet<RuleArg['kind']> = new Set([
   'destination',
   'destination-port',
@@ -39,7 +39,6 @@ const askingKinds: ReadonlySet<RuleArg['kind']> = new Set([
 interface AskedDestination {
   readonly address: Address;
   readonly ports: Set<ProtocolPort>;
-  /** Whether anything matches the address on every port. */
   isWhole: boolean;
 }
 
@@ -47,11 +46,10 @@ interface AskedDestination {
 export class Questions {
   readonly destinations = new Map<string, AskedDestination>();
   readonly spans: AddressSpan[] = [];
-  /** Ports matched on any destination, by the chain or set that matches. */
   readonly ports = new Map<unknown, ProtocolPort[]>();
-  /** Ports matched by other programs' rules: they may affect any packet, not only packets to the node. */
+  /** Ports matched by other programs' rules, which may affect any packet, not only packets to the node. */
   readonly foreignPorts = new Set<ProtocolPort>();
-  /** Addresses that a mode gives the node for Services, and that no client has. */
+  /** Addresses that a mode gives the node for Services, so no client has them. */
   readonly held = new Set<string>();
   readonly interfaces = new Set<string>();
   readonly #readSets = new Set<unknown>();
@@ -88,11 +86,11 @@ export class Questions {
         this.#askFor(undefined, address, []);
       }
     }
-    // Packets from other hosts never arrive by these.
+    // Packets from other hosts never come in by these interfaces.
     for (const name of ['lo', 'kube-ipvs0']) this.interfaces.delete(name);
   }
 
-  /** For each protocol a port that nothing matches, and a ping. */
+  /** Returns a port for each protocol that nothing matches, and a ping. */
   freePorts(): readonly ProtocolPort[] {
     const bound = [...this.destinations.values()].flatMap(({ ports }) => [...ports]);
     const taken = new Set([...[...this.ports.values()].flat(), ...bound]);
@@ -102,7 +100,6 @@ export class Questions {
     return [...transports.map(free), portKey('icmp', 0)];
   }
 
-  /** Adds a match on the destination. An address without ports matches any port. */
   #askFor(asker: unknown, place: AddressRange | AddressSpan | undefined, ports: readonly ProtocolPort[]): void {
     const address = place && addressIfSingle(place);
     if (address) {
@@ -118,7 +115,7 @@ export class Questions {
     else if (ports.length > 0) this.ports.set(asker, [...ports]);
   }
 
-  /** Asks for the address and ports of one rule together. `readSet`: reads a named set by these fields. */
+  /** Adds the address and ports of one rule together. `readSet`: reads a named set by these fields. */
   #readRule(
     conditions: readonly (Expression | RuleTerm)[],
     asker: unknown,
@@ -166,19 +163,16 @@ export class Questions {
   }
 }
 
-/** The address of a range that holds only one. */
 function addressIfSingle(place: AddressRange | AddressSpan): Address | undefined {
   if (!('first' in place)) return singleAddress(place);
   return isSingle(place) ? addressAt(place.family, place.first) : undefined;
 }
 
-/** Cuts a range of ports at its first port and after its last. */
 function edges({ first, last }: PortRange, names: readonly string[]): readonly ProtocolPort[] {
   const ports = first === last ? [first] : [first, last, last + 1].filter((port) => port < 65536);
   return names.flatMap((name) => ports.map((port) => portKey(name, port)));
 }
 
-/** The name of a field; '' if only some of its bits are compared. */
 function nameOf(field: Field | undefined): string {
   return field?.mask === undefined ? (field?.name ?? '') : '';
 }

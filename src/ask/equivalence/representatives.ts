@@ -7,13 +7,12 @@ import { PlanMemo, endpointClass } from '../../cluster/plan-traffic.ts';
 import type { Scene } from '../trace/scene.ts';
 import { portKey, type ProtocolPort } from './questions.ts';
 
-/** The part of a node's packets to compare: those to these addresses, and to these ports of the node itself. */
+/** The part of a node's packets to compare: those to these addresses, and those to these ports of the node itself. */
 export interface Only {
   readonly addresses: ReadonlySet<string>;
   readonly ports: ReadonlySet<ProtocolPort>;
 }
 
-/** The packets that involve these Service ports. */
 export function packetsTo(servicePorts: readonly ShownPort[]): Only {
   const addresses = new Set<string>();
   const ports = new Set<ProtocolPort>();
@@ -26,7 +25,7 @@ export function packetsTo(servicePorts: readonly ShownPort[]): Only {
   return { addresses, ports };
 }
 
-/** The packets to Service ports that nodes with endpoints treat differently from nodes without; undefined if there are none. */
+/** Returns the packets to Service ports that nodes with endpoints treat differently from nodes without; undefined if there are none. */
 export function packetsToPlaced(servicePorts: readonly ServicePort[]): Only | undefined {
   const placed = servicePorts.filter(looksAtPlace);
   return placed.length === 0 ? undefined : packetsTo(placed);
@@ -44,17 +43,17 @@ export interface Represented {
   readonly by: readonly string[];
 }
 
-/** A cluster as one side reads it: manifests differ in anything, and releases follow different hints. */
+/** A cluster as one side reads it. Manifests can differ in anything, and releases follow different hints. */
 export interface ClusterSide {
   readonly nodes: ReadonlyMap<string, Node>;
   readonly cluster: Pick<Cluster, 'servicePorts' | 'addresses'>;
 }
 
 /**
- * The nodes that together show every difference between a cluster's nodes, except their own addresses. How a node treats packets
- * to a Service depends on which of its endpoints the node uses and has (if a traffic policy, hints or the endpoints' addresses
- * decide that), its kinds of addresses, which of them are also Service addresses, and whether it has any endpoints at all. A node that
- * itself changes from side to side, or the endpoints on it, represents only itself.
+ * Chooses the nodes that together show every difference between a cluster's nodes, except their own addresses. How a node treats packets
+ * to a Service depends on four facts: which of the Service's endpoints the node uses and has (if a traffic policy, hints or the endpoints'
+ * addresses decide that), the kinds of its addresses, which of these are also Service addresses, and whether the node has any endpoints. A
+ * node represents only itself if it or its endpoints differ between the sides.
  */
 export function chooseStandIns(sides: readonly ClusterSide[], names: readonly string[]) {
   const shapes = sides.map(nodeShapes);
@@ -65,12 +64,11 @@ export function chooseStandIns(sides: readonly ClusterSide[], names: readonly st
       [...nodes.values()].flatMap(({ addresses }) => addresses.map(({ address }) => address)),
     ),
   );
-  /** Whether the endpoint's address also belongs to a Node or Service, and is treated as such. */
+  /** Reports whether the endpoint's address also belongs to a Node or Service, and is treated as such. */
   const isStrange = ({ address: { text } }: Endpoint): boolean =>
     ofNodes.has(text) || sides.some(({ cluster }) => cluster.addresses.servicesAt(text).length > 0);
   const bound = servicePorts.filter((port) => looksAtPlace(port) || port.endpoints.some(isStrange));
   const traffic = new PlanMemo();
-  /** The first node with each shape, plan, and use of a Service port's endpoints. */
   const seen = new Map<unknown, string>();
   const firstWith = (key: unknown, name: string): string => {
     const first = seen.get(key) ?? name;
@@ -97,7 +95,6 @@ export function chooseStandIns(sides: readonly ClusterSide[], names: readonly st
   };
 }
 
-/** The kinds of a node's addresses, which of them are also Service addresses, and whether it has endpoints. */
 function nodeShapes({ nodes, cluster: { servicePorts } }: ClusterSide): (name: string) => string {
   const external = new Set(
     servicePorts.flatMap((port) => [...port.externalIPs, ...port.loadBalancerIPs].map(({ text }) => text)),
@@ -112,7 +109,6 @@ function nodeShapes({ nodes, cluster: { servicePorts } }: ClusterSide): (name: s
   };
 }
 
-/** What belongs to one node alone: its addresses, networks and zone, and the endpoints on it. */
 function ownOfNodes({ nodes, cluster: { servicePorts } }: ClusterSide): (name: string) => string {
   const placed = servicePorts.flatMap(({ label, endpoints }) =>
     endpoints.map(({ status: { nodeName }, address }) => ({ nodeName, text: `${label} ${address.text}` })),
@@ -128,8 +124,8 @@ function ownOfNodes({ nodes, cluster: { servicePorts } }: ClusterSide): (name: s
 type Side = Scene['side'];
 
 /**
- * Both sides on the Nodes that together show every difference in packets to these Service ports, if both leave open which Node of the
- * input it is.
+ * Returns both sides on the Nodes that together show every difference in packets to these Service ports, if both sides leave open which of
+ * the input's Nodes is meant.
  */
 export function pairsOnAny(
   from: Side,

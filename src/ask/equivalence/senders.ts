@@ -16,9 +16,8 @@ import type { Questions } from './questions.ts';
 
 export interface PlacedSender extends Sender {
   readonly place: SenderPlace;
-  /** The network of all senders in its place, if one says so. */
+  /** The network that gives the sender its place, if a network does. */
   readonly among?: Network | undefined;
-  /** Whether that network has another place on one side, or none. */
   readonly isMoved?: boolean;
 }
 
@@ -30,24 +29,24 @@ const placesOfKinds: { readonly [K in (typeof senderKinds)[number]]: SenderPlace
 };
 
 /**
- * Whether the sender's packets to the address can reach a node with these own addresses. Every node programs all Services, so a
- * Pod's packet to a Service is handled on the Pod's own node: other nodes only send packets to this node's own addresses.
+ * Reports whether the sender's packets to the address can reach a node with these own addresses. Every node programs all Services, so the
+ * Pod's own node handles a Pod's packet to a Service. Other nodes send packets only to this node's own addresses.
  */
 export function existsOn(nodes: ReadonlyMap<string, Address>, sender: PlacedSender, to: Address): boolean {
   const { enters, address: own, place } = sender;
-  // A node's own address never arrives from a wire.
+  // A packet from the node's own address never arrives from a wire.
   if (enters && own && nodes.has(own.text)) return false;
-  // A loopback address belongs to each host itself, and a host's packets to itself do not pass here.
+  // Every host has loopback addresses itself, and a host's packets to itself do not pass this node.
   if (enters && (isLoopback(to) || own?.text === to.text)) return false;
   if (own && isLoopback(own) && !isLoopback(to)) return false;
-  // No router forwards to a link-local address.
+  // No router forwards packets to a link-local address.
   if (isLinkLocal(to) && (place === 'other-node' || place === 'outside') && !(own && isLinkLocal(own))) return false;
   if (place === 'other-node' && !nodes.has(to.text)) return false;
   // An address that a mode gives the node for a Service is never a client's.
   return enters !== undefined || !own || nodes.has(own.text);
 }
 
-/** The node's addresses, without those that kube-proxy adds. */
+/** Returns the node's addresses without those that kube-proxy adds. */
 export function knownOwnAddresses(scenes: readonly Scene[]): ReadonlyMap<string, Address> {
   const own = scenes.flatMap(({ links }) => links.flatMap(({ addresses }) => addresses));
   return new Map(own.map(({ address }) => [address.text, address]));
@@ -56,16 +55,13 @@ export function knownOwnAddresses(scenes: readonly Scene[]): ReadonlyMap<string,
 interface ClientSide {
   readonly scene: Scene;
   readonly places: Places;
-  /** The node's own addresses. */
   readonly own: ReadonlyMap<string, Address>;
 }
 
-/** One sender of each kind, and one for each class of sources that rules distinguish. */
 export class Clients {
   readonly usual: { readonly [F in Family]: readonly PlacedSender[] };
-  /** A dump last: it knows least of senders. */
+  /** A dump comes last, because it shows the least about senders. */
   readonly #sides: readonly ClientSide[];
-  /** The interfaces that rules match, by whether packets of this node's Pods arrive there. */
   readonly #links: { readonly ofPods: readonly string[]; readonly others: readonly string[] };
   readonly #held: ReadonlySet<string>;
   readonly #isTaken: (address: Address) => boolean;
@@ -102,12 +98,10 @@ export class Clients {
     this.usual = { ipv4: usualOf('ipv4'), ipv6: usualOf('ipv6') };
   }
 
-  /** The place of a sender with an address that is not the node's own. */
   placeOf(address: Address): SenderPlace {
     return this.#places.find(address) ?? 'outside';
   }
 
-  /** The sender, once for each interface by which its packets may arrive. */
   #read(from: string, family: Family, scene: Scene | undefined): readonly PlacedSender[] {
     const sender = scene && readSender({ from, inInterface: undefined, namespace: undefined }, family, scene);
     if (sender?.kind !== 'read') return [];
@@ -123,19 +117,18 @@ export class Clients {
     return uniqueBy(ways, (way) => interfaceOf(way, isRouted)).map((way) => ({ ...placed, enters: way }));
   }
 
-  /** Whether manifests of both sides differ in this. Dumps and bundles show only some networks and addresses. */
+  /** Reports whether both sides' manifests differ here. Dumps and bundles show only some networks and addresses. */
   #differs(read: (side: ClientSide) => SenderPlace | boolean | undefined): boolean {
     return this.#sides.every(({ scene }) => scene.side.kind === 'manifests') && new Set(this.#sides.map(read)).size > 1;
   }
 
-  /** The side that shows the sender in its place. */
   #sceneOf(address: Address): Scene | undefined {
     const place = this.#places.find(address);
     const showing = this.#sides.find(({ places }) => places.find(address) === place);
     return (showing ?? this.#sides[0])?.scene;
   }
 
-  /** Senders for the sources that rules match and for the remaining classes, except addresses already covered. */
+  /** Returns senders for the sources that rules match and for the remaining classes, except addresses already covered. */
   toldApart(
     family: Family,
     asked: ReadonlySet<AskedSource>,
@@ -180,7 +173,6 @@ export class Clients {
   }
 }
 
-/** Finds the place of a sender called `from`. `nodes` are the node's own addresses. */
 export function placeSender(
   from: string,
   sender: Sender,

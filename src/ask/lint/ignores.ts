@@ -8,24 +8,22 @@ import { listObjects, type Subjects } from './subjects.ts';
 
 const { ignore: ignoreAnnotation } = ownAnnotations;
 
-/** An accepted code: for one Service, or for all. */
 export interface Ignore {
   readonly code: string;
   /** "namespace/name", or a name alone, which matches in any namespace; undefined for all Services. */
   readonly service?: string | undefined;
-  /** Where it is written: "--ignore", or the name of the file. */
+  /** Where the ignore is written: "--ignore", or the name of the file. */
   readonly by: string;
   readonly place?: Finding['place'];
 }
 
-/** An ignore with a test for the findings that it covers. */
 interface Scoped extends Ignore {
   readonly covers: (finding: Finding) => boolean;
 }
 
 /**
- * Leaves out what flags, kpc.yaml and the annotations of objects accept. Errors cannot be ignored: an input with an
- * error is not compiled, so the rest stays unchecked.
+ * Leaves out what flags, kpc.yaml and objects' annotations accept. Errors cannot be ignored, because an input with an error is not
+ * compiled, so the rest stays unchecked.
  */
 export function applyIgnores(
   findings: readonly Finding[],
@@ -69,7 +67,6 @@ function describeIdle({ by, code, service, place }: Ignore): Finding {
   return diagnose('idle-ignore', { problem: 'no-such-code', by, code, near: findNearest(code, findingCodes) }, place);
 }
 
-/** An object's annotation covers findings that name it as their Service, and findings in its lines. */
 function annotatedIgnores(inputs: Inputs, servicesOf: Subjects['servicesOf']): readonly Scoped[] {
   return listObjects(inputs).flatMap((object): readonly Scoped[] => {
     const { kind, metadata, source } = object;

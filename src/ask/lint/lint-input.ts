@@ -16,41 +16,37 @@ import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import { prepareChecked, type NodeOptions } from '../../snapshot/open/compile.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 
-/** The input of the rules. */
 export interface LintInput {
   readonly loaded: LoadedInputs;
   readonly services: readonly LintedService[];
-  /** The Nodes of the input; kpc assumes none here. */
+  /** The input's Nodes; kpc assumes none here. */
   readonly nodes: readonly CompiledSnapshot[];
-  /** The nodes, or the unnamed node '' if the input has none. */
+  /** One snapshot for each node, or one for the unnamed node '' if the input has no Nodes. */
   readonly snapshots: readonly CompiledSnapshot[];
 }
 
 export interface LintedService extends Sourced<Service> {
-  /** "namespace/name". */
   readonly name: string;
   /** The Service as written, without the values that kpc assigned. */
   readonly written: Service;
-  /** Whether it was printed from a cluster together with running Pods: these are then all its Pods. */
+  /** Whether the Service was printed from a cluster together with running Pods, so that these are all its Pods. */
   readonly isOfCluster: boolean;
   readonly skipped: ServiceInfo['skipped'];
-  /** Its ports in both families; empty if kube-proxy skips the Service. */
+  /** The Service's ports in both families; empty if kube-proxy skips the Service. */
   readonly ports: readonly ServicePort[];
-  /** Its slices in the input. */
   readonly slices: readonly Sourced<EndpointSlice>[];
-  /** Whether the input gives it endpoints, or kpc assumes them, even if there are none. */
+  /** Whether the input gives the Service endpoints, even none, or kpc assumes them. */
   readonly isGiven: boolean;
-  /** Whether the input shows all endpoints of the Service: it has its slices or Endpoints, or the Pods of a cluster. */
+  /** Whether the input shows all endpoints of the Service, because it has the Service's slices or Endpoints, or a cluster's Pods. */
   readonly knowsEndpoints: boolean;
-  /** The Pods that it selects: those in the input, and those that its workloads would have. */
   readonly selected: readonly Sourced<Pod>[];
-  /** The number of these Pods when all replicas run; Infinity for a DaemonSet. */
+  /** The number of selected Pods when all replicas run; Infinity for a DaemonSet. */
   readonly selectedCount: number;
-  /** Whether it only selects workloads without replicas. */
+  /** Whether the Service selects only workloads without replicas. */
   readonly isScaledToZero: boolean;
 }
 
-/** Reads the input of lint. After an error it returns only the diagnostics, because there is no cluster to check. */
+/** Reads the input of lint. After an error, returns only the diagnostics, because there is no cluster to check. */
 export function readLintInput(loaded: LoadedInputs, { node: only, ipFamily }: NodeOptions) {
   const all = loaded.inputs.nodes.map(({ object }) => object.metadata.name).toSorted();
   const names = only === undefined ? all : [only];
@@ -64,7 +60,7 @@ export function readLintInput(loaded: LoadedInputs, { node: only, ipFamily }: No
   return { input: { loaded, services: readLintedServices(loaded), nodes, snapshots }, diagnostics };
 }
 
-/** Whether flags or the input name the mode. Without that, the settings are kube-proxy's defaults. */
+/** Reports whether flags or the input name the mode. If not, the settings are kube-proxy's defaults. */
 export function namesMode({ configured, modeNote }: LoadedInputs): boolean {
   return configured || modeNote?.code !== 'default-mode';
 }
@@ -86,7 +82,6 @@ function readLintedServices({ cluster, inputs, services }: LoadedInputs): readon
     const { namespace, name: short } = object.metadata;
     const name = fullName(object.metadata);
     const info = infos.get(name);
-    // Another proxy serves this Service, so skip it.
     if (!info) return [];
     const ports = cluster.addresses.portsOf(name);
     const given = slices.get(namespace, short) ?? [];
@@ -115,12 +110,11 @@ function readLintedServices({ cluster, inputs, services }: LoadedInputs): readon
   });
 }
 
-/** Whether it has Pods, or would have if scaled up. */
 function hasPods({ object }: Sourced<Workload>): boolean {
   return object.replicas !== 0 || isScaledDown(object);
 }
 
-/** How many replicas each Pod from asPods represents; Infinity for a DaemonSet. */
+/** Counts the replicas that each Pod from asPods represents; Infinity for a DaemonSet. */
 function podsOf({ object: { kind, replicas = Number.POSITIVE_INFINITY } }: Sourced<Workload>): number {
   return kind === 'StatefulSet' ? Math.min(1, replicas) : replicas;
 }

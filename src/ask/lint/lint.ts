@@ -55,31 +55,22 @@ function packetTracer({ snapshots }: LintInput): TracePacket {
 }
 
 export interface LintOutcome {
-  /** In the order of their places. */
   readonly findings: readonly Finding[];
   readonly ignored: readonly Finding[];
-  /** Notes on reading the input that leave something open. */
   readonly notes: readonly Finding[];
-  /** False if errors of the input kept the rules from looking at it. */
   readonly hasRun: boolean;
   readonly mode: ProxyMode;
-  /** Whether flags or the input name the mode. */
   readonly namesMode: boolean;
-  /** The number of Services checked; 0 if the input holds only other objects. */
   readonly services: number;
-  /** The number of Services without endpoints in the input: their endpoints were not checked. */
+  /** The number of Services without endpoints in the input, so that their endpoints were not checked. */
   readonly unserved: number;
-  /** How many Nodes the input has. */
   readonly nodes: number;
-  /** The nodes that were checked; empty if the rules have not run. */
   readonly snapshots: readonly CompiledSnapshot[];
-  /** All that were read. */
   readonly files: readonly string[];
   /** Each file's path relative to the argument that led to it. */
   readonly below: ReadonlyMap<string, string>;
 }
 
-/** Returns all findings in the input except ignored ones. */
 export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: readonly Ignore[]): LintOutcome {
   const { input, diagnostics } = readLintInput(loaded, options);
   const subjects = subjectsOf(loaded);
@@ -93,7 +84,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   const ofObjects = said.filter((each) => !isNote(each));
   const found = input ? judge(ofObjects, input, subjects) : ofObjects;
   const { kept, ignored, idle } = applyIgnores(found, ignores, loaded.inputs, subjects);
-  // Without input the rules have not run, so "matches nothing" is not certain.
+  // If the rules have not run, "matches nothing" is not certain.
   const shownIdle = input ? idle : idle.filter(isCertain);
   return {
     findings: sortDiagnostics([...kept, ...shownIdle]),
@@ -111,7 +102,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   };
 }
 
-/** An error if the input has no object that kpc reads, because a check of nothing must not pass. */
+/** Returns an error if the input has no object that kpc reads, because a check of nothing must not pass. */
 function diagnoseNothingRead({ inputs }: LoadedInputs): readonly Finding[] {
   const { skipped, diagnostics } = inputs;
   if (hasObjects(inputs) || skipped.size === 0 || diagnostics.some(isError)) return [];
@@ -127,13 +118,11 @@ function nameBelow({ name, origin }: TextFile): string {
   return origin ? pathBelow(origin.folder, name) : (name.split('/').at(-1) ?? name);
 }
 
-/** What compiling found, with the rules' packets, and what the rules find. */
 function judge(said: readonly Finding[], input: LintInput, subjects: Subjects): readonly Finding[] {
   const trace = packetTracer(input);
   return [...showSaid(said, input, trace), ...runRules(input, subjects, trace)];
 }
 
-/** The findings of all rules, except those that a traced packet disproves. */
 function runRules(input: LintInput, subjects: Subjects, trace: TracePacket): readonly Finding[] {
   return ruleCodes.flatMap((code) =>
     (lintRuleOf(code)?.check?.(input) ?? []).flatMap(({ details, place, packet }): readonly Finding[] => {
@@ -143,7 +132,6 @@ function runRules(input: LintInput, subjects: Subjects, trace: TracePacket): rea
   );
 }
 
-/** Adds the rules' packets to the findings that compiling reported. */
 function showSaid(said: readonly Finding[], input: LintInput, trace: TracePacket): readonly Finding[] {
   const services = new Map(input.services.map((service) => [service.name, service]));
   return said.map((finding) => {
@@ -154,7 +142,7 @@ function showSaid(said: readonly Finding[], input: LintInput, trace: TracePacket
   });
 }
 
-/** How a packet ends; undefined if unknown, 'otherwise' if the end disproves the finding. */
+/** Returns how a packet ends; undefined if unknown, 'otherwise' if the end disproves the finding. */
 function show(packet: PacketClaim | undefined, trace: TracePacket): Finding['evidence'] | 'otherwise' {
   const verdict = packet && trace(packet);
   if (!packet || verdict === undefined) return undefined;

@@ -1,5 +1,3 @@
-// A rule of kpc lint, and what several rules are made of: packets that they claim, nodes that lack endpoints, source
-// ranges, and external addresses.
 import type { ArgumentsOf, FindingCode } from '../../base/findings/codes.ts';
 import type { Place } from '../../kernel/place.ts';
 import type { PacketEvidence } from '../../base/findings/finding.ts';
@@ -12,28 +10,24 @@ import { planTraffic } from '../../cluster/plan-traffic.ts';
 import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 
-/** How a packet ends; `fails`: it arrives, but its connection fails. */
 export type PacketEnd = Verdict | 'fails';
 
-/** A packet and how it ends, if the finding is right. */
 export interface PacketClaim extends Omit<PacketEvidence, 'verdict'> {
   readonly ends: readonly PacketEnd[];
 }
 
-/** One finding of a rule. */
 export interface RuleFinding<Code extends FindingCode> {
-  /** The arguments of its code. Its subject is `service`, or `services` if that has one name. */
   readonly details: ArgumentsOf<Code>;
   readonly place?: Place | undefined;
-  /** A packet that shows it. If the packet ends differently, the finding does not apply to this mode or node, and is dropped. */
+  /** A packet that shows the finding. If the packet ends differently, the finding does not apply to this mode or node, and is dropped. */
   readonly packet?: PacketClaim | undefined;
 }
 
 /** A rule of kpc lint for one code. Either the rule finds the problem (`check`), or compiling does. */
 export interface LintRule<Code extends FindingCode> {
-  /** Finds the problem. It replaces compiling's finding of this code, which names several Services at once. */
+  /** Finds the problem, in place of compiling's finding with this code, which names several Services at once. */
   readonly check?: (input: LintInput) => readonly RuleFinding<Code>[];
-  /** A packet that shows compiling's finding of this code; `service` is the Service that the finding names, if any. */
+  /** Returns a packet that shows compiling's finding with this code; `service` is the Service that the finding names, if any. */
   show?(details: ArgumentsOf<Code>, input: LintInput, service: LintedService | undefined): PacketClaim | undefined;
 }
 
@@ -42,15 +36,12 @@ type CheckService<Code extends FindingCode> = (
   input: LintInput,
 ) => RuleFinding<Code> | readonly RuleFinding<Code>[] | undefined;
 
-/** A rule that looks at one Service at a time. */
 export function ofServices<Code extends FindingCode>(check: CheckService<Code>): LintRule<Code> {
   return { check: (input) => input.services.flatMap((service) => check(service, input) ?? []) };
 }
 
-/** Outcomes where no endpoint is reached or its answer does not come back. */
 export const unanswered: readonly PacketEnd[] = ['dropped', 'refused', 'fails'];
 
-/** Whether an endpoint on any node takes connections. */
 export function isServed(port: ServicePort): boolean {
   return planTraffic(port, { name: '', zone: '' }).hasEndpoints;
 }
@@ -62,12 +53,15 @@ export function claimedSocket({
   return { port, protocol };
 }
 
-/** A packet to the cluster IP, which gets no endpoint on any node. kpc knows the node's own address in any input. */
+/**
+ * Returns a packet to the cluster IP, which gets no endpoint on any node. The node sends the packet, because kpc knows the node's own
+ * address in any input.
+ */
 export function claimRefused(port: ServicePort, { nodes }: LintInput): PacketClaim {
   return { ...claimedSocket(port), from: 'node', to: port.clusterIP, node: nodes[0]?.nodeName ?? '', ends: unanswered };
 }
 
-/** A client's packet to a node port that leads to endpoints; undefined if no node's address is known. */
+/** Returns a client's packet to a node port that leads to endpoints; undefined if no node's address is known. */
 export function toNodePort(port: ServicePort, { nodes }: LintInput): PacketClaim | undefined {
   const known = nodes.find(({ node }) => !isLoopback(node.nodeIPs[port.family]));
   if (!known) return undefined;
@@ -76,17 +70,18 @@ export function toNodePort(port: ServicePort, { nodes }: LintInput): PacketClaim
   return { from: 'external', to, port: port.nodePort, protocol: port.protocol, node, ends: ['delivered'] };
 }
 
-/** A port of a Service, and the nodes where a condition holds for it. */
 interface PortOnNodes {
   readonly port: ServicePort;
-  /** The first of these nodes. */
   readonly node: CompiledSnapshot;
   readonly nodes: readonly CompiledSnapshot[];
-  /** Their names and the number of all nodes; also the family, if the Service has two and the condition holds for one. */
+  /** The names of `nodes`, and the number of all nodes. Also the family, if the Service has two and the condition holds for only one. */
   readonly on: OnNodes;
 }
 
-/** By family: the first port of the Service for which the condition holds on some node, and all nodes where it holds for any port. */
+/**
+ * Returns, for each family, the first port of the Service for which the condition holds on some node, and all nodes where it holds for any
+ * port.
+ */
 export function findNodes(
   { name }: LintedService,
   { nodes }: LintInput,
@@ -110,8 +105,8 @@ export function findNodes(
 }
 
 /**
- * Like findNodes, for missing endpoints: empty if the input does not show all endpoints of the Service. If both
- * families lack endpoints on the same nodes, they are reported together.
+ * Like findNodes, for missing endpoints. Returns nothing if the input does not show all endpoints of the Service. If both families lack
+ * endpoints on the same nodes, they are reported together.
  */
 export function findLacks(...[service, input, lacks]: Parameters<typeof findNodes>): readonly PortOnNodes[] {
   const gaps = service.knowsEndpoints ? findNodes(service, input, lacks) : [];
@@ -124,7 +119,6 @@ export function isRefusedForLack({ refusal }: ReturnType<typeof planTraffic>['in
   return refusal?.reason === 'no-local-endpoints';
 }
 
-/** A rule of load balancers with source ranges. */
 export function ofRestricted<Code extends FindingCode>(check: CheckService<Code>): LintRule<Code> {
   return ofServices((service, input) => {
     const { object, ports } = service;
@@ -133,7 +127,7 @@ export function ofRestricted<Code extends FindingCode>(check: CheckService<Code>
   });
 }
 
-/** Whether the ranges let everyone in, so that nothing is restricted. */
+/** Reports whether the ranges let everyone in, so that nothing is restricted. */
 export function admitsEveryone({ object: { spec } }: LintedService): boolean {
   return spec.loadBalancerSourceRanges.some((range) => /\/0+$/.test(range.trim()));
 }
@@ -143,7 +137,6 @@ interface OutsideAddress {
   readonly place: Place;
 }
 
-/** The external addresses that kube-proxy would program, of either family. */
 export function outsideAddresses({ written: { spec, ingress }, source }: LintedService): readonly OutsideAddress[] {
   const read = (text: string | undefined, place: Place): readonly OutsideAddress[] => {
     const address = parseAddress(text ?? '');

@@ -35,7 +35,7 @@ import { unnamedMode } from './rules/settings/unnamed-mode.ts';
 import { unservedAddress } from './rules/addresses/unserved-address.ts';
 import { unusedSlicePort } from './rules/endpoints/unused-slice-port.ts';
 
-/** Compiling finds it, and no packet shows it. */
+/** For findings that compiling reports and no packet shows. */
 const told = {};
 
 /** Ignored findings are listed in this order. */
@@ -76,7 +76,6 @@ const rules: { readonly [Code in LintCode]: LintRule<Code> } = {
   'unknown-port': unknownPort,
   'covered-addresses': told,
   'unloadable-range': told,
-  // applyIgnores makes these findings.
   'idle-ignore': told,
 };
 

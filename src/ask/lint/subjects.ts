@@ -1,4 +1,3 @@
-// Lists the objects of the input, and finds the object or Service that a finding is about.
 import { fullName, titleOfObject } from '../../cluster/objects.ts';
 import { keyOfObject, type Inputs } from '../../input/read-inputs.ts';
 import type { Place } from '../../kernel/place.ts';
@@ -6,10 +5,9 @@ import type { Finding } from '../../base/findings/finding.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import { serviceName } from '../../cluster/model.ts';
 
-/** An object of the input, right or not. */
+/** An object in the input, valid or not. */
 export type ListedObject = Inputs['faulty'][number];
 
-/** The objects that may have annotations for kpc lint. */
 export function listObjects({
   services,
   slices,
@@ -46,7 +44,6 @@ export function listObjects({
   ];
 }
 
-/** Returns a function that finds the object at a place; undefined for a place outside all objects. */
 function objectFinder(inputs: Inputs): (place: Place | undefined) => ListedObject | undefined {
   let objects: ReadonlyMap<string | undefined, ListedObject> | undefined;
   return (place) => {
@@ -58,11 +55,9 @@ function objectFinder(inputs: Inputs): (place: Place | undefined) => ListedObjec
 }
 
 export interface Subjects {
-  /** Adds the subject of a finding: the Service that its arguments name, else the object at its place. */
+  /** Adds the subject of a finding: the Service that its arguments name, or else the object at its place. */
   readonly name: (finding: Finding) => Finding;
-  /** The Services that a finding is about or names. */
   readonly servicesOf: (finding: Finding) => readonly string[];
-  /** Whether its place is in an object. */
   readonly isInObject: (finding: Finding) => boolean;
 }
 

@@ -1,4 +1,3 @@
-// Divides addresses into cells that rules cannot tell apart, with an address for each.
 import { addressAt, addressBits, addressNumber, isSpecial, type Address } from '../../kernel/address.ts';
 import { isSingle, type AddressSpan } from '../../kernel/address-range.ts';
 import type { Family } from '../../kernel/family.ts';
@@ -15,7 +14,7 @@ const worldCuts: { readonly [F in Family]: readonly bigint[] } = {
   ipv6: [2n, 0xfe80n << 112n, 0xfec0n << 112n, 0xff00n << 112n],
 };
 
-/** Kinds of addresses that no rule need tell apart, such as pods' and clients'. */
+/** Kinds of addresses, such as pods' and clients', that must be told apart even if no rule does. */
 export interface Kinds {
   readonly of: (address: Address) => string;
   /** Where kinds change, except at single hosts, which count as taken. */
@@ -25,8 +24,8 @@ export interface Kinds {
 const oneKind: Kinds = { of: () => '', cuts: { ipv4: [], ipv6: [] } };
 
 /**
- * One address for each cell: the addresses of one kind that the spans cannot distinguish. Skips addresses that `isTaken` (cells of
- * their own) and those that no host has, such as multicast. A cell with one of the `known` addresses needs no other.
+ * Returns one address for each cell. A cell is all addresses of one kind that the spans cannot distinguish. Skips taken addresses, which
+ * are cells of their own, and addresses that no host has, such as multicast. A cell with one of the `known` addresses needs no other.
  */
 export function representatives(
   family: Family,
@@ -48,7 +47,6 @@ export function representatives(
     const isDone = (cell: string): boolean => isKnown.has(cell) || found.has(cell);
     const edge = addressAt(family, start);
     if (!isTaken(edge) && isDone(cellWith(edge))) continue;
-    // The edge may be a host of another kind than those around it.
     const address = firstFreeAddress(family, start, ends.get(start) ?? start, isTaken);
     if (address && !isDone(cellWith(address))) found.set(cellWith(address), address);
   }

@@ -1,4 +1,4 @@
-// What becomes of a packet on a node that nothing names, of several in the input: what all of them do, or unknown.
+// Finds a packet's fate if the input has several Nodes and nothing names one: the fate on all of them, or unknown.
 import type { Endpoint, ServicePort } from '../../cluster/model.ts';
 import { PlanMemo, endpointClass, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import { nodeAddresses, zoneOf } from '../../cluster/node-context.ts';
@@ -7,7 +7,7 @@ import { fateOnAnyOf, type Evaluator } from '../../packet/evaluate.ts';
 import type { Fate, Packet } from '../../packet/packet.ts';
 import type { CompiledSnapshot, Snapshot } from '../../snapshot/snapshot.ts';
 
-/** `own` evaluates on a node without a name, to which no endpoint and no address of a Node is its own. */
+/** `own` evaluates on a node without a name, which has no endpoint and no Node's address. */
 export function evaluateOnAny(side: Snapshot, own: Evaluator, evaluatorOf: (one: Snapshot) => Evaluator): Evaluator {
   const { anyOf } = side.kind === 'dump' ? { anyOf: undefined } : side;
   if (side.kind === 'dump' || !anyOf) return own;
@@ -31,7 +31,10 @@ export function evaluateOnAny(side: Snapshot, own: Evaluator, evaluatorOf: (one:
   return Object.assign(onAny, { placeOf: own.placeOf });
 }
 
-/** The Nodes that show every difference between all of them for a packet: those of each class of the plans for its Service ports. */
+/**
+ * Chooses Nodes that together show every difference between all Nodes for a packet: one or two for each class of plans for its Service
+ * ports.
+ */
 class StandIns {
   readonly #side: CompiledSnapshot;
   readonly #nodes: ReadonlyMap<string, Node>;
@@ -44,7 +47,6 @@ class StandIns {
     this.#nodes = nodes;
   }
 
-  /** The Node with the destination's address. */
   ownerOf({ destination }: Packet): string | undefined {
     this.#owners ??= new Map(
       [...this.#nodes].flatMap(([name, node]) => nodeAddresses(node).map(({ text }) => [text, name] as const)),
@@ -62,18 +64,16 @@ class StandIns {
       ...homes.filter((each) => this.#nodes.has(each)),
     ]);
     if (owner === undefined) return [...names].toSorted();
-    // No other has its address.
     const other = [...this.#nodes.keys()].find((name) => name !== owner) ?? owner;
     names.delete(owner);
     return names.size > 0 ? [...names].toSorted() : [other];
   }
 
-  /** One of each class, and another whose endpoints differ. */
+  /** Returns one Node of each class, and another one if their endpoints differ. */
   #namesOf(port: ServicePort): readonly string[] {
     const known = this.#ofPorts.get(port);
     if (known) return known;
     const plans = new Set<TrafficPlan>();
-    /** The first list of each class, undefined once another differs from it. */
     const seen = new Map<string, readonly Endpoint[] | undefined>();
     const isTold = (key: string, list: readonly Endpoint[]): boolean => {
       const first = seen.get(key);
@@ -94,7 +94,7 @@ class StandIns {
     return found;
   }
 
-  /** What the input says of a Node; of addresses, only if they count, as for the one that a packet is sent to. */
+  /** Returns the side on a Node. Only the Node that a packet is sent to keeps its own addresses. */
   snapshotOf(name: string, isOwner: boolean): CompiledSnapshot | undefined {
     const one = this.#side.onNode(name);
     const { nodeIPs, hostAddresses } = this.#side.node;

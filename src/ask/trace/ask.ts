@@ -1,4 +1,3 @@
-// Sends the packets of a question through a scene.
 import type { Finding } from '../../base/findings/finding.ts';
 import { addressAfter, contains, isLoopback, parseAddress, parseNetwork, type Address } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
@@ -10,7 +9,7 @@ import { readSender } from './read-sender.ts';
 import { readDestination, isOf } from './read-destination.ts';
 
 /**
- * Whether a packet goes to a node port at an address that the input does not have. A Node lists one or two addresses, but a node
+ * Reports whether a packet goes to a node port at an address that the input does not have. A Node lists one or two addresses, but a node
  * may have more: on another network card, a VPN, or a virtual IP.
  */
 function isUnplacedDestination({ destination, port, protocol }: Packet, { side, links }: Scene): boolean {
@@ -21,7 +20,7 @@ function isUnplacedDestination({ destination, port, protocol }: Packet, { side, 
   const isKnown =
     side.endpoints.isOfService(destination.text) ||
     side.endpoints.has(destination.text) ||
-    // The first address of the node's pod network is usually its own: the bridge's.
+    // The first address of the node's pod network is usually the node's own, on its bridge.
     side.node.podCIDRs.some(
       (network) => contains(network, destination) && addressAfter(network.address, 1).text !== destination.text,
     ) ||
@@ -40,7 +39,7 @@ export function packetOf(sender: Sender, target: Destination): Packet {
   };
 }
 
-/** Whether an address belongs to no pod and no node of the manifests: such a client uses a Service's external addresses. */
+/** Reports whether an address belongs to no pod and no node in the manifests. Such a client uses a Service's external addresses. */
 function isClientOutside(address: Address | undefined, { side, links }: Scene): boolean {
   if (!address || side.kind === 'dump') return false;
   const networks = side.settings.clusterCIDRs.flatMap((text) => parseNetwork(text.trim()) ?? []);
@@ -53,7 +52,6 @@ function isClientOutside(address: Address | undefined, { side, links }: Scene): 
   return networks.length + side.node.podCIDRs.length > 0 && !isOwn && !isNode && !isPod;
 }
 
-/** Sends the packet of a question. Reports faults in both sender and destination. */
 export function ask(
   { from, to, protocol, inInterface, namespace }: Question,
   scene: Scene,
@@ -70,7 +68,6 @@ export function ask(
     isOutside: from === 'external' || isClientOutside(parseAddress(from), scene),
   };
   const target = readDestination(asked, parseAddress(from)?.family, scene);
-  // Without a destination, a sender of either family will do.
   const wanted = target.kind === 'read' ? [target.value.address.family] : families;
   const senders = wanted.map((each) => readSender({ from, inInterface, namespace }, each, scene));
   const sender = senders.find(({ kind }) => kind === 'read') ?? (senders[0] as Read<Sender>);

@@ -18,7 +18,6 @@ import { qualifyPodName } from './read-sender.ts';
 import { wrong, type Read, type Sender, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
-/** The expected fate of a packet, as written in a test file. */
 export interface WrittenExpectation {
   /** A verdict, "fails", endpoints, or endpoints with their shares of connections. */
   readonly expect: string | readonly string[] | Readonly<Record<string, number>>;
@@ -27,27 +26,21 @@ export interface WrittenExpectation {
 }
 
 /**
- * Expectations other than endpoints. If a packet is expected to arrive, its connection is expected to work. `fails`:
- * the connection does not work, however its first packet ends.
+ * Expectations other than endpoints. If a packet is expected to arrive, its connection is expected to work. `fails`: the connection does
+ * not work, whatever happens to its first packet.
  */
 const expectedEnds = [...verdicts, 'fails'] as const;
 
-/** An expectation with its names looked up in a scene. */
 interface Expectation {
   readonly verdict: (typeof expectedEnds)[number];
-  /** Undefined if any endpoints will do. */
   readonly endpoints: readonly ExpectedEndpoint[] | undefined;
-  /** "kept", "masqueraded", "mixed", or an address in canonical form. */
   readonly source: string | undefined;
 }
 
 interface ExpectedEndpoint {
-  /** The expectation as written. */
   readonly words: string;
   readonly address: Address;
-  /** Undefined for any port of the Pod. */
   readonly port: number | undefined;
-  /** Expected share of connections; undefined if any will do. */
   readonly share: number | undefined;
 }
 
@@ -58,7 +51,6 @@ interface ExpectationFault {
   readonly details: ArgumentsOf<'bad-expectation'>;
 }
 
-/** Looks up the endpoints of an expectation, in the family of the packet's destination if it is known. */
 export function readExpectation(
   { expect, source }: WrittenExpectation,
   family: Family | undefined,
@@ -120,18 +112,20 @@ function findEndpoint(
   return { kind: 'read', value: { address, port: port === undefined ? undefined : Number(port) } };
 }
 
-/** How a packet's fate differs from the expectation. */
 export type Unexpected =
-  /** `works`: its connection should fail; `verdict`: it ends otherwise; `fails`: it ends so, but its connection fails. */
+  /**
+   * `works`: the connection should fail. `verdict`: the packet ends differently. `fails`: the packet ends as expected, but its connection
+   * fails.
+   */
   | { readonly kind: 'works' | 'fails' }
   | { readonly kind: 'verdict'; readonly expected: string }
-  /** A share of the connections does not end so, or ends so and fails. */
+  /** A share of the connections ends differently (`lost`), or ends as expected and then fails (`failing`). */
   | { readonly kind: 'lost' | 'failing'; readonly share: number }
   | { readonly kind: 'endpoints'; readonly reached: readonly string[]; readonly missed: readonly string[] }
   | { readonly kind: 'share'; readonly endpoint: string; readonly share: number; readonly wanted: number }
   | { readonly kind: 'source'; readonly expected: string; readonly seen: ReturnType<typeof seenSource> };
 
-/** Allowed difference between written and computed shares, for rounding by hand. */
+/** The allowed difference between written and computed shares, for rounding by hand. */
 const tolerance = 0.005;
 
 export function compareFate({ fate, sender }: Trace, expected: Expectation): readonly Unexpected[] {
@@ -140,13 +134,12 @@ export function compareFate({ fate, sender }: Trace, expected: Expectation): rea
     return fate.verdict !== 'unknown' && fate.connection().kind === 'fails' ? [] : [{ kind: 'works' }];
   if (fate.verdict !== verdict)
     return [{ kind: 'verdict', expected: endpoints?.map(({ words }) => words).join(', ') ?? verdict }];
-  // Nothing else is known about the packet.
   if (verdict === 'unknown') return [];
   const failing = isArrival(verdict) ? failingShare(fate) : 0;
   if (failing > 1 - tolerance) return [{ kind: 'fails' }];
   const faults: Unexpected[] = [];
   const lost = isArrival(verdict) ? otherwiseShare(fate) : lostShare(fate);
-  // Expected shares that sum to less than 1 imply that the rest fails.
+  // If expected shares sum to less than 1, the rest is expected to fail.
   const hasShares = endpoints?.some(({ share }) => share !== undefined) === true;
   if (lost > tolerance && !hasShares) faults.push({ kind: 'lost', share: lost });
   if (failing > tolerance && !hasShares) faults.push({ kind: 'failing', share: failing });
@@ -157,7 +150,7 @@ export function compareFate({ fate, sender }: Trace, expected: Expectation): rea
   return faults;
 }
 
-/** The endpoints' shares of connections, by "address:port". Connections that fail are not counted. */
+/** Returns the endpoints' shares of connections, by "address:port". Connections that fail do not count. */
 export function sharesOf(fate: Fate): ReadonlyMap<string, number> {
   const reached = fate
     .connection()
@@ -173,7 +166,7 @@ function compareReached(
 ): readonly Unexpected[] {
   const faults: Unexpected[] = [];
   const missed: string[] = [];
-  // With shares, the rest is expected to fail: an endpoint that no connection works with needs no line.
+  // If shares are given, the rest is expected to fail, so an endpoint with no working connection needs no line.
   const hasShares = expected.some(({ share }) => share !== undefined);
   const others = new Set([...reached].flatMap(([at, share]) => (hasShares && share <= tolerance ? [] : [at])));
   for (const { words, address, port, share: wanted } of expected) {
@@ -192,7 +185,6 @@ function compareReached(
   return [{ kind: 'endpoints', reached: [...others], missed }, ...faults];
 }
 
-/** The sender's address as endpoints see it. */
 export function seenSource({ endpoints }: Fate, { address }: Sender): (typeof sourceWords)[number] | 'changed' {
   const [first = 'kept', ...others] = new Set(
     endpoints.map(({ source }) => {

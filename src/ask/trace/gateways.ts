@@ -15,20 +15,18 @@ import { labelsOfNamespace, selectsLabels, type Scene } from './scene.ts';
 
 /** Where requests come in: a listener of a Gateway or ListenerSet, or the controller of Ingresses. */
 export interface Entrance {
-  /** "namespace/name"; undefined for Ingresses. */
   readonly gateway: string | undefined;
   /** The object that routes name as parent: "Gateway shop/web" or "ListenerSet shop/more". */
   readonly owner: string;
-  /** Undefined if the entrance takes everything: for Ingresses, and for a parent that the input lacks. */
+  /** Undefined if the entrance accepts everything: for Ingresses, and for a parent that the input lacks. */
   readonly listener: GatewayListener | undefined;
   readonly attachment: Attachment;
-  /** The routes that name its owner, each with the reason if it is refused. */
   readonly routes: ReadonlyMap<Sourced<Ingress>, Attachment>;
 }
 
 type EntrancePlace = Omit<Entrance, 'routes'>;
 
-/** Why something is refused, and what is assumed if it is accepted; undefined for nothing. */
+/** Why something is refused, or what is assumed if it is accepted. */
 interface Attachment {
   readonly refusal?: AttachmentRefusal | undefined;
   readonly doubt?: AttachmentDoubt | undefined;
@@ -36,9 +34,8 @@ interface Attachment {
 
 export type AttachmentRefusal =
   | { readonly kind: 'no-listener-sets'; readonly owner: string; readonly namespace: string }
-  /** Nothing distinguishes it from this listener. */
   | { readonly kind: 'conflict'; readonly listener: string }
-  /** It takes this route, which is older or comes first by its name. */
+  /** The listener accepts this route instead, which is older or has a name that sorts first. */
   | { readonly kind: 'rival'; readonly route: string }
   | { readonly kind: 'other-listener' }
   | { readonly kind: 'protocol'; readonly protocol: string }
@@ -47,14 +44,15 @@ export type AttachmentRefusal =
   | { readonly kind: 'host'; readonly host: string };
 
 export type AttachmentDoubt =
-  /** The input lacks the parent, which may take all that names it. */
   | { readonly kind: 'no-owner'; readonly owner: string }
-  /** `taker` takes what is of this namespace, of which the input lacks the labels. */
+  /** `taker` accepts objects from this namespace depending on labels that the input lacks. */
   | { readonly kind: 'no-labels'; readonly taker: TakerName; readonly namespace: string };
 
 type TakerName = { readonly owner: string } | { readonly listener: string };
 
-/** The entrances in the input. A Gateway's listeners come before those of its ListenerSets, and older ListenerSets before newer ones. */
+/**
+ * Lists the entrances in the input. A Gateway's listeners come before those of its ListenerSets, and older ListenerSets before newer ones.
+ */
 export function listEntrances(scene: Scene): readonly Entrance[] {
   const { gateways, ingresses } = scene.side.objects;
   const known = new Map(gateways.map(({ object }) => [ownerName(object), object]));
@@ -92,7 +90,7 @@ function entrancePlaces(
     const { namespace } = each.metadata;
     const takes = each === gateway || !gateway || takesNamespace(gateway.sets, namespace, gateway.metadata, scene);
     return each.listeners.map((listener) => {
-      // Within one Gateway, listeners that clash are all refused; across ListenerSets the first wins.
+      // Within one Gateway, listeners that clash are all refused; across ListenerSets the first one wins.
       const rivals = each === gateway ? [...taken, ...each.listeners] : taken;
       const rival = rivals.find((other) => other !== listener && areIndistinct(other, listener));
       const refused = takes === false ? ({ kind: 'no-listener-sets', owner, namespace } as const) : undefined;
@@ -107,7 +105,7 @@ function entrancePlaces(
 }
 
 /**
- * The kinds of routes for each listener protocol. Listeners of one layer share a port if their hosts differ. Other protocol names
+ * The kinds of routes for each listener protocol. Listeners of the same layer can share a port if their hosts differ. Other protocol names
  * are defined by controllers.
  */
 const protocols: ReadonlyMap<string, { readonly layer: string; readonly kinds: readonly Ingress['kind'][] }> = new Map([
@@ -118,7 +116,7 @@ const protocols: ReadonlyMap<string, { readonly layer: string; readonly kinds: r
   ['UDP', { layer: 'udp', kinds: ['UDPRoute'] }],
 ]);
 
-/** Whether nothing distinguishes two listeners for a connection (GatewaySpec.Listeners in apis/v1). */
+/** Reports whether nothing distinguishes two listeners for a connection (GatewaySpec.Listeners in apis/v1). */
 function areIndistinct(one: GatewayListener, other: GatewayListener): boolean {
   const [first, second] = [one, other].map(({ protocol }) => protocols.get(protocol)?.layer);
   if (one.port === undefined || one.port !== other.port || !first || !second) return false;
@@ -129,13 +127,12 @@ function ownerName({ of, metadata }: Gateway): string {
   return `${of === undefined ? 'Gateway' : 'ListenerSet'} ${fullName(metadata)}`;
 }
 
-/** Orders by age, the oldest first, then by name. Objects without a creation time all count as the oldest. */
+/** Sorts by age, oldest first, then by name. Objects without a creation time all count as the oldest. */
 export function compareAge(a: Pick<Ingress, 'created' | 'metadata'>, b: Pick<Ingress, 'created' | 'metadata'>): number {
   const [one, other] = [a, b].map(({ created, metadata }) => `${created} ${fullName(metadata)}`) as [string, string];
   return one === other ? 0 : one < other ? -1 : 1;
 }
 
-/** The routes that an entrance accepts among those naming its owner, the oldest first. */
 function attachAll(
   place: EntrancePlace,
   routes: readonly { readonly route: Sourced<Ingress> }[],
@@ -153,7 +150,7 @@ function attachAll(
   );
 }
 
-/** Whether a listener accepts only one of two routes (GRPCRouteSpec.Hostnames and ListenerEntry.AllowedRoutes in apis/v1). */
+/** Reports whether a listener accepts only one of two routes (GRPCRouteSpec.Hostnames and ListenerEntry.AllowedRoutes in apis/v1). */
 function areExclusive(one: Ingress, other: Ingress, place: EntrancePlace): boolean {
   if (one.kind === other.kind) return one.kind === 'TCPRoute' || one.kind === 'UDPRoute';
   const areOfRequests = [one, other].every(({ kind }) => kind === 'HTTPRoute' || kind === 'GRPCRoute');
@@ -165,13 +162,15 @@ function hostsOf(routes: readonly IngressRoute[]): readonly string[] {
   return [...new Set(routes.flatMap(({ hosts }) => hosts))];
 }
 
-/** A route's hosts that a listener takes, '' for any host: it ignores those outside its own (HTTPRouteSpec.Hostnames in apis/v1). */
+/**
+ * Returns a route's hosts that a listener accepts; '' means any host. A listener ignores hosts outside its own (HTTPRouteSpec.Hostnames in
+ * apis/v1).
+ */
 export function takenHosts(hosts: readonly string[], { listener }: Pick<Entrance, 'listener'>): readonly string[] {
   const own = listener?.host ?? '';
   return (hosts.length === 0 ? [''] : hosts).flatMap((host) => sharedHosts(host, own) ?? []);
 }
 
-/** Whether an entrance accepts a route that names its owner, next to other routes. */
 function attach(route: Ingress, place: EntrancePlace, scene: Scene): Attachment {
   const { owner, listener, attachment } = place;
   if (!listener || attachment.refusal !== undefined) return attachment;
@@ -196,7 +195,6 @@ function unlabelled(taker: TakerName, namespace: string): AttachmentDoubt {
   return { kind: 'no-labels', taker, namespace };
 }
 
-/** Undefined if it depends on labels that the input lacks. */
 function takesNamespace(
   from: GatewayListener['from'],
   namespace: string,
@@ -207,18 +205,17 @@ function takesNamespace(
   return from === 'All' || (from === 'Same' && namespace === own.namespace);
 }
 
-/** The pattern of the hosts that match both patterns; undefined if none does. */
 function sharedHosts(one: string, other: string): string | undefined {
   return fitsHost(other, one) ? one : fitsHost(one, other) ? other : undefined;
 }
 
-/** Whether a host, or all hosts of a wildcard, match a pattern; a wildcard stands for one or more labels. */
+/** Reports whether a host, or all hosts of a wildcard, match a pattern. A wildcard stands for one or more labels. */
 export function fitsHost(pattern: string, host: string): boolean {
   if (!pattern.startsWith('*.')) return pattern === '' || pattern === host;
   return host.endsWith(pattern.slice(1)) && host.length > pattern.length - 1;
 }
 
-/** Whether a route may use a Service: one in its own namespace, or one that a ReferenceGrant there allows. */
+/** Reports whether a route may use a Service: one in its own namespace, or one that a ReferenceGrant there allows. */
 export function isGranted(
   { kind, metadata: { namespace: own } }: Ingress,
   { service, namespace }: IngressBackend,

@@ -1,10 +1,8 @@
-// Which routes of Ingresses and Gateways a request takes, as far as its host, path and port decide.
 import { groupBy } from '../../cluster/grouping.ts';
 import type { Ingress, IngressRoute, Sourced } from '../../cluster/objects.ts';
 import { compareAge, fitsHost, listEntrances, type Entrance } from './gateways.ts';
 import type { Scene } from './scene.ts';
 
-/** Some routes of one object, and the entrance. */
 export interface Followed {
   readonly from: Sourced<Ingress>;
   readonly routes: readonly IngressRoute[];
@@ -22,10 +20,12 @@ export interface WantedRequest {
   readonly path: string;
 }
 
-/** `isRequest`: whether the text surely is one. Else routes for any host do not take it: it may name something else. */
+/**
+ * `isRequest`: whether the text is certainly a request. If not, routes for any host do not match, because the text may name something
+ * else.
+ */
 type AskedRequest = WantedRequest & { readonly isRequest: boolean };
 
-/** Whether a route names the host of the request. */
 export function namesHost({ hosts }: IngressRoute, { host }: Pick<WantedRequest, 'host'>): boolean {
   return hosts.some((each) => fitsHost(each, host));
 }
@@ -42,7 +42,7 @@ export function readRequest(to: string): WantedRequest | undefined {
   };
 }
 
-/** The routes that take a request: those of the most specific listener of each Gateway, and the best route of all Ingresses. */
+/** Finds the routes for a request: those of the most specific listener in each Gateway, and the best route among all Ingresses. */
 export function followRequest(request: AskedRequest, scene: Scene): readonly Followed[] {
   const weigh = ({ listener }: Entrance): number => weighHost(listener?.host ?? '', request.host);
   const byGateway = groupBy(listEntrances(scene), ({ gateway = '' }) => gateway);
@@ -96,12 +96,15 @@ function matchRoutes(from: Sourced<Ingress>, entrance: Entrance, request: AskedR
   });
 }
 
-/** The most specific host first: an exact host beats a wildcard, a longer wildcard beats a shorter one. */
+/** Weighs a host pattern: an exact host beats a wildcard, and a longer wildcard beats a shorter one. */
 function weighHost(pattern: string, host: string): number {
   return pattern === host ? host.length + 1 : pattern.length;
 }
 
-/** Exact beats the longest prefix. How patterns rank depends on the controller, so they come first and count only as possible matches. */
+/**
+ * Weighs a path: an exact path beats the longest prefix. Patterns come first but count only as possible matches, because their rank
+ * depends on the controller.
+ */
 function weighPath({ path, pathType }: IngressRoute): number {
   if (pathType === 'pattern') return Number.POSITIVE_INFINITY;
   if (pathType === 'exact') return Number.MAX_SAFE_INTEGER;
@@ -115,7 +118,6 @@ function compareCandidates(a: MatchedRoute, b: MatchedRoute): number {
   return a.from.object.kind === 'Ingress' ? 0 : compareAge(a.from.object, b.from.object);
 }
 
-/** The matches up to and including the first that takes the request in any case, grouped by object. */
 function takeUntilCertain(candidates: readonly MatchedRoute[]): readonly Followed[] {
   const certain = candidates.findIndex(({ route }) => !route.isConditional && route.pathType !== 'pattern');
   const taken = certain < 0 ? candidates : candidates.slice(0, certain + 1);

@@ -32,55 +32,42 @@ import {
 
 /** Requests through an Ingress or a Gateway API route, from the controller on. */
 export interface IngressWay {
-  /** "namespace/name" of the Ingress, if there is one. */
   readonly ingress: string | undefined;
-  /** The Gateway or route that was asked for, if it takes no route of the input. */
+  /** The requested Gateway or route, if no route in the input is attached to it. */
   readonly idle: string | undefined;
   readonly objects: readonly FollowedObject[];
-  /** Why some targets are not followed. */
   readonly faults: readonly Finding[];
-  /** Whether some requests go to a Service: then the controller is assumed to be a pod on this node. */
+  /** Whether some requests go to a Service. If so, the controller is assumed to be a pod on this node. */
   readonly reachesService: boolean;
   readonly traces: readonly Trace[];
 }
 
-/** Some routes of an Ingress or a route of the Gateway API, and where they are attached. */
 export interface FollowedObject {
   readonly kind: Ingress['kind'];
-  /** "HTTPRoute shop/web". */
   readonly name: string;
   readonly place: Location;
-  /** The entrances that take it. For an Ingress, its controller. */
   readonly entrances: readonly Entrance[];
-  /** Set if no entrance takes it. */
   readonly refusals: readonly { readonly entrance: Entrance; readonly refusal: AttachmentRefusal }[] | undefined;
   readonly doubts: readonly AttachmentDoubt[];
   readonly requests: readonly RoutedRequests[];
-  /** The Services that no ReferenceGrant lets it use: "shop/web:80". */
   readonly ungranted: readonly string[];
 }
 
-/** Requests that are routed alike. */
 export interface RoutedRequests extends Pick<IngressRoute, 'hosts' | 'path' | 'pathType'> {
-  /** Whether only some of them are, by their method, headers or query. */
+  /** Whether the requests' method, headers or query decide too, so that only some are routed this way. */
   readonly isConditional: boolean;
-  /** One of these takes a request. */
   readonly ends: readonly RouteEnd[];
-  /** What gets a copy of each. */
   readonly copies: readonly RouteEnd[];
 }
 
 export type RouteEnd =
-  /** "shop/web:80". */
   | { readonly kind: 'service'; readonly name: string }
-  /** Something that is no Service, as the route has it. */
   | { readonly kind: 'other'; readonly what: string }
-  /** No backend takes requests. */
   | { readonly kind: 'none' };
 
 /**
- * Follows a question about an Ingress, Gateway or route ("ingress/name", "httproute/name") or about a request
- * ("https://host/path" or "host/path"); undefined for any other question.
+ * Follows a question about an Ingress, Gateway or route ("ingress/name", "httproute/name") or about a request ("https://host/path" or
+ * "host/path"); undefined for any other question.
  */
 export function followIngress(question: Question, scene: Scene): Read<IngressWay> | undefined {
   const named = readRouteName(question);
@@ -101,7 +88,7 @@ export function followIngress(question: Question, scene: Scene): Read<IngressWay
   return isSure ? absent({ problem: 'no-ingress-of-host', request: question.to }) : undefined;
 }
 
-/** The objects with the request's host that no entrance takes, to say why: none of their routes counts. */
+/** Returns the objects with the request's host that no entrance accepts, to explain why. They have no routes. */
 function refusedOf(request: Parameters<typeof namesHost>[1], scene: Scene): readonly Followed[] {
   const entrances = listEntrances(scene);
   const taken = new Set(entrances.flatMap(takenBy));
@@ -111,14 +98,14 @@ function refusedOf(request: Parameters<typeof namesHost>[1], scene: Scene): read
   });
 }
 
-/** Whether a text is a host with a path: the namespace of "namespace/name" has no dots. */
+/** Reports whether a text is a host with a path. The namespace in "namespace/name" has no dots. */
 function hasPath({ to }: Pick<Question, 'to'>, { host }: Pick<WantedRequest, 'host'>): boolean {
   return host.includes('.') && to.includes('/');
 }
 
 /**
- * Whether a text that may be any host names nothing in the cluster: a host of three labels or more, such as www.example.com, or one
- * with a path.
+ * Reports whether a text names nothing in the cluster although it may be any host: one with three labels or more, such as www.example.com,
+ * or one with a path.
  */
 function isNoService({ to, namespace }: Question, request: WantedRequest, scene: Scene): boolean {
   const labels = request.host.split('.').filter((label) => label !== '').length;
@@ -131,7 +118,7 @@ function isNoService({ to, namespace }: Question, request: WantedRequest, scene:
   return found.kind === 'wrong' && found.diagnostic.code === 'not-found';
 }
 
-/** Kinds of objects that a way from outside depends on. An unread object may be the first part of the way, or forbid it. */
+/** Kinds of objects that requests from outside depend on. An unread object may be part of a request's path, or forbid it. */
 const waysIn = [
   ['ingresses', 'Ingresses or routes'],
   ['gateways', 'Gateways'],
@@ -176,7 +163,6 @@ function followNamed({ kind, name }: NamedRoute, question: Question, scene: Scen
   return { kind: 'read', value: followed.length > 0 ? way : { ...way, idle: `${kind} ${own}` } };
 }
 
-/** The routes, and the packets from the controller to their Services. */
 function follow(followed: readonly Followed[], question: Question, scene: Scene): IngressWay {
   const known = followed.map((each) => followObject(each, scene));
   const traces: Trace[] = [];
@@ -230,7 +216,7 @@ function followObject({ from, routes, entrances }: Followed, scene: Scene) {
   return { object: followed, targets };
 }
 
-/** A route with those of its hosts that some of the entrances take. */
+/** Returns a route with only the hosts that at least one entrance accepts. */
 function asTaken(route: IngressRoute, entrances: readonly { readonly entrance: Entrance }[]): IngressRoute {
   const hosts = new Set(entrances.flatMap(({ entrance }) => takenHosts(route.hosts, entrance)));
   return { ...route, hosts: hosts.has('') ? [] : [...hosts] };
@@ -248,12 +234,11 @@ function requestsOf(routes: readonly IngressRoute[]): readonly RoutedRequests[] 
       const all = own.flatMap(({ backends }) => endsOf(backends, isCopy));
       return uniqueBy(all, (end) => JSON.stringify(end));
     }) as [RouteEnd[], RouteEnd[]];
-    // An unconditional route takes everything that conditional ones leave.
+    // An unconditional route gets every request that conditional ones leave.
     return { hosts, path, pathType, isConditional: own.every(({ isConditional }) => isConditional), ends, copies };
   });
 }
 
-/** The backends of a route, or the ones that get mirrored copies. */
 function endsOf(backends: readonly IngressBackend[], areCopies: boolean): readonly RouteEnd[] {
   const own = backends.filter(({ isCopy }) => isCopy === areCopies);
   if (own.length === 0 && !areCopies) return [{ kind: 'none' }];

@@ -26,21 +26,23 @@ import { circumstance, lacks, unreadRule, type Reason } from '../../packet/reaso
 import { doubtedEnds, localhostListeners, addressKind } from './service-ends.ts';
 import { isIn, type PodTraffic } from './pod-networks.ts';
 
-/** A side's state, with other programs' tables and the sysctl that kube-proxy's rules imply. */
+/** Returns a side's state, with other programs' tables and the sysctl that kube-proxy's rules imply. */
 export function wholeState(side: Snapshot): KernelState {
   const { state, coverage, mode } = side;
   const sysctls = !coverage.sysctls && mode && hasLoopbackPorts(mode) ? withLocalnet(state) : state.sysctls;
   return { ...stateWithOthers(side), sysctls };
 }
 
-/** Whether kube-proxy serves node ports on loopback addresses in this mode. */
 function hasLoopbackPorts(mode: ProxyMode): boolean {
   return modeFacts[mode].loopbackNodePorts.includes('ipv4');
 }
 
 const localnet = 'net.ipv4.conf.all.route_localnet';
 
-/** In iptables mode, kube-proxy sets route_localnet when it writes the rule that keeps others from loopback addresses (NewProxier). */
+/**
+ * Adds route_localnet, which kube-proxy sets in iptables mode when it writes the rule that keeps others from loopback addresses
+ * (NewProxier).
+ */
 function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'] {
   const rules = iptables.ipv4?.filter?.get(baseChains.kubeletFirewall)?.rules ?? [];
   const guards = rules.some(({ args }) =>
@@ -50,8 +52,8 @@ function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'
 }
 
 /**
- * What is known about a side's node. Parts that no dump shows are unknown, not absent. `clusterIPs` are the cluster's
- * without Services of this side: no node has them. `stale`: ports whose endpoints may be the other side's.
+ * Collects what is known about a side's node. Parts that no dump shows are unknown, not absent. `clusterIPs`: cluster IPs without a
+ * Service on this side, which no node has. `stale`: ports whose endpoints may be the other side's.
  */
 export function knowledgeOf(
   side: Snapshot,
@@ -92,7 +94,7 @@ export function knowledgeOf(
       isOutward && (kind !== 'dump' || (showsAll(family) && coverage.links && !isUnread(/^ip /))),
     hasAllSysctls: kind !== 'dump',
     lacksEntries: isUnread(/^ipset/),
-    // If a table is not shown whole, all its policies are unknown.
+    // If a table is not shown in full, its gap covers its policies too.
     lacksPolicies: (family, table) => kind === 'dump' && coverage.iptables[family].includes(table),
     listeners: localhostListeners(side),
     lacksProxyPorts: mode !== undefined && modeFacts[mode].kinds.has('proxyPorts') && !coverage.proxyPorts,
@@ -104,7 +106,7 @@ export function knowledgeOf(
     sendsFrom: nodeIPs && Object.fromEntries(nodeIPs.map((address) => [address.family, address])),
     isOwn: ({ text }) => own.has(text),
     isElsewhere: findElsewhere(side, podTraffic, clusterIPs),
-    // A node port is asked at an address of the node, and the node holds the addresses of virtual servers.
+    // Packets to node ports go to an address of the node, and the node has the addresses of virtual servers.
     isLikelyOwn: ({ destination, port, protocol }) =>
       servers.has(destination.text) ||
       (ports.length === 0 && isUsualNodePort(port)) ||
@@ -113,7 +115,10 @@ export function knowledgeOf(
   };
 }
 
-/** Addresses of pods and endpoints elsewhere, and cluster IPs unless the mode gives them to the node. */
+/**
+ * Returns a test for addresses that are not the node's: those of pods and endpoints elsewhere, and cluster IPs unless the mode gives them
+ * to the node.
+ */
 function findElsewhere(
   side: Snapshot,
   { networks }: PodTraffic,
@@ -142,7 +147,7 @@ function servicesByAddress({ addresses, mode }: Snapshot): Knowledge['serviceAt'
   };
 }
 
-/** Whether the mode gives each node the addresses of Services; undefined if the mode is unknown. */
+/** Reports whether the mode gives each node the addresses of Services; undefined if the mode is unknown. */
 function holdsServices(mode: ProxyMode | undefined): boolean | undefined {
   return mode && modeFacts[mode].kinds.has('links');
 }
@@ -151,7 +156,6 @@ function isKnownOwn(address: Address): boolean {
   return !isLoopback(address) && !isUnknownOwn(address);
 }
 
-/** Where endpoints and Services are, and which pods are on this node. */
 function placesOfPods({ node, endpoints }: Snapshot): Pick<Knowledge, 'isRemote' | 'isPodHere' | 'isOfService'> {
   const placeOf = ({ text }: Address) => endpoints.at(text).at(-1)?.isLocal;
   const networks = node?.podCIDRs ?? [];
@@ -168,7 +172,6 @@ function placesOfPods({ node, endpoints }: Snapshot): Pick<Knowledge, 'isRemote'
   };
 }
 
-/** Supposed iptables rules for masquerading that is not shown. */
 function unshownMasquerading({ state, coverage }: Snapshot, mode: ProxyMode, family: Family) {
   const tables = state.iptables[family] ?? {};
   const { chains, jumps } = findUnshownMasquerading(tables, mode, coverage.iptables[family].includes('nat'));
@@ -186,12 +189,10 @@ function showsRuleset({ coverage }: Snapshot, family: Family): boolean {
   return coverage.nftables.includes(family) && coverage.lacksTables !== true;
 }
 
-/** The listings that the dump lacks, of all that a packet of a family may meet. */
 function gapsOfFamily(side: Snapshot, mode: ProxyMode | undefined, family: Family): readonly Gap[] {
   const { state, coverage, doubts } = side;
   const shown = coverage.iptables[family];
   const hasRuleset = showsRuleset(side, family);
-  // Without a known mode, either tool may have all the rules.
   const kinds: ReadonlySet<string> | undefined = mode && modeFacts[mode].kinds;
   const asksIptables = kinds?.has('iptables') ?? !hasRuleset;
   const asksNftables = kinds?.has('nftables') ?? state.iptables[family] === undefined;
@@ -202,7 +203,6 @@ function gapsOfFamily(side: Snapshot, mode: ProxyMode | undefined, family: Famil
         (doubt.kind === 'unread' && doubt.rules?.family === family && doubt.rules.tables.includes(table)) ||
         (doubt.kind === 'legacy-tables' && doubt.family === family),
     );
-  // Unreadable lines and tables of iptables-legacy are gaps of their own.
   const missing = asksIptables ? tableNames.filter((name) => !shown.includes(name) && !isUnread(name)) : [];
   return [
     ...(missing.length > 0 ? [tableGap(family, missing)] : []),
@@ -223,7 +223,6 @@ function serverGap(family: Family, unlisted?: Unlisted): Gap {
   return { family, stations: ipvsStations, reason: lacks(missing) };
 }
 
-/** A list may lack any virtual server, real servers of its last one, or all real servers. */
 function unlistedGap(family: Family, unlisted: Unlisted, servers: readonly VirtualServer[]): Gap {
   const find = serverFinder(servers);
   const ends = new Set(unlisted.ends?.map(virtualServerKey));
@@ -238,14 +237,14 @@ function unlistedGap(family: Family, unlisted: Unlisted, servers: readonly Virtu
   };
 }
 
-/** Rules at an interface: they see incoming packets before all other rules, and outgoing packets after all others. */
+/** Makes a gap for rules at an interface. They see incoming packets before all other rules, and outgoing packets after all others. */
 function hookedGap(family: Family, at: NonNullable<Gap['at']>, reason: Reason): Gap {
   const station =
     at.end === 'input' ? { hook: 'prerouting', priority: -Infinity } : { hook: 'postrouting', priority: Infinity };
   return { family, stations: [station as Station], reason, at };
 }
 
-/** Rules that see bridged frames, or the neighbour requests that IPv4 packets need. */
+/** Makes gaps for rules that see bridged frames, or the neighbour requests that IPv4 packets need. */
 function gapsOfFrames(
   by: 'bridge' | 'arp',
   { end, interfaces: named, addresses }: NonNullable<Gap['at']>,
@@ -262,7 +261,6 @@ function gapsOfFrames(
     .map((family) => hookedGap(family, { end, interfaces, addresses }, reason));
 }
 
-/** Bridges that need an entry of a table that no dump shows to find the port of a host. */
 function bridgeGaps(links: readonly Link[]): readonly Gap[] {
   const closed = links.flatMap(({ name, master, traits }) => {
     if (traits?.vlan_filtering === true) return [name];
@@ -274,13 +272,12 @@ function bridgeGaps(links: readonly Link[]): readonly Gap[] {
   });
 }
 
-/** The links that these interfaces are ports of: rules further on see only those. */
+/** Returns the links that have these interfaces as ports, because later rules see only these links. */
 function mastersOf(interfaces: readonly string[], links: readonly Link[]): readonly string[] {
   const isNamed = (port: string): boolean => interfaces.some((name) => isLinkNamed(name, port));
   return links.flatMap(({ name, master }) => (master !== undefined && isNamed(name) ? [master] : []));
 }
 
-/** Gaps for the parts of a dump that kpc could not read. */
 function doubtedGaps({ doubts }: Snapshot, links: readonly Link[]): readonly Gap[] {
   return doubts.flatMap((doubt): readonly Gap[] => {
     switch (doubt.kind) {
@@ -318,7 +315,6 @@ function doubtedGaps({ doubts }: Snapshot, links: readonly Link[]): readonly Gap
         const { family } = doubt;
         return [{ family, stations: stationsOf(tableNames), reason: lacks({ kind: 'legacy-iptables', family }) }];
       }
-      // The coverage already says that the list is incomplete.
       case 'unlisted':
       case 'second-listing':
       case 'empty':

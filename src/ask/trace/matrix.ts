@@ -25,11 +25,10 @@ import type { Scene } from './scene.ts';
 
 type TargetKind = PortAddress['kind'] | 'node-port';
 
-/** The fate of packets from every kind of sender to every address of a Service. */
 export interface Matrix {
   /** As on the command line. */
   readonly senders: readonly string[];
-  /** By address, then by sender. A sender without an address of that family has no cell. */
+  /** Sorted by address, then by sender. A sender without an address in that family has no cell. */
   readonly cells: readonly MatrixCell[];
   readonly healthChecks: readonly ServiceHealthCheck[];
 }
@@ -38,13 +37,12 @@ interface MatrixCell extends Trace {
   /** The sender's column. A named sender may also be one of the usual kinds. */
   readonly from: string;
   readonly column: number;
-  /** Such as "cluster IP". */
   readonly kind: TargetKind;
 }
 
 /**
  * Sends a packet to each address of the Service ports from each kind of sender, from an endpoint on the node, from a client that source
- * ranges tell from the usual one, and from the named sender.
+ * ranges treat differently from the usual one, and from the named sender.
  */
 export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: NamedSender): Matrix {
   const told = ports.map((port) => toldApart(port, scene));
@@ -65,7 +63,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
     });
     return targetsOfPort(port, scene).flatMap(({ kind, ...target }) =>
       senders.flatMap(({ sender, ...name }): readonly MatrixCell[] => {
-        // A loopback address belongs to each host itself, and pods reach cluster IPs through their own node.
+        // Every host has loopback addresses itself, and pods reach cluster IPs through their own node.
         if (isLoopback(target.address) && sender.enters) return [];
         if (name.from === 'remote-pod' && kind === 'cluster-ip') return [];
         if (name.from === told[at] && !ofRanges.has(kind)) return [];
@@ -78,10 +76,9 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
   return { senders: names, cells, healthChecks };
 }
 
-/** What source ranges apply to. */
 const ofRanges: ReadonlySet<TargetKind> = new Set(['load-balancer-ip', 'unknown']);
 
-/** A client outside that the source ranges do not treat as the usual one, if there is one. */
+/** Returns an outside client that the source ranges treat differently from the usual one, if there is one. */
 function toldApart(port: ShownPort, scene: Scene): string | undefined {
   const { family } = port;
   const ranges = sourceNetworks(port);
@@ -98,15 +95,14 @@ function toldApart(port: ShownPort, scene: Scene): string | undefined {
   )?.text;
 }
 
-/** The addresses at which a dump's rules serve a node port, if the rules name them. */
 function listenersOf({ family, protocol }: ShownPort, port: number, state: KernelState): readonly Address[] {
   const listeners = findNodePortListeners(state)({ family, protocol, port });
   return listeners.kind === 'listed' ? [...listeners.addresses].flatMap((text) => parseAddress(text) ?? []) : [];
 }
 
 /**
- * Tells by "ip:port" whether an endpoint may be on the node. The sets for packets from endpoints to themselves list the local
- * ones; if a dump lacks the set, any endpoint may be local.
+ * Returns a test, by "ip:port", whether an endpoint may be on the node. The sets for packets from endpoints to themselves list the local
+ * endpoints. If a dump lacks the set, any endpoint may be local.
  */
 function findEndpointsHere({ kind, state: { nftables, sets } }: Snapshot): (label: string) => boolean {
   const ofTables = nftables.flatMap(({ name, sets: own }) => {
@@ -124,7 +120,7 @@ function findEndpointsHere({ kind, state: { nftables, sets } }: Snapshot): (labe
   return (label) => kind !== 'dump' || lists.length === 0 || here.has(label);
 }
 
-/** The endpoint's half of `ADDRESS . ADDRESS . PROTOCOL . PORT`. */
+/** Returns the endpoint's half of `ADDRESS . ADDRESS . PROTOCOL . PORT`. */
 function socketOfKey(key: readonly Value[]): string | undefined {
   const [address, port] = [key[0], key.at(-1)];
   if (address?.kind !== 'address' || port?.kind !== 'number') return undefined;

@@ -25,14 +25,13 @@ export interface PolicyFinding {
   readonly direction: PolicyDirection;
   /**
    * - refused: whichever client the network plugin sees
-   * - refused-node, refused-client: if it sees the node's address as the client, or the client before masquerading
-   * - refused-endpoint: if it sees the endpoint instead of the address that the sender asked for, which policies allow
+   * - refused-node, refused-client: if the plugin sees the node's address as the client, or the client before masquerading
+   * - refused-endpoint: if the plugin sees the endpoint instead of the address that the sender asked for, which policies allow
    * - unknown: the input lacks labels that the policies match
    */
   readonly verdict: 'refused' | 'refused-node' | 'refused-client' | 'refused-endpoint' | 'unknown';
-  /** Empty if the cluster's policies could not be read, or the Pods they select. */
+  /** Empty if the cluster's policies, or the Pods that they select, could not be read. */
   readonly policies: readonly { readonly name: string; readonly place: Location }[];
-  /** By "ip:port". */
   readonly endpoints: Map<string, SocketAddress>;
 }
 
@@ -42,18 +41,17 @@ interface JudgedConnection {
   readonly protocol: PacketProtocol;
 }
 
-/** How the input's policies treat a packet that reaches Pods; empty if they allow it. */
 export function judgePolicies(trace: Trace, scene: Scene): readonly PolicyFinding[] {
   const { policies, unread } = scene.side.objects;
   const found = policies.length === 0 ? [] : new PolicyJudge(scene).judge(trace);
   const isUnknown = unread.has('policies') || (unread.has('pods') && policies.length > 0 && found.length === 0);
   const reached = isUnknown ? trace.fate.endpoints : [];
   const endpoints = new Map(reached.map((endpoint) => [formatSocketAddress(endpoint), endpoint]));
-  // An unread policy may also allow what these refuse.
+  // A policy that was not read may also allow what these policies refuse.
   return reached.length === 0 ? found : [{ direction: 'ingress', verdict: 'unknown', policies: [], endpoints }];
 }
 
-/** Pods by label; undefined namespaces mean the policy's own. */
+/** Pods by label; without `namespaces`, in the policy's own namespace. */
 type PodSelection = Omit<Extract<PolicyPeer, { readonly kind: 'pods' }>, 'kind'>;
 
 interface Judgement {
@@ -63,7 +61,7 @@ interface Judgement {
 
 const allowed: Judgement = { allowed: true, policies: [] };
 
-/** The verdict for the client that the plugin sees. If that may be the client or the node, both count. */
+/** Returns the verdict for the client that the plugin sees. If this may be the client or the node, both count. */
 function sumUpJudgements([first = allowed, asNode = first]: readonly Judgement[]): readonly [
   PolicyFinding['verdict'] | undefined,
   Judgement['policies'],
@@ -74,11 +72,8 @@ function sumUpJudgements([first = allowed, asNode = first]: readonly Judgement[]
   return first.allowed ? ['refused-node', asNode.policies] : ['refused-client', first.policies];
 }
 
-/** The known facts about a Pod, or about an address that may be a Pod's. */
 interface KnownPod extends KnownLabels {
-  /** Undefined if unknown. */
   readonly namespace: string | undefined;
-  /** Its named ports; undefined if unknown. */
   readonly ports: readonly ContainerPort[] | undefined;
   readonly nodeName: string;
 }
@@ -89,7 +84,6 @@ class PolicyJudge {
   readonly #scene: Scene;
   readonly #pods: ReadonlyMap<string, KnownPod>;
   readonly #policies: readonly Sourced<NetworkPolicy>[];
-  /** Networks of Pod addresses. */
   readonly #networks: readonly Network[];
 
   constructor(scene: Scene) {
@@ -149,16 +143,14 @@ class PolicyJudge {
     return [...findings.values()];
   }
 
-  /** The clients that the plugin may see: the sender, or the node if kube-proxy masquerades. */
   #clientsSeen(source: Address | 'masqueraded', client: Address | undefined, family: Family) {
     if (source !== 'masqueraded') return [isUnknownOwn(source) ? undefined : source];
     const known = this.#scene.side.node?.nodeIPs[family];
-    // A loopback address here means that the node address is unknown.
+    // A loopback address here means that the node's address is unknown.
     const node = known && isLoopback(known) ? undefined : known;
     return this.#isOfNode(client) ? [node] : [client, node];
   }
 
-  /** Whether an address belongs to another node in the input. */
   #isOfOtherNode(address: Address | undefined, name: string | undefined): boolean {
     const node = this.#scene.side.objects.nodes.find(({ object }) => object.metadata.name === name);
     return node !== undefined && nodeAddresses(node.object).some(({ text }) => text === address?.text);
@@ -169,7 +161,7 @@ class PolicyJudge {
     return address === undefined || own.some((each) => each.address.text === address.text);
   }
 
-  /** A Pod selected by policies accepts only the connections that at least one of them allows. */
+  /** Judges a connection of a Pod. A Pod that policies select accepts only connections that at least one of these policies allows. */
   #judgePod(direction: PolicyDirection, pod: KnownPod | undefined, connection: JudgedConnection): Judgement {
     const selecting = this.#policies.flatMap((policy) => {
       const { object } = policy;
@@ -186,7 +178,7 @@ class PolicyJudge {
     return { allowed: isRefused ? false : undefined, policies: selecting.map(({ policy }) => policy) };
   }
 
-  /** Whether a policy selects a Pod. An address that may be any Pod is selected only by policies for every Pod. */
+  /** Reports whether a policy selects a Pod. An address that may be any Pod's is selected only by policies for every Pod. */
   #selectsSubject({ subject, metadata }: NetworkPolicy, pod: KnownPod): Maybe {
     const selects = this.#selects({ pods: subject, namespaces: undefined }, pod, metadata.namespace);
     return pod.namespace === undefined && selects === undefined ? false : selects;
@@ -234,14 +226,16 @@ class PolicyJudge {
     return allowsPort(portRule, { port: server.port, protocol }, pod ? pod.ports : []);
   }
 
-  /** The Pod at an address, which may be one the input lacks; undefined if no Pod has the address. */
   #podAt(address: Address): KnownPod | undefined {
     const isPods = this.#networks.some((each) => contains(each, address));
     return this.#pods.get(address.text) ?? (isPods ? unknown : undefined);
   }
 }
 
-/** Whether a port rule covers this port of a Pod with these named ports; undefined if the rule names a port and the Pod's are unknown. */
+/**
+ * Reports whether a port rule covers a port of a Pod with these named ports; undefined if the rule names a port and the Pod's ports are
+ * unknown.
+ */
 export function allowsPort(
   { protocol, port, endPort }: PolicyPort,
   asked: { readonly port: number; readonly protocol: string },
@@ -255,13 +249,12 @@ export function allowsPort(
 }
 
 /**
- * The Pods of the input and those that kpc assumes, by address. For an endpoint whose Pod is missing, the Service's selector gives some labels. Network plugins do
- * not treat host-network processes as Pods.
+ * Indexes Pods by address: the input's, and those that kpc assumes. If an endpoint's Pod is missing, the Service's selector gives some
+ * labels. Leaves out host-network Pods, because network plugins do not treat them as Pods.
  */
 function knownPods({ side: { objects, ports, pods } }: Scene): ReadonlyMap<string, KnownPod> {
   const { services, nodes } = objects;
   const known = new Map<string, KnownPod>();
-  /** Node addresses, as far as Nodes and host-network Pods show them. */
   const hosts = new Set<string>();
   const selectors = new Map(services.map(({ object: { metadata, spec } }) => [fullName(metadata), spec.selector]));
   for (const port of ports) {

@@ -1,4 +1,3 @@
-// Obstacles between a packet and the endpoints of its Service: policy Local, an unrecognised pod, a missing jump.
 import { hasAddress, type ShownPort } from '../../cluster/model.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
@@ -16,7 +15,6 @@ export function isInternal(port: ShownPort, { target }: Pick<Trace, 'target'>): 
   return addressKind(port, target.address) === 'cluster-ip';
 }
 
-/** Whether the policy is Local and all endpoints are known to be on other nodes. */
 export function isLocalElsewhere(
   port: ShownPort,
   trace: Pick<Trace, 'target'>,
@@ -28,20 +26,18 @@ export function isLocalElsewhere(
   return policy === 'Local' && endpoints.length > 0 && isElsewhere;
 }
 
-/** If kube-proxy does not recognise pods, policy Local treats them as clients outside (kubernetes issue 131765). */
+/** Reports a pod that policy Local treats as an outside client, because kube-proxy does not recognise pods (kubernetes issue 131765). */
 export function isUndetectedPod({ sender, target, fate }: Trace, { side }: Scene): boolean {
   const { mode } = side;
   const port = servicePortAt(target, side.addresses);
   if (!mode || !port || !sender.isPod || side.kind === 'dump') return false;
   const stop = stopOf(fate.otherwise ?? fate);
-  // Any other stop would also stop a client outside.
   if (stop && stop.kind !== 'no-local-endpoints') return false;
   const detects = detectLocalTraffic(side.settings, side.node, target.address.family) !== undefined;
   if (detects || isInternal(port, { target }) || externalPolicyOf(port) !== 'Local') return false;
   return modeFacts[mode].localWithoutEndpoints !== 'local-to-all';
 }
 
-/** The missing jumps to the rules of Services, by family. */
 export type LostJumps = { readonly [F in Family]: readonly MissingJump[] };
 
 export function lostJumpsOf({ side }: Scene): LostJumps {
@@ -50,23 +46,25 @@ export function lostJumpsOf({ side }: Scene): LostJumps {
   return { ipv4: ipv4 ?? [], ipv6: ipv6 ?? [] };
 }
 
-/** All other stops come before the rules of Services, or do not depend on them. */
+/** All other stops come before the rules of Services, or do not depend on these rules. */
 const stopsOfUntaken: ReadonlySet<Stop['kind']> = new Set(['unserved-port', 'no-local-endpoints', 'kube-proxy']);
 
-/** Whether no rule that translates Service addresses took the packet: then it is unchanged or stopped. */
+/** Reports whether no rule that translates Service addresses matched the packet, so that it is unchanged or stopped. */
 export function isUntaken({ fate }: Pick<Trace, 'fate'>): boolean {
   const end = fate.otherwise ?? fate;
   const stop = stopOf(end);
   return stop ? stopsOfUntaken.has(stop.kind) : end.verdict === 'local' || end.verdict === 'forwarded';
 }
 
-/** Where the way of a packet to the endpoints of its Service breaks off. `to`: undefined for an endpoint. */
+/** The place where a packet's path to its Service's endpoints is broken. `to` is undefined for an endpoint. */
 interface LostLink {
   readonly from: string;
   readonly to: string | undefined;
 }
 
-/** The first one, if a jump, rule, element or a chain's rules were removed. `ports`: those that the packet is for. */
+/**
+ * Finds the first broken link, if a jump, a rule, an element or a chain's rules were removed. `ports`: the ports that the packet is for.
+ */
 export function lostLinkOf(
   trace: Pick<Trace, 'sender' | 'fate'> & { readonly target: Pick<Trace['target'], 'address' | 'port' | 'protocol'> },
   ports: readonly ShownPort[],
@@ -91,7 +89,6 @@ export function lostLinkOf(
   return endless && { from: endless.chain, to: undefined };
 }
 
-/** The missing jump that keeps a packet to a Service from its rules; undefined if there is none. */
 function lostJumpOf(
   trace: Pick<Trace, 'sender' | 'fate'> & { readonly target: Pick<Trace['target'], 'address'> },
   lost: LostJumps,

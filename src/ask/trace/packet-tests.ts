@@ -19,7 +19,7 @@ import { sceneOfSender } from './read-sender.ts';
 import type { Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
-/** The scene settings of a test, named like the flags. Command-line flags override them, and they override kpc.yaml. */
+/** A test's settings for the scene, named like the flags. Command-line flags override these settings, which override kpc.yaml. */
 export interface SceneSettings {
   readonly file?: readonly string[];
   readonly hostAddresses?: string | undefined;
@@ -31,15 +31,12 @@ export interface SceneSettings {
 }
 
 export interface TestContext {
-  /** Settings that override the files. */
   readonly given: SceneSettings;
   /** The inputs from kpc.yaml, if neither the command line nor the test file names any. */
   readonly file: readonly string[] | undefined;
-  /** Resolves an input path that a test file names. */
   readonly locate: (testFile: string, path: string) => string;
 }
 
-/** One test of a file: packets with one expectation, and their destinations. */
 export interface PacketTest extends WrittenExpectation {
   readonly name: string | undefined;
   readonly from: readonly string[];
@@ -47,13 +44,10 @@ export interface PacketTest extends WrittenExpectation {
   readonly protocol: PacketProtocol | undefined;
   readonly namespace: string | undefined;
   readonly settings: readonly SceneSettings[];
-  /** The place of the test in the file, of one of its fields, or of an item in a field. */
   readonly place: (field?: string, index?: number) => NonNullable<Finding['place']>;
-  /** Whether it is reported already that the field, or the item, is wrong. */
   readonly isDoubtful: (field: string, index?: number) => boolean;
 }
 
-/** A test packet, and how its fate differs from the expectation. */
 export interface PacketResult {
   readonly title: string;
   readonly place: Location;
@@ -90,7 +84,7 @@ export function readPacketTests(
   return tests;
 }
 
-/** The inputs, in order of precedence: command line, test file, kpc.yaml. */
+/** Reads tests. The inputs come from the command line, or else from the test file or kpc.yaml. */
 function readTestDocument(
   document: InputDocument,
   { given, file: usual, locate: locateFrom }: TestContext,
@@ -145,7 +139,6 @@ function readTestDocument(
   });
 }
 
-/** The settings for packets of a test or of the whole file; undefined for settings that it leaves open. */
 function readChoices(raw: RawPacketTest | RawPacketTests, path: readonly (string | number)[], report: Report) {
   for (const field of ['mode', 'release', 'node', 'nodes'] as const)
     if (raw[field]?.length === 0) report.add([...path, field], 'bad-expectation', { problem: 'empty', field });
@@ -174,7 +167,6 @@ function givenList(value: string | readonly string[] | null | undefined): readon
   return typeof value === 'string' ? [value] : (value ?? undefined);
 }
 
-/** Sends the packets of a test, on one node. */
 export function runPacketTest(
   test: PacketTest,
   settings: SceneSettings,
@@ -217,7 +209,7 @@ export function runPacketTest(
   );
 }
 
-/** A requirement that a bundle or dump cannot meet because it has a single node, mode and release. */
+/** Returns a requirement that a bundle or dump cannot meet, because it has a single node, mode and release. */
 function findMisfit(
   { node, proxyMode, kubernetesVersion }: SceneSettings,
   { side }: Scene,

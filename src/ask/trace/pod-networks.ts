@@ -9,18 +9,17 @@ import { baseChains, parseServiceChain } from '../../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, nftChains } from '../../kube-proxy/nft-table.ts';
 import { sendersAsked } from '../../snapshot/decompiled-port.ts';
 
-/** How kube-proxy's rules recognise packets of pods: by networks, by interfaces, or not at all. */
 export interface PodTraffic {
   readonly networks: readonly Network[];
   /** Names, or prefixes ending in "*". */
   readonly interfaces: readonly string[];
 }
 
-/** Where kube-proxy marks packets to masquerade: in its own tables, and as nft lists the iptables ones. */
+/** Chains in which kube-proxy marks packets to masquerade: in its own tables, and in iptables' tables as nft lists them. */
 const markChains: ReadonlySet<string> = new Set([nftChains.markForMasquerade, baseChains.markMasquerade]);
 
 /**
- * How a state's rules recognise pods: packets to a cluster IP are masqueraded unless they come from one (isLocal in
+ * Finds how a state's rules recognise pods. Packets to a cluster IP are masqueraded unless they come from a pod (isLocal in
  * pkg/proxy/util/localdetector.go).
  */
 export function podTrafficOf({ iptables, nftables }: KernelState): PodTraffic {

@@ -1,4 +1,3 @@
-// Questions about packets: as written, as read, and faults in unreadable parts.
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { parseAskedAddress } from '../describe/parse-asked.ts';
@@ -6,24 +5,19 @@ import { mostSuggestions, nearest } from '../../base/names.ts';
 import { parseAddress, type Address } from '../../kernel/address.ts';
 import type { Fate, Packet, PacketProtocol } from '../../packet/packet.ts';
 
-/** A question, as on the command line. */
 export interface Question {
   readonly from: string;
   readonly to: string;
   readonly protocol: PacketProtocol | undefined;
   readonly inInterface: string | undefined;
-  /** Namespace for Services and Pods named without one. */
   readonly namespace: string | undefined;
 }
 
-/** The sender's address, and where its packets enter the node. */
 export interface Sender {
-  /** In words, such as "a pod on this node". */
   readonly words: string;
-  /** Undefined for the node, which chooses one itself. */
+  /** Undefined for the node, which chooses the address itself. */
   readonly address: Address | undefined;
   readonly enters: Packet['enters'];
-  /** Whether it is a pod on the node. */
   readonly isPod?: boolean;
   /** Whether kpc chose the address, as one of many that such a sender may have. */
   readonly isExample?: boolean;
@@ -33,7 +27,6 @@ export interface Destination {
   readonly address: Address;
   readonly port: number;
   readonly protocol: PacketProtocol;
-  /** The Service, if it was named. */
   readonly label: string | undefined;
 }
 
@@ -43,7 +36,6 @@ export interface Trace {
   readonly fate: Fate;
 }
 
-/** A value, or the diagnostic that says why it could not be read. */
 export type Read<T> = { readonly kind: 'read'; readonly value: T } | Wrong;
 
 export interface Wrong {
@@ -53,7 +45,6 @@ export interface Wrong {
 
 export const read = <T>(value: T): Read<T> => ({ kind: 'read', value });
 
-/** Nothing has the name that is asked for. */
 export function absent(details: ArgumentsOf<'not-found'>): Wrong {
   return { kind: 'wrong', diagnostic: diagnose('not-found', details) };
 }
@@ -62,12 +53,11 @@ export function wrong(details: ArgumentsOf<'bad-packet'>): Wrong {
   return { kind: 'wrong', diagnostic: diagnose('bad-packet', details) };
 }
 
-/** Kinds of senders that need no name. */
 export const senderKinds = ['pod', 'remote-pod', 'node', 'external'] as const;
 
 const dottedQuad = /^\d+(\.\d+){3}$/;
 
-/** Faults in the words of a question that do not depend on the input: neither an address nor a name. */
+/** Finds faults in a question that do not depend on the input, such as a text that is neither an address nor a name. */
 export function faultsOfWords({ from, to }: Partial<Pick<Question, 'from' | 'to'>>): readonly Wrong[] {
   return [wrongSender(from ?? ''), wrongDestination(to ?? '')].filter((each) => each !== undefined);
 }
@@ -83,25 +73,22 @@ export function wrongDestination(to: string): Wrong | undefined {
   return port === undefined || numberOf(port) !== undefined ? undefined : wrong({ problem: 'port-range', to });
 }
 
-/** A port's number; undefined for another text. */
 export function numberOf(text: string): number | undefined {
   return /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65535 ? Number(text) : undefined;
 }
 
-/** Whether a question uses only addresses and kinds of senders. */
 export function hasNoNames({ from, to }: Pick<Question, 'from' | 'to'>): boolean {
   const isOfKind = senderKinds.some((kind) => kind === from);
   return parseAskedAddress(to) !== undefined && (isOfKind || parseAddress(from) !== undefined);
 }
 
-/** The "namespace/name" entries spelled like the wanted name, which may lack a namespace. */
+/** Returns the "namespace/name" entries spelled like the wanted name, which may lack a namespace. */
 export function nearNames(wanted: string, names: readonly string[]): readonly string[] {
   const bare = (name: string): string => (wanted.includes('/') ? name : name.slice(name.indexOf('/') + 1));
   const near = [...new Set(names)].filter((name) => nearest(wanted, [bare(name)]).length > 0);
   return near.slice(0, mostSuggestions);
 }
 
-/** Whether a "namespace/name" is the wanted name, which may lack the namespace. */
 export function isNamed(name: string, wanted: string): boolean {
   return name === wanted || (!wanted.includes('/') && name.endsWith(`/${wanted}`));
 }

@@ -1,4 +1,3 @@
-// Where a packet is sent: to a Service or Service port by name, a host, or a port of the node.
 import {
   headlessServices,
   hostInDns,
@@ -36,7 +35,6 @@ import {
 
 type DestinationQuestion = Pick<Question, 'to' | 'protocol' | 'namespace'> & { readonly isOutside: boolean };
 
-/** Reads a destination: an address with a port, or a Service name as kubectl or DNS writes it. */
 export function readDestination(
   asked: DestinationQuestion,
   family: Family | undefined,
@@ -62,7 +60,7 @@ export function readDestination(
   return wrong({ problem: 'which-port', to, ports, example: joinHostPort(address.text, own[0]?.port ?? 80) });
 }
 
-/** Reads "10.96.0.1:https", a port by the name that it has at this address; undefined for anything else. */
+/** Reads "10.96.0.1:https", with a port by its name at this address; undefined for any other text. */
 function readPortName({ to, protocol }: DestinationQuestion, { side }: Scene): Read<Destination> | undefined {
   const [, host = '', port = ''] = /^\[?(.+?)\]?:([a-z0-9-]+)$/.exec(to) ?? [];
   const address = parseAddress(host);
@@ -96,7 +94,7 @@ function readDnsName(
   if (!service) return undefined;
   const names = services.map(fullName);
   if (names.length > 1) return wrong({ problem: 'several', kind: 'Service', name: asked.service, names });
-  // DNS knows no others.
+  // DNS has names only for ready endpoints.
   const ready = service.headlessEndpoints.filter((endpoint) => endpoint.ready);
   const own = ready.filter((endpoint) => hostOf(endpoint) === asked.host);
   const addresses = own.flatMap(({ address }) => parseAddress(address) ?? []);
@@ -119,18 +117,16 @@ function readDnsName(
   });
 }
 
-/** How a question names a port of the node at any of its addresses. */
 export function nodeSocketText({ port, protocol }: Pick<Packet, 'port' | 'protocol'>): string {
   return protocol === 'icmp' ? 'node' : `node:${port}`;
 }
 
-/** The port in a text from nodeSocketText, 0 if it has none; undefined for any other text. */
 function parseNodeSocket(text: string): number | undefined {
   const [isNode, port = '0'] = /^node(?::(\d{1,5}))?$/.exec(text) ?? [];
   return isNode === undefined || Number(port) > 65535 ? undefined : Number(port);
 }
 
-/** Reads a port of the node; undefined for anything else. "node" without a port may be a Service of that name. */
+/** Reads a port of the node; undefined for any other text. "node" without a port may be a Service of that name. */
 function readNodeSocket(
   { to, protocol = 'tcp', namespace }: DestinationQuestion,
   family: Family | undefined,
@@ -151,7 +147,6 @@ function readNodeSocket(
   return read({ address: own[0] ?? unknownOwn[family ?? 'ipv4'], port, protocol, label: undefined });
 }
 
-/** An address by which other hosts know the node. */
 function ownAddress(family: Family, { links }: Scene): Address | undefined {
   return links
     .flatMap((link) => link.addresses)
@@ -162,7 +157,6 @@ export function isOf(port: ShownPort, protocol: PacketProtocol): boolean {
   return port.protocol.toLowerCase() === protocol;
 }
 
-/** "service:port", or the Service alone if the port has no name. */
 function joinNames(service: string, portName = ''): string {
   return portName === '' ? service : `${service}:${portName}`;
 }
@@ -189,7 +183,7 @@ function readServiceDestination(
   return read({ ...way, port: chosen === 'icmp' ? 0 : way.port, protocol: chosen, label: first.label });
 }
 
-/** The ports of a Service named by address, or by name as people, kubectl or DNS write it, with or without a port. */
+/** Finds the ports of a Service, by its address, or by its name as people, kubectl or DNS write it, with or without a port. */
 export function findNamedPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly ShownPort[]> {
   const asked = parseAskedAddress(what);
   if (asked) {
@@ -245,7 +239,7 @@ function noService(name: string, near: readonly string[], { side }: Scene, namel
   });
 }
 
-/** The address to send to: the cluster IP, or for a client outside a load balancer address, external IP or node port. */
+/** Returns the address to send to: the cluster IP, or for an outside client a load balancer address, external IP or node port. */
 function wayTo(shown: ShownPort, isOutside: boolean, scene: Scene) {
   const { port, nodePort, family } = shown;
   const addresses = portAddresses(shown);

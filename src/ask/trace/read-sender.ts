@@ -1,4 +1,3 @@
-// Who sends a packet: a named Pod, workload or address, or a stand-in for any Pod, node or client outside.
 import { addressesOn } from '../../kernel/link/link.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { fullName, type Pod } from '../../cluster/objects.ts';
@@ -78,7 +77,7 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   const { nodeName, hostNetwork } = pod.spec;
   const own = pod.status?.addresses.find((each) => each.family === family);
   const isHere = nodeName !== '' && nodeName === side.node?.name;
-  // A Pod with the node's network is the node to the kernel. A dump is of a node without a name.
+  // To the kernel, a Pod on the host network is the node itself. A dump's node has no name.
   if (hostNetwork && (isHere || (own && isHeldByNode(own, scene))))
     return read({ words: `Pod ${name} with the node's network`, address: undefined, enters: undefined });
   if (!own) return wrong({ problem: 'no-address-of-pod', pod: name, family });
@@ -86,14 +85,13 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   return nodesUnnamed(scene) ?? sender(`Pod ${name}${where}`, own, isHere);
 }
 
-/** What is known of a sender that is no pod of this node's networks. */
 function whoIsClient({ text }: Address, { side: { endpoints } }: Scene): string {
   const [own] = endpoints.at(text);
   if (!own) return 'a client';
   return own.isLocal === undefined ? 'an endpoint' : `an endpoint on ${own.isLocal ? 'this' : 'another'} node`;
 }
 
-/** Whether the node has the address, also for a Service. */
+/** Reports whether the node has the address, even if only for a Service. */
 function isHeldByNode(address: Address, { side, links }: Scene): boolean {
   const { text } = address;
   return (
@@ -104,7 +102,7 @@ function isHeldByNode(address: Address, { side, links }: Scene): boolean {
 }
 
 /**
- * The scene where a named Pod's packets meet kube-proxy: its own node's, if the input has that Node and nothing names
+ * Returns the scene where a named Pod's packets meet kube-proxy. This is the Pod's own node, if the input has that Node and nothing names
  * another. Any other sender uses the present scene.
  */
 export function sceneOfSender({ from, namespace }: Pick<Question, 'from' | 'namespace'>, scene: Scene): Scene {
@@ -115,14 +113,13 @@ export function sceneOfSender({ from, namespace }: Pick<Question, 'from' | 'name
   return own ? sceneOf(own) : scene;
 }
 
-/** The Pod that a sender's name means, or a Pod of the workload. */
 function podOf(from: string, namespace: string | undefined, side: Scene['side']): Pod | undefined {
   if (parseAddress(from) || senderKinds.some((each) => each === from)) return undefined;
   const workload = workloadOf(from, namespace);
   return workload ? podOfWorkload(workload, side) : side.pods.get(qualifyPodName(from, namespace));
 }
 
-/** "namespace/name" of a Pod, which may be written without its kind or namespace. */
+/** Returns a Pod's "namespace/name". The text may lack the kind or the namespace. */
 export function qualifyPodName(words: string, namespace: string | undefined): string {
   const name = words.replace(/^pods?\//, '');
   return name.includes('/') ? name : `${namespace ?? 'default'}/${name}`;
@@ -130,11 +127,9 @@ export function qualifyPodName(words: string, namespace: string | undefined): st
 
 interface NamedWorkload {
   readonly kind: string;
-  /** "namespace/name". */
   readonly name: string;
 }
 
-/** kubectl's names for workload kinds. */
 const workloadWords: ReadonlyMap<string, string> = new Map(
   (
     [
@@ -148,14 +143,12 @@ const workloadWords: ReadonlyMap<string, string> = new Map(
   ).flatMap(([kind, words]) => words.map((word) => [word, kind] as const)),
 );
 
-/** A workload as kubectl names it: deployment/web, or deployment/shop/web. */
 function workloadOf(words: string, namespace: string | undefined): NamedWorkload | undefined {
   const at = words.indexOf('/');
   const kind = workloadWords.get(words.slice(0, at).toLowerCase());
   return kind === undefined ? undefined : { kind, name: qualifyPodName(words.slice(at + 1), namespace) };
 }
 
-/** The workloads of the Pods, as a question may name them. */
 function listWorkloads({ pods }: Scene['side']): readonly string[] {
   const all = [...pods.values()].flatMap(({ metadata: { namespace }, owner }) =>
     owner ? [workloadText({ kind: owner.kind, name: fullName({ namespace, name: owner.name }) })] : [],
@@ -167,7 +160,6 @@ function workloadText({ kind, name }: NamedWorkload): string {
   return `${kind.toLowerCase()}/${name}`;
 }
 
-/** A Pod of a workload, on this node if possible. */
 function podOfWorkload(workload: NamedWorkload, { pods, nodeName }: Scene['side']): Pod | undefined {
   const own = [...pods.values()].filter((pod) => isOfWorkload(pod, workload));
   return own.find(({ spec }) => spec.nodeName !== '' && spec.nodeName === nodeName) ?? own[0];
@@ -182,20 +174,18 @@ function isOfWorkload({ metadata, owner }: Pod, { kind, name }: NamedWorkload): 
   return kind === 'Deployment' && owner.kind === 'ReplicaSet' && full === `${name}-${hash}`;
 }
 
-/** Kinds of senders that kpc finds an address for. */
 const strangers = {
   pod: 'a pod on this node',
   'remote-pod': 'a pod on another node',
   external: 'a client outside the cluster',
 } as const;
 
-/** Without a named node, no pod is on the node. */
 function nodesUnnamed({ side }: Scene): Wrong | undefined {
   const nodes = side.objects.nodes.length;
   return side.node?.name === '' && nodes > 1 ? wrong({ problem: 'no-node-named', nodes }) : undefined;
 }
 
-/** The interface by which kube-proxy recognises pods; cni0 if it recognises them by address. */
+/** Returns the interface by which kube-proxy recognises pods; cni0 if it recognises them by address. */
 function podInterface({ side, podTraffic }: Scene, family: Family): string | undefined {
   const [seen] = podTraffic.interfaces;
   if (side.kind === 'dump') return seen?.replace(/\*$/, '0');
@@ -240,9 +230,9 @@ function findPod(
 }
 
 /**
- * Picks a pod address for a dump, which does not show where endpoints are. Pods have addresses in the network that the rules name; pods of
- * this node are in a link's network within it, or have routes of their own. If the rules name no network, takes an address next to an
- * endpoint. Listed routes must lead there.
+ * Picks a pod address for a dump, which does not show where endpoints are. Pods have addresses in the network that the rules name. This
+ * node's pods are in a link's network inside that network, or have routes of their own. If the rules name no network, picks an address
+ * next to an endpoint. If routes are listed, they must lead there.
  */
 function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene): Address | undefined {
   const wide = scene.podTraffic.networks.filter((network) => network.family === family);
@@ -278,7 +268,7 @@ function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene)
   return found.find((each) => each && (placeOf(each) ?? 'here') === 'here');
 }
 
-/** An address next to that of an endpoint with a network of its own. */
+/** Returns an address next to an endpoint that is not on the host network. */
 function beside(
   family: Family,
   scene: Scene,
@@ -297,7 +287,6 @@ function beside(
 /** freeAddressIn counts down from this host number, because routers and endpoints often have low ones. */
 const tried = 250;
 const blockSize = 256;
-/** How many blocks of a large network are looked at. */
 const blocks = 256;
 
 function freeAddressIn(

@@ -13,19 +13,15 @@ import { podTrafficOf, type PodTraffic } from './pod-networks.ts';
 import { meetsRequirement, type LabelSelector } from '../../cluster/objects.ts';
 import { allOf, type Maybe } from '../../packet/reason.ts';
 
-/** A node that packets are sent to. */
 export interface Scene {
   readonly side: Snapshot;
-  /** The snapshot it was made from. */
   readonly asked: Snapshot;
-  /** The node's own links, without those kube-proxy makes; or the other side's in a comparison. */
+  /** The node's own links, without those that kube-proxy makes. In a comparison, they may be the other side's. */
   readonly links: readonly Link[];
   readonly evaluate: Evaluator;
-  /** Like `evaluate`, but without facts from the other side of a comparison, as `kpc trace` of this side has it. */
+  /** Like `evaluate`, but without facts from the other side of a comparison, as in `kpc trace`. */
   readonly alone: (packet: Packet) => Fate | undefined;
-  /** Service ports whose endpoints may be those of the other side of a comparison. */
   readonly stale: StalePorts;
-  /** How the rules recognise pods. */
   readonly podTraffic: PodTraffic;
 }
 
@@ -53,8 +49,8 @@ function evaluatedLater(open: () => Snapshot | undefined): Scene['alone'] {
 }
 
 /**
- * Gives the node an unknown address if the input shows none. A node always has some, and its node ports listen there if they
- * listen on all addresses or the primary one.
+ * Gives the node an unknown address if the input shows none. A node always has an address, and node ports listen there if they listen on
+ * all addresses or the primary one.
  */
 function atSomeAddress(side: Snapshot): Snapshot {
   if (side.kind === 'dump' || !side.isAsCompiled) return side;
@@ -81,13 +77,14 @@ function evaluatorOf(
   return evaluateOnAny(side, own, (one) => evaluatorOf(one, one.links, podTraffic, clusterIPs, stale));
 }
 
-/** The cluster IPs of the other side that no Service of this one has: it does not say that no node has them. */
+/**
+ * Returns the other side's cluster IPs that no Service on this side has. This side alone does not show that no node has these addresses.
+ */
 function clusterIPsOnlyOf(other: Snapshot, side: Snapshot): ReadonlySet<string> {
   const own = new Set(side.ports.flatMap(({ clusterIP }) => clusterIP?.text ?? []));
   return new Set(other.ports.flatMap(({ clusterIP }) => (clusterIP && !own.has(clusterIP.text) ? clusterIP.text : [])));
 }
 
-/** Both sides on each of the other Nodes that kpc assumed. */
 export function pairsElsewhere(from: Snapshot, to: Snapshot): readonly (readonly [Snapshot, Snapshot])[] {
   return from.elsewhere.flatMap((old) => {
     const fresh = to.elsewhere.find(({ nodeName }) => nodeName === old.nodeName);
@@ -95,16 +92,15 @@ export function pairsElsewhere(from: Snapshot, to: Snapshot): readonly (readonly
   });
 }
 
-/** Whether an endpoint is on this node; undefined if unknown. */
 export function isLocalEndpoint({ side: { endpoints } }: Scene, endpoint: SocketAddress): boolean | undefined {
   return endpoints.isLocal(endpoint);
 }
 
-/** Parts of a state that a dump may leave out; they are then assumed to equal the other side's. */
+/** Parts of a state that a dump may leave out. They are then assumed to equal the other side's. */
 export const partsOfDump = ['sets', 'virtualServers', 'links', 'sysctls'] as const;
 
 /**
- * Completes two sides of one node: facts that one side lacks, such as the node's addresses and cluster IPs, come from the other. `wholes`:
+ * Completes two sides of one node. Facts that one side lacks, such as the node's addresses and cluster IPs, come from the other. `wholes`:
  * the sides with their objects, if the scenes lack them.
  */
 export function onOneNode(
@@ -113,7 +109,6 @@ export function onOneNode(
   wholes: readonly [Snapshot, Snapshot] = [from.asked, to.asked],
 ): readonly [Scene, Scene] {
   const [old, fresh] = wholes;
-  // An unknown address is not copied to the other side.
   const [isOpen, isOtherOpen] = [from, to].map(({ side, asked }) => side !== asked);
   const [one, other] = isOpen === isOtherOpen ? [from, to] : [bare(from), bare(to)];
   return [completeScene(one, other, stalePortsOf(old, fresh)), completeScene(other, one, stalePortsOf(fresh, old))];
@@ -145,7 +140,6 @@ export interface KnownLabels {
   readonly isWhole: boolean;
 }
 
-/** Whether a selector matches these labels. */
 export function selectsLabels(selector: LabelSelector, { labels, isWhole }: KnownLabels): Maybe {
   return allOf(selector, (requirement) =>
     isWhole || Object.hasOwn(labels, requirement.key) ? meetsRequirement(requirement, labels) : undefined,

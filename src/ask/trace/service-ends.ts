@@ -1,5 +1,3 @@
-// How Services affect the ends of packets: the port that a destination belongs to, the ports where kube-proxy itself
-// listens, and the doubts that missing input causes.
 import {
   portAddresses,
   serviceName,
@@ -22,7 +20,7 @@ import { chooseEndpoints } from '../../cluster/endpoint-choice.ts';
 import { findLocalhostHandling } from '../../kube-proxy/node-port-listeners.ts';
 import type { ProxyListener } from '../../packet/step.ts';
 
-/** The Service port that a destination belongs to. A cluster IP is not a node address, so it has no node ports. */
+/** Returns the Service port that a destination belongs to. A cluster IP is not a node address, so it has no node ports. */
 export function servicePortAt(
   { address, port, protocol }: Pick<Packet, 'port' | 'protocol'> & SocketAddress,
   index: AddressIndex,
@@ -36,18 +34,17 @@ export function servicePortAt(
   );
 }
 
-/** The kind of this address of a Service port; undefined if the port does not have it. */
 export function addressKind(port: ShownPort, { text }: Address): PortAddress['kind'] | undefined {
   return portAddresses(port).find(({ address }) => address.text === text)?.kind;
 }
 
 /**
- * Missing input that decides how packets end:
+ * Finds missing input that decides how packets end:
  *
- * - endpoints of a Service: a packet refused because there are none may be delivered
- * - EndpointSlices that fit this side of a comparison, and not only the other
- * - rules or virtual servers that may take the packet: that none takes it is then not certain
- * - ServiceCIDRs: a packet that no rule takes may be dropped, if its address is a cluster IP that no Service has
+ * - a Service's endpoints: a packet refused because there are none may be delivered
+ * - EndpointSlices that fit this side of a comparison, and not only the other side
+ * - rules or virtual servers that may match the packet, so that it is not certain that none does
+ * - ServiceCIDRs: a packet that no rule matches may be dropped, if its address is a cluster IP that no Service has
  */
 export function doubtedEnds(side: Snapshot, gaps: readonly Gap[], stale: StalePorts): Knowledge['doubtOfEnd'] {
   const ungiven = ungivenEndpoints(side);
@@ -78,7 +75,7 @@ export function doubtedEnds(side: Snapshot, gaps: readonly Gap[], stale: StalePo
 }
 
 /**
- * Services whose endpoints the input lacks, by the labels of their ports. In a cluster, a Service with a selector always has an
+ * Finds Services whose endpoints the input lacks, by the labels of their ports. In a cluster, a Service with a selector always has an
  * EndpointSlice, even if empty.
  */
 function ungivenEndpoints(side: Snapshot): ReadonlyMap<string, Reason> {
@@ -93,12 +90,10 @@ function ungivenEndpoints(side: Snapshot): ReadonlyMap<string, Reason> {
   );
 }
 
-/** The names of Services without any EndpointSlices, Endpoints or Pods in the input. */
 export function servicesWithoutEndpoints({ cluster }: Pick<CompiledSnapshot, 'cluster'>): ReadonlySet<string> {
   return new Set(cluster.services.flatMap((each) => (each.endpointsGiven === false ? [fullName(each)] : [])));
 }
 
-/** Whether the reason is missing rules or virtual servers that may send packets to endpoints. */
 function lacksTranslation(reason: Reason): boolean {
   if (reason.kind !== 'missing-listing') return false;
   const { missing } = reason;
@@ -113,7 +108,6 @@ function lacksTranslation(reason: Reason): boolean {
   }
 }
 
-/** Whether kube-proxy uses the networks of cluster IPs, and kpc could not read them. */
 function lacksServiceCIDRs({ settings, objects }: Snapshot): boolean {
   if (!settings || !objects.unread.has('serviceCidrs')) return false;
   const { mode, release } = settings;
@@ -121,8 +115,9 @@ function lacksServiceCIDRs({ settings, objects }: Snapshot): boolean {
 }
 
 /**
- * Where kube-proxy itself listens for TCP node ports on localhost (localnodeportproxy): only on 127.0.0.1 and ::1. It connects to
- * a random endpoint from the node's address; with policy Local, to one on the node. Without such an endpoint it does not listen.
+ * Finds where kube-proxy itself listens for TCP node ports on localhost (localnodeportproxy): only on 127.0.0.1 and ::1. kube-proxy
+ * connects to a random endpoint from the node's address; under policy Local, to an endpoint on the node. Without such an endpoint,
+ * kube-proxy does not listen.
  */
 export function localhostListeners(side: Snapshot): readonly ProxyListener[] {
   const handlingOf = findLocalhostHandling(side.state);
@@ -131,7 +126,7 @@ export function localhostListeners(side: Snapshot): readonly ProxyListener[] {
     if (protocol !== 'TCP' || port === undefined) return [];
     return handlingOf({ family, protocol, port }) === 'listens' ? [{ shown, protocol, port }] : [];
   });
-  // Computed on demand: few nodes have any, and few commands need them.
+  // Computed on demand, because few nodes have listeners and few commands need them.
   if (taken.length === 0) return [];
   const endpointsOf = side.kind === 'dump' ? shownEndpoints : chosenEndpoints(side);
   return taken.flatMap(({ shown, protocol, port }): readonly ProxyListener[] => {
@@ -160,7 +155,7 @@ function chosenEndpoints(side: CompiledSnapshot): (port: ShownPort) => readonly 
   };
 }
 
-/** A kernel shows the endpoints of both policies together: undefined if the policies may differ. */
+/** A kernel shows the endpoints of both policies together, so the result is undefined if the policies may differ. */
 function shownEndpoints(port: ShownPort): readonly SocketAddress[] | undefined {
   if (port.externalPolicyLocal !== false || port.internalPolicyLocal !== false) return undefined;
   const shown = port.endpoints?.map(({ address, port: number }) => {

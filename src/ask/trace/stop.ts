@@ -9,19 +9,18 @@ import type { RouteDecision, RuleStep, Step } from '../../packet/step.ts';
 /**
  * Why a packet is dropped or refused, judged only by the rule that does it:
  *
- * - no-endpoints: kube-proxy refuses it because its Service has no endpoints
- * - no-local-endpoints: kube-proxy drops it because its Service has policy Local and no endpoint on this node
- * - no-server: IPVS or a balancer has nothing to send it to, for either of these reasons
- * - source-ranges: it comes from outside the source ranges of a load balancer
- * - unserved-port, unserved-address: it goes to a cluster IP without this port, or to one that no Service has
- * - kernel: routing drops it
- * - kube-proxy: another rule of kube-proxy stops it
- * - stranger: a rule or policy that is not kube-proxy's stops it
+ * - no-endpoints: kube-proxy refuses the packet because its Service has no endpoints
+ * - no-local-endpoints: kube-proxy drops the packet because its Service has policy Local and no endpoint on this node
+ * - no-server: IPVS or a balancer has no endpoint to send the packet to, for either of these reasons
+ * - source-ranges: the packet comes from outside a load balancer's source ranges
+ * - unserved-port, unserved-address: the packet goes to a cluster IP without this port, or to one that no Service has
+ * - kernel: routing drops the packet
+ * - kube-proxy: another rule of kube-proxy stops the packet
+ * - stranger: a rule or policy that is not kube-proxy's stops the packet
  */
 export type Stop =
   | {
       readonly kind: 'no-endpoints' | 'no-local-endpoints' | 'no-server';
-      /** The Service port of the packet according to the input. */
       readonly servicePort: string | undefined;
     }
   | { readonly kind: 'source-ranges' | 'unserved-port' | 'unserved-address' | 'kube-proxy' }
@@ -40,7 +39,6 @@ export const stopKinds = [
   'stranger',
 ] as const satisfies readonly Stop['kind'][];
 
-/** The obstacle that stops a packet; undefined if there is none or it is unknown. */
 export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Stop | undefined {
   const last = steps.at(-1);
   if (!last || (verdict !== 'dropped' && verdict !== 'refused')) return undefined;
@@ -67,32 +65,32 @@ export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Sto
 
 type RuleStop = Exclude<Stop['kind'], 'kernel' | 'no-server'>;
 
-/** The rule that decides to drop a packet. kubelet's chain dropped what kube-proxies up to 1.23 had marked. */
+/** Returns the rule that decides to drop a packet. Up to 1.23, kube-proxy only marked packets, and kubelet's chain dropped them. */
 function markerOf(last: RuleStep, rules: readonly RuleStep[]): RuleStep {
   const isMarked = last.table === 'filter' && last.chain === baseChains.kubeletFirewall;
   const goesToMark = ({ action }: RuleStep) => action.kind === 'jump' && action.chain === baseChains.markDrop;
   return (isMarked ? rules.findLast(goesToMark) : undefined) ?? last;
 }
 
-/** Rules of iptables and IPVS mode (writeServiceToEndpointRules, and syncProxyRules in both proxiers). */
+/** Finds the obstacle in iptables or IPVS mode (writeServiceToEndpointRules, and syncProxyRules in both proxiers). */
 function iptablesStop({ table, chain, action }: RuleStep, rules: readonly RuleStep[]): RuleStop {
   switch (chain) {
     case baseChains.services:
     case baseChains.externalServices:
       return action.kind === 'reject' ? 'no-endpoints' : 'no-local-endpoints';
     case baseChains.proxyFirewall:
-      // The firewall chain drops everything not yet sent to an endpoint: also packets that the ranges admit, and packets whose
-      // source was never tested.
+      // The firewall chain drops everything that was not sent to an endpoint. This includes packets that the ranges admit, and packets
+      // whose source was never tested.
       if (!rules.some((rule) => jumpsToKind(rule, 'firewall'))) return 'kube-proxy';
       return rules.some(admits) ? 'no-local-endpoints' : 'source-ranges';
     case baseChains.sourceRangesFirewall:
-    // A node that the ranges do not admit takes a load balancer's address for its own.
+    // A node that the ranges do not admit treats a load balancer's address as its own.
     case baseChains.accessOutFilter:
       return 'source-ranges';
     case baseChains.accessFilter:
       return 'unserved-port';
     case baseChains.kubeletFirewall:
-      // Up to 1.23, IPVS mode had a chain of that name for source ranges.
+      // Up to 1.23, IPVS mode had a chain with that name for source ranges.
       return table === 'nat' ? 'source-ranges' : 'kube-proxy';
   }
   const kind = parseServiceChain(chain)?.kind;
@@ -105,17 +103,15 @@ function jumpsToKind({ action }: RuleStep, kind: ServiceChainKind): boolean {
   return action.kind === 'jump' && parseServiceChain(action.chain)?.kind === kind;
 }
 
-/** Whether a rule admits a source range of a load balancer. */
 function admits(rule: RuleStep): boolean {
   return parseServiceChain(rule.chain)?.kind === 'firewall' && jumpsToKind(rule, 'external');
 }
 
-/** Whether a rule is not kube-proxy's, by the names of its table and chain. */
+/** Reports whether a rule is not kube-proxy's, by the names of its table and chain. */
 export function isStrange(rule: RuleStep): boolean {
   return isOfIptables(rule) ? !isNamedByKubeProxy(rule.chain) : !isKubeProxyTable(rule.table);
 }
 
-/** Whether iptables made the rule's table, whichever tool lists it. */
 function isOfIptables({ tool, table }: RuleStep): boolean {
   return tool === 'iptables' || tableNames.some((name) => name === table);
 }

@@ -1,4 +1,4 @@
-// Where hosts are as seen from the node: behind which link, and from which address it sends to them.
+// Where hosts are as seen from the node: the link they are behind, and the address from which the node sends to them.
 import {
   addressBits,
   compareAddresses,
@@ -26,9 +26,9 @@ function networkAround({ address, prefixLength }: LinkAddress): Network | undefi
 }
 
 /**
- * The kernel's IPv4 source for packets leaving by a link (inet_select_addr in devinet.c): of addresses that came first
- * in their networks, the first in the next hop's network, else the first. A link without any borrows one: of lo, else of
- * the link that was there first, which nothing shows. Returns all that are possible.
+ * Returns the IPv4 sources that the kernel may choose for packets leaving by a link (inet_select_addr in devinet.c). Of the addresses that
+ * are first in their networks, the kernel takes the first in the next hop's network, or else the first of all. A link without addresses
+ * borrows one from lo, or else from the oldest link, which nothing shows.
  */
 export function selectIPv4(own: readonly OwnAddress[], link: string, near: Address | undefined): readonly Address[] {
   const onLink = own.filter((each) => each.link === link);
@@ -51,8 +51,9 @@ export function selectIPv4(own: readonly OwnAddress[], link: string, near: Addre
 }
 
 /**
- * The kernel's IPv6 source for packets leaving by a link (ipv6_dev_get_saddr in addrconf.c): the destination itself, then not deprecated,
- * of that link, of the destination's kind of network, most bits in common; on a tie the latest added, which ip lists first.
+ * Returns the kernel's IPv6 source for packets leaving by a link (ipv6_dev_get_saddr in addrconf.c). The kernel prefers the destination
+ * itself, then an address that is not deprecated, one on the link, one with the destination's label, and the most bits in common. On a tie
+ * the kernel takes the latest added, which ip lists first.
  */
 export function selectIPv6(own: readonly OwnAddress[], link: string, to: Address): Address | undefined {
   const able = own.filter((each) => (isLinkLocal(to) ? each.link === link : isOutward(each)));
@@ -71,7 +72,6 @@ function compareRanks(a: readonly number[], b: readonly number[]): number {
   return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0);
 }
 
-/** Networks that form a kind of their own (RFC 6724, addrlabel.c). */
 const labels: readonly Network[] = ['fc00::/7', '2002::/16', '2001::/32', '2001:10::/28', 'fec0::/10'].flatMap(
   (text) => parseNetwork(text) ?? [],
 );
@@ -87,8 +87,8 @@ function commonBits({ address, prefixLength }: LinkAddress, to: Address): number
 }
 
 /**
- * The link's IPv6 addresses with the most bits in common with a destination, one of which the kernel takes. Bits past
- * an address's own prefix do not count (rule 8 of RFC 6724; ipv6_get_saddr_eval).
+ * Returns the link's IPv6 addresses that share the most bits with a destination; the kernel takes one of them. Bits beyond an address's
+ * own prefix do not count (rule 8 of RFC 6724; ipv6_get_saddr_eval).
  */
 export function closestTo(to: Address, own: readonly LinkAddress[]): readonly Address[] {
   const common = own.map((each) => commonBits(each, to));
@@ -96,7 +96,6 @@ export function closestTo(to: Address, own: readonly LinkAddress[]): readonly Ad
   return own.filter((_, at) => common[at] === most).map(({ address }) => address);
 }
 
-/** The routes that come with addresses, the most specific first. */
 export function networksOf(own: readonly OwnAddress[]) {
   return own
     .flatMap((each) => {
@@ -108,31 +107,26 @@ export function networksOf(own: readonly OwnAddress[]) {
     );
 }
 
-/** Pods, and hosts with the node as only gateway, are `here`: all they send passes the node, but within a bridge. */
+/** Pods, and hosts whose only gateway is the node, are `here`: everything they send passes the node, except within a bridge. */
 export interface Places {
-  /** Whether hosts behind the link send everything through this node. */
   isHere(hop: NextHop | undefined): boolean;
-  /** The links by which other hosts may reach an address of the node: those of its network, its own link first. */
+  /** The links by which other hosts may reach an address of the node: all links in the address's network, its own link first. */
   linksAround(address: Address): readonly string[];
-  /** The link of the closest routes to an address, in any table, or of its network, if hosts behind it are `here`. */
+  /** The link of the closest routes (in any table) or of the network around an address, if hosts behind that link are `here`. */
   linkInside(address: Address): string | undefined;
-  /** A next hop of the closest routes to a pod, in any table, if `hop` is none of them. */
+  /** A next hop of the closest routes (in any table) to a pod, unless `hop` is one of these next hops. */
   closerHop(address: Address, hop: NextHop): NextHop | undefined;
-  /** Whether the address is in a network of that link. */
   isAround(address: Address, link: string): boolean;
-  /** The links that packets from other hosts come in by. */
   readonly outer: readonly string[];
   isTunnel(link: string): boolean;
-  /** The tunnels that lead to networks. */
   readonly joiningTunnels: readonly string[];
-  /** Whether the address is of the network of the cluster's pods. */
   isPod(address: Address): boolean;
   isBridge(link: string): boolean | undefined;
 }
 
 const tunnels: ReadonlySet<string> = new Set('vxlan geneve ipip sit gre gretap ip6tnl ip6gre wireguard tun'.split(' '));
 
-/** Link names of container runtimes and network plugins, for links of unknown type. */
+/** Names that container runtimes and network plugins give to links, used if a link's type is unknown. */
 const innerNames = /^(?:cni|docker|br-|cbr|virbr|lxdbr|podman|kube-bridge|weave|cali|veth|lxc|azv|eni[0-9a-f]{8}|gke)/;
 
 export function placesOf({
@@ -203,7 +197,7 @@ function leadsToNetwork(routes: readonly Route[], link: string): boolean {
   );
 }
 
-/** The link whose network is closer than all routes: a link keeps its addresses where its routes are gone. */
+/** Returns the link whose network is more specific than all routes, because a link keeps its addresses when its routes are gone. */
 function linkWithin(within: ReturnType<typeof networksOf>, prefixLength = -1, address: Address) {
   const near = within.find(({ network }) => contains(network, address));
   return near && near.network.prefixLength > prefixLength ? near.link : undefined;
@@ -213,7 +207,6 @@ type RouteFinder = (
   address: Address,
 ) => { readonly prefixLength: number; readonly hops: readonly NextHop[] } | undefined;
 
-/** Finds the next hops of the routes with the longest prefix to an address, in any table. */
 function closestFinder(routes: readonly Route[]): RouteFinder {
   const found = new Map<string, { readonly prefixLength: number; readonly hops: NextHop[] }>();
   for (const { type, destination, hops } of routes) {

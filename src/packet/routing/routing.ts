@@ -35,48 +35,40 @@ import { circumstance, lacks, type Answer, type LostByBridge, type Reason } from
 
 export interface Routing {
   readonly family: Family;
-  /** Whether routes are listed. If not, they follow from addresses, and every address has one. */
+  /** Whether routes are listed. If not, they are derived from addresses, and every address has a route. */
   readonly isListed: boolean;
   readonly places: Places;
   isLocal(address: Address): Answer;
   isShown(address: Address): boolean;
-  /** Whether the address is the node's own and on that link. */
   isLocalAt(address: Address, link: string): Answer;
-  /** Whether the listed addresses have it on other links only. */
   isOnOther(address: Address, link: string): boolean;
   find(question: RouteQuestion): RouteFound;
-  /** The next hop to an address for a packet of the node itself without a source; undefined if there is none. */
+  /** The next hop to an address for a packet that the node itself sends without a source; undefined if there is none. */
   hopTo(address: Address): NextHop | undefined;
-  /** All of them, of a multipath route. */
   hopsTo(address: Address): readonly NextHop[];
   interfaceOf(address: Address): string | undefined;
-  /** The source of the node's own packets on a route. */
   sourceBy(address: Address, way: RouteFound): OwnSource;
-  /** The source that masquerading gives: an address of the link the packet leaves by. */
   masqueradeBy(address: Address, hop: NextHop | undefined): OwnSource;
   ownAddress(link: string | undefined): Address;
-  /** The node's link-local address on an interface, if it is listed. */
   linkLocal(link: string): Address | undefined;
   sysctl(name: string): string | undefined;
-  /** Whether rules see packets that cross a bridge (br_netfilter); `link` may be a bridge. `lost`: why it is asked. */
+  /** Whether rules see packets that cross a bridge (br_netfilter); `link` may be a bridge. `lost`: what depends on the answer. */
   showsBridged(link: string | undefined, lost?: LostByBridge): Answer;
-  /** Whether frames get through a bridge. */
   carries(bridge: string, ends: BridgeEnds): Answer | 'no-hairpin' | 'isolated';
-  /** Undefined if it is not shown. */
   trait(link: string | undefined, trait: keyof LinkTraits): boolean | undefined;
   portsOf(link: string): readonly string[];
-  /** Whether it is a bridge, and all links are shown without one that is a port of it. */
+  /** Whether the link is a bridge, all links are shown, and none is a port of the bridge. */
   isPortless(link: string): boolean;
-  /** The link as IP sees what comes by it: a bridge or bond takes all that its ports receive (br_handle_frame, bond_handle_frame). */
+  /**
+   * The link that IP sees for packets on `link`, because a bridge or bond takes all that its ports receive (br_handle_frame,
+   * bond_handle_frame).
+   */
   inputOf(link: string | undefined): string | undefined;
-  /** Whether the node has the address, but not for itself: IPv6 takes no advertisement for it (ndisc_recv_na). */
+  /** Whether the address is only tentative on the node. IPv6 accepts no advertisement for such an address (ndisc_recv_na). */
   isTentative(address: Address): boolean;
-  /** Whether the node answers on a link for an address that is not its own. */
   isProxied(address: Address, link: string): boolean;
   readonly policies: Routes['policies'];
-  /** What is shown of a tunnel, and the link that its outer packets use. */
   tunnelAt(link: string): { readonly tunnel: Tunnel; readonly below: string | undefined } | undefined;
-  /** Whether packets with loopback addresses may pass an interface (IN_DEV_ROUTE_LOCALNET). */
   admitsLoopback(link: string | undefined): Answer;
 }
 
@@ -84,28 +76,24 @@ export type RouteFound =
   | { readonly kind: 'out'; readonly hops: readonly NextHop[]; readonly source?: Address | undefined }
   | { readonly kind: 'local'; readonly source?: Address | undefined }
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
-  /** The results if a routing rule takes the packet, and if not. */
   | { readonly kind: 'either'; readonly reason: Reason; readonly taken: RouteFound; readonly passed: RouteFound }
   | { readonly kind: 'unknown'; readonly reason: Reason };
 
-/** What a bridge carries from port to port: to the host that sent it, to a host at another port, or to any host. */
+/** Where a bridge carries a packet: back to the host that sent it, to a host at another port, or to any host. */
 export type BridgeEnds = 'itself' | 'apart' | 'any';
 
 export interface OwnSource {
-  /** A placeholder if unknown. */
   readonly address: Address;
   readonly candidates?: readonly Address[] | undefined;
 }
 
 export const loopbackInterface = 'lo';
 
-/** Links whose addresses never become the source of packets to other hosts. */
 const inward: ReadonlySet<string> = new Set([loopbackInterface, 'kube-ipvs0', 'nodelocaldns']);
 
-/** Kinds of links that take what their ports receive. */
 const receivers: ReadonlySet<string | undefined> = new Set(['bridge', 'bond', 'team', 'openvswitch']);
 
-/** Whether rules see packets that cross a bridge. The sysctl exists only with the module br_netfilter. */
+/** Sysctls that let rules see packets that cross a bridge. They exist only with the module br_netfilter. */
 const bridgeSysctls: { readonly [F in Family]: string } = {
   ipv4: 'net.bridge.bridge-nf-call-iptables',
   ipv6: 'net.bridge.bridge-nf-call-ip6tables',
@@ -113,7 +101,7 @@ const bridgeSysctls: { readonly [F in Family]: string } = {
 
 const none: Routes = { routes: [], tables: new Set(), rules: undefined, answers: [], proxied: [], policies: [] };
 
-/** The node's routing in one family: its own links in the knowledge, and those in the state, such as kube-ipvs0. */
+/** Builds the node's routing in one family. Its links are those in `knowledge` and those in the state, such as kube-ipvs0. */
 export function routingOf(knowledge: Knowledge, state: KernelState, family: Family): Routing {
   const listed = knowledge.routes[family] ?? none;
   const isListed = listed.routes.length > 0 || listed.tables === undefined;
@@ -175,7 +163,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   };
 }
 
-/** Which addresses are the node's own: those on its links, unless its table `local` is shown to lack them, and those routed there. */
+/** Finds the node's own addresses: those that table `local` routes, and those on links unless table `local` is shown to lack them. */
 function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Routes, family: Family) {
   const localRoutes = listed.routes.filter(({ type, table }) => type === 'local' && table === 'local');
   const all = links
@@ -186,7 +174,7 @@ function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Ro
   const hasAll = knowledge.hasAllAddresses(family) || listed.tables === undefined;
   const isRouted = (address: Address): boolean => localRoutes.some(({ destination }) => contains(destination, address));
   const local = new Set(own.map(({ address }) => address.text));
-  // What kube-proxy makes comes with its routes.
+  // Links that kube-proxy makes come with their routes.
   const isTableShown = localRoutes.length > 0 && (listed.tables === undefined || listed.tables.has('local'));
   const unrouted = isTableShown
     ? knowledge.links.flatMap(({ addresses }) => addresses.filter(({ address }) => !isRouted(address)))
@@ -196,11 +184,11 @@ function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Ro
   const isLocal = (address: Address): Answer => {
     if (lacking.has(address.text)) return false;
     if (isLoopback(address) || local.has(address.text) || isUnknownOwn(address) || isRouted(address)) return true;
-    // Rules may be older than the addresses.
+    // Rules may be outdated, so they count only if not all addresses are known.
     if (!hasAll && knowledge.isOwn(address)) return true;
     const isOther = hasAll || knowledge.isElsewhere(address);
     if (isOther) return false;
-    // Only a host-network pod's endpoint address is the node itself.
+    // Among endpoint addresses, only a host-network pod's is the node itself.
     const isEndpoint = knowledge.isRemote(address) !== undefined;
     return { ...lacks({ kind: 'own-address', address }, `own ${address.text}`), likely: !isEndpoint };
   };
@@ -239,7 +227,6 @@ function finderOf({
   };
 }
 
-/** Why it is unknown whether a routing rule takes a packet. */
 function reasonOfRule(rule: RoutingRule, { input, transport }: RouteQuestion): Reason {
   const { priority, users, other, sourcePort } = rule;
   if (rule.input !== undefined && input === undefined)
@@ -258,7 +245,6 @@ function wayOfRoute(found: Extract<RouteResult, { readonly kind: 'route' | 'none
   return type === 'local' ? { kind: 'local', source } : { kind: 'out', hops: live, source };
 }
 
-/** Either sysctl suffices: that of all interfaces or the interface's own. */
 function admitsLoopbackBy(sysctls: KernelState['sysctls'], hasAllSysctls: boolean, link: string | undefined): Answer {
   const name = sysctlOfLink('all', 'route_localnet');
   const ofAll = sysctls.get(name);
@@ -310,7 +296,6 @@ function bridgesOf({
     },
     trait: (link, trait) => named.get(link ?? '')?.traits?.[trait],
     portsOf: (link) => portsOf(link).map(({ name }) => name),
-    // Without details, dumps may leave out ports.
     isPortless: (link) =>
       named.get(link)?.kind === 'bridge' &&
       named.get(link)?.traits?.vlan_filtering !== undefined &&
@@ -323,7 +308,7 @@ function bridgesOf({
   };
 }
 
-/** The sources of the node's own packets: by its routes if listed, else by its links. */
+/** Finds the sources of the node's own packets by its routes if listed, or else by its links. */
 function sourcesOf({
   own,
   networks,
@@ -344,7 +329,7 @@ function sourcesOf({
   const unlisted = sourcesUnlisted(own, networks, family);
   const byLinks = (address: Address): OwnSource => {
     if (sends) return { address: sends };
-    // If the addresses are unknown, nothing holds for all of them.
+    // An empty list of candidates means that any address is possible.
     const isKnown = hasAll || networks.some(({ network }) => contains(network, address));
     const candidates = isKnown ? unlisted(address) : [];
     const [only, ...others] = candidates;
@@ -385,18 +370,17 @@ function addressesOfRoutes(local: Routes['routes']): readonly OwnAddress[] {
   });
 }
 
-/** The possible sources of own packets, as far as addresses show. */
 function sourcesUnlisted(own: readonly OwnAddress[], networks: ReturnType<typeof networksOf>, family: Family) {
   const outward = own.filter((each) => isOutward(each) && !inward.has(each.link));
   return (address: Address): readonly Address[] => {
     const length = networks.find(({ network }) => contains(network, address))?.network.prefixLength;
     const routes = networks.filter(({ network }) => network.prefixLength === length && contains(network, address));
     const links = new Set((routes.length > 0 ? routes : outward).map(({ link }) => link));
-    // A link's first address in a network made the route there, and is its source.
+    // A link's first address in a network made the route there, and is the route's source.
     if (family === 'ipv4' && routes.length > 0)
       return [...links].flatMap((link) => routes.find((route) => route.link === link)?.source ?? []);
     const able = (isLinkLocal(address) ? own : outward).filter(({ link }) => links.has(link));
-    // Addresses without networks may be on several links; a compiled input does not say.
+    // Addresses without networks may be on several links, which a compiled input does not show.
     const isOfOne = links.size === 1 && able.some(({ prefixLength }) => prefixLength < addressBits[family]);
     return family === 'ipv6' && isOfOne ? closestTo(address, able) : able.map((each) => each.address);
   };

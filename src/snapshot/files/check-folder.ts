@@ -10,11 +10,11 @@ import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 
-/** `example`: one of a fleet's bundles or goldens. */
+/** `example`: the path of one bundle or golden in a fleet's folder. */
 export type FolderContent =
   { readonly kind: 'bundle' | 'golden' | 'other' } | { readonly kind: 'fleet'; readonly example: string };
 
-/** Decides by names, and for a fleet also by the content of a manifest. Throws if the folder cannot be read. */
+/** Decides by file names, and for a fleet also by a manifest's content. Throws if the folder cannot be read. */
 export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
   if (holdsFile(folder, goldenHead, tree)) return { kind: 'golden' };
   if (holdsFile(folder, 'manifest.json', tree)) return { kind: 'bundle' };
@@ -26,13 +26,12 @@ export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
   return example === undefined ? { kind: 'other' } : { kind: 'fleet', example };
 }
 
-/** A fleet's node may be called manifest.json or golden.json, which is then a folder. */
+/** Ignores folders, because a fleet's node may be called manifest.json or golden.json. */
 function holdsFile(folder: string, name: string, tree: FileTree): boolean {
   const path = tree.join(folder, name);
   return tree.exists(path) && !tree.isFolder(path);
 }
 
-/** Undefined if it can be compared with. */
 export function checkFolder(folder: string, isFleet: boolean, tree: FileTree = disk): Finding | undefined {
   const refuse = (problem: 'missing' | 'no-bundle' | 'one-node' | 'revision') =>
     diagnose('nothing-to-check', { folder, problem });
@@ -53,19 +52,17 @@ export function checkFolder(folder: string, isFleet: boolean, tree: FileTree = d
   }
 }
 
-/** A bundle with missing or edited files is still compared. */
 function isBundle(folder: string, tree: FileTree): boolean {
   const manifest = peekManifest(folder, tree);
   if (manifest !== undefined) return isWritten(manifest);
   return tree.list(folder).filter(({ name }) => isBundleFile(name)).length > 1;
 }
 
-/** Whether kpc compile wrote it. A Kubernetes manifest may have that name, and a dump has one too. */
+/** Reports whether kpc compile wrote the manifest. A Kubernetes manifest may have the same name, and a dump has a manifest too. */
 function isWritten(manifest: JsonObject | undefined): boolean {
   return manifest?.['formatVersion'] !== undefined && manifest['dumped'] !== true;
 }
 
-/** Undefined if it is missing or not a JSON object. */
 function peekManifest(folder: string, tree: FileTree): JsonObject | undefined {
   try {
     const manifest = parseJson(tree.read(tree.join(folder, 'manifest.json')).toString('utf8'));
@@ -80,7 +77,6 @@ export type CheckResult =
   | {
       readonly kind: 'differs';
       readonly files: readonly string[];
-      /** Files that do not belong to a bundle. */
       readonly strangers: readonly string[];
       /** Bundle files before and after writing; undefined where a file does not exist. */
       readonly pairs: readonly {
@@ -91,7 +87,6 @@ export type CheckResult =
     }
   | { readonly kind: 'unreadable'; readonly fault: BundleFault };
 
-/** Compares the folder (old) with a fresh bundle or golden (new). */
 export async function checkBundleFolder(
   folder: string,
   fresh: BundleFiles,
@@ -121,7 +116,6 @@ export async function readFolderTexts(
   tree: FileTree,
   isOwn: (name: string) => boolean,
 ): Promise<BundleFiles> {
-  // On disk, links must not lead out of the folder.
   if (tree === disk) return readFolder(folder, isOwn);
   const names = tree.list(folder).flatMap(({ name }) => (isOwn(name) ? [name] : []));
   tree.expect(names.map((name) => tree.join(folder, name)));

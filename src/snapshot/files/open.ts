@@ -16,19 +16,16 @@ import { loadInputs, readHostText } from './read-texts.ts';
 
 interface OpenPathsOptions extends SideOptions {
   readonly allNodes?: boolean | undefined;
-  /** Adds flows listed beside manifests. The flows show present connections, the manifests where new packets go. */
+  /** Adds flows that are listed beside manifests: flows show present connections, and manifests show where new packets go. */
   readonly addsFlows?: boolean;
-  /** The manifests' name as a whole. */
   readonly name?: string;
 }
 
 export interface OpenedPaths extends Opened {
   readonly kind: Recognised['kind'];
-  /** The first path that is not manifests. */
   readonly path: string | undefined;
 }
 
-/** Opens manifests, a bundle, or a dump with manifests beside it. */
 export async function openPaths(options: OpenPathsOptions): Promise<OpenedPaths> {
   const { file = [], addsFlows = false } = options;
   const input = await recogniseInputs(file, options);
@@ -50,7 +47,7 @@ async function openFiles(options: OpenPathsOptions): Promise<OpenedPaths> {
   return { ...opened, kind: 'manifests', path: undefined };
 }
 
-/** Adds the addresses from the options, and objects from manifests beside the dump or in its support bundle. */
+/** Opens a dump. Adds the addresses from the options, and the objects from manifests beside the dump or in its support bundle. */
 async function openDump(
   { beside, manifests: texts, ...input }: Recognised & { readonly kind: 'dump' },
   options: OpenPathsOptions,
@@ -59,12 +56,11 @@ async function openDump(
   const read = withHostAddresses(input, hostAddresses === undefined ? undefined : readHostText(hostAddresses));
   const { side } = read;
   if (!side || beside.length + texts.length === 0) return read;
-  // Nobody chose the manifests of a support bundle.
+  // Errors in a support bundle's manifests are tolerated, because nobody chose these manifests.
   return withNames({ ...read, side }, await loadInputs({ ...options, file: beside, texts }), beside.length > 0);
 }
 
 export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster' | 'inputs'> {
-  /** Settings without a flag, such as the mode, come from the other side. */
   readonly compile: (beside: Beside) => Opened;
 }
 
@@ -82,7 +78,7 @@ export async function readManifestSide(
       const isAlone = Object.values(beside).every((fact) => fact === undefined);
       const loaded = isAlone ? read : read.under({ ...asOther, ...beside }, read.texts.config);
       const { dualStackAs, ...unflagged } = beside;
-      // Flags do not say which slices were made again, nor the other side's Nodes.
+      // Flags can express neither the slices made again nor the other side's Nodes.
       const isOwn = Object.values(unflagged).every((fact) => fact === undefined);
       const alone = (node: string) => {
         const own = read.under({ ...asOther, node, dualStackAs }, read.texts.config);

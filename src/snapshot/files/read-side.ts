@@ -28,7 +28,6 @@ export interface SideOptions extends FileOptions {
   readonly node?: string | undefined;
 }
 
-/** The node selects a bundle in a fleet's folder. */
 type SideContext = Pick<SideOptions, 'node' | 'readStdin'>;
 
 interface SideSource {
@@ -39,7 +38,10 @@ interface SideSource {
   readonly context: SideContext;
 }
 
-/** The kinds of input, in the order tried; no other place knows them. Manifests are the rest. A row returns undefined for another kind. */
+/**
+ * Recognises the kinds of input, in the order tried. A row returns undefined if the input is of another kind. Input that no row recognises
+ * is manifests.
+ */
 const kindsOfInput: readonly ((source: SideSource) => Promise<Recognised | undefined>)[] = [
   async ({ path, tree, isFolder }) => (isFolder ? readStoredFolder(path, tree) : undefined),
   recognisePack,
@@ -47,7 +49,7 @@ const kindsOfInput: readonly ((source: SideSource) => Promise<Recognised | undef
   readOneOfMany,
 ];
 
-/** The path may be in a git revision. */
+/** Reads a path, which may be in a git revision. */
 export async function readStoredSide(path: string, context: SideContext = {}): Promise<Recognised> {
   const { trees, faults } = await openTrees([path]);
   const fault = faults.get(path);
@@ -67,7 +69,6 @@ export async function readStoredSide(path: string, context: SideContext = {}): P
   }
 }
 
-/** Undefined if there is none. */
 async function readStoredFolder(path: string, tree: FileTree): Promise<Recognised | undefined> {
   switch (lookInto(path, tree).kind) {
     case 'bundle':
@@ -80,7 +81,6 @@ async function readStoredFolder(path: string, tree: FileTree): Promise<Recognise
   }
 }
 
-/** Undefined if it is not an archive, or holds something else. */
 async function recognisePack({ path, tree, isFolder }: SideSource): Promise<Recognised | undefined> {
   if (isFolder || !/\.(?:tgz|tar\.gz)$/.test(path)) return undefined;
   const { beginsPack, largestPack, unpack } = await import('../../bundle/pack/pack.ts');
@@ -89,7 +89,7 @@ async function recognisePack({ path, tree, isFolder }: SideSource): Promise<Reco
   return packed && sideOfBundle(path, packed);
 }
 
-/** The named node's bundle of a fleet. Unreadable if there is none, or if the folder holds several dumps. */
+/** Reads the named node's bundle from a fleet. Reports an error if there is none, or if the folder holds several dumps. */
 async function readOneOfMany({ path, tree, isFolder, context }: SideSource): Promise<Recognised | undefined> {
   if (!isFolder || listFolder(path, [], tree).files.length > 0) return undefined;
   const { node } = context;
@@ -99,7 +99,7 @@ async function readOneOfMany({ path, tree, isFolder, context }: SideSource): Pro
     const found = own !== undefined && tree.exists(own) ? await readStoredFolder(own, tree) : undefined;
     return found ?? unreadable([diagnose('nodes-folder', { path, example: content.example, of: 'bundles' })]);
   }
-  // Links are skipped, as in a support bundle: the folder's author could otherwise have any other folder searched.
+  // Links are skipped, as in a support bundle. Otherwise the folder's author could have any other folder searched.
   const folders = tree.list(path).filter((entry) => entry.isDirectory());
   for (const example of folders.map(({ name }) => tree.join(path, name)).toSorted()) {
     if (!(await readDumpFiles([example], undefined, new Map([[example, tree]])))) continue;
@@ -108,7 +108,6 @@ async function readOneOfMany({ path, tree, isFolder, context }: SideSource): Pro
   return undefined;
 }
 
-/** Output taken from one node, in one or several files; undefined if none holds a tool's output. */
 async function readStoredDump(
   paths: readonly string[],
   { readStdin }: SideContext,
@@ -135,14 +134,13 @@ export async function recogniseInputs(paths: readonly string[], context: SideCon
     if (stored.kind === 'dump' && stored.withMore) folders.set(path, stored.withMore);
     (stored.kind === 'dump' ? dumps : beside).push(path);
   }
-  // Several files taken from one node are one dump.
   const whole = dumps.length > 1 ? await joinDumps(dumps, folders, context) : dump;
   return { ...(whole ?? dump ?? manifests), beside };
 }
 
 type AddsTexts = NonNullable<(Recognised & { readonly kind: 'dump' })['withMore']>;
 
-/** `folders`: what kpc-apply dumped. To one of them, the others' texts are added. */
+/** Joins dumps of one node. `folders`: dumps by kpc-apply. If there is exactly one such dump, the other texts are added to it. */
 async function joinDumps(paths: readonly string[], folders: ReadonlyMap<string, AddsTexts>, context: SideContext) {
   const { trees } = await openTrees(paths);
   const [[folder, add] = [], second] = folders;
@@ -152,7 +150,6 @@ async function joinDumps(paths: readonly string[], folders: ReadonlyMap<string, 
   return found && add(found.texts, found.diagnostics);
 }
 
-/** Undefined if all may be manifests. */
 export async function describeNoManifests(
   paths: readonly string[],
   context: SideContext,
@@ -165,15 +162,15 @@ export async function describeNoManifests(
   return undefined;
 }
 
-/** Skips files named like manifests, which are large. */
+/** Skips files named like manifests, because they are large. */
 async function readUnlessManifests(path: string, context: SideContext): Promise<Recognised> {
   const isNamed = path !== '-' && /\.ya?ml$/i.test(path) && existsSync(path) && !statSync(path).isDirectory();
   return isNamed ? manifests : readStoredSide(path, context);
 }
 
 /**
- * Reads files taken from one node: folders, single files, and - for stdin. `diagnostics` is about the files. Undefined if none of them is,
- * or should be, the output of a tool.
+ * Reads files taken from one node: folders, single files, and - for stdin. `diagnostics` concern the files. Returns undefined if no file
+ * is, or should be, a tool's output.
  */
 async function readDumpFiles(
   sources: readonly string[],

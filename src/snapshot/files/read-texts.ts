@@ -20,18 +20,15 @@ import { isName } from '../../base/names.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Hosts } from '../open/compile.ts';
 
-/** The inputs to read, and how to compile them. */
 export interface FileOptions extends LoadOptions {
   readonly file?: readonly string[];
   readonly texts?: readonly TextFile[] | undefined;
   readonly exclude?: readonly string[] | undefined;
-  /** Whether to render charts and kustomizations. */
   readonly render?: boolean;
-  /** Values files for charts. */
   readonly renderValues?: readonly string[];
   readonly config?: string | undefined;
   readonly hostAddresses?: string | undefined;
-  /** Reads all of standard input, for the path "-"; returns the same each time. */
+  /** Reads all of standard input, for the path "-". Returns the same result each time. */
   readonly readStdin?: (() => Promise<Stdin>) | undefined;
 }
 
@@ -39,20 +36,18 @@ export async function loadInputs(options: FileOptions): Promise<LoadedInputs> {
   return loadTexts(await readInputs(options), options);
 }
 
-/** The settings of --config, without any manifest. */
 export async function loadConfiguration(options: FileOptions): Promise<LoadedInputs> {
   const { config } = await readInputs({ ...options, file: [], texts: [], hostAddresses: undefined });
   const manifests = { files: [], diagnostics: [] };
   return loadTexts({ manifests, config, hostAddresses: undefined }, { ...options, emptyResult: 'allowed' });
 }
 
-/** `options` may only differ in kube-proxy's settings. */
+/** Loads the same manifests under other options, which may differ only in kube-proxy's settings. */
 export async function loadUnder(options: FileOptions, loaded: LoadedInputs): Promise<LoadedInputs> {
   const { config } = await readInputs({ ...options, file: [], texts: [], hostAddresses: undefined });
   return loaded.under(options, config);
 }
 
-/** Does not check the content. */
 async function readInputs(options: FileOptions): Promise<InputTexts> {
   const { file: named = [], texts = [], exclude, config, hostAddresses } = options;
   const rendered = await renderNamed(named, options);
@@ -79,7 +74,6 @@ async function readInputs(options: FileOptions): Promise<InputTexts> {
   };
 }
 
-/** Other programs are only started if rendering is needed. */
 async function renderNamed(sources: readonly string[], { render, renderValues = [], into }: FileOptions) {
   if (!render || sources.length === 0) return undefined;
   const { renderInputs } = await import('../../programs/run-program.ts');
@@ -95,12 +89,12 @@ export function readHostText(file: string, tree: FileTree = disk): HostText | Fi
   }
 }
 
-/** Whether --host-addresses names a folder with the output of `ip -j addr` for each node in NODE.json. */
+/** Reports whether --host-addresses names a folder that holds each node's `ip -j addr` output as NODE.json. */
 export function isHostFolder(path: string | undefined): path is string {
   return path !== undefined && (statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false);
 }
 
-/** Reads NODE.json for each node; a node without one gets its Node object's addresses. */
+/** Reads NODE.json for each node. A node without such a file gets the addresses in its Node object. */
 export function readHostFolder(path: string | undefined, nodes: readonly string[]): Hosts {
   const addresses = new Map<string, readonly Address[]>();
   if (path === undefined) return { addresses, diagnostics: [] };

@@ -11,15 +11,16 @@ export interface SupportFile {
 }
 
 const largestBundle = 2 ** 28;
-/** Most files and folders of a bundle to look at: sosreports have some ten thousand. */
+/** The most files and folders to look at in a bundle; sosreports have some ten thousand. */
 const mostEntries = 200_000;
 
-/** Top-level folders of a bundle that hold any files of interest. */
 const heads: ReadonlySet<string> = new Set(
   'networking sysctls var_log sos_commands var systeminfo k8s rke k3s rke2 kubeadm'.split(' '),
 );
 
-/** The files of a support bundle that show a node's network; undefined if the path is not a support bundle. Throws an UnreadableFile. */
+/**
+ * Reads the files of a support bundle that show a node's network; undefined if the path is not a support bundle. Throws an UnreadableFile.
+ */
 export async function readSupportFiles(path: string, isFolder: boolean): Promise<readonly SupportFile[] | undefined> {
   const files = isFolder ? readBundleFolder(path) : await readBundleArchive(path);
   const folders = new Set(files.map((file) => bundleOfPath(file.path)?.folder));
@@ -30,7 +31,6 @@ export async function readSupportFiles(path: string, isFolder: boolean): Promise
   return files.length > 0 ? files : undefined;
 }
 
-/** Throws once the sum exceeds the limit. */
 function limited(path: string): (bytes: number) => void {
   let total = 0;
   return (bytes) => {
@@ -41,13 +41,13 @@ function limited(path: string): (bytes: number) => void {
   };
 }
 
-/** Whether a folder may hold bundle files: any top-level folder, and folders below the heads. */
+/** Reports whether a folder may hold bundle files. This is true of any top-level folder, and of folders below `heads`. */
 function mayLead(path: string): boolean {
   const [top = '', next] = path.split('/');
   return next === undefined || heads.has(top) || heads.has(next);
 }
 
-/** Skips links, also to folders: the bundle's author could otherwise have another file read. */
+/** Reads a bundle's folder. Skips links, also to folders, because the bundle's author could otherwise have another file read. */
 function readBundleFolder(root: string): readonly SupportFile[] {
   const files: SupportFile[] = [];
   const count = limited(root);
@@ -69,7 +69,6 @@ function readBundleFolder(root: string): readonly SupportFile[] {
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** Undefined if the file or folder has vanished since it was listed. */
 function unlessGone<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -80,14 +79,14 @@ function unlessGone<T>(read: () => T): T | undefined {
 }
 
 function formOfArchive(path: string): 'packed' | 'plain' | undefined {
-  // A pipe can only be read once.
+  // A pipe can be read only once.
   if (!statSync(path).isFile()) return undefined;
   const start = readFirstBytes(path, 262);
   if (start[0] === 0x1f && start[1] === 0x8b) return 'packed';
   return start.toString('latin1', 257) === 'ustar' ? 'plain' : undefined;
 }
 
-/** Undefined if it is not an archive or cannot be read. */
+/** Returns the name of an archive's first file; undefined if the path is not an archive or cannot be read. */
 export async function firstOfArchive(path: string): Promise<string | undefined> {
   const form = formOfArchive(path);
   if (!form) return undefined;

@@ -12,8 +12,8 @@ import { unplacedOf } from '../../cluster/model.ts';
 import type { CompiledSnapshot } from '../snapshot.ts';
 
 /**
- * The cluster assumed for manifests from git, unless they or a flag say otherwise: kubeadm's networks and node ports, and addresses that no
- * network uses (RFC 5737, RFC 3849).
+ * The cluster assumed for manifests from git, unless the manifests or a flag say otherwise. Its cluster IPs, Pod networks and node ports
+ * are kubeadm's. No network uses its other addresses (RFC 5737, RFC 3849).
  */
 const assumedCluster = {
   ipv4: { services: '10.96.0.0/12', pods: '10.244.0.0/16', balancers: '192.0.2.0/24', nodes: '198.51.100.0/24' },
@@ -31,42 +31,36 @@ const nodePrefix = { ipv4: 24, ipv6: 64 } as const;
 
 export interface Assumptions {
   readonly ranges: AssignmentRanges;
-  /** Pod networks for Nodes that do not state theirs. */
   readonly podNetworks: readonly Network[];
   readonly families: readonly Family[];
-  /** Why the cluster has both families, if no flag or network gives both. */
   readonly dualStack: DualStack | undefined;
-  /** Whether kpc chose the families, because no flag or network gives them. */
+  /** Whether kpc chose the families, because no flag or network shows them. */
   readonly choosesFamilies: boolean;
   /** Empty if the input shows which nodes exist. */
   readonly nodes: readonly Sourced<Node>[];
-  /** kubeadm's networks by which kube-proxy recognises Pods of assumed Nodes; empty if others are configured. */
+  /** kubeadm's networks, by which kube-proxy recognises Pods on assumed Nodes; empty if others are configured. */
   readonly clusterCIDRs: readonly string[];
 }
 
-/** What the caller says about the assumed cluster. */
 export interface AskedCluster {
   readonly node?: string | readonly string[] | undefined;
   readonly ipFamily: IpFamilyChoice;
-  /** The name of the other side of a comparison if its cluster is dual-stack: the assumed cluster is then dual-stack too. */
+  /** The name of a comparison's other side, if its cluster is dual-stack. Then the assumed cluster is dual-stack too. */
   readonly dualStackAs?: string | undefined;
-  /** Nodes that Pods of the other side name: both sides then assume the same Nodes. */
+  /** Nodes that the other side's Pods name, so that both sides assume the same Nodes. */
   readonly nodesBeside?: readonly string[] | undefined;
 }
 
-/** Facts from flags and configurations. */
 interface ToldFacts {
   readonly settings: ProxySettings;
-  /** Whether they say how kube-proxy recognises Pods. */
   readonly isConfigured: boolean;
   readonly ranges: AssignmentRanges;
-  /** From --assume-endpoints. */
   readonly podNetworks: readonly Network[];
 }
 
 /**
- * Chooses further assumptions, besides the ranges in flags and configurations and the Pod networks of
- * --assume-endpoints. Depends only on the input, so it is the same in every run.
+ * Makes further assumptions, besides the ranges in flags and configurations and the Pod networks from --assume-endpoints. Depends only on
+ * the input, so the assumptions are the same in every run.
  */
 export function assumeCluster(
   inputs: Inputs,
@@ -103,8 +97,8 @@ export function assumeCluster(
 }
 
 /**
- * The families of the cluster, its Nodes and each PreferDualStack Service: taken from the Services' networks or a flag. Otherwise they are
- * those of the Pods' networks (IPv4 if there are none), and both if a Service needs the other family or the other side is dual-stack.
+ * Finds the families of the cluster, its Nodes and each PreferDualStack Service: from the Services' networks or a flag, or else from the
+ * Pods' networks (IPv4 if there are none). The cluster has both families if a Service needs the other one or the other side is dual-stack.
  */
 function assumeFamilies(
   { services, serviceCidrs, nodes }: Inputs,
@@ -132,7 +126,7 @@ function familiesAmong(networks: readonly Network[]): readonly Family[] {
   return bothFamilies.filter((family) => networks.some((network) => network.family === family));
 }
 
-/** Whether the API server accepts the Service only in a cluster with this family. */
+/** Reports whether the API server accepts the Service only in a cluster with this family. */
 function needsFamily({ spec: { ipFamilies, ipFamilyPolicy, clusterIPs } }: Service, family: Family): boolean {
   return (
     ipFamilies.includes(familyNames[family]) ||
@@ -141,7 +135,7 @@ function needsFamily({ spec: { ipFamilies, ipFamilyPolicy, clusterIPs } }: Servi
   );
 }
 
-/** Nodes are assumed if other parts of the cluster are missing too, unless the input says something about nodes. */
+/** Reports whether to assume Nodes: if other parts of the cluster are missing too, and the input says nothing about nodes. */
 function needsNodes({ services, slices, endpoints, nodes, pods, workloads }: Inputs): boolean {
   const saysNode =
     nodes.length > 0 ||
@@ -158,13 +152,11 @@ function needsNodes({ services, slices, endpoints, nodes, pods, workloads }: Inp
   return workloads.length + pods.length > 0 || services.some(({ object }) => lacksAddress(object));
 }
 
-/** The Nodes that Pods and templates name. */
 export function nodesOfPods({ pods, workloads }: Pick<Inputs, 'pods' | 'workloads'>): readonly string[] {
   const specs = [...pods.map(({ object }) => object.spec), ...workloads.map(({ object }) => object.template.spec)];
   return [...new Set(specs.flatMap(({ nodeName }) => nodeName || []))];
 }
 
-/** `named`: by Pods; `flagged`: by flags and configurations. */
 function makeNodes(
   named: readonly string[],
   flagged: readonly string[],
@@ -176,7 +168,7 @@ function makeNodes(
     .filter((name) => !ofPods.includes(name))
     .slice(0, Math.max(0, assumedNodes.length - ofPods.length));
   const usual = [...ofPods, ...spare];
-  // A node named in a flag replaces an assumed Node; adding one would move everything that depends on the Nodes.
+  // A node named in a flag replaces an assumed Node. An additional Node would change everything that depends on the Nodes.
   const others = [...new Set(flagged)].filter((name) => name !== '' && !usual.includes(name));
   const free = spare.filter((name) => !flagged.includes(name));
   const renamed = new Map(free.slice(0, others.length).map((name, i) => [name, others[i] ?? name]));
@@ -188,12 +180,11 @@ function makeNodes(
   }));
 }
 
-/** The Nodes for which a /24 has addresses. */
 const mostNumbers = 254;
 
 /**
- * The number of each Node, from which its address and Pod network follow. It depends on the Node's name alone, unless two names share a
- * hash: a further Node then moves no other. Nodes for which the Pod networks have no room get numbers after those that have.
+ * Gives each Node a number, which determines its address and Pod network. The number depends only on the Node's name, unless two names
+ * have the same hash, so that adding a Node changes no other. Nodes beyond the capacity of the Pod networks get the last numbers.
  */
 function numberNodes(
   names: readonly string[],
@@ -248,7 +239,7 @@ function makeNode(
   };
 }
 
-/** A Node's share of the Pod network of a family; undefined if the network is too small to be split that often. */
+/** Returns a Node's part of the Pod network in a family; undefined if the network is too small for so many parts. */
 function partOf(networks: readonly Network[], family: Family, at: number): string | undefined {
   const [network, length] = [networks.find((each) => each.family === family), nodePrefix[family]];
   if (!network || network.prefixLength >= length) return undefined;
@@ -297,12 +288,11 @@ export function describeAssumptions(
   ];
 }
 
-/** The networks of Nodes for their Pods. */
 function networksOf(nodes: Inputs['nodes']): readonly Network[] {
   return nodes.flatMap(({ object }) => object.podCIDRs.flatMap((text) => parseNetwork(text) ?? []));
 }
 
-/** The number of assumed values, and the networks they come from: of several that hold an address, the first. */
+/** Returns how many values were assumed, and the networks they come from. If several networks contain an address, the first one counts. */
 function drawn(what: AssumedValues['what'], texts: readonly string[], networks: readonly Network[]): AssumedValues {
   const addresses = texts.flatMap((text) => parseAddress(text) ?? []);
   const used = new Set(addresses.flatMap((address) => networks.find((network) => contains(network, address)) ?? []));

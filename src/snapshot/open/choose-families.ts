@@ -5,7 +5,6 @@ export const ipFamilyChoices = ['auto', 'ipv4', 'ipv6', 'dual'] as const;
 
 export type IpFamilyChoice = (typeof ipFamilyChoices)[number];
 
-/** Those in `used` for auto. */
 export function chooseFamilies(choice: IpFamilyChoice, used: () => readonly Family[]): readonly Family[] {
   switch (choice) {
     case 'ipv4':

@@ -29,13 +29,15 @@ export interface CheckedNodes {
 
 type KnownCluster = Pick<Prepared, 'nodes' | 'nodeSources' | 'settings' | 'cluster'>;
 
-/** If the input has Nodes, every name must be one of theirs, and kube-proxy must be able to start there. */
+/** Checks the chosen names. If the input has Nodes, each name must be that of a Node, and kube-proxy must be able to start there. */
 export function checkNodes({ names, flag }: CheckedNodes, known: KnownCluster): readonly Finding[] {
   const unknown = findUnknown(flag, known);
   return unknown.length > 0 ? unknown : [...checkLocalDetection(names, known), ...findTakenAddresses(known)];
 }
 
-/** Node addresses that Services have too: IPVS mode puts them on every node's kube-ipvs0, and the other nodes treat them as their own. */
+/**
+ * Finds node addresses that Services have too. IPVS mode puts them on every node's kube-ipvs0, so the other nodes treat them as their own.
+ */
 function findTakenAddresses({ nodes, cluster, settings }: KnownCluster): readonly Finding[] {
   if (!modeFacts[settings.mode].kinds.has('links')) return [];
   const owners = new Map(
@@ -61,14 +63,16 @@ function findTakenAddresses({ nodes, cluster, settings }: KnownCluster): readonl
 function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: KnownCluster): readonly Finding[] {
   if (nodes.size === 0) return [];
   const own = settings.hostnameOverride === '' ? [] : [settings.hostnameOverride];
-  // A name that no node can have gets its own error.
   const unknown = [...new Set(flag ?? own)].filter((name) => !nodes.has(name) && isName(name, 'subdomain'));
   if (unknown.length === 0) return [];
   const by = flag ? '--node' : 'hostnameOverride';
   return [diagnose('unknown-node', { flag: by, names: unknown, known: [...nodes.keys()].sort() })];
 }
 
-/** An error if kube-proxy would not start (NewNodeManager, checkBadIPConfig in cmd/kube-proxy/app/server.go), else a warning. */
+/**
+ * Returns an error if kube-proxy would not start (NewNodeManager, checkBadIPConfig in cmd/kube-proxy/app/server.go), and warnings for
+ * other faults.
+ */
 function checkLocalDetection(names: readonly string[], known: KnownCluster): readonly Finding[] {
   const { mode } = known.settings.detectLocal;
   if (mode === 'NodeCIDR') return checkNodeCIDRs(names, known);
@@ -92,7 +96,10 @@ function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings
   ];
 }
 
-/** kube-proxy only starts if the node has both families, which a Node object does not show. */
+/**
+ * Warns if all CIDRs are of the other family. kube-proxy then starts only if the node has both families, which a Node object does not
+ * show.
+ */
 function checkClusterCIDRs(names: readonly string[], { nodes, settings }: KnownCluster): readonly Finding[] {
   const { clusterCIDRs } = settings;
   for (const node of names) {
@@ -103,7 +110,6 @@ function checkClusterCIDRs(names: readonly string[], { nodes, settings }: KnownC
   return [];
 }
 
-/** The family of the node's own address (detectNodeIPs). */
 function primaryFamily(node: Node | undefined, { bindAddress }: ProxySettings): Family {
   return parseAddress(bindAddress)?.family ?? nodeAddresses(node)[0]?.family ?? 'ipv4';
 }
@@ -112,7 +118,6 @@ function areAllOfOther(cidrs: readonly string[], family: Family): boolean {
   return cidrs.length > 0 && cidrs.every((cidr) => (parseNetwork(cidr)?.family ?? family) !== family);
 }
 
-/** Warns of results that may surprise the user. */
 export function describeNodeGaps(nodeName: string, prepared: Prepared): readonly Finding[] {
   const { nodes, settings, hostAddresses } = prepared;
   const node = describeNode(nodeName, nodes.get(nodeName), hostAddresses, settings);
@@ -126,7 +131,6 @@ export function describeNodeGaps(nodeName: string, prepared: Prepared): readonly
   return [diagnose('no-node', { problem: 'compiled-for-any', nodes: nodes.size, mode: settings.mode, ...gaps })];
 }
 
-/** Warns if --nodeport-addresses includes no known address of the node. */
 function findUnreachableNodePorts(
   node: NodeContext,
   { cluster, settings }: Prepared,
@@ -139,7 +143,6 @@ function findUnreachableNodePorts(
   if (!cluster.servicePorts.some((port) => port.family === family && port.nodePort > 0)) return [];
   const isServed = (address: Address) => !isLoopback(address) || servesLoopback(settings, family);
   if (addressesIn(networks, node).some(isServed)) return [];
-  // kube-proxy itself listens on loopback.
   if (listensOnLocalhost(settings, networks)) return [];
   const picked = settings.nodePortAddresses.filter(
     (text) => isNodePortWord(text) || parseNetwork(text)?.family === family,
@@ -158,7 +161,9 @@ function listensOnLocalhost(settings: ProxySettings, networks: NodePortNetworks)
   return concernsMode(name, settings.mode) && behaviours.has(name) && namesLocalhost(networks, behaviours);
 }
 
-/** Whether node ports should listen only on the node's own addresses, which are unknown: they then listen on all addresses. */
+/**
+ * Reports whether node ports should listen only on the node's own addresses although these are unknown. Then they listen on all addresses.
+ */
 function lacksPrimary({ nodePortAddresses }: ProxySettings, { nodeIPs }: NodeContext): boolean {
   return nodePortAddresses.join() === 'primary' && families.every((family) => isLoopback(nodeIPs[family]));
 }
@@ -173,7 +178,7 @@ function needsAddresses(settings: ProxySettings, node: NodeContext): boolean {
   }
 }
 
-/** No rule makes kube-proxy listen on localhost, so a bundle does not serve these node ports. */
+/** Warns of node ports on localhost. A bundle does not serve them, because no rule makes kube-proxy listen there. */
 export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot): readonly Finding[] {
   const handlingOf = findLocalhostHandling(state);
   const ports = cluster.servicePorts.filter(
@@ -182,7 +187,7 @@ export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot)
   return diagnoseLoopbackPorts(ports, false);
 }
 
-/** One warning for all nodes with endpoints for such a node port. */
+/** Returns one warning for all nodes about node ports on localhost of Services with endpoints. */
 export function describeListenersOfNodes({ cluster, settings }: Prepared): readonly Finding[] {
   const named = new Set(
     families.filter((family) =>

@@ -26,7 +26,7 @@ interface ReleaseSide {
   readonly side: CompiledSnapshot;
 }
 
-/** Reports each difference with the behaviour that causes it, and what was compared. */
+/** Compares two releases. Reports each difference with the behaviour that causes it, and what was compared. */
 export function compareReleases(
   loaded: LoadedInputs,
   name: string,
@@ -41,7 +41,7 @@ export function compareReleases(
   const compileBy = (release: Release, ipFamily: IpFamilyChoice) =>
     compileWith(release, behavioursOf(release, loaded.gates), ipFamily);
   const isDual = new Set([pair.from, pair.to].flatMap((each) => compileBy(each, options.ipFamily).side.families));
-  // A family without rules in one release must still be compiled there, to compare it with the other.
+  // If only one release has rules in a family, both must be compiled for it.
   const ipFamily = isDual.size > 1 ? 'dual' : options.ipFamily;
   const [from, to] = [compileBy(pair.from, ipFamily), compileBy(pair.to, ipFamily)];
   const { node, settings } = from.side;
@@ -65,7 +65,7 @@ export function compareReleases(
   return { from: from.side, to: to.side, diff: { ...diff, servicePorts }, notes };
 }
 
-/** The number of tracked connections depends on the node's cores, so the difference is described, not computed. */
+/** Describes the difference in words, because the limit on tracked connections depends on the node's cores. */
 function describeConntrackLimit({ conntrack }: ProxySettings): readonly string[] {
   const { since, before, after } = behaviourChanges['conntrack-limit'];
   return conntrack.maxPerCore > 0
@@ -86,7 +86,7 @@ function reasonOf(behaviour: Behaviour, from: ReleaseSide, to: ReleaseSide): Ser
   };
 }
 
-/** Changes one behaviour at a time from FROM's to TO's: that behaviour causes what the step changes. */
+/** Changes one behaviour at a time from FROM's to TO's. The behaviour causes the differences that its step makes. */
 function findCauses(
   { servicePorts }: SideDiff,
   from: ReleaseSide,
@@ -114,14 +114,12 @@ export function openReleases(
 ) {
   const nodeName = chooseNodeName(options.node, loaded);
   const { from, to, diagnostics: wrong } = chooseReleases(loaded, nodeName, wanted, toFlag);
-  // Both releases are already known, even with auto.
   const asRead = { ...loaded, version: undefined } as const;
   const named = options.node === undefined ? undefined : [options.node];
   const { diagnostics } = prepareChecked(asRead, { names: [nodeName], flag: named }, wrong);
   return { diagnostics, pair: from && to && { nodeName, from, to } };
 }
 
-/** Undefined if one is unknown. */
 function chooseReleases(loaded: LoadedInputs, nodeName: string, wanted: VersionChoice, toFlag: string) {
   const { version } = loaded;
   const diagnostics: Finding[] = [];
@@ -129,7 +127,7 @@ function chooseReleases(loaded: LoadedInputs, nodeName: string, wanted: VersionC
     if (choice !== undefined && choice !== 'auto') return choice;
     const release = releaseOfNode(loaded.nodes.get(nodeName), nodeName, flag);
     if (typeof release === 'string') return release;
-    // An unreadable object may be the Node that names it.
+    // An unreadable object may be the Node that names the release.
     if (!loaded.diagnostics.some(isError)) diagnostics.push(release);
     return undefined;
   };

@@ -34,7 +34,6 @@ interface LikeOptions extends LoadOptions {
   readonly node?: string | undefined;
 }
 
-/** With the other side's settings, unless flags set others. */
 export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, options: T): T {
   const assume = canAssumeBeside(like, options) && options.assume;
   const node = options.node ?? (like?.node?.name || undefined);
@@ -42,7 +41,7 @@ export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, o
   return { ...options, ...rangesLike(like, options), assume, node, dualStackAs };
 }
 
-/** Settings without a flag, such as the mode, come from the other side. */
+/** Compiles manifests. Settings without a flag, such as the mode, come from the other side. */
 export function compileLike(
   path: string,
   given: LoadedInputs,
@@ -62,7 +61,6 @@ export function compileLike(
   const assumed = isTaken ? assumedLike(like?.assumed, options) : {};
   const named = assumed.isModeAssumed ? 'nothing' : modeNote?.arguments.named;
   const modeFrom = isTaken && like?.kind === 'dump' ? ofDump : modeFromWords(named);
-  // The reading already names its mode.
   const finish = (reading: Reading, takenSettings: Readonly<Record<string, string>> = {}): Reading => {
     const taken = { ...takenFamily, ...takenSettings };
     const side = reading.side?.kind === 'manifests' ? reading.side.with({ taken, ...assumed }) : reading.side;
@@ -93,7 +91,6 @@ export function compileLike(
   });
 }
 
-/** Settings that the other side assumed and no flag names are assumed here too. */
 function assumedLike(
   assumed: Snapshot['assumed'],
   { proxyMode, clusterCidr }: LikeOptions,
@@ -105,7 +102,7 @@ function assumedLike(
   };
 }
 
-/** The value of the flag, else the one that the other side shows. `reason` says why, if no flag decided. */
+/** Returns the flag's release, or else the release that the other side shows. `reason` says why, if no flag decided. */
 function findRelease(
   { version, gates, nodes }: LoadedInputs,
   nodeName: string,
@@ -130,7 +127,6 @@ function findRelease(
   return { release, reason: release === newestRelease ? undefined : 'the dump fits it best' };
 }
 
-/** The release whose result is closest to the dump; the first of several. */
 function matchDump(dump: Snapshot, candidates: readonly Release[], compileBy: (release: Release) => Snapshot): Release {
   let best: { readonly release: Release; readonly differences: number } | undefined;
   for (const release of candidates) {
@@ -142,7 +138,7 @@ function matchDump(dump: Snapshot, candidates: readonly Release[], compileBy: (r
   return best?.release ?? newestRelease;
 }
 
-/** One release per distinct behaviour in the mode: preferred ones first, then the newest. */
+/** Returns one release for each distinct behaviour in the mode: preferred releases first, then the newest. */
 function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mode: ProxyMode): readonly Release[] {
   const seen = new Set<string>();
   return [...preferred, newestRelease, ...releases.toReversed()].filter((release) => {
@@ -153,8 +149,8 @@ function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mo
 }
 
 /**
- * Whether both sides may have the same assumptions. The state of a node follows from its cluster; a bundle may have
- * been compiled with these ranges.
+ * Reports whether both sides may have the same assumptions. A node's state follows from its cluster, and a bundle may have been compiled
+ * with these ranges.
  */
 function canAssumeBeside(like: Snapshot | undefined, options: LikeOptions): boolean {
   if (!like) return true;
@@ -163,14 +159,13 @@ function canAssumeBeside(like: Snapshot | undefined, options: LikeOptions): bool
   return (like.assumed?.services.length ?? 0) > 0 && flags.every((flag) => flag === undefined);
 }
 
-/** The other side's ranges from a flag; none if the flag is given here. */
 function rangesLike(like: Snapshot | undefined, { serviceClusterIpRange }: LikeOptions): RangeFlags {
   const ranges = like?.cluster?.serviceCidrs.filter(({ from }) => from === '--service-cluster-ip-range') ?? [];
   if (ranges.length === 0 || serviceClusterIpRange !== undefined) return {};
   return { serviceClusterIpRange: ranges.map(({ network }) => network.text).join(',') };
 }
 
-/** Which flags count, and how, depends on the mode: with flags beside the other side's mode, they are read in that mode. */
+/** Reads flags in the other side's mode, because the mode decides which flags count, and how. */
 function inModeOf(like: Snapshot | undefined, read: LoadedInputs, options: LikeOptions): LoadedInputs {
   const mode = like && modeOfSide(like);
   const { configured, settings } = read;
@@ -182,7 +177,7 @@ function modeOfSide(side: Snapshot): ProxyMode | undefined {
   return side.kind === 'dump' ? modeOfState(side.state) : side.settings.mode;
 }
 
-/** The other side's, unless a configuration names others; flags override what they name. A dump only shows its mode. */
+/** Returns the other side's settings, unless a configuration sets its own. Flags override single settings. A dump shows only its mode. */
 function settingsLike(
   like: Snapshot | undefined,
   { configured, settings }: LoadedInputs,
@@ -196,7 +191,7 @@ function settingsLike(
   return { ...settingsOver(defaultSettings(mode), settings, options), release: settings.release };
 }
 
-/** Whether kube-proxy handles both families of a node: it then makes this chain first, or a table. */
+/** Reports whether kube-proxy handles both families of a node, because both have the chain or table that kube-proxy makes first. */
 function isDualStack({ kind, families, state: { iptables, nftables } }: Snapshot): boolean {
   if (kind !== 'dump') return families.length === 2;
   return bothFamilies.every(
@@ -206,7 +201,10 @@ function isDualStack({ kind, families, state: { iptables, nftables } }: Snapshot
   );
 }
 
-/** The node's addresses as the other side knows them, unless the manifests' Node object has a new one or the other side is another node. */
+/**
+ * Returns the node's addresses that the other side knows. Returns none if the manifests' Node object has a new address, because the other
+ * side may then be another node.
+ */
 function hostAddressesOf(
   known: NodeContext['hostAddresses'] = [],
   node: Node | undefined,
@@ -218,12 +216,12 @@ function hostAddressesOf(
 
 const ofDump = " (the dump's; other settings by flags and defaults)";
 
-/** What the other side shows of the cluster that both sides belong to; undefined for what changes nothing. */
+/** What the other side shows about the cluster that both sides belong to. Facts that change nothing are undefined. */
 export type Beside = Pick<LoadOptions, 'dualStackAs' | 'nodesBeside' | 'remade'>;
 
 type ReadSide = Pick<LoadedInputs, 'assumedCluster' | 'inputs'>;
 
-/** `name`: the other side's. */
+/** Returns what the other side shows that changes `side`. `name`: the other side's name. */
 export function factsBeside(side: ReadSide, other: ReadSide, name: string): Beside {
   const [own, others] = [side.assumedCluster, other.assumedCluster];
   const known = nodesOfPods(side.inputs);

@@ -48,53 +48,45 @@ import { version } from '../../base/version.ts';
 import { CompiledSnapshot, isPortFault, type PortFault, type SnapshotObjects } from '../snapshot.ts';
 import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 
-/** Shared by all nodes: the Cluster, and what it was built from. */
 export interface Prepared {
   readonly cluster: Cluster;
   readonly settings: ProxySettings;
-  /** Undefined if they follow from the release. */
   readonly behaviours?: Behaviours | undefined;
   readonly nodes: ReadonlyMap<string, Node>;
   readonly nodeSources: ReadonlyMap<string, ObjectSource>;
-  /** Assumed nodes by name; the first is compiled if none is named. */
+  /** Names of the assumed nodes. If no node is named, the first one is compiled. */
   readonly assumedNodes: readonly string[];
   /** Includes what kpc assigned, and Services that kube-proxy does not program. */
   readonly services: readonly Sourced<Service>[];
   readonly assigned: CompiledSnapshot['assigned'];
   readonly assumedEndpoints: CompiledSnapshot['assumedEndpoints'];
   readonly assumedPods: readonly Sourced<Pod>[];
-  /** See `Assumptions`. */
   readonly assumedClusterCIDRs: readonly string[];
-  /** The families that kpc chose for the cluster, if a Service takes its families from there; else empty. */
+  /** The families that kpc chose for the cluster, if a Service gets its families from the cluster; otherwise empty. */
   readonly assumedFamilies: readonly Family[];
   readonly gates: FeatureGates;
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
-  /** Computed on first use. */
   readonly portFaults: () => readonly PortFault[];
-  /** The node's `ip -j addr` output without kube-ipvs0; undefined if unknown. */
+  /** The addresses in the node's `ip -j addr` output, without kube-ipvs0; undefined if unknown. */
   readonly hostAddresses: readonly Address[] | undefined;
-  /** The objects other than Services. */
   readonly inputs: SnapshotObjects;
-  /** The mode chosen and why, if nothing names one. */
   readonly modeNote?: Finding | undefined;
 }
 
 export interface PreparationFacts {
   readonly ranges: AssignmentRanges;
   readonly hostAddresses?: readonly Address[] | undefined;
-  /** Networks of the Pods assumed for workloads, if any. */
   readonly assumedNetworks?: readonly Network[] | undefined;
   readonly assumptions?: Assumptions | undefined;
   readonly remade?: ReadonlySet<string> | undefined;
 }
 
-/** From the cluster's objects, as in the API server, unless a flag says otherwise. */
+/** Takes the ranges from the cluster's objects, like the API server, unless a flag gives ranges. */
 function rangesToAssign(ranges: AssignmentRanges, serviceCidrs: Inputs['serviceCidrs']): AssignmentRanges {
   const ofObjects = ranges.clusterIPs.length > 0 ? [] : assignableNetworks(serviceCidrs);
   return ofObjects.length === 0 ? ranges : { ...ranges, clusterIPs: ofObjects, fromObjects: true };
 }
 
-/** Computes the faults of Service ports on first use, once for all nodes. */
 function faultsOfPorts(
   { findUndeclared, services, diagnostics }: FoundSlices,
   wrongSlices: readonly Finding[],
@@ -111,7 +103,10 @@ function faultsOfPorts(
   return () => (faults ??= find().filter(isPortFault));
 }
 
-/** Slices without a Service, and Services without endpoints. The missing half may be the faulty one. */
+/**
+ * Finds slices without a Service, and Services without endpoints. After an error, returns nothing, because the missing half may be the
+ * faulty one.
+ */
 function findLonely(
   { diagnostics, slices, endpoints }: Inputs,
   services: ReturnType<typeof findSlices>['services'],
@@ -122,7 +117,7 @@ function findLonely(
   return [...describeStrays(services, slices, endpoints), ...findUnserved(services, cluster, couldAssume)];
 }
 
-/** Objects read, the slices of their Services, and the cluster: shared by the sides of a comparison. */
+/** Objects as read, the slices of their Services, and the cluster. The sides of a comparison share them. */
 export class ReadObjects {
   readonly slices = new ContextMemo<Inputs, ReturnType<typeof serve>>();
   readonly clusters = new ContextMemo<FoundSlices, Cluster>();
@@ -152,7 +147,6 @@ function serve(
   });
 }
 
-/** Builds the cluster, once for all nodes. */
 export function prepare(
   read: ReadObjects,
   settings: ProxySettings,
@@ -213,7 +207,6 @@ export function prepare(
   };
 }
 
-/** Whether the API server would give one of the assigned Services the families of its cluster. */
 function takesFamilies(services: readonly Sourced<Service>[], assigned: Prepared['assigned']): boolean {
   const names = new Set(assigned.map(({ service }) => service));
   return services.some(({ object: { metadata, spec } }) => {
@@ -225,8 +218,8 @@ function takesFamilies(services: readonly Sourced<Service>[], assigned: Prepared
 }
 
 /**
- * A note if the input has a cluster's Services without its ServiceCIDRs, which affect rules. The Service
- * default/kubernetes identifies a cluster's output.
+ * Notes that the input has a cluster's Services without the ServiceCIDRs, which affect rules. The Service default/kubernetes shows that a
+ * cluster printed the input.
  */
 function describeMissingRanges(
   services: readonly Sourced<Service>[],
@@ -239,7 +232,6 @@ function describeMissingRanges(
   return own ? [diagnose('no-service-cidrs', {}, own.source.place([]))] : [];
 }
 
-/** Warns of Services whose policies and ranges this kube-proxy ignores. */
 function findIgnoredPolicies(services: readonly Sourced<Service>[], behaviours: Behaviours): readonly Finding[] {
   if (behaviours.has('traffic-policies')) return [];
   const ignored = services.filter(({ object: { spec } }) => {
@@ -253,8 +245,7 @@ function findIgnoredPolicies(services: readonly Sourced<Service>[], behaviours: 
 }
 
 /**
- * Warns of deprecated fields, and of things that this kube-proxy writes but its tools refuse: some source ranges in
- * sets, and comments that are too long.
+ * Warns of deprecated fields, and of what this kube-proxy writes but its tools refuse: some source ranges in sets, and too long comments.
  */
 export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 'cluster'>): readonly Finding[] {
   const cutsComments = behavioursOf(settings.release).has('short-comments');
@@ -266,7 +257,7 @@ export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 
   ];
 }
 
-/** One warning for all Services whose externalIPs will stop working. */
+/** Returns one warning for all Services with externalIPs, which will stop working. */
 function findEndingAddresses({ servicePorts }: Cluster, release: Release): readonly Finding[] {
   const users = isDeprecated('external-ips', release)
     ? servicePorts.filter(({ externalIPs }) => externalIPs.length > 0)
@@ -280,7 +271,6 @@ function hasWorkloads({ skipped, pods }: Inputs): boolean {
   return workloadKinds.some((kind) => skipped.has(kind)) || pods.some(({ object }) => !object.status);
 }
 
-/** Or for behaviours that no release has. */
 export function prepareForRelease<Known extends Prepared>(
   prepared: Known,
   release: Release,
@@ -294,20 +284,18 @@ export function prepareForRelease<Known extends Prepared>(
   };
 }
 
-/** Uses the release that the settings, such as a bundle's, name. */
 export function prepareWithSettings<Known extends Prepared>(prepared: Known, settings: ProxySettings): Known {
   const gates = new Map([...prepared.gates, ...gatesOfSettings(settings)]);
   return prepareForRelease({ ...prepared, settings }, settings.release, behavioursOf(settings.release, gates));
 }
 
-/** Shares work between the nodes compiled in a run; results are the same without it. */
 export class NodeMemo {
   readonly ipvs = new IpvsMemo();
   readonly iptables = new IptablesMemo();
   readonly nftables = new NftablesMemo();
 }
 
-/** `name`: the user's for the inputs; by default the node's. Compiles the state on first use. */
+/** Compiles a node; the state is compiled on first use. `name`: the user's name for the inputs; by default the node's. */
 export function compileNode(
   prepared: Prepared,
   nodeName: string,
@@ -382,7 +370,7 @@ export function compileState(
   }
 }
 
-/** --node, else hostnameOverride, else the only Node in the inputs or the first assumed one; '' if there is none. */
+/** Returns --node, or else hostnameOverride, the first assumed Node, or the only Node in the inputs; '' if there is none of these. */
 export function chooseNodeName(flag: string | undefined, { settings, nodes, assumedNodes }: Prepared): string {
   const [only, ...others] = nodes.keys();
   return flag ?? (settings.hostnameOverride || (assumedNodes[0] ?? (others.length === 0 ? (only ?? '') : '')));

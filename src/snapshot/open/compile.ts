@@ -35,11 +35,9 @@ import type { IpFamilyChoice } from './choose-families.ts';
 import type { Address } from '../../kernel/address.ts';
 
 export interface NodeOptions extends Pick<LoadOptions, 'ipFamily'> {
-  /** By default from hostnameOverride, or the only Node in the manifests. */
+  /** By default hostnameOverride, or the only Node in the manifests. */
   readonly node?: string | undefined;
-  /** The other side's node, which the manifests may lack. */
   readonly likeNode?: string | undefined;
-  /** The user's name for the manifests. */
   readonly name?: string | undefined;
 }
 
@@ -47,11 +45,10 @@ export interface Compilation {
   /** Undefined if a diagnostic is an error. */
   readonly snapshot: CompiledSnapshot | undefined;
   readonly diagnostics: readonly Finding[];
-  /** The facts about the node that the input lacks. Calling it compiles the node's state. */
+  /** Finds facts about the node that the input lacks. A call compiles the node's state. */
   readonly gaps: () => readonly Finding[];
 }
 
-/** `refusals`: faults in the request. */
 export function compileLoaded(
   loaded: LoadedInputs,
   { node, likeNode, ipFamily, name }: NodeOptions,
@@ -65,16 +62,13 @@ export function compileLoaded(
   const prepared = preparedFor(nodeName);
   const snapshot = compileNode(prepared, nodeName, { ipFamily, name }, memo);
   const own = describeNodeGaps(nodeName, prepared);
-  // All that is asked of a node without a name depends on this.
   const [open, others] = nodeName === '' ? [own, []] : [[], own];
   const gaps = () => [...others, ...describeLocalhostListeners(snapshot)];
   return { snapshot, diagnostics: [...open, ...diagnostics], gaps };
 }
 
-/** `preparedFor` is undefined after an error. */
 export function prepareChecked(loaded: LoadedInputs, nodes: CheckedNodes, refusals: readonly Finding[]) {
   const { modeNote } = loaded;
-  // An invalid object counts as missing.
   const isRead = !loaded.diagnostics.some(isError);
   const found = isRead ? checkNodes(nodes, loaded) : [];
   const { preparedFor, diagnostics: ofReleases } = prepareForNodes(loaded, nodes.names);
@@ -85,7 +79,10 @@ export function prepareChecked(loaded: LoadedInputs, nodes: CheckedNodes, refusa
   return { preparedFor, diagnostics: modeNote ? [modeNote, ...known] : known };
 }
 
-/** With --kubernetes-version auto, each node compiles for its own release; the diagnostics are that release's, and name it for one node. */
+/**
+ * Prepares the input for each node. With --kubernetes-version auto, each node compiles for its own release, and for a single node a
+ * diagnostic names the release.
+ */
 function prepareForNodes(loaded: LoadedInputs, nodes: readonly string[]) {
   if (loaded.version !== 'auto') return { preparedFor: () => loaded, diagnostics: [] };
   const ofRelease = new Map<Release, Prepared>();
@@ -107,12 +104,10 @@ function prepareForNodes(loaded: LoadedInputs, nodes: readonly string[]) {
   return { preparedFor, diagnostics: [...checkReleases(loaded, [...ofRelease.values()]), ...diagnostics] };
 }
 
-/** Checks the input for kube-proxies of other releases than the one it was read for. */
 export function checkReleases(
   { checkSettings, diagnostics }: LoadedInputs,
   seen: readonly Prepared[],
 ): readonly Finding[] {
-  // Several releases may report the same fault.
   const said = new Set(diagnostics.map(keyOfFault));
   return seen
     .flatMap((each) => [...checkSettings(each.settings.release), ...checkLoading(each)])
@@ -131,21 +126,19 @@ function checkPrune({ prune, allNodes }: Omit<FleetChoice, 'node'>): readonly Fi
   return prune && !allNodes ? [diagnose('bad-prune', {})] : [];
 }
 
-/** For a command that reads no input because other flags are wrong. */
 export function checkFlags(flags: GivenFlags): readonly Finding[] {
   const { choice } = parseVersionChoice(flags.kubernetesVersion);
   const { diagnostics } = resolveSettings(undefined, flags, startingRelease(choice, []));
   return [...checkValues(flags), ...diagnostics.filter(isError)];
 }
 
-/** A side of a comparison may be a release, which no flag names. */
+/** A side of a comparison may be a release, which is not named by a flag. */
 function checkVersion({ kubernetesVersion, sideOf }: GivenFlags): ReturnType<typeof parseVersionChoice> {
   return sideOf === 'release'
     ? parseVersionChoice(kubernetesVersion, 'a side', false)
     : parseVersionChoice(kubernetesVersion);
 }
 
-/** Before anything is read. */
 export function checkValues(flags: GivenFlags): readonly Finding[] {
   return [
     ...[flags.node ?? []].flat().flatMap((name) => checkNodeName(name) ?? []),
@@ -165,7 +158,7 @@ export interface FleetNode {
   readonly texts: BundleTexts;
 }
 
-/** `nodes` is undefined after an error. */
+/** Compiles a fleet's nodes. `nodes` is undefined after an error. */
 export function compileFleetNodes(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFamilyChoice) {
   const nodes = { names: fleet.nodes, flag: fleet.named };
   const { preparedFor, diagnostics } = prepareChecked(loaded, nodes, fleet.diagnostics);
@@ -188,16 +181,13 @@ export interface FleetChoice {
   readonly prune?: boolean | undefined;
 }
 
-/** Whether each node gets its own folder inside the named one. */
 export function isFleet({ allNodes, node, shard }: FleetChoice): boolean {
   return allNodes === true || shard !== undefined || (node?.length ?? 0) > 1;
 }
 
-/** After an error, nothing is compiled. */
 export interface Fleet {
   readonly nodes: readonly string[];
   readonly named: readonly string[];
-  /** In all shards together. */
   readonly total: number;
   readonly shard: Shard | undefined;
   readonly hostAddresses: ReadonlyMap<string, readonly Address[]>;
@@ -209,7 +199,6 @@ export interface Hosts {
   readonly diagnostics: readonly Finding[];
 }
 
-/** `readHosts` returns nodes' addresses. */
 export function chooseFleet(
   options: FleetChoice,
   { nodes: known }: Pick<Prepared, 'nodes'>,

@@ -40,61 +40,50 @@ import { parseIpAddrText } from '../../dumps/read-ip.ts';
 import { parseIpAddrJson, type Link } from '../../kernel/link/link.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 
-/** A diagnostic stands in for an unreadable text. */
 export interface InputTexts {
   readonly manifests: LoadedFiles;
   /** kube-proxy's configuration, if it is not among the manifests. */
   readonly config: TextFile | Finding | undefined;
-  /** What `ip -j addr` printed on the node. */
   readonly hostAddresses: HostText | Finding | undefined;
 }
 
-/** Options for compiling manifests, named like the flags. */
 export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedCluster {
   /**
-   * Whether a result without Services may be written; undefined if it is only shown. `of-a-cluster`: with a warning, if the input has Nodes
-   * and nothing that needs Services, and so may be a whole cluster.
+   * Whether a result without Services may be written; undefined if the result is only shown. `of-a-cluster` allows such a result with a
+   * warning if the input may be a whole cluster, because it has Nodes and nothing that needs Services.
    */
   readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
-  /** Where to pipe rendered manifests. */
   readonly into?: Into | undefined;
   readonly kubernetesVersion?: string | undefined;
-  /** For objects that name none. */
   readonly namespace?: string | undefined;
   readonly skipInvalid?: boolean | undefined;
   readonly traffic?: boolean | undefined;
-  /** The networks of the Pods assumed for workloads, or true (or auto) for the known networks. */
+  /** Networks for the Pods assumed for workloads; true (or auto) for the known networks. */
   readonly assumeEndpoints?: string | true | undefined;
   /** Whether to assume what manifests from git lack: addresses, node ports, Pods and Nodes. */
   readonly assume?: boolean | 'by-default' | undefined;
   readonly unread?: UnreadLists | undefined;
   readonly remade?: ReadonlySet<string> | undefined;
-  /** Most diagnostics of one code in one file, if not the default. */
+  /** The most diagnostics with the same code in one file, if not the default. */
   readonly mostOfCode?: number | undefined;
 }
 
-/** Must not be compiled if a diagnostic is an error. */
 export interface LoadedInputs extends Prepared {
   readonly texts: InputTexts;
   readonly modeNote: Finding | undefined;
   readonly version: VersionChoice;
-  /** Whether --config or a file of -f configures kube-proxy. */
   readonly configured: boolean;
-  /** The same input, as if a flag named this mode. */
+  /** Returns the same input, as if a flag named this mode. */
   readonly inMode: (mode: ProxyMode) => LoadedInputs;
   /**
-   * The same manifests with other settings of kube-proxy; `config` is the configuration beside them. Reads them again if objects were left
-   * out, because that depends on settings.
+   * Returns the same manifests with other kube-proxy settings; `config` is the configuration beside them. If objects were left out, reads
+   * the manifests again, because settings decide which objects are faulty.
    */
   readonly under: (options: LoadOptions, config: InputTexts['config']) => LoadedInputs;
-  /** Reports faults in the settings for a release's kube-proxy. */
   readonly checkSettings: (release: Release) => readonly Finding[];
-  /** From flags and configurations. */
   readonly ranges: AssignmentRanges;
-  /** Undefined if nothing is assumed. */
   readonly assumedCluster: Pick<Assumptions, 'families' | 'dualStack'> | undefined;
   readonly inputs: Inputs;
-  /** Sorted by place. */
   readonly diagnostics: readonly Finding[];
   readonly files: Inputs['files'];
 }
@@ -103,10 +92,10 @@ export function loadTexts(texts: InputTexts, options: LoadOptions): LoadedInputs
   return loadBeside(texts, options, [], 0);
 }
 
-/** Each round of leaving out faulty objects may make others faulty. */
+/** The most rounds of leaving out faulty objects, because each round may make others faulty. */
 const mostRounds = 8;
 
-/** Loads without the objects that these errors name: some faults only show among all objects. */
+/** Loads without the objects that these errors name, because some faults appear only among all objects. */
 function loadBeside(
   texts: InputTexts,
   options: LoadOptions,
@@ -161,7 +150,6 @@ function loadBeside(
       ...wrongRanges,
       ...pods.diagnostics,
       ...(host?.diagnostics ?? []),
-      // One note about assumptions is enough.
       ...ofCluster.filter(({ code }) => !assumptions || code !== 'assumed-endpoints'),
       ...(assumptions ? describeAssumptions(assumptions, prepared, assume === 'by-default') : []),
     ]),
@@ -183,7 +171,7 @@ function loadSettings(
   const given = config ? config.config : configs[0];
   const known = facts.find(({ configures }) => configures);
   const configured = config !== undefined || configs.length > 0 || known !== undefined;
-  // kube-proxy's own configuration overrides what another program would derive.
+  // kube-proxy's own configuration overrides values derived from another program.
   const flags = given ? options : { ...known?.proxy, ...definedOf(options) };
   const { choice: version, diagnostics: wrongVersion } = parseVersionChoice(options.kubernetesVersion);
   const started = startingRelease(version, nodes);
@@ -202,13 +190,11 @@ function loadSettings(
   };
 }
 
-/** If there are several configurations, the order of files must not decide which is used. */
 function findRivals({ configs, facts }: Inputs): readonly Finding[] {
   if (configs.length === 0) return findDifferingArguments(facts);
   return configs.slice(1).map(({ source }) => diagnose('duplicate-configuration', {}, source.place([])));
 }
 
-/** kube-proxies whose arguments differ from the first one's. */
 function findDifferingArguments(facts: Inputs['facts']): readonly Finding[] {
   const [first, ...others] = facts.filter(({ isObject, configures }) => isObject && configures);
   return others
@@ -228,7 +214,7 @@ function describePreview(release: Release): readonly Finding[] {
   return isPreview(release) ? [diagnose('kubernetes-preview', { release })] : [];
 }
 
-/** An error for each object that conflicts with others in compiling, except those already left out. */
+/** Returns an error for each object that conflicts with others in compiling, except those already left out. */
 function findUncompiled(found: readonly Finding[], known: readonly Finding[]): readonly Finding[] {
   const keyOf = ({ place }: Finding): string | undefined => place && keyOfObject(place);
   const errors = new Map(
@@ -241,7 +227,6 @@ function findUncompiled(found: readonly Finding[], known: readonly Finding[]): r
   return [...errors.values()].toReversed();
 }
 
-/** Drops undefined options, so that spreading the rest overrides nothing. */
 function definedOf<T extends object>(options: T): Partial<T> {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
@@ -251,7 +236,6 @@ export function checkNamespace(namespace: string | undefined): readonly Finding[
   return [wrongValue('--namespace', namespace, 'label')];
 }
 
-/** Objects of other kinds are no fault, but users may wonder where they went. */
 function diagnoseSkippedKinds(skipped: Inputs['skipped'], assumes: boolean): readonly Finding[] {
   if (skipped.size === 0) return [];
   const kinds = [...skipped]
@@ -260,10 +244,10 @@ function diagnoseSkippedKinds(skipped: Inputs['skipped'], assumes: boolean): rea
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
 }
 
-/** 'auto': the release that each node runs. Undefined: the newest, unless the input says otherwise. */
+/** 'auto' is the release that each node runs. Undefined is the newest release, unless the input says otherwise. */
 export type VersionChoice = Release | 'auto' | undefined;
 
-/** Or of a flag with the same values, or of a side. After an error, the choice is undefined. */
+/** Parses --kubernetes-version, another flag with the same values, or a side. After an error, the choice is undefined. */
 export function parseVersionChoice(
   text: string | undefined,
   flag = '--kubernetes-version',
@@ -274,19 +258,17 @@ export function parseVersionChoice(
   return { choice, diagnostics: [wrongValue(flag, text, takesAuto ? 'release-or-auto' : 'release')] };
 }
 
-/** The release to check settings for before the node is known: with auto, the newest on any node in the input. */
+/** Returns the release to check settings for before the node is known. With auto, this is the newest on any node in the input. */
 export function startingRelease(choice: VersionChoice, nodes: Inputs['nodes']): Release {
   if (choice !== 'auto') return choice ?? newestRelease;
   const run = new Set(nodes.map(({ object }) => releaseRunBy(object)));
   return releases.findLast((release) => run.has(release)) ?? newestRelease;
 }
 
-/** Undefined if the Node reports none that kpc follows. */
 export function releaseRunBy(node: Node | undefined): Release | undefined {
   return parseRelease(node?.kubernetesVersion ?? '');
 }
 
-/** `flag`: the flag that asks for it. */
 export function releaseOfNode(
   node: Node | undefined,
   nodeName: string,
@@ -297,7 +279,8 @@ export function releaseOfNode(
 }
 
 /**
- * Reports that no Service is programmed, which would remove all from a node. An error, unless `emptyResult` allows it or it is only shown.
+ * Reports that no Service is programmed, because such a result would remove all Services from a node. This is an error, unless
+ * `emptyResult` allows it or the result is only shown.
  */
 function describeEmptiness(
   inputs: Inputs,
@@ -331,10 +314,9 @@ function describeEmptiness(
   return [diagnose('nothing-programmed', { services: 0, lacking: [], isRefused })];
 }
 
-/** `name`: for diagnostics. */
 export type HostText = Pick<TextFile, 'name' | 'text'>;
 
-/** From `ip -j addr` or `ip addr`, without kube-proxy's on kube-ipvs0; none if a diagnostic reports a fault. */
+/** Reads addresses from `ip -j addr` or `ip addr`, without those on kube-ipvs0; none if a diagnostic reports a fault. */
 export function parseHostAddresses(file: HostText | Finding): {
   readonly addresses: readonly Address[];
   readonly diagnostics: readonly Finding[];
@@ -346,7 +328,7 @@ export function parseHostAddresses(file: HostText | Finding): {
   return { addresses, diagnostics };
 }
 
-/** From `ip -j addr` or `ip addr`, with kube-ipvs0; none if a diagnostic reports a fault. */
+/** Reads links from `ip -j addr` or `ip addr`, including kube-ipvs0; none if a diagnostic reports a fault. */
 export function parseHostLinks(file: HostText | Finding): {
   readonly links: readonly Link[];
   readonly diagnostics: readonly Finding[];
@@ -359,7 +341,7 @@ export function parseHostLinks(file: HostText | Finding): {
   return first ? { links: [], diagnostics: [badHostAddresses(file.name, first.reason)] } : { links, diagnostics: [] };
 }
 
-/** Other text is parsed as JSON, whose parser reports the fault. */
+/** Parses any other text as JSON, so that the JSON parser reports the fault. */
 function parsePrinted(text: string): ReturnType<typeof parseIpAddrJson> {
   const printed = splitOutputs(text).outputs.filter(({ kind }) => kind === 'ip addr');
   if (printed.length === 0) return parseIpAddrJson(text);

@@ -19,29 +19,23 @@ import {
 } from './stored-side.ts';
 
 export interface FoundFile {
-  /** Its name in messages. */
   readonly name: string;
   readonly path: string;
   readonly file: Decoded;
   readonly isNamed: boolean;
-  /** Whether it is a manifest from a support bundle. */
   readonly isManifest?: boolean;
 }
 
 export interface DumpFiles {
   readonly dump: Dump;
-  /** By the names of their files. */
   readonly texts: ReadonlyMap<string, string>;
-  /** About the files. */
   readonly diagnostics: readonly Finding[];
-  /** From a support bundle. */
   readonly manifests: readonly TextFile[];
 }
 
-/** Names of documents and programs, which may quote a tool's output. */
+/** Matches names of documents and programs, which may quote a tool's output. */
 export const isDocument = /\.(?:ya?ml|md|markdown|adoc|rst|html?|sh|bash|py|go|js|ts|tf|toml|json5|tpl|gotmpl)$/i;
 
-/** Files taken from one node, among others. */
 export class DumpTexts {
   readonly #texts = new Map<string, string>();
   readonly #paths = new Map<string, string>();
@@ -50,7 +44,7 @@ export class DumpTexts {
   readonly #budget = new TextBudget();
   #isMeant = false;
 
-  /** Whether to go on: false once they are too long to be read. */
+  /** Adds a file. Returns false once the files are too long to be read. */
   add({ name, path, file, isNamed, isManifest }: FoundFile): boolean {
     if (isManifest) {
       if (file.kind === 'text' && /^\s*\{/.test(file.text)) this.#manifests.push(new TextFile(path, file.text));
@@ -74,7 +68,9 @@ export class DumpTexts {
     return true;
   }
 
-  /** Undefined if none of them is, or should be, the output of a tool. `isMixed`: whether manifests may be among them. */
+  /**
+   * Reads the files. Returns undefined if no file is, or should be, a tool's output. `isMixed`: whether manifests may be among the files.
+   */
   read(isMixed: boolean): DumpFiles | undefined {
     const dump = readDump(this.#texts);
     // A node's addresses may also accompany manifests, for --host-addresses.
@@ -96,8 +92,8 @@ export class DumpTexts {
 const ofBundle: ReadonlySet<string> = new Set([bundleHead, ...bundleFileNames]);
 
 /**
- * Recognises the texts of a folder: a bundle, a golden, manifests, or a dump, with more output and manifests beside it. `called`: the
- * user's name for them, or else that of their folder or files.
+ * Recognises a folder's texts as a bundle, a golden, manifests, or a dump, with other output and manifests beside it. `called`: the user's
+ * name for the texts; by default that of their folder or files.
  */
 export function recogniseTexts(called: string | undefined, texts: ReadonlyMap<string, string>): Recognised {
   const heads = [...texts].flatMap(([path, text]) => (isHead(path, text) ? [path] : []));
@@ -122,7 +118,7 @@ export function recogniseTexts(called: string | undefined, texts: ReadonlyMap<st
   return { ...(whole ?? side), beside };
 }
 
-/** A Kubernetes manifest may have the name of a head, but not its version. */
+/** Reports whether a file begins a bundle or golden. A Kubernetes manifest may have the same file name, but lacks the version. */
 function isHead(path: string, text: string): boolean {
   const file = baseName(path);
   return (

@@ -22,55 +22,45 @@ import { compileLoaded, type Compilation, type NodeOptions } from './compile.ts'
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { describeGrounds } from '../grounds.ts';
 
-/** Undefined if it cannot be used. */
 export interface Reading {
   readonly side: Snapshot | undefined;
   readonly diagnostics: readonly Finding[];
-  /** By their names in diagnostics. */
   readonly files: LoadedInputs['files'];
-  /** For people: how each input was recognised. */
   readonly notes: readonly string[];
-  /** For people: the target that manifests were compiled for. */
   readonly made?: string;
-  /** The facts about the node that manifests lack. Calling it compiles the node's state. */
+  /** Finds facts about the node that manifests lack. A call compiles the node's state. */
   readonly gaps?: Compilation['gaps'];
 }
 
-/** A bundle or dump that was read, manifests still to be compiled, or something unreadable. */
 export type Recognised = Reading & {
-  /** Paths of manifests that were named as well. */ readonly beside: readonly string[];
+  readonly beside: readonly string[];
 } & (
     | { readonly kind: 'bundle'; readonly side: CompiledSnapshot; readonly manifest: Manifest }
     | {
         readonly kind: 'dump';
         readonly side: DumpedSnapshot;
-        /** The manifests in a support bundle. */
         readonly manifests: readonly TextFile[];
-        /** The dump of kpc-apply with what other tools printed on the same node. */
+        /** Returns kpc-apply's dump with other tools' output from the same node. */
         readonly withMore?: (texts: ReadonlyMap<string, string>, diagnostics: readonly Finding[]) => Recognised;
       }
     | { readonly kind: 'manifests' | 'unreadable'; readonly side: undefined }
   );
 
-/** Its nodes can be read one by one. */
 export interface Opened {
   /** Undefined for a bundle or dump. */
   readonly loaded: LoadedInputs | undefined;
-  /** '' means the node of the options, else the default one. */
+  /** '' means the node in the options, or else the default node. */
   readonly nodes: readonly string[];
-  /** Whether a flag or a configuration names the node. */
   readonly isNodeNamed?: boolean;
   readonly at: (node: string) => Reading;
 }
 
-/** A bundle or dump holds one node. */
 export function openReading(reading: Reading): Opened {
   return { loaded: undefined, nodes: [''], at: () => reading };
 }
 
 type OpenedNodes = NodeOptions & { readonly allNodes?: boolean | undefined };
 
-/** Opens the node in the options, or all Nodes. */
 export function openManifests(name: string, loaded: LoadedInputs, options: OpenedNodes): Opened {
   return openNodes(loaded, options, (node, memo) => {
     const compilation = compileLoaded(loaded, { ...options, node, name }, [], memo);
@@ -78,7 +68,7 @@ export function openManifests(name: string, loaded: LoadedInputs, options: Opene
   });
 }
 
-/** No diagnostic is repeated for another node. */
+/** Opens nodes. A diagnostic is not repeated for another node. */
 export function openNodes(
   loaded: LoadedInputs,
   { allNodes = false, ...options }: OpenedNodes,
@@ -86,7 +76,7 @@ export function openNodes(
 ): Opened {
   const nodes = allNodes ? [...loaded.nodes.keys()].toSorted() : [''];
   const memo = nodes.length > 1 ? new NodeMemo() : undefined;
-  /** The node that first reported each diagnostic; reading that node again repeats it. */
+  /** The node that first reported each diagnostic. Reading that node again repeats the diagnostic. */
   const first = new Map<string, string>();
   const at = (node: string): Reading => {
     const reading = read(node === '' ? options.node : node, memo);
@@ -109,9 +99,7 @@ export function readingOf(
   name: string,
   loaded: LoadedInputs,
   { snapshot, diagnostics, gaps }: Compilation,
-  /** Where the mode comes from, if no flag or configuration names it. */
   modeFrom: string,
-  /** Why this release was chosen, if no flag decided it. */
   reason: string | undefined,
 ): Reading {
   if (!snapshot) return failedReading(loaded, diagnostics);
@@ -121,7 +109,6 @@ export function readingOf(
 
 function describeMade(
   side: CompiledSnapshot,
-  /** Where the mode and the release come from, if they were not requested. */
   { modeFrom = '', reason }: { readonly modeFrom?: string; readonly reason?: string | undefined } = {},
 ): string {
   const why = reason === undefined ? '' : ` (${reason})`;
@@ -138,13 +125,12 @@ export function unreadable(diagnostics: readonly Finding[]): Recognised {
   return { ...nothingSaid, kind: 'unreadable', side: undefined, diagnostics };
 }
 
-/** A bundle names its own Services: no manifests count beside it. */
+/** Refuses manifests beside a bundle, because a bundle names its own Services. */
 export function alone(read: Recognised, [beside]: readonly { readonly name: string }[]): Recognised {
   if (read.kind !== 'bundle' || beside === undefined) return read;
   return unreadable([diagnose('no-manifests', { what: 'bundle', path: read.side.name, beside: beside.name })]);
 }
 
-/** `path`: the user's name for it. */
 export function sideOfBundle(path: string, files: BundleFiles): Recognised {
   const result = readBundle(files, compileState, path);
   if (result.kind === 'broken') return brokenSide(path, result.problems);
@@ -152,7 +138,6 @@ export function sideOfBundle(path: string, files: BundleFiles): Recognised {
   return sideOfStored('a bundle', result.bundle);
 }
 
-/** `path`: the user's name for it. */
 export function sideOfGolden(path: string, files: BundleFiles): Recognised {
   const result = readGolden(files, compileState, version, path);
   if (result.kind === 'bundle') return sideOfStored('a golden', result.bundle);
@@ -168,7 +153,10 @@ function sideOfStored(what: string, { manifest, snapshot: side }: StoredBundle):
   return { ...nothingSaid, kind: 'bundle', side, manifest, notes };
 }
 
-/** A kpc-apply dump is a bundle that nothing compiled and that lists no modules. `network`: other chains, links, routes and sysctls. */
+/**
+ * Reads a kpc-apply dump, which is a bundle that was not compiled and lists no modules. `network`: other chains, links, routes and
+ * sysctls.
+ */
 function readDumpedBundle(
   path: string,
   bundle: StoredBundle,
@@ -186,14 +174,14 @@ function readDumpedBundle(
       return tables ? [[family, tables]] : [];
     }),
   );
-  // Packets also meet the tables that tools list there.
+  // Packets also meet the other tables in the tools' listings.
   const others = shown.nftables.filter(({ family, name }) => !findTable(own.nftables, family, name));
   const nftables = [...own.nftables, ...others];
   const sets = [...own.sets, ...shown.sets.filter(({ name }) => !own.sets.some((each) => each.name === name))];
   const state = { ...own, iptables, nftables, sets, links, sysctls: new Map([...shown.sysctls, ...own.sysctls]) };
-  // If its files have no rules of a family, neither has the node.
+  // A family without rules in the dump's files has none on the node either.
   const { hostAddresses } = nodeOfBundle(manifest);
-  // Its own files only have kube-proxy's tables. If there are no other tables, nft prints nothing.
+  // The dump's own files have only kube-proxy's tables. If there are no other tables, nft prints nothing.
   const lacksTables = programs(manifest.mode, 'nftables') && !/^\$ nft list ruleset$/m.test(network);
   const coverage = { ...coverAll(), modules: false, lacksTables };
   const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts, routes, flows, hostAddresses });
@@ -206,7 +194,6 @@ function readDumpedBundle(
   return { ...nothingSaid, kind: 'dump', side, manifests: [], diagnostics, notes, withMore };
 }
 
-/** One family's tables with the chains of `others`, whose built-in chains replace its own. */
 function joinTables(own: Tables | undefined, others: Tables | undefined): Tables | undefined {
   if (!own || !others) return own ?? others;
   return Object.fromEntries(
@@ -217,7 +204,7 @@ function joinTables(own: Tables | undefined, others: Tables | undefined): Tables
   );
 }
 
-/** `diagnostics`: about the files; `texts`: a support bundle's manifests. */
+/** `diagnostics` concern the files; `texts` are a support bundle's manifests. */
 export function sideOfDump(
   name: string,
   dump: Dump,
@@ -225,7 +212,6 @@ export function sideOfDump(
   texts: readonly TextFile[] = [],
 ): Recognised {
   if (isRefusedOnly(dump)) {
-    // One sentence says what to print instead.
     return unreadable(
       diagnostics.map((each) =>
         each.code === 'unread-output' ? diagnose(each.code, { ...each.arguments, isAll: true }, each.place) : each,
@@ -246,7 +232,7 @@ export function sideOfDump(
   return { ...nothingSaid, kind: 'dump', side, manifests: texts, diagnostics, notes };
 }
 
-/** A dump with the node's addresses from another listing. No side if a diagnostic reports a fault in it. */
+/** Returns a dump with the node's addresses from another listing; no side if a diagnostic reports a fault in the listing. */
 export function withHostAddresses<Read extends Reading & { readonly side: DumpedSnapshot }>(
   read: Read,
   listing: HostText | Finding | undefined,
@@ -260,14 +246,17 @@ export function withHostAddresses<Read extends Reading & { readonly side: Dumped
   return { ...read, side: read.side.with({ state: () => ({ ...state, links }), coverage: covered, doubts }) };
 }
 
-/** The Services in manifests, which name a dump's contents, and other objects. `cluster` is undefined after an error. */
+/** Returns the Services in manifests, which name a dump's contents, and other objects. `cluster` is undefined after an error. */
 export function namesInManifests({ diagnostics: all, files, inputs: objects, settings, cluster: found }: LoadedInputs) {
   const diagnostics = all.filter(isError);
   const cluster = diagnostics.length > 0 ? undefined : found;
   return { cluster, release: settings.release, objects, diagnostics, files };
 }
 
-/** A dump with the names and objects of manifests beside it. `areChosen`: errors in others only leave it without names. */
+/**
+ * Returns a dump with the names and objects from manifests beside it. If `areChosen` is false, errors in the manifests only leave the dump
+ * without names.
+ */
 export function withNames(
   read: Reading & { readonly side: DumpedSnapshot },
   loaded: LoadedInputs,
@@ -284,12 +273,11 @@ export function withNames(
   return { ...read, side, diagnostics: [...read.diagnostics, ...diagnostics], files };
 }
 
-/** Whether the files hold only forms of tools' output that kpc does not read. */
 export function isRefusedOnly({ files, faults }: Dump): boolean {
   return files.length === 0 && faults.some(({ code }) => code === 'unread-output');
 }
 
-/** "node.txt (iptables-save, ipvsadm -Ln)"; just the name if it says what is in the file. */
+/** Returns "node.txt (iptables-save, ipvsadm -Ln)", or only the name if it says what is in the file. */
 function describeFile(name: string, files: Dump['files']): string {
   const kinds = files.filter((file) => file.name === name).map(({ kind }) => kind);
   const [first] = kinds;

@@ -11,7 +11,7 @@ type UnservedPort = RuleFinding<'local-without-endpoint'>;
 
 export const localWithoutEndpoint: LintRule<'local-without-endpoint'> = {
   check: (input) => {
-    // A balancer on the node connects with the node's address, so all endpoints see the node as their client.
+    // A balancer on the node connects from the node's address, so all endpoints see the node as their client.
     const isKept = !modeFacts[input.loaded.settings.mode].kinds.has('proxyPorts');
     return [
       ...input.services.flatMap((service) => findInternalGaps(service, input)),
@@ -21,7 +21,6 @@ export const localWithoutEndpoint: LintRule<'local-without-endpoint'> = {
   },
 };
 
-/** Nodes whose Pods get no endpoint under internalTrafficPolicy Local. */
 function findInternalGaps(service: LintedService, input: LintInput): readonly UnservedPort[] {
   if (service.object.spec.internalTrafficPolicy !== 'Local') return [];
   const gaps = findLacks(service, input, (port, node) => isRefusedForLack(planTraffic(port, node.node).internal));
@@ -38,7 +37,6 @@ function findInternalGaps(service: LintedService, input: LintInput): readonly Un
   });
 }
 
-/** Like findInternalGaps, if only workloads show the number of endpoints. */
 function findFewPods(
   { name, object, source, selected, selectedCount: pods, skipped, knowsEndpoints }: LintedService,
   { nodes }: LintInput,
@@ -50,15 +48,15 @@ function findFewPods(
 }
 
 /**
- * Nodes without an endpoint under externalTrafficPolicy Local, to which clients of a node port or external IP still
- * send: no load balancer keeps them away.
+ * Finds nodes without an endpoint under externalTrafficPolicy Local to which clients of a node port or external IP still send, because no
+ * load balancer keeps them away.
  */
 function findExternalGaps(service: LintedService, input: LintInput): readonly UnservedPort[] {
   const { spec, ingress } = service.written;
   if (spec.externalTrafficPolicy !== 'Local' || service.skipped) return [];
   const { mode, ipvs } = input.loaded.settings;
-  // Load balancers check the health of each node. Clients of external IPs do not, nor do clients of an address for
-  // which every node answers ARP.
+  // Load balancers check the health of each node. Clients of external IPs do not, and neither do clients of an address for which every node
+  // answers ARP.
   const isAnnounced = programs(mode, 'links') && !ipvs.strictARP && ingress.length > 0;
   const isSteered = spec.type !== 'NodePort' && spec.externalIPs.length === 0 && !isAnnounced;
   const place = service.source.place(['spec', 'externalTrafficPolicy']);
@@ -68,8 +66,8 @@ function findExternalGaps(service: LintedService, input: LintInput): readonly Un
     const isUnsteered = spec.type === 'NodePort' && !isEverywhere;
     return isUnsteered ? [{ details: { ...about, traffic: 'unsteered' }, place }] : [];
   }
-  // IPVS mode sends the packet to endpoints on other nodes, whose answers do not come back. Slices without nodeName
-  // hide where endpoints run.
+  // IPVS mode sends the packet to endpoints on other nodes, whose answers do not come back. Slices without nodeName do not show where
+  // endpoints run.
   const drops = modeFacts[mode].localWithoutEndpoints === 'local-drops';
   const isOpen = (port: ServicePort): boolean => {
     if (areAllUnplaced(port) && !drops) return false;
@@ -91,12 +89,11 @@ function findExternalGaps(service: LintedService, input: LintInput): readonly Un
   });
 }
 
-/** Whether its slices name no node: then no node treats the endpoints as its own. */
+/** Reports whether the Service's slices name no node, so that no node treats the endpoints as its own. */
 function areAllUnplaced({ endpoints }: ServicePort): boolean {
   return endpoints.length > 0 && endpoints.every(({ status }) => (status.nodeName ?? '') === '');
 }
 
-/** How a client reaches a port from outside, in words, with a packet if the node's address is known. */
 function wayFromOutside(
   port: ServicePort,
   { node: { name, nodeIPs } }: CompiledSnapshot,

@@ -4,7 +4,6 @@ import { isLoopback } from '../../../../kernel/address.ts';
 import { claimedSocket, unanswered, findNodes, ofRestricted, type LintRule } from '../../rule.ts';
 import type { CompiledSnapshot } from '../../../../snapshot/snapshot.ts';
 
-/** Nodes that the source ranges of a load balancer leave out. */
 export const nodeShutOut: LintRule<'node-shut-out'> = ofRestricted((service, input) => {
   const { name, written, source } = service;
   if (written.ingress.length === 0) return undefined;

@@ -1,6 +1,6 @@
 import { toNodePort, admitsEveryone, ofRestricted, type LintRule } from '../../rule.ts';
 
-/** Node ports of a Service with source ranges: the ranges do not apply to them. */
+/** Finds node ports of a Service with source ranges, because the ranges do not apply to node ports. */
 export const openNodePort: LintRule<'open-node-port'> = ofRestricted((service, input) => {
   const { name, written, ports, source } = service;
   const { spec, ingress } = written;

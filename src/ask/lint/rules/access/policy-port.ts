@@ -6,7 +6,7 @@ import { allowsPort } from '../../../trace/network-policies.ts';
 import { nameOfSelected } from '../../../../cluster/slices/slice-warnings.ts';
 import type { RuleFinding, LintRule } from '../../rule.ts';
 
-/** NetworkPolicies that allow the port of a Service instead of its target port, which no policy allows. */
+/** Finds NetworkPolicies that allow a Service's port instead of its target port, which no policy allows. */
 export const policyPort: LintRule<'policy-port'> = {
   check: ({ services, loaded: { inputs } }) => {
     const ofNamespaces = inputs.policies.filter(({ object }) => object.ingress);
@@ -41,7 +41,6 @@ export const policyPort: LintRule<'policy-port'> = {
   },
 };
 
-/** The ports of all rules; undefined stands for a rule that allows all ports. */
 function allowedPorts({ ingress = [] }: NetworkPolicy): readonly (PolicyPort | undefined)[] {
   return ingress.flatMap(({ ports }): readonly (PolicyPort | undefined)[] =>
     ports.length === 0 ? [undefined] : ports,

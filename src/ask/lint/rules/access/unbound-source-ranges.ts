@@ -2,7 +2,6 @@ import { parseAddress } from '../../../../kernel/address.ts';
 import { behavioursOf } from '../../../../kube-proxy/releases.ts';
 import { claimedSocket, admitsEveryone, ofRestricted, type RuleFinding, type LintRule } from '../../rule.ts';
 
-/** Addresses of load balancers to which kube-proxy applies no source range. */
 export const unboundSourceRanges: LintRule<'unbound-source-ranges'> = ofRestricted((service, { nodes, loaded }) => {
   if (admitsEveryone(service)) return undefined;
   const { written, name, ports, source } = service;

@@ -1,7 +1,7 @@
 import { isLoopback, parseAddress } from '../../../../kernel/address.ts';
 import { unanswered, type LintRule } from '../../rule.ts';
 
-/** An address and port that two Service ports claim. The packet shows which of them gets it. */
+/** Shows which of two Service ports with the same address and port gets a packet. */
 export const addressConflict: LintRule<'address-conflict'> = {
   show: ({ address, port, rival }, { nodes }, service) => {
     const claiming = service?.ports.find(({ label }) => label === rival);

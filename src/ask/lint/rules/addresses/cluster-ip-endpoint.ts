@@ -1,7 +1,7 @@
 import { parseAddress } from '../../../../kernel/address.ts';
 import type { LintRule } from '../../rule.ts';
 
-/** Endpoints at a cluster IP that the input gives. */
+/** Finds endpoints with an address that is a cluster IP in the input. */
 export const clusterIPEndpoint: LintRule<'cluster-ip-endpoint'> = {
   check: ({ services }) => {
     const holders = new Map(

@@ -1,7 +1,6 @@
 import { isDeprecated } from '../../../../kube-proxy/announced.ts';
 import { ofServices, type LintRule } from '../../rule.ts';
 
-/** externalIPs, in releases that warn of their removal. */
 export const externalIPs: LintRule<'external-ips'> = ofServices(
   ({ object, name, ports, source }, { loaded: { settings } }) => {
     const isProgrammed = object.spec.externalIPs.length > 0 && ports.some((port) => port.externalIPs.length > 0);

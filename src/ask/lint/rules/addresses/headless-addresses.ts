@@ -1,6 +1,5 @@
 import { claimedSocket, outsideAddresses, ofServices, type LintRule } from '../../rule.ts';
 
-/** External addresses of headless Services, which kube-proxy skips. */
 export const headlessAddresses: LintRule<'headless-addresses'> = ofServices((service, { nodes }) => {
   const { name, skipped, object } = service;
   const outside = outsideAddresses(service);

@@ -1,7 +1,7 @@
 import { parseAddress } from '../../../../kernel/address.ts';
 import type { LintRule } from '../../rule.ts';
 
-/** Addresses of nodes that Services claim. A packet to one, from another node, stays on that node. */
+/** Shows that a packet from another node to a claimed node address stays on the sending node. */
 export const nodeAddress: LintRule<'node-address'> = {
   show: ({ address, node }, { nodes }) => {
     const to = parseAddress(address);

@@ -1,10 +1,8 @@
 import type { FieldPath } from '../../../../cluster/objects.ts';
 import { ofServices, type RuleFinding, type LintRule } from '../../rule.ts';
 
-/** The API server's default range. */
 const usualRange = { first: 30000, last: 32767 } as const;
 
-/** Node ports outside the API server's range. */
 export const nodePortRange: LintRule<'node-port-range'> = ofServices(({ written: { spec }, source }, { loaded }) => {
   const { nodePorts } = loaded.ranges;
   const { first, last } = nodePorts ?? usualRange;

@@ -4,7 +4,7 @@ import { contains, parseAddress } from '../../../../kernel/address.ts';
 import type { LintedService } from '../../lint-input.ts';
 import type { RuleFinding, LintRule } from '../../rule.ts';
 
-/** Cluster IPs that the API server refuses: used by another Service, or outside its ranges. */
+/** Finds cluster IPs that the API server refuses, because another Service has them or they are outside its ranges. */
 export const refusedClusterIP: LintRule<'refused-cluster-ip'> = {
   check: ({ services, loaded }) => {
     const { ranges, inputs } = loaded;
@@ -22,7 +22,7 @@ export const refusedClusterIP: LintRule<'refused-cluster-ip'> = {
         const about = { service: name, address: address.text };
         const holder = holders.get(address.text);
         holders.set(address.text, holder ?? service);
-        // If they share a port, address-conflict reports them.
+        // If the Services share a port, address-conflict reports them.
         if (holder && !sharesPort(holder.object, service.object)) {
           return [{ details: { problem: 'taken', ...about, holder: holder.name }, place }];
         }

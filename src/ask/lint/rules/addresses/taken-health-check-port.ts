@@ -1,6 +1,6 @@
 import { isServed, toNodePort, type LintRule } from '../../rule.ts';
 
-/** Health check node ports that are also another Service's, or a node port. */
+/** Finds health check node ports that another Service uses too, as its own or as a node port. */
 export const takenHealthCheckPort: LintRule<'taken-health-check-port'> = {
   check: (input) => {
     const all = input.services.flatMap(({ name, ports }) => ports.map((port) => ({ name, port })));

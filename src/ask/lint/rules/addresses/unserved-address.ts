@@ -1,6 +1,5 @@
 import { claimedSocket, outsideAddresses, ofServices, type LintRule } from '../../rule.ts';
 
-/** External addresses of a family in which the Service has no cluster IP. */
 export const unservedAddress: LintRule<'unserved-address'> = ofServices((service, { nodes }) => {
   const { ports, name, written } = service;
   const [first] = ports;

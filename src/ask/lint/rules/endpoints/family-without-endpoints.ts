@@ -1,7 +1,6 @@
 import { findLackingFamily } from '../../../../cluster/slices/unready.ts';
 import { isServed, claimRefused, ofServices, type LintRule } from '../../rule.ts';
 
-/** Services with cluster IPs of both families, but endpoints of only one. */
 export const familyWithoutEndpoints: LintRule<'family-without-endpoints'> = ofServices((service, input) => {
   const { name, ports, knowsEndpoints, source } = service;
   const lack = knowsEndpoints && ports.some(isServed) ? findLackingFamily(ports) : undefined;

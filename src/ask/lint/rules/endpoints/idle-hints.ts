@@ -8,11 +8,9 @@ import type { LintedService, LintInput } from '../../lint-input.ts';
 
 type IdleHint = RuleFinding<'idle-hints'>;
 
-/** A field that asks for hints. */
 interface AskingField {
   readonly field: string;
   readonly path: FieldPath;
-  /** The behaviours of kube-proxy without which the field has no effect. */
   readonly needs: readonly Behaviour[];
 }
 
@@ -30,7 +28,7 @@ function askingOf({ metadata, spec }: Service): AskingField | undefined {
   return { field: `trafficDistribution ${value}`, path: ['spec', 'trafficDistribution'], needs };
 }
 
-/** Hints without effect, and fields without effect that ask for hints. */
+/** Finds hints without effect, and fields without effect that request hints. */
 export const idleHints: LintRule<'idle-hints'> = ofServices((service, input) => {
   if (service.ports.length === 0) return undefined;
   const asking = askingOf(service.object);
@@ -57,7 +55,6 @@ function findIdleHint(
   return { details: { ...about, problem: 'no-hints', endpoints: endpoints.length }, place };
 }
 
-/** The nodes that ignore a Service's hints: one finding for each reason. */
 function findUnbound(
   { name, ports, source, knowsEndpoints }: LintedService,
   { nodes }: LintInput,
@@ -80,7 +77,7 @@ function findUnbound(
     return {
       details: unboundDetails(why, of, [...new Set(zones)]),
       place: source.place(['metadata', 'name']),
-      // Shows which endpoints the node uses.
+      // The packet shows which endpoints the node uses.
       packet: { ...claimedSocket(port), from: 'node', to: port.clusterIP, node: node.nodeName, ends: ['delivered'] },
     };
   });

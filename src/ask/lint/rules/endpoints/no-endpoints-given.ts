@@ -1,8 +1,8 @@
 import type { LintRule } from '../../rule.ts';
 
 /**
- * Services without slices, in input that a cluster seems to have printed: it holds Nodes or slices, and every object
- * has its address. In a cluster, each Service with a selector has a slice.
+ * Finds Services without slices in input that a cluster seems to have printed, because it holds Nodes or slices, and every Service has its
+ * address. In a cluster, each Service with a selector has a slice.
  */
 export const noEndpointsGiven: LintRule<'no-endpoints-given'> = {
   check: ({ services, nodes, loaded: { inputs } }) => {

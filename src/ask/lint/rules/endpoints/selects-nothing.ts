@@ -4,8 +4,9 @@ import { addressesOfPod, selectorWords, type EndpointSlice } from '../../../../c
 import { claimRefused, type RuleFinding, type LintRule } from '../../rule.ts';
 
 /**
- * Selectors that match no Pod of a cluster, or none of the manifests' workloads and Pods. A cluster's Pods do not count
- * against a Service that is only in manifests. EndpointSlices of Pods in the input, which the selector no longer matches, are out of date.
+ * Finds selectors that match no Pod of a cluster, or none of the manifests' workloads and Pods. A cluster's Pods do not count against a
+ * Service that is only in manifests. EndpointSlices are out of date if their Pods are in the input and the selector no longer matches
+ * them.
  */
 export const selectsNothing: LintRule<'selects-nothing'> = {
   check: (input) => {

@@ -1,6 +1,5 @@
 import { claimRefused, type LintRule } from '../../rule.ts';
 
-/** Ports without endpoints. Compiling reports them. */
 export const unknownPort: LintRule<'unknown-port'> = {
   show: ({ port }, input, service) => {
     const own = service?.ports.find((each) => each.port === port);

@@ -1,6 +1,5 @@
 import { ofServices, type RuleFinding, type LintRule } from '../../rule.ts';
 
-/** Slice ports that no Service port has. */
 export const unusedSlicePort: LintRule<'unused-slice-port'> = ofServices(
   ({ object: { spec }, name, skipped, slices }) => {
     if (skipped) return undefined;
@@ -25,7 +24,6 @@ export const unusedSlicePort: LintRule<'unused-slice-port'> = ofServices(
   },
 );
 
-/** "http/TCP", or "TCP" without a name. */
 function portWords({ name, protocol }: { readonly name: string; readonly protocol: string }): string {
   return name === '' ? protocol : `${name}/${protocol}`;
 }

@@ -2,7 +2,6 @@ import { headlessLabel, proxyNameLabel } from '../../../../cluster/endpoints.ts'
 import { fullName } from '../../../../cluster/objects.ts';
 import type { LintRule } from '../../rule.ts';
 
-/** Services that kube-proxy ignores for a label. */
 export const ignoredService: LintRule<'ignored-service'> = {
   check: ({ loaded: { inputs, cluster } }) => {
     const watched = new Set(cluster.services.map(fullName));

@@ -2,8 +2,8 @@ import { findNearest } from '../../../../base/names.ts';
 import { ofServices, type RuleFinding, type LintRule } from '../../rule.ts';
 
 /**
- * Annotations and labels of Services that control planes and load balancers read, as documented. Similar names, such as
- * address-pool and address-pools, are both listed, so that neither is reported as a misspelling of the other.
+ * Annotations and labels on Services that control planes and load balancers read, as documented. Similar names, such as address-pool and
+ * address-pools, are both listed, so that neither is reported as a misspelling of the other.
  */
 const known: readonly string[] = Object.entries({
   'service.kubernetes.io': 'headless service-proxy-name topology-mode topology-aware-hints load-balancer-cleanup',
@@ -32,7 +32,6 @@ const known: readonly string[] = Object.entries({
 
 const names = new Set(known);
 
-/** Annotations and labels one letter off from those that something reads. */
 export const misspelledKey: LintRule<'misspelled-key'> = ofServices(({ name, written: { metadata }, source }) =>
   (['annotations', 'labels'] as const).flatMap((field) =>
     Object.keys(metadata[field]).flatMap((key): readonly RuleFinding<'misspelled-key'>[] => {

@@ -3,7 +3,7 @@ import { usualSetSize } from '../../../../kube-proxy/ipvs-objects.ts';
 import { programs } from '../../../../kube-proxy/modes.ts';
 import type { LintRule } from '../../rule.ts';
 
-/** Sets with more entries than kube-proxy makes room for, on the nodes that have them. */
+/** Finds sets with more entries than kube-proxy makes room for, and the nodes that have them. */
 export const fullSet: LintRule<'full-set'> = {
   check: ({ loaded, nodes, snapshots }) => {
     const { settings, cluster } = loaded;
@@ -16,7 +16,7 @@ export const fullSet: LintRule<'full-set'> = {
     for (const snapshot of snapshots) {
       const name = snapshot.nodeName;
       if (Math.max(ofServices, ofEndpoints.get(name) ?? 0) <= usualSetSize) continue;
-      // Made anew, so that no two states are held.
+      // Compiled again, so that only one state is in memory at a time.
       const { state } = snapshot.onNode(name) ?? snapshot;
       for (const { name: set, type, entries } of state.sets) {
         if (type === 'bitmap:port' || entries.length <= usualSetSize) continue;
@@ -30,12 +30,11 @@ export const fullSet: LintRule<'full-set'> = {
   },
 };
 
-/** The most entries that a port can have in one set, except in the set of the node's endpoints. */
+/** Returns the most entries that a port can have in one set, except in the set of the node's endpoints. */
 function countSetEntries({ externalIPs, loadBalancerIPs, sourceRanges }: ServicePort): number {
   return 1 + externalIPs.length + loadBalancerIPs.length * Math.max(1, sourceRanges.length);
 }
 
-/** The number of endpoints on each node. */
 function countByNode(ports: readonly ServicePort[]): ReadonlyMap<string | undefined, number> {
   const counts = new Map<string | undefined, number>();
   for (const endpoint of ports.flatMap(({ endpoints }) => endpoints)) {

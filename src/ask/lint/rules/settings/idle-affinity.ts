@@ -1,10 +1,10 @@
 import { programs } from '../../../../kube-proxy/modes.ts';
 import { ofServices, type LintRule } from '../../rule.ts';
 
-/** The schedulers that choose by the hash of the client's address: ip_vs_sh.c, and ip_vs_mh.c without the flag mh-port. */
+/** Schedulers that choose by a hash of the client's address: ip_vs_sh.c, and ip_vs_mh.c without the flag mh-port. */
 const hashing: ReadonlySet<string> = new Set(['sh', 'mh']);
 
-/** Session affinity without effect, or on top of a scheduler that already provides it. */
+/** Finds session affinity without effect, or in addition to a scheduler that already provides it. */
 export const idleAffinity: LintRule<'idle-affinity'> = ofServices(
   ({ object, name, skipped, ports: [port], source }, { loaded: { settings } }) => {
     const { sessionAffinity, sessionAffinityTimeout: seconds } = object.spec;

@@ -3,7 +3,6 @@ import { modeHistories } from '../../../../kube-proxy/releases.ts';
 import { namesMode } from '../../lint-input.ts';
 import type { LintRule } from '../../rule.ts';
 
-/** IPVS mode, if the release announces its end and a flag or the input names it. */
 export const ipvsEnds: LintRule<'ipvs-ends'> = {
   check: ({ loaded }) => {
     const { settings, modeNote } = loaded;

@@ -1,13 +1,13 @@
 import { programs } from '../../../../kube-proxy/modes.ts';
 import type { LintRule } from '../../rule.ts';
 
-/** Kinds of objects that have load balancer addresses announced by ARP, with their programs. */
+/** Kinds of objects that make a program announce load balancer addresses by ARP. */
 const announcers: Readonly<Record<string, string>> = {
   L2Advertisement: 'MetalLB (L2Advertisement)',
   CiliumL2AnnouncementPolicy: 'Cilium (CiliumL2AnnouncementPolicy)',
 };
 
-/** Load balancer addresses for which every node answers ARP, because each has them on kube-ipvs0. */
+/** Finds load balancer addresses for which every node answers ARP, because each node has them on kube-ipvs0. */
 export const laxARP: LintRule<'lax-arp'> = {
   check: ({ loaded: { settings, inputs } }) => {
     if (!programs(settings.mode, 'links') || settings.ipvs.strictARP) return [];

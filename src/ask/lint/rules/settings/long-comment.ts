@@ -1,6 +1,6 @@
 import { claimRefused, type LintRule } from '../../rule.ts';
 
-/** Comments too long for nft. The packet goes to the Service without endpoints, with the comment that kpc cut. */
+/** Shows a comment too long for nft, with a packet to the Service without endpoints whose comment kpc cut. */
 export const longComment: LintRule<'long-comment'> = {
   show: ({ servicePort }, input, service) => {
     const port = service?.ports.find((each) => each.label === servicePort);

@@ -1,6 +1,5 @@
 import type { LintRule } from '../../rule.ts';
 
-/** A configuration without a mode, so that an upgrade may change the mode. */
 export const unnamedMode: LintRule<'unnamed-mode'> = {
   check: ({ loaded: { modeNote, inputs } }) => {
     if (modeNote?.code !== 'default-mode' || modeNote.arguments.named !== 'configuration') return [];
