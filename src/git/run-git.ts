@@ -12,8 +12,8 @@ const limits = { mostBytes: largestFile, longestRun: 60_000 };
 
 /**
  * These override the repository's settings, which may be hostile. kpc calls only rev-parse, ls-tree and cat-file, which run no hooks,
- * filters or pagers. A fetch for a partial clone could still run a program, so no protocol is allowed. Nor is a bare repository inside the
- * working tree.
+ * filters or pagers. A fetch for a partial clone could still run a program, so no protocol is allowed. A bare repository inside the
+ * working tree is not used either.
  */
 const settings = ['core.fsmonitor=false', 'core.hooksPath=/dev/null', 'safe.bareRepository=explicit'];
 

@@ -30,8 +30,8 @@ export function refuse(why: BadCall): never {
 }
 
 /**
- * Refuses to call two sides equal if both should have Services but have none, or where packets are compared, none that packets reach. A
- * bundle without Services was made on purpose.
+ * Refuses to call two sides equal if both should have Services but have none. If packets are compared, Services that no packet can reach
+ * do not count. A bundle without Services was made on purpose.
  */
 export function refuseNoServices(from: Snapshot, to: Snapshot, compared: 'services' | 'packets'): void {
   const isEmpty = ({ kind, cluster }: Snapshot): boolean =>

@@ -14,8 +14,8 @@ export const featureGatesFlag = proxyFlag(
 export const featureGatesField = proxyField('featureGates', map(flag, 'a mapping of true and false'));
 
 /**
- * Makes a setting that is set if a feature gate changes the release's default. A bundle records no other gates. Gates are read first,
- * because others depend on them.
+ * Makes a setting that has a value only if a feature gate changes the release's default. A bundle records no other gates. Gates are read
+ * first, because other settings depend on them.
  */
 function gatedSetting<T>(stored: Schema<T>, valueOf: (release: Release, behaviours: Behaviours) => T) {
   return setting({

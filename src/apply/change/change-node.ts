@@ -241,8 +241,8 @@ function withDraining(
 }
 
 /**
- * Throws a Failure unless the changed parts and all settings, read again, need no change: exit statuses prove too little. First sets the
- * settings that came with a module. Only "verify" finds changes in other parts.
+ * Reads the changed parts and all settings again, because exit statuses prove too little. Throws a Failure if they still need a change,
+ * after setting the settings that came with a module. Only "verify" reads the other parts.
  */
 async function readBack(
   session: Session,

@@ -21,8 +21,8 @@ export interface DrainPolicy {
 }
 
 /**
- * Adds the TCP real servers that are no longer wanted at weight 0, so that they keep their connections and get no new ones. A draining
- * real server is removed once it has weight 0 and no connections, or when its time is over. UDP and SCTP real servers are removed at once
+ * Adds the TCP real servers that are no longer wanted. They get weight 0, so they keep their connections and get no new ones. Removes one
+ * once it has weight 0 and no connections, or when its time is over. UDP and SCTP real servers are removed at once
  * (IsRsGracefulTerminationNeeded in ipvs/util/ipvs.go), and so are all real servers of a removed virtual server.
  *
  * When iptables rules replace IPVS, every virtual server stays while it has connections, because nothing else forwards them. New

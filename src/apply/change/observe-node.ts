@@ -233,8 +233,8 @@ function deduceTables(
 }
 
 /**
- * Adds a conflict for each object that a kube-proxy left in effect. If kpc-apply owns objects, adds only rules in the other iptables
- * variant, which an apply would not change, and in `watch` none.
+ * Adds a conflict for each object that a kube-proxy left in effect. If kpc-apply owns objects, this covers only rules in the other
+ * iptables variant, which an apply would not change. `watch` then ignores even these.
  */
 function refuseLeftovers(plan: Plan, { refusesLeftovers, origin }: ChangeRequest, owned: OwnedNames): Plan {
   if (!refusesLeftovers) return plan;

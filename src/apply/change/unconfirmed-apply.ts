@@ -129,8 +129,8 @@ async function keepConfirmed(session: Session, id: string): Promise<boolean> {
 const pollMilliseconds = 200;
 
 /**
- * Waits for `kpc-apply confirm`. Throws a Failure if it is late. Yes and no rename the same file, so only one can win. The file for yes
- * stays until the change is committed.
+ * Waits for `kpc-apply confirm`. Throws a Failure if the confirmation is late. Yes and no rename the same file, so only one can win. The
+ * file for yes stays until the change is committed.
  */
 export async function awaitConfirmation(
   session: Session,

@@ -113,7 +113,7 @@ class HttpConnections {
 
 const notFound: HttpAnswer = { status: 404, headers: { 'Content-Type': 'text/plain' }, body: 'not found\n' };
 
-/** Matches a line such as "GET /healthz?verbose HTTP/1.1". A proxy sends a whole URL. */
+/** Matches a line such as "GET /healthz?verbose HTTP/1.1", or with a whole URL, as a proxy sends it. */
 const requestLine = /^([A-Z]+) (?:https?:\/\/[^/?# ]*)?(\/[^?# ]*)?(?:[?#]\S*)? HTTP\/1\.[01]\r?\n/;
 
 function respond(head: string, answer: AnswerPath): string {

@@ -14,8 +14,8 @@ export interface NodeNetwork {
 }
 
 /**
- * Identifies the network. If it lacks a mark, `leavesMark` sets one; otherwise the result has a new mark, which no record has. Throws a
- * Failure on errors.
+ * Identifies the network. If the network lacks a mark, `leavesMark` sets one; otherwise the result has a new mark, which no record has.
+ * Throws a Failure if the network cannot be identified.
  */
 export async function readNodeNetwork(host: Host, leavesMark: boolean): Promise<NodeNetwork> {
   const [bootId, namespace] = await Promise.all([readBootId(host), host.readLink('/proc/self/ns/net')]);
@@ -68,7 +68,7 @@ async function leaveMark(host: Host): Promise<string> {
   throw new Failure('unreadable-node', { problem: 'no-mark', tool: 'ip', end, because: whyNoMark(end?.said ?? '') });
 }
 
-/** Explains why the kernel refused an altname. A link has 64 kB for them (rtnl_alt_ifname); Linux reports the overflow since 5.18. */
+/** Explains why the kernel refused an altname. A link's altnames may take 64 kB (rtnl_alt_ifname); Linux reports more since 5.18. */
 function whyNoMark(said: string): 'rights' | 'names' | 'age' {
   if (isRefusal(said)) return 'rights';
   return /too long/i.test(said) ? 'names' : 'age';

@@ -56,8 +56,8 @@ export function textsBut(reading: ReadingTexts, changed: ReadonlySet<ReadingPart
 
 export interface ReadingScope {
   /**
-   * Parts that must be readable. Other rules and nftables tables count as empty if their tool is missing or fails; any other part only if
-   * it is missing.
+   * Parts that must be readable. Other rules and nftables tables count as empty if their tool is missing or fails. Any other part counts
+   * as empty only if its tool is missing.
    */
   readonly needed: ReadonlySet<ReadingPart>;
   readonly variants: Variants;

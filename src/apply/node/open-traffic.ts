@@ -147,8 +147,8 @@ function parseHexIPv4(hex: string): Address | undefined {
 const mostPairs = 10_000;
 
 /**
- * Deletes the UDP flows that a kube-proxy with these behaviours deletes (forgottenFlows); nothing without conntrack. Throws a Failure if
- * flows cannot be listed, or after deleting the first `mostPairs` pairs.
+ * Deletes the UDP flows that a kube-proxy with these behaviours deletes (forgottenFlows). Does nothing without conntrack. Throws a Failure
+ * if flows cannot be listed, or if more than `mostPairs` pairs are stale, after deleting the first ones.
  */
 export async function forgetStaleFlows(
   host: Host,

@@ -99,9 +99,7 @@ async function findMarked(host: Host, { toolMark, started }: Changer) {
   return { pids: marked, unseen };
 }
 
-/**
- * Returns undefined for too long a text. A process can declare gigabytes as its environment (PR_SET_MM_MAP). Test: apply/unseen.test.ts.
- */
+/** Returns undefined for a longer text. A process can declare gigabytes as its environment (PR_SET_MM_MAP). Test: apply/unseen.test.ts. */
 async function readEnvironment(host: Host, pid: number): Promise<string | undefined> {
   try {
     return await host.readFile(`/proc/${pid}/environ`, { room: new Room(longestEnvironment) });
@@ -112,8 +110,8 @@ async function readEnvironment(host: Host, pid: number): Promise<string | undefi
 }
 
 /**
- * Reports whether an unreadable process may be a tool of a kpc-apply started then: root's, and younger. A security module may hide older
- * ones.
+ * Reports whether an unreadable process may be a tool of a kpc-apply that started at this time. Such a tool is root's and younger. Older
+ * processes may be hidden by a security module.
  */
 async function mayBeTool(host: Host, pid: number, started: string | undefined): Promise<boolean> {
   if (!(await isRoots(host, `${pid}`))) return false;

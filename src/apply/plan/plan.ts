@@ -164,8 +164,8 @@ function planIpvs(
 }
 
 /**
- * Keeps the addresses of remaining virtual servers, because IPVS sees only packets to the node's own addresses, and of the node's own
- * connections. Without any, the link goes, unless it is foreign.
+ * Keeps the addresses of remaining virtual servers, because IPVS sees only packets to the node's own addresses. Also keeps the addresses
+ * that the node's own connections come from. Without any address, the link goes, unless it is foreign.
  */
 function keepAddresses(
   present: readonly Link[],

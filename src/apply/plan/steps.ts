@@ -169,9 +169,9 @@ export function countNftTransactions(
 }
 
 /**
- * Reports whether the kernel surely counts this change. It does not count a transaction without effect, such as adding elements that
- * another program has just added. kpc-apply would then mistake the other program's transaction for its own. Adding a rule always counts,
- * and removing a missing object fails. Test: apply/nft-generation.test.ts.
+ * Reports whether the kernel surely counts this change. The kernel does not count a transaction without effect, such as adding elements
+ * that another program has just added. kpc-apply would then mistake the other program's transaction for its own. Adding a rule always
+ * counts, and removing a missing object fails. Test: apply/nft-generation.test.ts.
  */
 function isSurelyCounted(delta: NftTableDelta): boolean {
   if (delta.kind === 'table') return true;

@@ -25,7 +25,7 @@ export const bundleSchema = objectOf({
 
 export const stateSchema = objectOf({
   id: wholeNumber(0),
-  /** The state before the last change, to which a rollback goes; undefined if unknown. */
+  /** The id of the state before the last change, to which a rollback goes; undefined if unknown. */
   replaced: optional(wholeNumber(0)),
   /** Milliseconds since 1970. Undefined, like `command` and `bundle`, for a state that kpc-apply found. */
   since: optional(amount),

@@ -101,9 +101,9 @@ function showMode(mode: number): string {
 }
 
 /**
- * Returns the user or group that an access control list lets write. The mode then shows the list's mask instead of the group's rights
- * (acl(5)), so only a path that looks group-writable can have such an entry. Node cannot read the list, so this runs getfacl.
- * Test: apply/trust.test.ts.
+ * Returns the user or group that an access control list lets write. If a path has a list, its mode shows the list's mask instead of the
+ * group's rights (acl(5)), so only a path that looks group-writable can have such an entry. Node cannot read the list, so this runs
+ * getfacl. Test: apply/trust.test.ts.
  */
 async function findGrant(host: Host, level: PathLevel, trusted: Trusted): Promise<Exposure | undefined> {
   const { path, mode } = level;

@@ -36,8 +36,8 @@ export function isPackable(files: BundleFiles, pack: Buffer): boolean {
 
 /**
  * Reads a pack; undefined if gzip did not write the file. `check` gets the signature and the manifest, which lists the SHA-256 of the
- * other files, before anything else is unpacked. If it throws, the reading ends. Throws an UnreadableFile for an archive that packFiles
- * would not write, and as soon as the files exceed the signed size.
+ * other files, before anything else is unpacked. If `check` throws, the reading ends. Throws an UnreadableFile for an archive that
+ * packFiles would not write, and as soon as the files exceed the signed size.
  */
 export async function readPack(
   path: string,

@@ -29,7 +29,7 @@ export async function findOther(paths: readonly string[], node?: string) {
   return undefined;
 }
 
-/** Reads and runs tests. Reports unreadable files. `stdin`: read for "-". */
+/** Reads and runs tests. Reports unreadable files. `stdin`: the text for "-". */
 export function readTestFiles(
   paths: readonly string[],
   stdin: Parameters<typeof loadFile>[1],
