@@ -173,7 +173,6 @@ function readInput(tool: Tool, given: Given): { readonly asked: Given; readonly 
   return { asked, flags: usefulFlags(tool, asked) };
 }
 
-/** Reads flags that are not parameters of the tool's own, in the way of a kpc.yaml. */
 function furtherValues({ input, flags }: Tool, given: Given): Given {
   const further = flags.filter((row) => given[row.key] !== undefined && !Object.hasOwn(input, parameterOf(row)));
   return Object.fromEntries(further.map((row) => [row.key, furtherValue(row, given[row.key])]));

@@ -12,7 +12,6 @@ import { recogniseTexts } from '../../src/snapshot/open/recognise-texts.ts';
 import { refuseUse } from './refusals.ts';
 import type { TextsBelow } from './texts-below.ts';
 
-/** A path, or a text. */
 type Source = string | { readonly name: string; readonly text: string };
 
 export interface Compiled {

@@ -40,7 +40,6 @@ export function inParameters<Said extends Cited & { readonly help?: string | und
   };
 }
 
-/** Puts JSON into a caller's words. A `kpc trace` to paste stays as it is. */
 function say(value: unknown, caller: Caller): unknown {
   if (Array.isArray(value)) return value.map((each) => say(each, caller));
   if (typeof value === 'object' && value !== null) {

@@ -84,7 +84,6 @@ async function followLink(path: string): Promise<string> {
   return found?.isSymbolicLink() ? realpath(path) : path;
 }
 
-/** Returns the prefix of temporary names, short enough for the letters that follow. */
 function temporaryPrefix(name: string): string {
   return `.${name.slice(0, 200)}.`;
 }
@@ -182,7 +181,6 @@ function findStrangers(folder: string, entries: readonly Dirent[]): readonly str
   return names.filter((name) => !isOwn(name)).toSorted();
 }
 
-/** network.txt in a dump starts with a tool's prompt. */
 const firstPrompt = /^\$ ip(?:6?tables-save)?[ \n]/;
 
 /** Matches a file that starts with this version, perhaps after a merge-conflict marker. */

@@ -116,7 +116,6 @@ export function makeGolden(content: BundleContent, compile: Compile): BundleFile
   return files;
 }
 
-/** Reports whether a line opens a table or block, such as "*nat" or "table ip kube-proxy {". */
 const opens = (line: string): boolean => line.startsWith('*') || line.endsWith('{');
 const closes = (line: string): boolean => line === 'COMMIT' || line.trim() === '}';
 

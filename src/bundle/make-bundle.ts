@@ -27,7 +27,6 @@ export type BundleInputs = Pick<
   'cluster' | 'node' | 'settings' | 'families' | 'assigned' | 'kpcVersion'
 > &
   Partial<Pick<CompiledSnapshot, 'assumedEndpoints' | 'assumed'>> & {
-    /** Set if the state was read from a node, not compiled. */
     readonly dumped?: true | undefined;
     /** The node's links, routes and sysctls as tools print them, if the state was read from a node. */
     readonly network?: string | undefined;

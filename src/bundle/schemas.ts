@@ -104,7 +104,6 @@ export const manifestSchema = closed(
     /** Sorted by port. */
     healthChecks: listOf(healthCheckSchema),
     assigned: listOf(assignedSchema),
-    /** Set if kpc assumed endpoints of Pods for workloads. */
     assumedEndpoints: optional(listOf(assumedSchema)),
     /** Oldest versions of the tools that read the files. */
     tools: mapOf(text),

@@ -19,7 +19,6 @@ import { LongText } from '../kernel/lines.ts';
 import { joinHostPort, type Address, type Network } from '../kernel/address.ts';
 import type { endpointSchema, servicePortSchema, ServiceRecord } from './schemas.ts';
 
-/** Omits fields that have their usual value, as in a Service port. */
 type EndpointRecord = Shaped<typeof endpointSchema>;
 
 type ServicePortRecord = Shaped<typeof servicePortSchema>;
@@ -94,7 +93,6 @@ interface Tail {
   readonly next: string;
 }
 
-/** Returns a function for an endpoint's tail. It reuses the text while status and port are the same. */
 function rememberTails(): (endpoint: Endpoint) => Tail {
   const known = new Map<EndpointStatus, { readonly port: number; readonly tail: Tail }>();
   return ({ port, status }) => {

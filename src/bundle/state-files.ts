@@ -16,7 +16,6 @@ import { parseNftText } from '../kernel/nftables/parse-text.ts';
 export type FolderForm = 'bundle' | 'golden';
 
 export interface PartTexts {
-  /** Returns `format`, or a version of it that caches results. */
   each<Part extends object>(format: (part: Part) => string): (part: Part) => string;
 }
 

@@ -38,7 +38,6 @@ function findTree(revision: string): string | undefined {
   return /^[0-9a-f]{40,64}$/.test(id) ? id : undefined;
 }
 
-/** Limit on the links to follow on the way to a file. */
 const mostLinks = 40;
 
 /**
@@ -157,7 +156,6 @@ export class RevisionTree implements FileTree {
     throw new UnreadableFile(path, `revision ${this.#revision} has no such file or folder${advice}`);
   }
 
-  /** Names the nearest folder above a path, in the revision and in the working tree. */
   #folderAbove(path: string): string {
     let folder = this.#fromTop(path);
     do folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')));
@@ -166,7 +164,6 @@ export class RevisionTree implements FileTree {
     return `${pathWord(`${this.#revision}:${folder || '.'}`)} with ${pathWord(here)}`;
   }
 
-  /** Finds the object of a path, and its path with links resolved. */
   #find(path: string): { readonly path: string; readonly object: GitObject } | LinkFault {
     let rest = this.#fromTop(path);
     for (let links = 0; links <= mostLinks; links++) {
@@ -235,7 +232,6 @@ const reasons = {
   'link-loop': 'it leads through too many links',
 } as const;
 
-/** Removes "." and "..". The result begins with ".." if the path leads out. */
 function normalizePath(path: string): string {
   const normal = join('.', path).replace(/\/$/, '');
   return normal === '.' ? '' : normal;

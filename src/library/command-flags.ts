@@ -85,7 +85,6 @@ export function refuseNamedTwice(flags: readonly Flag[], sides: readonly (object
 
 type InputOfFlags = Pick<Opened, 'nodes' | 'at'> & Pick<Recognised, 'kind'> & { readonly path?: string | undefined };
 
-/** Refuses flags about manifests for an input that is compiled already. */
 function refuseIdleFlags(
   flags: readonly Flag[],
   { kind, path = '', nodes, at }: InputOfFlags,

@@ -155,7 +155,6 @@ function placeOfPort({ cluster }: Snapshot, servicePort: string) {
   return cluster?.servicePorts.find(({ label }) => label === servicePort)?.places?.port;
 }
 
-/** Returns the mode that both sides share, or a remark on each side whose mode nothing names. */
 function modesOf([old, fresh]: readonly [Scene, Scene]): Pick<EquivalenceReport, 'sharedMode' | 'modeFrom' | 'modeTo'> {
   const titleOf = ({ side: { settings } }: Scene) => settings && modeFacts[settings.mode].title;
   const isAssumed = ({ side: { assumed } }: Scene) => assumed?.mode === true;

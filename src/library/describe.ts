@@ -34,7 +34,6 @@ interface DescriptionStyle {
   readonly output: 'text' | 'json';
   readonly limit: number;
   readonly rules?: boolean | undefined;
-  /** The namespace for names without one. */
   readonly namespace?: string | undefined;
   readonly clusterDomain: string;
   readonly modeFrom: string;
@@ -46,7 +45,6 @@ interface Description {
   readonly text: string;
   readonly result?: Shaped<typeof described> | undefined;
   readonly isFound: boolean;
-  /** Notes, or the reason why nothing was found. */
   readonly findings: readonly Finding[];
 }
 

@@ -23,9 +23,7 @@ export interface Differences {
   readonly from: Snapshot;
   readonly to: Snapshot;
   readonly diff: SideDiff;
-  /** The effects on packets; undefined if only rules are compared. */
   readonly review?: Review | undefined;
-  /** The effects on the flows in a dump. */
   readonly flows?: ReturnType<typeof flowsOfChange>;
 }
 

@@ -141,7 +141,6 @@ export function openTexts(
   { allNodes, ...options }: ManifestsOfNodes,
   traffic: boolean,
   name = 'manifests',
-  /** Manifests that are loaded already, with other options. */
   read?: LoadedInputs,
 ): Opened & { readonly loaded: LoadedInputs } {
   const request = shownOptions({ ...options, node: options.node });

@@ -100,7 +100,6 @@ export type Traced = Shaped<typeof traced>;
 export interface TraceResult {
   /** Undefined if a diagnostic is an error. */
   readonly trace: Traced | undefined;
-  /** The nodes that were asked. */
   readonly snapshots: readonly SnapshotJson[];
   readonly diagnostics: readonly SaidFinding[];
 }
@@ -135,7 +134,6 @@ export function traceIn({ scenes, diagnostics }: Scenes, question: TraceQuestion
   return { trace: scenes && jsonOf(found), snapshots, diagnostics: diagnosticsOf(diagnostics) };
 }
 
-/** Leaves out the question, because reading the input does not know these options. */
 function inputOf(options: TraceOptions): PacketInput {
   if ('side' in options) return { side: options.side };
   const { from: _from, to: _to, proto: _proto, inInterface: _in, all: _all, ...input } = options;

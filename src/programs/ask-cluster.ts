@@ -1,7 +1,6 @@
 import { resources, type ObjectLists } from '../input/objects/kinds.ts';
 import { mostSaid, type ProgramCall, type ProgramFailure, runProgram } from './run-program.ts';
 
-/** The lists that kube-proxy's rules depend on. */
 const ofRules: ReadonlySet<string> = new Set(['services', 'slices', 'nodes', 'serviceCidrs']);
 
 function groupOf(resource: string): string {
@@ -79,7 +78,6 @@ export class Cluster {
     return printed.kind === 'printed' && removed.kind === 'failed' ? removed : printed;
   }
 
-  /** Waits until the pod ends, because a dump needs its beginning and its end. */
   async #readPod(pod: string): Promise<KubectlAnswer> {
     const ended = '--for=jsonpath={.status.phase}=Succeeded';
     const waited = await this.#call('wait', `pod/${pod}`, ended, `--timeout=${longestDump}s`);

@@ -26,7 +26,6 @@ export interface ProgramFailure {
 export interface Limits {
   /** "" by default, so that a program cannot wait for an answer. */
   readonly input?: string;
-  /** The user's own by default. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** Limit on the bytes of output, at most V8's longest text. */
   readonly mostBytes: number;

@@ -223,7 +223,6 @@ async function carryOutPlan(session: Session, { plan, traffic, terms }: Observat
   return { plan: joinRelease(plan, release), changed: changedParts([first, release]), steps: all, traffic: present };
 }
 
-/** Adds the draining real servers to the owned objects, with their virtual servers, addresses and guard rules. */
 function withDraining(
   ownedAfter: OwnedNames,
   { draining, leftIpvs }: Plan,

@@ -287,7 +287,6 @@ function withoutComments(line: string): string {
   return isPlain ? plain : `${/^\t*/.exec(line)?.[0] ?? ''}...`;
 }
 
-/** Matches the lines that nft prints for tables. A name never begins a line. */
 const linesOfTable = /^(?:table (?:ip6?|inet|arp|bridge|netdev) \S+ \{.*|\t.*|\})?$/;
 
 async function readSysctls(host: Host, names: readonly string[]): Promise<ReadonlyMap<string, string>> {

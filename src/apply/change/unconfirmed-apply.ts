@@ -251,7 +251,6 @@ async function findUnconfirmed(session: Session, id: string): Promise<Unconfirme
   return unconfirmed?.id === id && isHere(unconfirmed, folder) ? unconfirmed : undefined;
 }
 
-/** Reports whether another process must end the apply, because its deadline has passed or it died before asking. */
 async function isAbandoned({ host, folder }: Session, unconfirmed: Unconfirmed): Promise<boolean> {
   const question = await findQuestion(host, folder.awaiting, unconfirmed.id);
   if (question) return host.uptime() >= question.deadline;

@@ -53,7 +53,6 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
   }
 
   return {
-    /** Runs and records a round. Returns whether the node matches the bundle. */
     async round(work: () => Promise<Round>): Promise<boolean> {
       await openPorts();
       const begun = host.uptime();

@@ -41,7 +41,6 @@ export type ReadingPart = RulesPlace | `nft ${Family}` | 'ipset' | 'ipvsadm' | '
 export type ReadingTexts = { readonly [P in ReadingPart]: string };
 
 export interface NodeReading extends ReadingTexts {
-  /** The requested files of /proc/sys and /sys that exist. */
   readonly settings: Readonly<Record<string, string>>;
   readonly variants: Variants;
   /** The balancer's file. Undefined if the file is missing or not kpc-apply's, or if an older kpc-apply read the node. */
@@ -329,7 +328,7 @@ export function parseReading(reading: NodeReading, rules?: RuleLinesByFamily): K
   };
 }
 
-/** Reads kube-proxy's tables from nft's output. Marks a table as strange if kpc cannot read all of its content. */
+/** Reads kube-proxy's tables from nft's output. Marks a table as strange if kpc cannot read its content or the comment is another's. */
 export function parseNodeTables(text: string): readonly NftTable[] {
   const { tables, unread } = parseNftText(text, (_, name) => isKubeProxyTable(name));
   const unreadHeads = [...new Set(unread.map((line) => line.text.split('{', 1).join('').trim()))];

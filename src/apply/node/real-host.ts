@@ -49,7 +49,6 @@ export const realHost: Host = {
 /** Bytes to read at most from a file that may be endless, even if nothing is kept. */
 const mostScanned = 2 ** 32;
 
-/** Reads a file whose length other programs control. Throws a Failure if the text does not fit its room. */
 async function readListing(path: string, { keeps, room = new Room(mostRead) }: Listing = {}): Promise<string> {
   const file = await fs.open(path);
   try {

@@ -72,7 +72,6 @@ export class BundleSource {
     return files;
   }
 
-  /** The serial last read, if the signature was checked. */
   serial(): number | undefined {
     return this.#serial;
   }

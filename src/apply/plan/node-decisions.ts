@@ -8,7 +8,6 @@ import { compareVersions, parseVersion, type Version } from '../node/tools.ts';
 export interface NodeFacts {
   readonly kernel: Version;
   readonly cores: number;
-  /** Buckets of the conntrack table; undefined if unreadable. */
   readonly conntrackBuckets: number | undefined;
 }
 

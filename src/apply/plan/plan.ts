@@ -47,7 +47,6 @@ export interface Plan {
   /** Settings that another program changed after kpc-apply. They stay unchanged. */
   readonly leftSettings: readonly RequiredChange[];
   readonly delta: KernelDelta;
-  /** Real servers that stay until their connections end. */
   readonly draining: readonly DrainingServer[];
   readonly kept: number;
   /** Open connections that end when their server is removed. */

@@ -20,7 +20,6 @@ export type ChangeOrigin =
   | { readonly kind: 'rollback'; readonly to: StateMark; readonly bundle?: undefined };
 
 export interface History {
-  /** The node's state; undefined before the first change. */
   readonly present: StateMark | undefined;
   /** The id of the state before the last change, if this state was kept. */
   readonly before: number | undefined;

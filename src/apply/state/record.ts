@@ -47,7 +47,6 @@ export function stateFolder(base: string, network: NodeNetwork) {
   const path = network.mark === undefined ? base : `${base}/network-${network.inode}-${network.mark}`;
   return {
     network,
-    /** The state folder of all networks. */
     base,
     path,
     ...filesIn(path),

@@ -19,7 +19,6 @@ import { ownedLists, type OwnedNames } from './owned-lists.ts';
 export const bundleSchema = objectOf({
   folder: text,
   digest: text,
-  /** The serial in the signature, if the signature was checked. */
   serial: optional(wholeNumber(0)),
 });
 
@@ -105,7 +104,6 @@ export const snapshotSchema = objectOf({
   record: recordSchema,
   /** Objects that may have been changed or made since. A rollback restores or removes them. */
   touched: ownedNamesSchema,
-  /** Settings changed since, with all values they got. */
   settingsMade: byPath(listOf(text)),
   /** Identifies the tools of the process that made the change. See Host. */
   toolMark: toolMarkSchema,

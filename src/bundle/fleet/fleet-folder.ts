@@ -37,7 +37,6 @@ type CompareUntil = 'unless-equal' | 'unless-alike';
  */
 export class FleetFolder {
   readonly folder: string;
-  /** Maps a SHA-256 to a file with this content. */
   readonly #paths: Map<string, string>;
   /** Maps the identity of a file that was read to its SHA-256, so that links to the file need no reading. */
   readonly #verified = new Map<string, string>();
@@ -45,7 +44,6 @@ export class FleetFolder {
   /** The folder when first looked at: whether it is itself a bundle, and its few names with a dot. */
   #found: Promise<{ readonly isBundle: boolean; readonly hidden: readonly string[] }> | undefined;
 
-  /** `links`: from another FleetFolder for the same folder. */
   constructor(folder: string, links: ReadonlyMap<string, string> = new Map()) {
     this.folder = folder;
     this.#paths = new Map(links);
@@ -165,7 +163,6 @@ export class FleetFolder {
     return differs === 'unless-alike' && isSameInGolden(name, present.toString('utf8'), text);
   }
 
-  /** Links to a file with the same content if possible; otherwise writes a file. */
   async #place(path: string, text: string, { digests }: NodeFiles, name: string): Promise<void> {
     const digest = digests[name as BundleFileName];
     const known = digest === undefined ? undefined : this.#paths.get(digest);

@@ -7,7 +7,6 @@ import { bytesOf, readSignature, signatureFile } from './signature.ts';
 /** Limit on the bytes of a pack, which is in memory before it is checked. Rules shrink to a tenth. */
 export const largestPack = 2 ** 25;
 
-/** Limits on the bytes of files that come before the signature check. */
 const largestOf = new Map([
   [signatureFile, 4096],
   // A few lines per health check. The largest clusters have thousands.

@@ -9,7 +9,6 @@ const block = 512;
 const largestArchive = 2 ** 31;
 const mostEntries = 200_000;
 
-/** Limit on the bytes of a name that does not fit into a header. */
 const longestName = 2 ** 14;
 
 /** Limit on line ends in kept files. Empty lines count, because each takes a byte. */
@@ -146,7 +145,6 @@ function cleanPath(name: string): string | undefined {
   return name.startsWith('/') || parts.includes('..') || parts.length === 0 ? undefined : parts.join('/');
 }
 
-/** Reads the size in octal, or for large files in base 256. */
 function sizeOf(header: Buffer): number | undefined {
   if ((header[124] ?? 0) & 0x80) {
     const size = Number(header.readBigUInt64BE(128));

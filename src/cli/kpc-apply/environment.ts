@@ -65,7 +65,6 @@ export async function openSession(
 
 const saidToLogs: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'waiting']);
 
-/** Shows progress in one changing line, but only on a terminal. Some events are printed on lines of their own. */
 function showEvent(event: ChangeEvent, terminal: ApplyTerminal): void {
   if (event.kind === 'warning') {
     void reportWarning(event.remark, terminal);
@@ -151,7 +150,6 @@ export async function interruptible<T>(
 }
 
 interface MessageDetails {
-  /** Info if undefined. */
   readonly level?: 'error' | 'warning';
   readonly code?: string | undefined;
   readonly help?: string | undefined;

@@ -25,7 +25,6 @@ function switchFlag(flags: string, description: string): ApplyFlag<boolean> {
   return flag(flags, description, (option) => option.default(false, 'no'));
 }
 
-/** Leaves a flag out of the short help. */
 function further<T>(make: ApplyFlag<T>): ApplyFlag<T> {
   return () => make().helpGroup(helpGroups.further);
 }

@@ -27,7 +27,6 @@ interface Reported {
   readonly refusals: SaidFinding[];
 }
 
-/** Ends a command whose errors have been reported. */
 class Ended extends Error {}
 
 /** One call of a command: its command line and its terminal. Nothing below this folder knows the terminal. */
@@ -62,7 +61,6 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     this.reported = reported;
   }
 
-  /** What every format reports besides the result. */
   get said(): SaidByCommand {
     const { findings, refusals } = this.reported;
     const once = new Map(wantedFindings(findings, this.terminal).map((each) => [keyOfFinding(each), each])).values();
@@ -148,7 +146,6 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     );
   }
 
-  /** Ends a call whose errors have been reported. */
   end(): never {
     throw new Ended();
   }

@@ -13,7 +13,6 @@ export async function findKpcValues(request: ValueRequest): Promise<readonly Com
   return (await proposeValues(of, typed, async () => findManifests(request))).map((value) => ({ value }));
 }
 
-/** Returns the inputs that earlier words name, or else those in kpc.yaml. */
 function findManifests({ program, called, before }: ValueRequest): FileOptions | undefined {
   if (!isConfigured(called.name())) return undefined;
   const { operands } = called.parseOptions([...before]);

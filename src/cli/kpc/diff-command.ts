@@ -132,7 +132,6 @@ async function diffPaths(
   return status;
 }
 
-/** Compares a node before and after an upgrade of Kubernetes (--to-kubernetes-version), with the same manifests. */
 async function diffReleases(call: Call<DiffFlags>, toVersion: string): Promise<ExitStatus> {
   const toFlag = '--to-kubernetes-version';
   const { options } = call;

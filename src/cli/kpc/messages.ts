@@ -20,7 +20,6 @@ export interface MessageOptions {
   readonly taken?: readonly string[];
 }
 
-/** Maps a flag's long name to the place in a file that sets it. */
 type FlagPlaces = ReadonlyMap<string, Finding['place']>;
 
 export const messageFlags: readonly Flag[] = [

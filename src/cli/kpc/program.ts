@@ -135,7 +135,6 @@ function mayUseKpcYaml(called: string, argv: readonly string[]): boolean {
   return argv.some((word) => word.startsWith('--kpc-yaml')) || mayHoldFlags(argv);
 }
 
-/** Loads the completion of names only when a shell asks. */
 const findValues: FindValues = async (request) => {
   const { findKpcValues } = await import('./complete-values.ts');
   return findKpcValues(request);

@@ -139,7 +139,6 @@ async function runTests(call: Call<TestFlags>): Promise<ExitStatus> {
   return results.every(({ faults }) => faults.length === 0) ? exitStatus.ok : exitStatus.negative;
 }
 
-/** Resolves a path in a file of tests. Such paths are relative to the file's folder. */
 function pathFromTest(testFile: string, path: string): string {
   return path === '-' || isAbsolute(path) ? path : join(dirname(testFile), path);
 }

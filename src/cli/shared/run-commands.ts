@@ -110,7 +110,6 @@ function askForHelp(program: Command, argv: readonly string[]): readonly string[
   return program.commands.some((command) => command.name() === topic) ? [topic, '--help'] : [topic];
 }
 
-/** By program and command. The file names are ones that a user may have. */
 const examples: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   kpc: {
     compile: [
@@ -179,7 +178,6 @@ export function examplesOf(program: string, command: string): readonly string[] 
   return examples[program]?.[command] ?? [];
 }
 
-/** By program and command: paragraphs after the options in the help. */
 const notes: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'kpc-apply': {
     apply: [

@@ -271,7 +271,6 @@ async function findStale(
   return folder.list((name) => !loaded.nodes.has(name) && (!shard || isInShard(name, shard)));
 }
 
-/** Removes stale folders with --prune. Returns a message; "" if there are none. */
 async function handleStale(folder: FleetFolder, run: FleetRun): Promise<string> {
   const stale = await findStale(folder, run);
   if (stale.length === 0) return '';

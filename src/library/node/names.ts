@@ -44,7 +44,6 @@ function servicesIn(
     .filter(({ namespace, name }) => isName(namespace, 'label') && isName(name, 'label'));
 }
 
-/** Completes the names of Services. Adds names with namespaces once anything is typed. */
 function completeServices(loaded: LoadedInputs | undefined, typed: string): readonly string[] {
   const services = servicesIn(loaded);
   const full = typed === '' ? [] : services.map(({ namespace, name }) => `${namespace}/${name}`);

@@ -175,7 +175,6 @@ export async function openPair(
   return [compileBeside(sides[0], sides[1], to.name), compileBeside(sides[1], sides[0], from.name)];
 }
 
-/** Returns where a side's manifests go once they are rendered. */
 function intoSide(command: string, sides: FromTo<string>, name: string): Into {
   const revision = revisionOf(name);
   return revision === undefined
