@@ -56,8 +56,8 @@ async function readNetworkMark(host: Host): Promise<string | undefined> {
 }
 
 /**
- * Marks the network with an altname on lo, which every network has. It needs no module, survives any flush and lasts as long as the
- * network. No other program uses altnames on lo. Test: apply/real-networks.slow.test.ts.
+ * Marks the network with an altname on lo. Every network has lo, and an altname needs no module, survives any flush and lasts as long as
+ * the network. No other program uses altnames on lo. Test: apply/real-networks.slow.test.ts.
  */
 async function leaveMark(host: Host): Promise<string> {
   const command = { tool: 'ip', args: ['link', 'property', 'add', 'dev', 'lo', 'altname', newMark()] };

@@ -112,7 +112,7 @@ export class FleetFolder {
 
   /** Stamps are beside the nodes' folders, because a bundle's folder holds only what the node needs. */
   #stampPath(node: string): string {
-    // Readers would take the stamp of a node called services.json for manifests, so add a letter.
+    // Readers would take the stamp of a node called services.json for manifests, so add "~".
     return join(this.folder, stamps, `${node}~`);
   }
 
