@@ -1,12 +1,12 @@
 // Measures kpc, prints the figures, and writes them to docs/measurements.md with plots.
 //
 //   npm run bench                     all parts: about half an hour on an idle machine
-//   npm run bench -- start diff       these parts alone: compile, start, diff, commands, growth, large, fleet, apply
+//   npm run bench -- start diff       only these parts: compile, start, diff, commands, growth, large, fleet, apply
 //   npm run bench -- --quick          smaller inputs, in a few minutes; writes nothing, and checks no limit
 //
-// Machines differ and are busy, so what counts are ratios, each against something that runs in turn with kpc: kube-proxy's
-// own code on the same files where the environment variable KPC_ORACLE names a program that runs it
-// (PROGRAM -case FOLDER -bench), else Node itself reading the same data. The exit status is 1 if a limit is not kept.
+// Machines differ and are busy, so only ratios count. Each compares kpc with something that runs in turn with it: kube-proxy's own code
+// on the same files, if KPC_ORACLE names a program that runs it (PROGRAM -case FOLDER -bench), or else Node reading the same data. The
+// exit status is 1 if a limit is exceeded.
 import { Cases } from './bench/cases.mjs';
 import { describeMachine } from './bench/measure.mjs';
 import { writePart } from './bench/page.mjs';

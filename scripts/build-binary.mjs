@@ -1,5 +1,5 @@
-// Makes dist/kpc-linux-x64 and dist/kpc-apply-linux-x64 with the very Node that runs this script: it needs no network.
-// The packages hold both programs in one file, for x64 and arm64: see packaging/build.mjs.
+// Makes dist/kpc-linux-x64 and dist/kpc-apply-linux-x64 with the Node that runs this script, so it needs no network. The packages have
+// both programs in one file, for x64 and arm64: see packaging/build.mjs.
 // @ts-check
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-// Bundles kpc-mcp with the Model Context Protocol's SDK into mcp/dist/kpc-mcp.mjs, a file of its own: kpc does not hold the SDK.
+// Bundles kpc-mcp with the Model Context Protocol's SDK into mcp/dist/kpc-mcp.mjs, because kpc does not contain the SDK.
 // @ts-check
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-// Builds the playground into site/dist/playground: with "--playground", that alone; else the pages of docs too (npm run site).
+// Builds the playground into site/dist/playground. Without "--playground", also builds the pages of docs (npm run site).
 // @ts-check
 import { createHash } from 'node:crypto';
 import { spawnSync } from 'node:child_process';
@@ -27,7 +27,7 @@ const shared = {
   plugins: [checksModule, codesModule],
   alias: { yaml: './node_modules/yaml/browser/dist/index.js' },
   define: { KPC_VERSION: JSON.stringify(version) },
-  // Modules that read files are on the way to what is used here. None of them is left in the result.
+  // Modules that read files are imported on the way to what is used here, but none stays in the result.
   external: ['node:*'],
   logLevel: 'warning',
 };
@@ -72,11 +72,11 @@ async function buildPlayground() {
 }
 
 const pagesFolder = join(root, 'site/.pages');
-/** What the pages link to as the playground: the site has it built. */
+/** The pages' link to the playground. The site has the built playground instead. */
 const playground = 'site/playground/index.html';
 const base = process.env['KPC_SITE_BASE'] ?? '/';
 
-/** Puts the pages where the site's generator reads them, with what they show and link to. */
+/** Copies the pages to where the site's generator reads them, with what they show and link to. */
 function collectPages() {
   rmSync(pagesFolder, { recursive: true, force: true });
   for (const file of pageFiles) {
@@ -94,7 +94,7 @@ function collectPages() {
 }
 
 /**
- * What comes after the language of a block is for the tests.
+ * Removes the words after a code block's language, because they are for the tests.
  *
  * @param {string} page
  */
@@ -103,7 +103,7 @@ function withoutWords(page) {
 }
 
 /**
- * A page as the site has it.
+ * Returns a page as the site has it.
  *
  * @param {string} file
  */
@@ -125,7 +125,7 @@ function pageText(file) {
 }
 
 /**
- * From a page to a file of the project, where the site has both.
+ * Returns the path from a page to a file of the project, if the site has both.
  *
  * @param {string} page
  * @param {string} file
@@ -135,7 +135,7 @@ function pathOnSite(page, file) {
 }
 
 /**
- * Gives a file of the project that is no page an address on the site, as text.
+ * Publishes a file of the project as text, if it is not a page. Returns its address on the site.
  *
  * @param {string} file
  */

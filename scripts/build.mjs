@@ -1,12 +1,11 @@
-// Bundles each program into one file of dist/ that needs Node and nothing else, and the library into one for Node, one for
-// browsers and one with files, with its declarations.
+// Bundles each program into one file in dist/ that needs only Node. Bundles the library into one file for Node, one for browsers and one
+// with files, with its declarations.
 //
-// Starting takes as long as V8 takes to read the file, so it is minified, and what a program needs only for some commands
-// it imports dynamically: esbuild keeps that in the same file, unevaluated until then. The files are CommonJS, which Node
-// starts faster than ES modules, with only those of its own modules that the command at hand asks for, and in any folder.
-// The same sources give the same bytes, in any folder.
+// Starting takes as long as V8 takes to read the file, so the file is minified. What only some commands need is imported dynamically;
+// esbuild keeps it in the same file, unevaluated until then. The files are CommonJS, which Node starts faster than ES modules, and load
+// only those modules of Node that a command needs. The same sources give the same bytes, in any folder.
 //
-// It runs on `npm ci` and before the package is packed (prepare), and by `npm run build`.
+// Runs on `npm ci`, before the package is packed (prepare), and by `npm run build`.
 // @ts-check
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -28,7 +27,7 @@ const { bundledPackages, licencesOf } = await import('./licences.mjs');
 const { writeTypes } = await import('./write-types.mjs');
 
 /**
- * Exports the program's main, and runs it if node was started with this file.
+ * Returns a program that exports its main, and runs it if Node was started with this file.
  *
  * @param {string} source
  */
@@ -44,7 +43,7 @@ function entry(source) {
 }
 
 /**
- * Puts a file into dist/ as a whole: a program that runs meanwhile reads the old one or the new one.
+ * Writes a file in dist/ by renaming, so that a program that runs meanwhile reads the old file or the new one.
  *
  * @param {string} name
  * @param {string | Uint8Array} content
@@ -57,8 +56,8 @@ function writeOutput(name, content) {
 }
 
 /**
- * Escapes what is not ASCII, which esbuild leaves in regular expressions: one such character, and V8 keeps the whole
- * program in twice the memory, which takes longer to read.
+ * Escapes characters that are not ASCII, which esbuild leaves in regular expressions. With one such character, V8 keeps the
+ * whole program in twice the memory, which takes longer to read.
  *
  * @param {string} text
  */
@@ -73,11 +72,11 @@ const shared = {
   write: false,
   metafile: true,
   minify: true,
-  // Short lines: Node shows the line of an error that nobody catches.
+  // Use short lines, because Node shows the line of an uncaught error.
   lineLimit: 160,
-  // Of packages that come both ways, the ES modules: a UMD wrapper hides its imports from the bundler.
+  // Prefer ES modules if a package has both, because a UMD wrapper hides its imports from the bundler.
   mainFields: ['module', 'main'],
-  // To Node, this package gives its CommonJS modules, of which the bundler keeps all, and which Node has to load others for.
+  // Node would get this package's CommonJS modules. The bundler keeps all of them, and Node has to load others for them.
   alias: { yaml: './node_modules/yaml/browser/dist/index.js' },
   plugins: [checksModule, codesModule],
   define: { KPC_VERSION: JSON.stringify(version), KPC_BUILD: JSON.stringify(buildMark) },
@@ -109,7 +108,7 @@ for (const program of ['kpc', 'kpc-apply']) {
   for (const { text } of outputFiles) writeOutput(`${program}.js`, nameBuild(toAscii(text)));
 }
 
-// Lines and names stay as they are in the sources, so that a stack trace in another program says where and what.
+// Keep the lines and names of the sources, so that a stack trace in another program can be read.
 const textsEntry = 'src/library/index.ts';
 const whole = `export * as texts from './${textsEntry}'; export * from './src/library/node.ts';`;
 const library = await build({
@@ -118,7 +117,7 @@ const library = await build({
   write: false,
   metafile: true,
   minify: false,
-  // Comments name each module's file: also where node_modules is a link, they are the same in any folder.
+  // Comments name each module's file. This keeps the names the same in any folder, even if node_modules is a link.
   preserveSymlinks: true,
   platform: 'node',
   target: 'node20',
@@ -126,7 +125,7 @@ const library = await build({
 });
 metafiles.push(library.metafile);
 for (const { contents } of library.outputFiles) writeOutput('library.js', contents);
-// All entries are in one file, as they share nearly all of it, and a program that has several has one library.
+// All entries are in one file, because they share nearly all of it, and a program that uses several has one library.
 const { texts, ...withFiles } = createRequire(import.meta.url)(join(root, 'dist/library.js'));
 for (const [name, exported, from] of /** @type {const} */ ([
   ['index.js', texts, `require('./library.js').texts`],

@@ -1,9 +1,9 @@
-// The checks of what is declared in JSON Schema: the module #checks, made of src/checks/schemas.ts by ajv when a program is built, and
-// when tests run. Nothing of it is made when a program starts, which holds no ajv.
+// Makes the module #checks: the checks of everything declared in JSON Schema. ajv makes it from src/checks/schemas.ts when a program is
+// built and when tests run, so that no program contains ajv.
 //
-// Each part of a schema gets a function of ajv's standalone code. It says whether it accepts a value, and no more; with "is", a keyword
-// of ours, it calls those of its parts. Beside each stands what a message needs. src/base/json/check.ts finds what is wrong, and where,
-// by asking part by part, up to a bound: ajv itself has none for the errors of one run.
+// Each part of a schema gets a function of ajv's standalone code, which says only whether it accepts a value. With "is", a keyword of
+// ours, it calls the functions of its parts. Beside each function is what a message needs. src/base/json/check.ts finds what is wrong,
+// and where, by asking part by part up to a limit. ajv has no limit on the errors of one run.
 // @ts-check
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -24,7 +24,7 @@ const project = join(dirname(fileURLToPath(import.meta.url)), '..');
 /** @typedef {import('ajv').Code} Code */
 
 /**
- * What src declares, by the name of its check, and the predicates that it names.
+ * Returns what src declares, by the name of its check, and the predicates that the declarations name.
  *
  * @param {string} root a folder with src
  * @returns {Promise<{ readonly schemas: Readonly<Record<string, Schema>>, readonly predicates: object }>}
@@ -46,11 +46,11 @@ async function readDeclared(root) {
   return import(`data:text/javascript,${encodeURIComponent(outputFiles[0]?.text ?? '')}`);
 }
 
-/** The keywords that a function of ajv's checks in its own value. */
+/** The keywords that ajv's function for a schema checks in the value itself. */
 const plain = ['type', 'enum', 'minimum', 'maximum', 'pattern', 'format', 'passes', 'required'];
 
 /**
- * One schema for alternatives that differ in their types: what is left of their keywords says something of values of one type alone.
+ * Returns one schema for alternatives of different types. Each keyword that is left applies to values of one type only.
  *
  * @param {Schema} schema
  * @returns {Schema}
@@ -77,7 +77,7 @@ function mapValues(object, change) {
 }
 
 /**
- * Source text of a value, in which a Name is a variable.
+ * Returns the source text of a value. A Name in the value is a variable.
  *
  * @param {unknown} value
  * @returns {string}
@@ -90,7 +90,7 @@ function print(value) {
   return `{ ${given.map(([name, each]) => `${JSON.stringify(name)}: ${print(each)}`).join(', ')} }`;
 }
 
-/** The parts of schemas, each once however often it occurs. */
+/** The parts of schemas, each once. */
 class Parts {
   /** @type {Map<string, string>} the names of functions, by their schemas */
   functions = new Map();
@@ -106,7 +106,7 @@ class Parts {
   }
 
   /**
-   * Adds a schema, and returns the name of its check.
+   * Adds a schema. Returns the name of its check.
    *
    * @param {Schema} schema
    * @returns {Name}
@@ -133,7 +133,7 @@ class Parts {
       (name) => name !== undefined && !(name in this.#predicates),
     );
     if (unknown !== undefined) throw new Error(`src/checks/predicates.ts has no ${unknown}`);
-    // What every object inherits would pass for a field of its own.
+    // A name that every object inherits would pass for a field of its own.
     const inherited = Object.keys(fields ?? {}).find((name) => name in {});
     if (inherited !== undefined) throw new Error(`a field must not be called ${inherited}`);
     const types = [schema['type'] ?? []].flat();
@@ -184,18 +184,19 @@ async function moduleText(root) {
     ...[...parts.checks].map(([text, { str }]) => `const ${str} = ${text};`),
     `export { ${exported.map(([name, check]) => `${check} as ${name}`).join(', ')} };`,
   ];
-  // Short also in the libraries, which keep the names of their sources.
+  // Minify for the libraries too, which keep the names of their sources.
   return (await transform(lines.join('\n'), { format: 'esm', minify: true })).code;
 }
 
 /**
- * The functions that ajv makes. Each ends at the first error, of which it says nothing: what ajv would say is most of its text.
+ * Returns ajv's functions. Each ends at the first error and says nothing about it, because ajv's messages would be most of
+ * the text.
  *
  * @param {ReadonlyMap<string, string>} functions
  */
 function functionTexts(functions) {
   const code = { source: true, esm: true, lines: true, formats: _`predicates` };
-  // In this form each error is a few lines that nothing else looks at.
+  // In this form, each error is a few lines that nothing else uses.
   const ajv = new Ajv({ code, allErrors: true, messages: false, allowUnionTypes: true, strictTypes: false });
   const call = (/** @type {string} */ name, /** @type {Code} */ data) => _`${new Name(name)}(${data})`;
   ajv.addKeyword({ keyword: 'is', code: (cxt) => cxt.fail(_`!${call(cxt.schema, cxt.data)}`) });
@@ -238,7 +239,7 @@ function textOfProject() {
 }
 
 /**
- * For the programs.
+ * The plugin for programs.
  *
  * @type {import('esbuild').Plugin}
  */
@@ -254,7 +255,7 @@ export const checksModule = {
 };
 
 /**
- * For Vitest. A test may change a copy of src: a module there gets the checks of that copy.
+ * The plugin for Vitest. A test may change a copy of src; modules there get the checks of this copy.
  *
  * @type {import('vitest/config').Plugin}
  */
@@ -266,7 +267,7 @@ export const checksInTests = {
 };
 
 /**
- * The folder whose src a module is in.
+ * Returns the folder whose src holds a module.
  *
  * @param {string} path
  */

@@ -1,14 +1,14 @@
-// The texts of the codes, for kpc explain, SARIF, completion and docs: the module #codes, made of fixtures/codes when a program is
-// built, and when tests run. A program needs none of its files.
+// Makes the module #codes: the texts of the codes for kpc explain, SARIF, completion and docs. It is made from fixtures/codes when a
+// program is built and when tests run, so a program needs none of these files.
 //
-// fixtures/codes/CODE holds what a code of kpc means:
-//   about.yaml   meaning; advice, if the message does not say what to do; of a rule of kpc lint, why and reports (links); files, if
-//                those of the example are not to be shown in the order of their names with in.yaml first
+// fixtures/codes/CODE holds the meaning of a code of kpc:
+//   about.yaml   meaning; advice, if the message does not say what to do; for a rule of kpc lint, why and reports (links); files, if
+//                the example's files are not shown by name with in.yaml first
 //   example/     files, and the command that gives the message in this folder
 //   said.txt     the message
-//   passes/      of a rule of kpc lint: the same as example, with files that are right, though they look much like its own
-// about-kpc-apply.yaml there is the meaning and the advice of an error of kpc-apply. A file NAME.mjs in example or passes makes the
-// file NAME: its default export is the text.
+//   passes/      for a rule of kpc lint: like example, but with correct files that look much the same
+// about-kpc-apply.yaml holds the meaning and advice of an error of kpc-apply. A file NAME.mjs in example or passes makes the file NAME:
+// its default export is the text.
 // @ts-check
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
@@ -21,7 +21,7 @@ import { parse } from 'yaml';
 export const codesFolder = join(dirname(fileURLToPath(import.meta.url)), '../fixtures/codes');
 
 /**
- * The command of a folder, and the files that it reads.
+ * Reads the command in a folder, and the files that the command reads.
  *
  * @param {string} folder
  * @param {readonly string[]} [order] of the files
@@ -55,7 +55,7 @@ function byName(a, b) {
   return /** @type {string} */ (first) < /** @type {string} */ (second) ? -1 : 1;
 }
 
-/** The most lines to show of a file: some examples show what is too large. */
+/** Limit on the lines shown of a file, because some examples show what is too large. */
 const mostLines = 20;
 const longestLine = 120;
 
@@ -67,7 +67,7 @@ function cutText(text) {
 }
 
 /**
- * The files of an example as a reader sees them, the command, and what it says.
+ * Formats an example: the files as a reader sees them, the command, and the message.
  *
  * @param {Example} example
  * @param {string} said
@@ -78,11 +78,11 @@ function show({ words, files }, said) {
   return `${inputs.join('')}$ kpc ${words.join(' ')}\n\n${indent(said)}`;
 }
 
-/** Longer texts are in no program: a message about very long files has an example of that length. */
+/** Longer texts are cut, because no program should contain them. A message about very long files has such an example. */
 const longest = 100_000;
 
 /**
- * What fixtures/codes holds.
+ * Reads fixtures/codes.
  *
  * @returns {Promise<Module>}
  */
@@ -110,7 +110,7 @@ async function moduleText() {
 }
 
 /**
- * For the programs.
+ * The plugin for programs.
  *
  * @type {import('esbuild').Plugin}
  */
@@ -123,7 +123,7 @@ export const codesModule = {
 };
 
 /**
- * For Vitest.
+ * The plugin for Vitest.
  *
  * @type {import('vitest/config').Plugin}
  */

@@ -1,10 +1,10 @@
-// Compares what a kube-proxy leaves in a kernel in mode nftables with what kpc's files leave there, for folders of input:
+// Compares, for folders of input, what a kube-proxy in nftables mode leaves in a kernel with what kpc's files leave there:
 //
 //   node scripts/compare-kernels.mjs --kube-proxy 'COMMAND {}' [--node node-1] FOLDER...
 //
 // COMMAND programs the kernel that it runs in from the folder that replaces {}. Each folder holds cluster.yaml, node.yaml, config.yaml
-// (mode nftables) and ip-addr.json (what `ip -j addr` prints on the node). Both run in network namespaces of their own, with the node's
-// addresses on lo, and what `nft -j list ruleset` prints is compared object by object. Needs root, nft and the built program.
+// (mode nftables) and ip-addr.json (the node's output of `ip -j addr`). Each side runs in a network namespace of its own, with the node's
+// addresses on lo. The outputs of `nft -j list ruleset` are compared object by object. Needs root, nft and the built program.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ if (kubeProxy === undefined || positionals.length === 0) {
 }
 
 /**
- * Runs a script in an empty network namespace with the folder's addresses, and returns what nft then lists.
+ * Runs a script in an empty network namespace with the folder's addresses. Returns nft's listing afterwards.
  * @param {string} folder
  * @param {string} script
  */
@@ -49,7 +49,7 @@ function inNamespace(folder, script, input = '') {
 }
 
 /**
- * The text of each object by its name: no handles, elements in one order, rules in theirs.
+ * Returns the text of each object by its name, without handles, with elements sorted and rules in order.
  * @param {string} listed
  */
 function objectsIn(listed) {

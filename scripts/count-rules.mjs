@@ -1,5 +1,5 @@
-// Counts what the built program writes for clusters of growing size in every mode, and writes docs/rule-counts.md and
-// docs/rule-counts.svg. Run it by `npm run rule-counts`.
+// Counts what the built program writes for clusters of growing size in every mode. Writes docs/rule-counts.md and docs/rule-counts.svg.
+// Run it by `npm run rule-counts`.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'kpc-rule-counts-'));
  */
 
 /**
- * What each mode programs for that many Services.
+ * Returns what each mode programs for this many Services.
  *
  * @param {number} services
  * @returns {Row}
@@ -47,7 +47,7 @@ function countRow(services) {
 }
 
 /**
- * How many lines of the file match; none where mode iptables has no such file.
+ * Counts the matching lines of a file; 0 if iptables mode has no such file.
  *
  * @param {string} path
  * @param {RegExp} pattern
@@ -60,7 +60,7 @@ function countLines(path, pattern) {
 }
 
 /**
- * What the tables of a file for nft hold. One rule, or one element, takes one line.
+ * Counts the content of a file for nft. Each rule or element is on a line of its own.
  *
  * @param {string} path
  * @returns {TableCounts}
@@ -80,7 +80,7 @@ function countTable(path) {
 }
 
 /**
- * Services of one TCP port, with their endpoints on as many nodes, and the node to compile for.
+ * Makes Services with one TCP port each, their endpoints on as many nodes, and the node to compile for.
  *
  * @param {number} services
  */
@@ -119,7 +119,7 @@ function makeService(index) {
 }
 
 /**
- * The address of that number in a network of the first two bytes.
+ * Returns the address with this number in a network given by its first two bytes.
  *
  * @param {string} network
  * @param {number} number
@@ -174,7 +174,7 @@ Written by \`npm run rule-counts\`.
 }
 
 /**
- * A Markdown table of numbers, its columns as wide as they need to be.
+ * Formats a Markdown table of numbers, with columns as wide as needed.
  *
  * @param {string[]} header
  * @param {string[][]} body A cell in each row for each title
@@ -189,7 +189,7 @@ function formatTable(header, body) {
     .join('');
 }
 
-/** The area of the plot in the picture, and the powers of ten that its axes end at. */
+/** The area of the plot in the picture, and the powers of ten where its axes end. */
 const area = { left: 90, right: 600, top: 60, bottom: 360, services: 4, rules: 6 };
 
 /** @type {Series[]} */
@@ -200,7 +200,7 @@ const series = [
 ];
 
 /**
- * Rules against Services as an SVG plot, both axes logarithmic.
+ * Plots rules per Service as SVG. Both axes are logarithmic.
  *
  * @param {Row[]} rows
  */
@@ -226,7 +226,7 @@ function formatPlot(rows) {
 }
 
 /**
- * The points of one mode, joined by a line, and its row in the legend at the top left, where no line runs.
+ * Draws the points of one mode joined by a line, and its row in the legend at the top left, where no line runs.
  *
  * @param {Row[]} rows
  * @param {Series} series

@@ -1,5 +1,5 @@
-// Draws how a new connection to a Service passes a node in each mode, and how kpc is built, for docs/. A test draws them
-// again, and looks for each name in what kpc compiles; UPDATE_DOCS=1 writes the files.
+// Draws how a new connection to a Service passes a node in each mode, and how kpc is built, for docs/. A test draws the pictures again
+// and looks for each name in what kpc compiles. UPDATE_DOCS=1 writes the files.
 // @ts-check
 
 /**
@@ -135,7 +135,7 @@ const lineHeight = 22;
 const railX = 22;
 const cardX = 44;
 
-/** Colours that can be read on a light page and on a dark one. */
+/** Colours that can be read on light and dark pages. */
 const style = `.kpc .page{fill:#ffffff}.kpc .card{fill:#f6f8fa;stroke:#d0d7de}.kpc text{fill:#1f2328}.kpc .dim{fill:#59636e}
 .kpc .hook{fill:#0969da}.kpc .rail{stroke:#0969da;fill:none}.kpc .stop{fill:#0969da}
 @media (prefers-color-scheme:dark){.kpc .page{fill:#0d1117}.kpc .card{fill:#161b22;stroke:#30363d}.kpc text{fill:#e6edf3}
@@ -168,7 +168,7 @@ export function drawPacketWay({ title, stops }) {
   return picture(title, y, parts);
 }
 
-/** How kpc is built: what comes in, what everything meets in, what goes out. */
+/** The picture of how kpc is built: its inputs, the state that all of them lead to, and its outputs. */
 export const pipelineFile = 'docs/pipeline.svg';
 
 export function drawPipeline() {

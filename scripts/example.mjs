@@ -1,4 +1,4 @@
-// What "npm run example" shows: a Service, what kpc makes of it, and what to try next. One screen.
+// Shows a Service, what kpc makes of it, and what to try next, on one screen (npm run example).
 // @ts-check
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -11,7 +11,7 @@ const svc = 'fixtures/quickstart/svc.yaml';
 const colour = chalk.level > 0 && process.env['TERM'] !== 'dumb';
 
 /**
- * Runs kpc and gives what it prints.
+ * Runs kpc and returns what it prints.
  *
  * @param {readonly string[]} args
  * @returns {Promise<string>}
@@ -37,7 +37,7 @@ function paintRule(line) {
 
 const description = await run(['describe', 'nginx', '-f', svc, '--proxy-mode', 'ipvs']);
 const rules = await run(['compile', '-f', svc, '--proxy-mode', 'ipvs', '--print', 'ipvsadm']);
-// The Service and its endpoints; what follows are their names in the kernel and in DNS.
+// Take the Service and its endpoints. Their names in the kernel and in DNS follow.
 const [service = '', port = ''] = description.split('\n\n');
 const heading = (/** @type {string} */ text) => chalk.bold.underline(text);
 

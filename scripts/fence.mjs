@@ -1,4 +1,4 @@
-// The fence: which modules of src may import which. `npm run lint` runs it over the table in scripts/fence/folders.mjs.
+// Checks which modules of src import which, against the table in scripts/fence/folders.mjs. `npm run lint` runs this.
 // @ts-check
 import { readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
@@ -24,14 +24,14 @@ const resolver = new ResolverFactory({ conditionNames: ['node', 'import'], built
  */
 
 /**
- * What a module imports, and what in it loads code in a way that the fence cannot follow.
+ * What a module imports, and the code in it that loads other code in ways that this cannot follow.
  *
  * @typedef {object} Module
  * @property {readonly Import[]} imports
  * @property {readonly string[]} refused a line of text each
  */
 
-/** Names of what loads code that no import names. */
+/** Names that load code without an import. */
 const loaders = new Set(
   /** @type {unknown[]} */ (['require', 'createRequire', 'getBuiltinModule', 'eval', 'Function', 'constructor']),
 );
@@ -64,7 +64,7 @@ export function readModule(from, text) {
   return { imports, refused };
 }
 
-/** What an import of which nothing is left when the program runs has for its type or its kind. */
+/** The type or kind of an import that leaves nothing in the running program. */
 const typeKinds = new Set(/** @type {unknown[]} */ (['TSImportType', 'type']));
 
 /**
@@ -75,13 +75,13 @@ function visit(tree, see) {
   if (typeof tree !== 'object' || tree === null) return;
   const node = /** @type {Tree} */ (tree);
   if (typeof node.type === 'string') see(node);
-  // A class may have a constructor; what else has this name makes functions of text.
+  // A class may have a constructor. Anything else with this name makes functions from text.
   if (node.type === 'MethodDefinition' && node['kind'] === 'constructor') visit(node['value'], see);
   else for (const child of Object.values(node)) visit(child, see);
 }
 
 /**
- * The loader that a node names, as a name or as a text.
+ * Returns the loader that a node names, as a name or as a text.
  *
  * @param {Tree} node
  */
@@ -107,7 +107,7 @@ function resolveImport(from, written) {
 }
 
 /**
- * "@noble/hashes" of "@noble/hashes/sha2.js".
+ * Returns "@noble/hashes" for "@noble/hashes/sha2.js".
  *
  * @param {string} path
  */
@@ -118,11 +118,11 @@ function packageOf(path) {
     .join('/');
 }
 
-/** Rows for rooms come before the row of the folder that holds them. */
+/** Rows of inner folders come before the row of the folder around them. */
 const rows = Object.keys(folders).toSorted((a, b) => b.length - a.length);
 
 /**
- * The row of the table that a file of src belongs to: the longest that its path begins with.
+ * Returns the row that a file of src belongs to: the longest row that its path begins with.
  *
  * @param {string} path
  */
@@ -131,7 +131,7 @@ export function folderOf(path) {
 }
 
 /**
- * Why an import is against the table, as a line of text; undefined if it is not.
+ * Returns why an import breaks the table, as a line of text; undefined if it does not.
  *
  * @param {Import} each
  */
@@ -147,7 +147,6 @@ export function describeBreach({ from, to, written, line }) {
   return other === folder || rule.folders.includes(other) ? undefined : `${place}: ${folder} may not`;
 }
 
-/** All modules of src. */
 export function readModules() {
   return readdirSync(source, { recursive: true, encoding: 'utf8' })
     .filter((path) => /\.(?!json$)\w+$/.test(path))
@@ -156,7 +155,7 @@ export function readModules() {
 }
 
 /**
- * All that is against the table, a line of text each.
+ * Lists everything that breaks the table, one line each.
  *
  * @param {readonly Module[]} modules
  */

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The step "Compare" of action.yml: reads the action's inputs from KPC_… variables, each as data, never as a part of a command.
+# The step "Compare" of action.yml: reads the action's inputs from KPC_… variables, as data and never as part of a command.
 set -euo pipefail
 
 installed=${RUNNER_TEMP:-/tmp}/kpc-action/node_modules/kube-proxy-compiler
@@ -42,7 +42,7 @@ if [ -n "$KPC_GOLDEN" ]; then
   esac
 fi
 
-# Whether --check compares with it: the golden or bundle of one node.
+# Reports whether --check can compare with a folder: the golden or bundle of one node.
 is_checked() {
   local name
   for name in golden.json manifest.json; do
@@ -51,7 +51,7 @@ is_checked() {
   return 1
 }
 
-# A golden that is up to date says nothing of the change: that of the commit before does.
+# An up-to-date golden does not show the change, so use the golden of the commit before.
 before=$KPC_BEFORE
 if [ -z "$before" ]; then
   before=$KPC_GOLDEN

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The step "Install kpc" of action.yml: puts the built kpc into $RUNNER_TEMP/kpc-action, from KPC_PACKAGE, or else from the release of
-# the action's version. An action folder that holds the built files needs no package.
+# The step "Install kpc" of action.yml: puts the built kpc into $RUNNER_TEMP/kpc-action. Takes it from KPC_PACKAGE, or else from the
+# release of the action's version. An action folder with the built files needs no package.
 set -euo pipefail
 
 package=$KPC_PACKAGE

@@ -1,10 +1,10 @@
-// The licences of the packages that esbuild has put into a program: they have to come with it.
+// Collects the licences of the packages in a program, because the licences must come with it.
 // @ts-check
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * The packages of npm that anything of is in the output, sorted by name.
+ * Lists the npm packages that have any part in the output, sorted by name.
  *
  * @param {readonly import('esbuild').Metafile[]} metafiles
  * @param {string} [folder] whose node_modules they are in, such as "mcp/"
@@ -21,7 +21,7 @@ export function bundledPackages(metafiles, folder = '') {
 }
 
 /**
- * The text of a file with their licences. Throws if a package has none.
+ * Returns the text of a file with the packages' licences. Throws if a package has none.
  *
  * @param {string} root
  * @param {readonly string[]} packages
@@ -37,5 +37,4 @@ export function licencesOf(root, packages) {
   return `kpc holds parts of these packages.\n\n${texts.join(separator)}`;
 }
 
-/** What is between two licences. */
 export const separator = `\n${'-'.repeat(80)}\n\n`;

@@ -1,5 +1,5 @@
-// Writes the manifests of a large cluster, the same ones for the same numbers: N Services with M endpoints each, one in
-// ten of them with a node port, and Nodes, the first L of which the endpoints run on.
+// Writes the manifests of a large cluster: N Services with M endpoints each, one in ten with a node port, and Nodes. The endpoints run on
+// the first L Nodes. The same numbers give the same manifests.
 //
 //   node scripts/make-fleet.mjs FOLDER --services 2000 --endpoints 10 --nodes 5000 --local-nodes 2000 [--json]
 import { createWriteStream, mkdirSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
  */
 
 /**
- * Writes services.yaml, or services.json, and nodes.yaml to the folder.
+ * Writes nodes.yaml, and services.yaml or services.json, to the folder.
  *
  * @param {string} folder
  * @param {{ services: number, endpoints: number, nodes?: number, localNodes?: number, json?: boolean }} size
@@ -70,7 +70,7 @@ function* makeServices(services, endpoints, localNodes) {
 }
 
 /**
- * Node ports run out: beyond 27,680 Services of type NodePort there would be two of a number.
+ * Returns a node port, or none beyond 27,680 Services of type NodePort, because numbers would repeat.
  *
  * @param {number} i
  * @returns {Record<string, number>}
@@ -118,7 +118,7 @@ function zoneOf(n) {
 }
 
 /**
- * The n-th address of a.b.0.0, running on into the networks after it.
+ * Returns the n-th address of a.b.0.0, continuing into the networks after it.
  *
  * @param {number} a
  * @param {number} b
@@ -149,7 +149,7 @@ function* listOf(objects) {
 }
 
 /**
- * A mapping in the style of kubectl's output.
+ * Writes a mapping in the style of kubectl's output.
  *
  * @param {Mapping} object
  * @param {string} indent

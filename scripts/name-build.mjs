@@ -1,12 +1,12 @@
-// Lets a built program name what it was built from, where its version is not enough: between two releases it stays the same.
+// Lets a built program name its sources, because the version stays the same between two releases.
 // @ts-check
 import { createHash } from 'node:crypto';
 
-/** Stands in a program for the name of its build. */
+/** Replaced in a program by the name of its build. */
 export const buildMark = '@KPC_BUILD@';
 
 /**
- * Names the build: by the SHA-256 of the program, so that the same sources give the same bytes.
+ * Names the build by the program's SHA-256, so that the same sources give the same bytes.
  *
  * @param {string} program
  */

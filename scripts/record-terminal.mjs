@@ -1,4 +1,4 @@
-// Runs the built kpc and draws what a terminal shows of it, as SVG. "npm run docs" and the tests call it; by hand:
+// Runs the built kpc and draws what a terminal shows, as SVG. "npm run docs" and the tests call this. By hand:
 //
 //   node scripts/record-terminal.mjs
 // @ts-check
@@ -10,14 +10,14 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
 /**
- * A recording: commands as they are typed, each with the words after "kpc" and what it reads from standard input. Where
- * only its first paragraphs are shown, a line says so.
+ * A recording: commands as typed, each with the words after "kpc" and its standard input. If only the first paragraphs are
+ * shown, a line says so.
  *
  * @typedef {{ readonly typed: string, readonly args: readonly string[], readonly stdin?: string, readonly paragraphs?: number }} Command
  * @typedef {{ readonly file: string, readonly title: string, readonly before?: readonly string[], readonly commands: readonly Command[] }} Recording
  */
 
-/** A reader's file, in the folder of the recording. */
+/** A reader's file, in the recording's folder. */
 const svc = 'svc.yaml';
 const quickstart = join(root, 'fixtures/quickstart/svc.yaml');
 const ready = readFileSync(quickstart, 'utf8').replace('ready: false', 'ready: true');
@@ -50,7 +50,7 @@ export const recordings = [
 ];
 
 /**
- * What a terminal shows of a recording: each prompt with its command and output, in colour.
+ * Returns what a terminal shows of a recording: each prompt with its command and output, in colour.
  *
  * @param {Recording} recording
  * @returns {Promise<string>}
@@ -97,7 +97,7 @@ function firstParagraphs(text, count) {
   return `${all.slice(0, count).join('\n\n')}\n\n\u001b[2m… and what pods see in DNS and in their environment\u001b[22m\n`;
 }
 
-/** What a terminal makes of a colour or weight: attributes of the text in SVG. */
+/** SVG attributes for a terminal's colours and weights. */
 const styles = new Map([
   [1, { name: 'font-weight', value: 'bold' }],
   [2, { name: 'fill', value: '#8b949e' }],
@@ -109,14 +109,14 @@ const styles = new Map([
   [36, { name: 'fill', value: '#a5d6ff' }],
 ]);
 
-/** Which attribute an ANSI code sets back. */
+/** The attributes that an ANSI code resets. */
 const ends = new Map([
   [22, ['font-weight', 'fill']],
   [39, ['fill']],
   [0, ['font-weight', 'fill']],
 ]);
 
-// What chalk writes before and after a text in colour.
+// Matches what chalk writes before and after a coloured text.
 const colourCode = new RegExp(`${String.fromCodePoint(27)}\\[(\\d+)m`);
 
 const widthOfCharacter = 7.8;
@@ -139,7 +139,7 @@ function draw(text, title) {
   const height = lines.length * heightOfLine + 2 * margin;
   const drawn = lines.map((line, i) => {
     const y = margin + (i + 1) * heightOfLine - 5;
-    // Chromium does not take over xml:space from the group.
+    // Chromium does not inherit xml:space from the group.
     return line === '' ? '' : `<text xml:space="preserve" x="${margin}" y="${y}">${drawLine(line)}</text>\n`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">
@@ -151,11 +151,11 @@ ${drawn.join('')}</g>
 `;
 }
 
-/** Columns of the drawn terminal: as wide as a README, and the site's column of text, show without making the letters small. */
+/** Columns of the drawn terminal. A README and the site show this width without making the letters small. */
 const mostColumns = 88;
 
 /**
- * Folds a line as a narrow terminal's reader would: at a space, with the rest below its beginning, in the same colour.
+ * Folds a line at a space. The rest is indented below, in the same colour.
  *
  * @param {string} line
  * @returns {readonly string[]}
@@ -167,7 +167,7 @@ function fold(line) {
   const folded = [];
   let row = '';
   let codes = '';
-  // A colour has no width; it goes on in the next row.
+  // A colour has no width, and continues in the next row.
   for (const part of line.split(/(?<= )/)) {
     const plain = withoutColours(part);
     if (withoutColours(row + part).trimEnd().length > mostColumns && withoutColours(row).trim() !== '') {
@@ -193,7 +193,7 @@ function drawLine(line) {
   const attributes = new Map();
   let drawn = '';
   for (const [i, part] of line.split(colourCode).entries()) {
-    // Text and codes take turns.
+    // Texts and codes alternate.
     if (i % 2 === 0) {
       const list = [...attributes].map(([name, value]) => ` ${name}="${value}"`).join('');
       if (part !== '') drawn += list === '' ? escape(part) : `<tspan${list}>${escape(part)}</tspan>`;
@@ -212,7 +212,7 @@ function escape(text) {
 }
 
 /**
- * The drawing of a recording.
+ * Draws a recording.
  *
  * @param {Recording} recording
  */

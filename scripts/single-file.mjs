@@ -1,5 +1,5 @@
-// Makes single-file executables: a program with Node inside, for machines that have no Node. The program is put into a copy
-// of Node by Node's own means (single executable applications).
+// Makes single-file executables (programs with Node inside) for machines without Node. Node's own tool for single executable applications
+// puts the program into a copy of Node.
 // @ts-check
 import { execFileSync } from 'node:child_process';
 import {
@@ -36,7 +36,7 @@ const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
  */
 
 /**
- * Bundles a program into one CommonJS file, which is the one form that a single executable can start with.
+ * Bundles a program into one CommonJS file, the only form that a single executable can start.
  *
  * @param {string} source as in Choice
  * @param {{ readonly isBinary: boolean }} form whether it is put into Node
@@ -84,16 +84,16 @@ export async function makeSingleFile({ source, out, node, maker, withCache }) {
     writeFileSync(join(work, 'settings.json'), JSON.stringify(settings));
     execFileSync(maker, ['--experimental-sea-config', 'settings.json'], {
       cwd: work,
-      // It says on stderr that it has worked. If it has not, that is part of the error.
+      // Node reports success on stderr. If it fails, this output is part of the error.
       stdio: 'pipe',
     });
     mkdirSync(dirname(out), { recursive: true });
-    // Beside it first: a program that runs cannot be written over.
+    // Write beside the file first, because a running program cannot be overwritten.
     const unfinished = `${out}.${process.pid}`;
     copyFileSync(node, unfinished);
     chmodSync(unfinished, 0o755);
     await inject(unfinished, 'NODE_SEA_BLOB', readFileSync(join(work, 'program.blob')), {
-      // Where Node looks for a program in itself: part of its documentation, not a secret.
+      // Node looks for its program behind this text, which is documented and no secret.
       sentinelFuse: 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2',
     });
     renameSync(unfinished, out);

@@ -1,4 +1,4 @@
-// Writes docs/releases.md from the table in src/kube-proxy/releases.ts. Run it by `npm run docs:releases`.
+// Writes docs/releases.md from the table in src/kube-proxy/releases.ts (npm run docs:releases).
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-// Writes the declarations of a library: those that its entries lead to, and no others.
+// Writes the declarations of a library: only those that its entries lead to.
 // @ts-check
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ export function writeTypes(root, entries, out) {
     const reached = new Set(entries.map((entry) => join(all, relative('src', entry).replace(/\.ts$/, '.d.ts'))));
     rmSync(out, { recursive: true, force: true });
     for (const path of reached) {
-      // A declaration cannot be imported as .ts by every compiler.
+      // Rename the imports, because not every compiler can import declarations as .ts.
       const text = readFileSync(path, 'utf8').replaceAll(
         /(from |import\()(['"])(\.[^'"]+)\.ts\2/g,
         (_, word, quote, to) => {

@@ -14,7 +14,7 @@ export interface Limits {
 const usualLimits: Limits = { time: 9000, memory: 320, waiting: 2 ** 23 };
 
 interface Question {
-  /** As JSON, which costs only its characters while waiting. */
+  /** As JSON, because a waiting question then costs only its characters. */
   readonly text: string;
   readonly settle: (answer: string | Promise<never>) => void;
   readonly timer: NodeJS.Timeout;
@@ -25,8 +25,8 @@ async function excess(reason: string): Promise<never> {
 }
 
 /**
- * Answers questions one by one in another process. JavaScript cannot be interrupted, and V8 ends a process without
- * memory, so a question beyond the limits ends the process, and the next one gets a new one.
+ * Answers questions one by one in another process, because JavaScript cannot be interrupted and V8 ends a process that runs out of memory.
+ * A question beyond the limits ends the process, and the next question starts a new one.
  */
 export class Answers {
   readonly #program: string;
@@ -43,7 +43,7 @@ export class Answers {
     this.#limits = limits;
   }
 
-  /** Rejects without an answer within the limits, with a Refusal that names the limit. */
+  /** Rejects if there is no answer within the limits, with a Refusal that names the limit. */
   async ask(question: unknown): Promise<string> {
     const text = JSON.stringify(question);
     const { time, waiting } = this.#limits;
@@ -73,10 +73,10 @@ export class Answers {
   #start(): ChildProcess {
     const child = fork(this.#program, this.#words, {
       execArgv: [`--max-old-space-size=${this.#limits.memory}`, '--max-semi-space-size=4'],
-      // Discards what V8 prints when it ends.
+      // Discard what V8 prints when it ends.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    // It does not keep the server running by itself.
+    // The child does not keep the server running.
     child.unref();
     child.channel?.unref();
     child.on('message', (answer) => {
@@ -110,7 +110,6 @@ export class Answers {
   }
 }
 
-/** Answers the questions of the parent process until that ends. */
 export function answerQuestions(answer: (question: unknown) => Promise<string>): void {
   process.on('disconnect', () => process.exit());
   process.on('message', (text) => void answer(JSON.parse(String(text))).then((said) => process.send?.(said)));

@@ -3,14 +3,14 @@ import { Transform, type TransformCallback } from 'node:stream';
 /** Bytes of a message. Longer texts belong in files. */
 export const longestMessage = 2 ** 22;
 
-/** Bytes at the ends of a longer one that are searched for its id. */
+/** Bytes to search for the id at each end of a longer message. */
 const longestEnd = 1000;
 
 const lineFeed = 10;
 
 /**
- * Passes on a stream's lines, each in one piece. Drops a too long line as it comes; `refuse` gets its id, or null if
- * that is not near its start or end.
+ * Passes on a stream's lines, each in one piece. Drops a line that is too long while it arrives. `refuse` gets the request's id, or null
+ * if the id is not near the line's start or end.
  */
 export class BoundedInput extends Transform {
   readonly #refuse: (id: number | string | null) => void;
@@ -59,7 +59,6 @@ export class BoundedInput extends Transform {
   }
 }
 
-/** The id of a request, before or after its arguments. */
 function idOf(start: string, end: string): number | string | null {
   const id = String.raw`"id"\s*:\s*(-?\d{1,15}|"[^"\\]{0,100}")`;
   const text = String.raw`"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"`;

@@ -9,12 +9,14 @@ import { sayFindings } from '../../src/say/words/said.ts';
 import type { TextsBelow } from './texts-below.ts';
 import { parameterOf, type Tool } from './tools.ts';
 
-/** The keys of all commands, also of those that are no tool. */
 const known = new Map(
   configuredCommands.map((name) => [name, Object.keys(kpcYamlSchema.properties[name].properties)] as const),
 );
 
-/** What the folder's kpc.yaml says where the agent is silent, and the note that names the file. After errors, answer nothing. */
+/**
+ * Returns the options in the folder's kpc.yaml that the agent did not give, and a note that names the file. If `isWrong`, the question
+ * must not be answered.
+ */
 export function readConfigured(tool: Tool, given: object, files: TextsBelow) {
   const text = files.find(kpcYaml);
   if (text === undefined) return { values: {}, findings: [], isWrong: false };
@@ -23,7 +25,7 @@ export function readConfigured(tool: Tool, given: object, files: TextsBelow) {
     name: tool.name,
     flags,
     all: flags,
-    // A dump is an input, too.
+    // `dump` counts as an input too.
     has: (row: Flag) => parameterOf(row) in given || (row.key === 'file' && 'dump' in given),
     hasSides: false,
   };

@@ -43,10 +43,9 @@ Options:
 const instructions =
   'kpc answers what kube-proxy programs for Kubernetes Services, offline. Ask trace first if something cannot be reached, then describe or explain about what it names. A verdict "unknown" says what to add; do not guess in its place.';
 
-/** The first argument of a process that answers for a server. */
 const answering = '--answer-questions';
 
-/** In characters: an agent reads the whole answer. */
+/** Characters. An agent reads the whole answer. */
 const longestAnswer = 200_000;
 
 async function main(words: readonly string[]): Promise<number> {
@@ -95,7 +94,7 @@ function toolOf(name: string): Tool {
   return tool;
 }
 
-/** Options of kpc besides the tool's own parameters, named as in the library: "clusterCidr". */
+/** Options of kpc besides the tool's own parameters, under the library's names, such as "clusterCidr". */
 const furtherOptions = z.union([z.string(), z.boolean(), z.number(), z.array(z.string())], {
   error: 'neither a string, a number, true or false, nor a list of strings',
 });
@@ -114,10 +113,9 @@ function describeTool(tool: Tool) {
 
 const questionShape = z.object({ name: z.string(), given: z.record(z.string(), z.unknown()) });
 
-/** Answers for a server in a separate process. */
 function answer(folder: string): number {
   const files = new TextsBelow(folder);
-  // Paths in its kpc.yaml are relative to it.
+  // Paths in the folder's kpc.yaml are relative to the folder.
   process.chdir(folder);
   answerQuestions(async (question) => {
     const { name, given } = questionShape.parse(question);
@@ -131,7 +129,6 @@ const noAnswer: ToolAnswer = { snapshots: [], findings: [] };
 
 type Given = Readonly<Record<string, unknown>>;
 
-/** The text of the envelope. */
 async function answerOf(tool: Tool, given: Given, files: TextsBelow): Promise<string> {
   return orFailure(tool, given, [], async () => {
     const { asked, flags } = readInput(tool, given);
@@ -148,7 +145,7 @@ async function answerOf(tool: Tool, given: Given, files: TextsBelow): Promise<st
   });
 }
 
-/** `findings`: said before what fails. */
+/** `findings`: reported before the error. */
 async function orFailure(
   tool: Tool,
   given: Given,
@@ -162,7 +159,7 @@ async function orFailure(
   }
 }
 
-/** What is asked, and the flags in it. Refuses parameters that the tool does not have, and values that they do not take. */
+/** Returns the parameters, and the flags among them. Refuses unknown parameters and wrong values. */
 function readInput(tool: Tool, given: Given): { readonly asked: Given; readonly flags: readonly Flag[] } {
   const names = [...parametersOf(tool)];
   const strange = Object.keys(given).find((each) => !names.includes(each));
@@ -176,7 +173,6 @@ function readInput(tool: Tool, given: Given): { readonly asked: Given; readonly 
   return { asked, flags: usefulFlags(tool, asked) };
 }
 
-/** The values of flags that are no parameter of the tool's own, read as those of a kpc.yaml are. */
 function furtherValues({ input, flags }: Tool, given: Given): Given {
   const further = flags.filter((row) => given[row.key] !== undefined && !Object.hasOwn(input, parameterOf(row)));
   return Object.fromEntries(further.map((row) => [row.key, furtherValue(row, given[row.key])]));
@@ -196,7 +192,7 @@ function furtherValue(row: Flag, value: unknown): unknown {
   }
 }
 
-/** Refuses parameters that have no effect, as the command does its flags. What kpc.yaml gives is for many questions. */
+/** Refuses parameters that have no effect, as kpc refuses flags. Accepts them from kpc.yaml, which is for many questions. */
 function usefulFlags({ name, flags }: Tool, given: Given): readonly Flag[] {
   const named = flags.flatMap((row) => {
     const value = given[parameterOf(row)];
@@ -225,7 +221,6 @@ const names = {
 
 const allParameters = new Set(tools.flatMap((tool) => [...parametersOf(tool)]));
 
-/** The envelope in the words of the tool, the verdict first, then what it rests on. */
 function format(tool: Tool, given: Given, { findings, ...answered }: ToolAnswer): string {
   const takesFlags = tool.flags.length > 0;
   const parameters = takesFlags ? parametersOf(tool) : allParameters;

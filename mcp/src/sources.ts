@@ -1,4 +1,4 @@
-// What a question names as input, opened by the rules of the command line.
+// Opens the inputs that a question names, by the rules of the command line.
 import { baseName, folderOf } from '../../src/base/names.ts';
 import { diagnose, type Finding } from '../../src/base/findings/finding.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
@@ -12,7 +12,6 @@ import { recogniseTexts } from '../../src/snapshot/open/recognise-texts.ts';
 import { refuseUse } from './refusals.ts';
 import type { TextsBelow } from './texts-below.ts';
 
-/** A path, or a text. */
 type Source = string | { readonly name: string; readonly text: string };
 
 export interface Compiled {
@@ -25,7 +24,6 @@ export interface Compiled {
   readonly assume?: boolean | undefined;
   readonly config?: Source | undefined;
   readonly hostAddresses?: Source | undefined;
-  /** Patterns of files in folders. */
   readonly exclude?: string | readonly string[];
 }
 
@@ -33,11 +31,10 @@ interface Named {
   readonly name: string;
   readonly texts: readonly NamedText[];
   readonly kind: Recognised['kind'];
-  /** Why it is unreadable. */
   readonly diagnostics: readonly Finding[];
 }
 
-/** A folder's manifests, as kpc lists them, or all of its files if it holds something else. */
+/** Reads a folder's manifests as kpc lists them, or all of its files if it holds something else. */
 async function listSource(path: string, { exclude = [], node }: Compiled, files: TextsBelow): Promise<Named> {
   const packed = await files.readPack(path);
   if (packed) return recognise(path, packed);
@@ -52,7 +49,6 @@ function recognise(name: string, texts: readonly NamedText[]): Named {
   return { name, texts, kind, diagnostics };
 }
 
-/** Of a fleet, the bundle or golden of the node. */
 function ofNode(named: Named, node: string | undefined): Named {
   const { name, texts, diagnostics } = named;
   if (node === undefined || diagnostics[0]?.code !== 'nodes-folder') return named;
@@ -69,7 +65,6 @@ async function sourcesOf(input: Compiled, files: TextsBelow): Promise<readonly N
   );
 }
 
-/** All that is named as a dump, whatever it is. */
 async function printedIn({ dump = [], node }: Compiled, files: TextsBelow): Promise<readonly Named[]> {
   return Promise.all(
     dump.map(async (each) => {
@@ -79,7 +74,6 @@ async function printedIn({ dump = [], node }: Compiled, files: TextsBelow): Prom
   );
 }
 
-/** The library's options, without the input. */
 function textOptions(input: Compiled, files: TextsBelow) {
   const { manifests: _, dump: __, exclude: ___, config, hostAddresses, ...others } = input;
   const [ofConfig, ofHost] = [config, hostAddresses].map((each) =>
@@ -92,7 +86,6 @@ function textOptions(input: Compiled, files: TextsBelow) {
   };
 }
 
-/** For a tool that compiles manifests. Refuses anything else. */
 export async function readManifests(input: Compiled, files: TextsBelow) {
   const sources = await sourcesOf(input, files);
   if (sources.length === 0) refuseUse('no manifests are named', 'name manifests, or write file: into kpc.yaml');
@@ -103,7 +96,7 @@ export async function readManifests(input: Compiled, files: TextsBelow) {
   return { ...textOptions(input, files), manifests: sources.flatMap(({ texts }) => texts) };
 }
 
-/** Recognises each source by its content. Manifests beside a dump name its Services. `path` names it in messages. */
+/** Recognises each source by its content. Manifests beside a dump name its Services. `path`: the input's name in messages. */
 export async function openInput(input: Compiled, files: TextsBelow) {
   const printed = await printedIn(input, files);
   const sources = await sourcesOf(input, files);

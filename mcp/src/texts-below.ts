@@ -17,39 +17,37 @@ const mostFiles = 5000;
 
 const absent = 'no such file or folder below the folder of this server';
 
-/** Refuses a path that a client may not read or that is unreadable. */
 function refusePath(path: string, reason: string): never {
   return refuse({ problem: 'unreadable', path, reason });
 }
 
-/** Without links, which may lead out of the folder, and pipes. */
+/** Leaves out pipes and links, because links may lead out of the folder. */
 function listPlain(folder: string): readonly TreeEntry[] {
   return disk.list(folder).filter((entry) => entry.isDirectory() || entry.isFile());
 }
 
-/** Reads files below one folder only: refuses links out of it. */
+/** Reads files below one folder only. Refuses links out of the folder. */
 export class TextsBelow {
   readonly #root: string;
-  /** What lists a folder reads in it, too: lists of patterns, and charts. */
+  /** Listing a folder also reads files in it: lists of patterns, and charts. */
   readonly #tree: FileTree = {
     ...disk,
     list: listPlain,
     read: (path, most) => readRegularFile(path, most, (opened) => this.#assertInside(opened, path)),
   };
 
-  /** Throws if the folder does not exist. */
   constructor(folder: string) {
     this.#root = realpathSync(folder);
     readdirSync(this.#root);
   }
 
-  /** The text of a file in the folder itself; undefined if missing. */
+  /** Reads a file in the folder itself; undefined if missing. */
   find(name: string): string | undefined {
     const path = resolve(this.#root, name);
     return existsSync(path) ? this.read(name)[0]?.text : undefined;
   }
 
-  /** The text of a file, or of the manifests in and below a folder, listed as kpc lists them. */
+  /** Reads a file, or the manifests in and below a folder, as kpc lists them. */
   readManifests(path: string, exclude: readonly string[]): readonly NamedText[] {
     const real = this.#inside(path);
     if (!disk.isFolder(real)) return this.#readAll(path, [{ path: real }]);
@@ -60,7 +58,7 @@ export class TextsBelow {
     );
   }
 
-  /** The text of a file, or of all files below a folder but for documents, which may quote the output of tools. */
+  /** Reads a file, or all files below a folder except documents, which may quote the output of tools. */
   read(path: string): readonly NamedText[] {
     const found: string[] = [];
     this.#collect(this.#inside(path), found);
@@ -70,7 +68,7 @@ export class TextsBelow {
     );
   }
 
-  /** The files of a pack; undefined if it is something else. */
+  /** Reads the files of a pack; undefined for anything else. */
   async readPack(path: string): Promise<readonly NamedText[] | undefined> {
     if (!/\.(?:tgz|tar\.gz)$/.test(path)) return undefined;
     const real = this.#inside(path);
@@ -103,14 +101,13 @@ export class TextsBelow {
     return { ...origin, folder: this.#nameOf(folder) || '.', chart: chart && (this.#nameOf(chart) || '.') };
   }
 
-  /** The real path of the client's path. */
   #inside(path: string): string {
     const named = resolve(this.#root, path);
     let real: string;
     try {
       real = realpathSync(named);
     } catch {
-      // Do not reveal whether something exists outside.
+      // Do not reveal whether something exists outside the folder.
       return refusePath(path, absent);
     }
     this.#assertInside(real, path);
@@ -124,7 +121,7 @@ export class TextsBelow {
     }
   }
 
-  /** What was opened counts: a folder on the way may have been replaced by a link. */
+  /** Checks the opened file, because a folder on the way may have been replaced by a link. */
   #readFile(path: string): string {
     const name = relative(this.#root, path);
     try {

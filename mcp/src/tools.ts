@@ -38,26 +38,24 @@ import { refuseUse } from './refusals.ts';
 import { openInput, readManifests } from './sources.ts';
 import type { TextsBelow } from './texts-below.ts';
 
-/** A question for agents: its description, its arguments, and the answer as data. */
+/** A question for agents: its description, its parameters, and the answer as data. */
 export interface Tool {
   readonly name: string;
   readonly title: string;
   readonly description: string;
   readonly input: Readonly<Record<string, z.ZodType>>;
-  /** The flags of the command that is asked: more parameters, which have an effect in the same cases. */
+  /** The flags of the command. They are further parameters, and have an effect in the same cases. */
   readonly flags: readonly Flag[];
   readonly result: Schema;
-  /** The findings and the result; without a result, why there is none. */
+  /** Returns the findings and the result. Without a result, the findings say why. */
   readonly answer: (input: Readonly<Record<string, unknown>>, ...others: Others) => ToolAnswer | Promise<ToolAnswer>;
 }
 
 export type ToolAnswer = Pick<CommandAnswer<unknown>, 'result'> &
   Required<Pick<CommandAnswer<unknown>, 'findings' | 'snapshots'>>;
 
-/** `given`: the flags in the question, without those of kpc.yaml. */
 type Others = readonly [files: TextsBelow, given: readonly Flag[]];
 
-/** Types a tool by its arguments. */
 function tool<const Input extends Readonly<Record<string, z.ZodType>>>(
   made: Omit<Tool, 'input' | 'answer'> & {
     readonly input: Input;
@@ -77,7 +75,6 @@ const manifests = sources
     'Services, EndpointSlices, Nodes and so on: paths of files or folders below the folder of the server, or { name, text }; without it, those that kpc.yaml names. Beside a dump, they name its Services. trace and describe also take a bundle or golden',
   );
 
-/** A command line flag as a parameter. */
 function parameter<Value extends string = string>({ choices, help }: Flag): z.ZodOptional<z.ZodType<Value>> {
   const type = choices ? z.enum(choices) : z.string();
   return type.optional().describe(inOptions(help)) as unknown as z.ZodOptional<z.ZodType<Value>>;
@@ -86,7 +83,7 @@ function parameter<Value extends string = string>({ choices, help }: Flag): z.Zo
 const theNode = 'the node (default: hostnameOverride, or else the only Node of the manifests)';
 const eachNode = 'look at this node only (default: all Nodes of the manifests)';
 
-/** The options that agents need most; all of the library's are accepted under its names. `node` explains the node. */
+/** The options that agents need most. All other options of the library are accepted too. `node`: what to say about the option. */
 const compiledFor = (node: string) => ({
   proxyMode: z
     .enum(proxyModes)
@@ -109,12 +106,12 @@ const dump = sources
     "what a node's own tools print (iptables-save, nft list ruleset, ipset save, ipvsadm -Sn, ip addr, conntrack -L): paths or { name, text }",
   );
 
-/** The parameter that is a flag: `file` is what compile prints. */
+/** Names the parameter for a flag. `file` is already the name of what compile prints. */
 export function parameterOf({ key }: Flag): string {
   return key === 'file' ? 'manifests' : key;
 }
 
-/** The names of all parameters of a tool; of those, what it takes beside a dump, which is of one node, in one mode. */
+/** Returns the names of a tool's parameters, or only those that apply to a dump, which is of one node in one mode. */
 export function parametersOf({ input, flags }: Tool, isOfDump = false): ReadonlySet<string> {
   const names = [...Object.keys(input), ...flags.filter(({ isOfCall }) => !isOfCall).map(parameterOf)];
   if (!isOfDump) return new Set(names);

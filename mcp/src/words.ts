@@ -4,20 +4,22 @@ import { flagKey } from '../../src/settings/flag.ts';
 import type { Cited } from '../../src/base/findings/rows.ts';
 import { wordsOf } from '../../src/say/words/words.ts';
 
-/** Fields without kpc's own words: files, parts of examples, and rules as their tool writes them. */
+/** Fields that are not in kpc's own words: files, parts of examples, and rules as their tool writes them. */
 const asWritten: ReadonlySet<string> = new Set(['example', 'files', 'items', 'kernel', 'manifest', 'rule', 'rules']);
 
 interface Names {
   readonly tools: ReadonlySet<string>;
-  /** Of the tool, or of all. */
+  /** The parameters of this tool, or of all tools. */
   readonly parameters: ReadonlySet<string>;
-  /** Those of them that the question can take: no other is advised. */
+  /** The parameters that the question can use. Advice names no others. */
   readonly useful: ReadonlySet<string>;
-  /** Whatever kpc has as a flag. */
   readonly options: ReadonlySet<string>;
 }
 
-/** "kpc lint", "kpc describe FILE" and "kpc migrate --to-kubernetes-version" in quotes; kpc lint and kpc describe -f FILE without. */
+/**
+ * Matches "kpc lint", "kpc describe FILE" and "kpc migrate --to-kubernetes-version" in quotes, and kpc lint and kpc describe -f FILE
+ * without quotes.
+ */
 const command =
   /"kpc ([a-z]+)(?: (--[a-z-]+)|(?: (?:'[^'"]*'|[^\s'"-][^\s"]*))+)?"|(?<!")\bkpc ([a-z]+)(?: -f (?:'[^']*'|[^\s,;]+))?/g;
 
@@ -25,7 +27,7 @@ interface Caller extends CallerWords {
   readonly names: Names;
 }
 
-/** The findings of an answer, and the answer, in the words of a tool: parameters in the place of flags, and tools in the place of commands. */
+/** Puts an answer and its findings into a tool's words: parameters instead of flags, and tools instead of commands. */
 export function inParameters<Said extends Cited & { readonly help?: string | undefined }, Answer>(
   findings: readonly Said[],
   answer: Answer,
@@ -38,7 +40,6 @@ export function inParameters<Said extends Cited & { readonly help?: string | und
   };
 }
 
-/** JSON in a caller's words. A `kpc trace` to paste stays. */
 function say(value: unknown, caller: Caller): unknown {
   if (Array.isArray(value)) return value.map((each) => say(each, caller));
   if (typeof value === 'object' && value !== null) {
@@ -67,7 +68,7 @@ function callerOf(names: Names, parameters: ReadonlySet<string>): Caller {
   };
 }
 
-/** A way to mend something; undefined if it names a flag that is no parameter, a command that is no tool, or the command line. */
+/** Puts advice into a caller's words; undefined if it needs a flag that is no parameter, a command that is no tool, or a command line. */
 function wayOf(way: string, caller: Caller): string | undefined {
   const { names, option } = caller;
   const spoken = speak(way, caller);

@@ -1,4 +1,4 @@
-// The inputs that are measured, and the commands that are run on them.
+// The inputs to measure, and the commands to run on them.
 import { copyFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -15,7 +15,7 @@ export const modeNames = { ipvs: 'IPVS', iptables: 'iptables', nftables: 'nftabl
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const nodeName = 'node-0';
 
-/** Reading a file of certificates, which kpc never uses, costs Node 50 ms at each start, and other programs nothing. */
+/** Unsets a file of certificates, which kpc never uses. Reading it costs Node 50 ms at each start, and other programs nothing. */
 export const env = { ...process.env, NODE_EXTRA_CA_CERTS: undefined };
 
 const hostLink = {
@@ -24,7 +24,7 @@ const hostLink = {
   addr_info: [{ family: 'inet', local: '192.168.0.10', prefixlen: 24, scope: 'global' }],
 };
 
-/** The folder of one bench, with a copy of the program in it, and the clusters made so far. */
+/** The folder of one bench, with a copy of the program and the clusters made so far. */
 export class Cases {
   scratch = mkdtempSync(join(tmpdir(), 'kpc-bench-'));
   /** The program as it is installed. */
@@ -38,14 +38,14 @@ export class Cases {
 
   constructor() {
     process.on('exit', () => rmSync(this.scratch, { recursive: true, force: true }));
-    // A copy, so that a build in the meantime changes nothing.
+    // Copy the program, so that a build meanwhile changes nothing.
     for (const path of ['package.json', 'bin', 'dist/package.json', 'dist/kpc.js']) {
       cpSync(join(root, path), join(this.scratch, path), { recursive: true });
     }
   }
 
   /**
-   * Writes the cluster of that many Services once, in YAML and in JSON, and gives the folder.
+   * Writes a cluster with this many Services once, in YAML and in JSON. Returns the folder.
    *
    * @param {number} services
    */
@@ -55,7 +55,7 @@ export class Cases {
     const folder = join(this.scratch, `case-${services}`);
     await writeFleet(folder, { services, endpoints, nodes: 10 });
     await writeFleet(folder, { services, endpoints, nodes: 10, json: true });
-    // The names of files that kube-proxy's side of the comparison reads.
+    // kube-proxy's side of the comparison reads files with these names.
     copyFileSync(join(folder, 'services.yaml'), join(folder, 'cluster.yaml'));
     const [node] = /** @type {[string]} */ (readFileSync(join(folder, 'nodes.yaml'), 'utf8').split('---\n'));
     writeFileSync(join(folder, 'node.yaml'), node);
@@ -64,7 +64,7 @@ export class Cases {
     return folder;
   }
 
-  /** Removes the clusters made so far: the larger ones fill a disk. */
+  /** Removes the clusters made so far, because large ones fill a disk. */
   clear() {
     for (const folder of this.#made.values()) rmSync(folder, { recursive: true });
     this.#made.clear();
@@ -87,7 +87,7 @@ export class Cases {
   }
 
   /**
-   * What a compilation is measured against.
+   * Returns the command that a compilation is compared with.
    *
    * @param {string} folder
    * @param {string} mode

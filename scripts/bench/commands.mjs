@@ -1,4 +1,4 @@
-// What the commands that look at a whole cluster cost by its size, each against compiling the same Services.
+// Measures commands on a whole cluster by its size, compared with compiling the same Services.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { endpoints, env } from './cases.mjs';
@@ -14,7 +14,7 @@ const packets = `tests:
 `;
 
 /**
- * Writes the cluster of a folder with one endpoint changed, beside it.
+ * Writes the folder's cluster with one endpoint changed to a file beside it.
  *
  * @param {string} folder
  */
@@ -24,7 +24,7 @@ export function changeOne(folder) {
 }
 
 /**
- * The first is what the others are measured against.
+ * The other commands are compared with the first.
  *
  * @param {Cases} cases
  * @param {string} folder

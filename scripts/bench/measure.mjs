@@ -1,4 +1,4 @@
-// Times programs as whole processes, from outside.
+// Times whole processes from outside.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { cpus, release, tmpdir, totalmem } from 'node:os';
@@ -12,12 +12,12 @@ import { join } from 'node:path';
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-measure-'));
 process.on('exit', () => rmSync(scratch, { recursive: true, force: true }));
 
-/** GNU time reports the peak memory of a process, and bash its CPU time in milliseconds: without them there is wall time only. */
+/** GNU time reports peak memory, and bash CPU time in milliseconds. Without them, there is only wall time. */
 const hasTime = spawnSync('bash', ['-c', 'time command time -f %M true']).status === 0;
 const timed = `{ TIMEFORMAT='%3U %3S'; time command time -q -o "$0" -f %M "$@" 2>&3; } 3>&2 2>"$0.cpu"`;
 
 /**
- * Runs a command: { wall, cpu } in seconds and { peak } in MiB, the last two undefined if nothing reports them.
+ * Runs a command. `wall` and `cpu` are seconds, `peak` is MiB; the last two are undefined if nothing reports them.
  * @param {Command} command
  * @returns {Figures}
  */
@@ -44,7 +44,7 @@ export function runOnce({ argv, ok = [0], env = process.env }) {
 }
 
 /**
- * Runs a command after a warm-up: the median of each figure.
+ * Runs a command after a warm-up. Returns the median of each figure.
  * @param {Command} command
  * @param {number} runs
  */
@@ -54,8 +54,8 @@ export function measure(command, runs) {
 }
 
 /**
- * Runs two commands in turn, after a warm-up of each: the medians of both, and the medians of the ratios pair by pair,
- * which hold also where the machine is busy with other things.
+ * Runs two commands in turn, after a warm-up of each. Returns the medians of both, and the medians of the ratios pair by
+ * pair, which hold even on a busy machine.
  * @param {Command} command
  * @param {Command} other
  * @param {number} runs
@@ -99,7 +99,7 @@ function median(numbers) {
 }
 
 /**
- * The exponent e of the y = c * x^e that is nearest to the points, on logarithmic axes.
+ * Returns the exponent e of the curve y = c * x^e nearest to the points, on logarithmic axes.
  * @param {[number, number][]} points
  */
 export function fitExponent(points) {
@@ -111,11 +111,11 @@ export function fitExponent(points) {
   return slope / logs.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0);
 }
 
-/** One line on what the figures were measured on. */
+/** Describes the machine in one line. */
 export function describeMachine() {
   const [first] = cpus();
   const memory = Math.round(totalmem() / 2 ** 30);
-  // Each start of Node reads these, and the certificates take as long as everything else.
+  // Node reads these at each start, and the certificates take as long as everything else.
   const settings = ['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS'].filter((name) => process.env[name]);
   const node = `Node ${process.versions.node}${settings.length > 0 ? ` with ${settings.join(' and ')} set` : ''}`;
   return `${cpus().length} CPUs (${first?.model.trim() ?? 'unknown'}), ${memory} GiB, Linux ${release()}, ${node}`;

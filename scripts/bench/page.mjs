@@ -1,4 +1,4 @@
-// docs/measurements.md: the figures of each part lie between two marks of their own.
+// Writes docs/measurements.md, where the figures of each part lie between two marks.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ const path = join(docs, 'measurements.md');
 const marks = (part) => [`<!-- ${part}: written by npm run bench -->`, `<!-- end of ${part} -->`];
 
 /**
- * Puts the figures of a part in place of the last ones.
+ * Replaces the figures of a part.
  *
  * @param {string} part
  * @param {string} text

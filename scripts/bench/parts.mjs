@@ -1,4 +1,4 @@
-// What is measured, part by part: each gives its figures as text, and those of them that have a limit.
+// Measures part by part. Each part returns its figures as text, and the figures that have a limit.
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFleet } from '../make-fleet.mjs';
@@ -18,7 +18,7 @@ import { cell, comparisons, count, figures, ratio, seconds, table } from './word
 
 export const full = {
   runs: 3,
-  // kube-proxy's code uses more or less of the second processor each time: its CPU time differs by a tenth.
+  // kube-proxy's code uses the second processor more or less each time, so its CPU time varies by a tenth.
   compared: 7,
   services: 10_000,
   sizes: [1000, 5000, 20_000, 50_000],
@@ -39,7 +39,7 @@ export const quick = {
 };
 
 /**
- * One node's bundle out of YAML or JSON.
+ * Compiles one node's bundle from YAML or JSON.
  *
  * @param {Cases} cases
  * @param {Plan} plan
@@ -74,7 +74,7 @@ async function benchCompile(cases, plan) {
 }
 
 /**
- * What any run with 10,000 Services may take.
+ * Limits the memory of any run with 10,000 Services.
  *
  * @param {string} name
  * @param {Figures} run
@@ -94,12 +94,12 @@ const compilations = [
   { what: 'JSON to a bundle', file: 'services.json', mode: 'iptables', limits: {} },
   { what: 'YAML to a bundle', mode: 'nftables', limits: { cpu: 0.18, peak: 1 } },
   { what: 'JSON to a bundle', file: 'services.json', mode: 'nftables', limits: {} },
-  // What kube-proxy's code makes, and no more: a bundle has services.json besides, and the checksums of its files.
+  // Only what kube-proxy's code makes. A bundle also has services.json and checksums.
   { what: 'YAML to nftables.nft alone', mode: 'nftables', out: ['--print', 'nftables'], limits: { cpu: 0.25 } },
 ];
 
 /**
- * Starting, against Node itself.
+ * Compares starting kpc with starting Node.
  *
  * @param {Cases} cases
  * @param {Plan} plan
@@ -123,7 +123,7 @@ async function benchStart(cases, plan) {
 }
 
 /**
- * Figures for each size, those of kube-proxy's code too, and the exponents of growth.
+ * Returns figures for each size, also for kube-proxy's code, and the exponents of growth.
  *
  * @param {Cases} cases
  * @param {Plan} plan
@@ -141,7 +141,7 @@ async function benchGrowth(cases, plan) {
     ].map(({ name, ...options }) => ({
       name,
       command: (/** @type {string} */ folder) => cases.compile(folder, options),
-      // The time to start is the same for all sizes, and would make growth look smaller than it is.
+      // The start takes the same time for all sizes, and would make growth look smaller than it is.
       start: empty.cpu ?? empty.wall,
     })),
     ...(cases.oracle
@@ -200,7 +200,8 @@ async function benchGrowth(cases, plan) {
 }
 
 /**
- * The largest cluster in each mode: against half of it, and the memory against that of kube-proxy's code.
+ * Compiles the largest cluster in each mode. Compares it with half of the cluster, and the memory with that of kube-proxy's
+ * code.
  *
  * @param {Cases} cases
  * @param {Plan} plan
@@ -236,7 +237,7 @@ async function benchLarge(cases, plan) {
 }
 
 /**
- * Other work on a compiled cluster: the diff of two bundles of which one endpoint differs against compiling one of them.
+ * Compares other work on a compiled cluster with compiling it, such as a diff of two bundles with one changed endpoint.
  *
  * @param {Cases} cases
  * @param {Plan} plan
@@ -274,7 +275,7 @@ async function benchDiff(cases, plan) {
 }
 
 /**
- * One endpoint of 1,000 Services with ten each has another address, on a node that has the rest already.
+ * Applies a change of one endpoint among 1,000 Services with ten each, on a node that already has the rest.
  *
  * @param {Cases} cases
  * @param {Plan} plan
@@ -322,7 +323,7 @@ async function benchApply(cases, plan) {
 }
 
 /**
- * A fleet in one process of two threads.
+ * Compiles a fleet in one process with two threads.
  *
  * @param {Cases} cases
  * @param {Plan} plan
@@ -337,7 +338,7 @@ async function benchFleet(cases, plan) {
     argv: [process.execPath, cases.kpc, 'compile', '-f', folder, '--all-nodes', '--jobs', '2', '-o', out],
     env,
   };
-  // Without a warm-up, for the second run finds everything done.
+  // Run without a warm-up, because the second run finds everything done.
   const [first, second] = [runOnce(command), runOnce(command)];
   const input = join(folder, 'services.yaml');
   writeFileSync(input, readFileSync(input, 'utf8').replace('- 10.0.0.2\n', '- 10.200.0.2\n'));

@@ -1,4 +1,4 @@
-// Draws lines on logarithmic axes, as plain SVG that reads well on paper and in dark mode alike.
+// Draws lines on logarithmic axes, as plain SVG that reads well on paper and in dark mode.
 
 /** @typedef {{ name: string, points: [number, number][] }} Series */
 /** @typedef {{ ticks: number[], at: (number: number) => number }} Axis */
@@ -8,7 +8,7 @@ const colours = ['#1a5fb4', '#c64600', '#26a269', '#613583', '#202020', '#a51d6d
 const legend = { top: 396, rowHeight: 22 };
 
 /**
- * The axes run over whole powers of ten, or one and two and five of them.
+ * Each axis begins and ends at 1, 2 or 5 times a power of ten.
  * @param {{
  *   title: string, xTitle: string, yTitle: string, series: Series[], formatY?: (y: number) => string,
  * }} plot
@@ -69,7 +69,7 @@ function drawSeries({ name, points }, colour, index, xs, ys) {
 }
 
 /**
- * The position of a number between two ends of a logarithmic axis, and the numbers to write at it.
+ * Returns a logarithmic axis: the position of a number between two ends, and the numbers to write at the axis.
  * @param {number[]} numbers
  * @param {number} from
  * @param {number} to

@@ -1,4 +1,4 @@
-// What kpc-apply costs where one endpoint has changed, against reading the node once with the tools alone.
+// Measures kpc-apply after a change of one endpoint, compared with reading the node once with the tools alone.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ const script = join(here, 'small-change.sh');
 const inKernel = join(here, '..', '..', 'test', 'kernel-lab', 'in-kernel.sh');
 
 /**
- * Where the change is made: in a network namespace of this kernel, or in the kernel tests' own, which has IPVS.
+ * Where the change is made: in a network namespace of this kernel, or in the kernel tests' own kernel, which has IPVS.
  * @type {{ name: string, mode: 'iptables' | 'ipvs', variant: string, enter: [string, ...string[]] }[]}
  */
 const places = [
@@ -20,8 +20,8 @@ const places = [
 ];
 
 /**
- * `bundles`: mode → the bundles before and after. Gives the medians of both sides and of their ratios, with that of what no
- * apply can do without, and for a place that this machine has not got why not.
+ * `bundles`: the bundles before and after, by mode. Returns the medians of both sides and of their ratios, and the ratio for
+ * the work that no apply can avoid. For a place that this machine lacks, returns why.
  * @param {{
  *   bundles: Record<'iptables' | 'ipvs', { before: string, after: string }>, program: string, runs: number,
  * }} bench
@@ -53,7 +53,7 @@ export function benchSmallChange({ bundles, program, runs }) {
 }
 
 /**
- * Why a place gave no figures, in one line. In a kernel of its own, all that is said comes out on standard output.
+ * Returns why a place gave no figures, in one line. A separate kernel prints everything on standard output.
  * @param {import('node:child_process').SpawnSyncReturns<string>} run
  */
 export function whyNot({ error, stderr, stdout, status, signal }) {
@@ -75,7 +75,6 @@ function readTimes(text, word) {
 }
 
 /**
- * The median of each figure.
  * @param {Times[]} rows
  */
 function middle(rows) {

@@ -1,14 +1,13 @@
 #!/bin/bash
 # small-change.sh VARIANT BEFORE AFTER RUNS PROGRAM...
 #
-# In a network of its own: does with the tools alone what an apply cannot do without that must read the node first: it starts
-# Node, reads, restores what differs, and reads back what that changed. Then applies the bundle AFTER and BEFORE in turn,
-# and beside each reads the node once with the tools alone. Prints "floor", "apply" or "read", and seconds of wall, user
-# and system time.
-# VARIANT of iptables: legacy, nft, or "any" for what is in PATH.
+# Runs in a network of its own. First does with the tools alone what no apply that reads the node can avoid: starts Node, reads,
+# restores what differs, and reads the changed parts back. Then applies the bundles AFTER and BEFORE in turn, and beside each
+# apply reads the node once with the tools alone. Prints "floor", "apply" or "read", and seconds of wall, user and system time.
+# VARIANT of iptables: legacy, nft, or "any" for the variant in PATH.
 set -euo pipefail
 trap 'echo "small-change.sh: line $LINENO failed: $BASH_COMMAND" >&2' ERR
-# Node reads the certificates that this names at every start, and nothing here uses any.
+# Node reads these certificates at every start, and nothing here uses them.
 unset NODE_EXTRA_CA_CERTS
 variant=$1 before=$2 after=$3 runs=$4
 shift 4
@@ -25,7 +24,7 @@ read_once() {
   if [ -e /proc/net/ip_vs ]; then ipvsadm -Sn; fi
 }
 apply() { "$@" --state-dir /run/kpc; }
-# Runs a command without a word, unless it fails: then says what it said, and ends.
+# Runs a command silently. If the command fails, prints its output and exits.
 quietly() {
   "$@" >/run/out 2>/run/said || {
     local status=$?
@@ -33,15 +32,15 @@ quietly() {
     exit 1
   }
 }
-# As quietly, and prints $1 with the times.
+# Does the same, and prints $1 with the times.
 timed() {
   TIMEFORMAT="$1 %R %U %S"
   shift
   time quietly "$@"
 }
-# What leads from one bundle to the other, as inputs of the tools that restore it, in the folder $3. Real servers and entries of
-# sets go by the two bundles: what an apply does with a real server that goes it does in steps. Rules by what --dry-run
-# prints under "# iptables-restore".
+# Writes the changes from one bundle to the other to the folder $3, as inputs of the tools that restore. Real servers and set
+# entries come from comparing the bundles, because an apply removes a real server in steps. Rules come from what --dry-run prints
+# under "# iptables-restore".
 prepare() {
   local from=$1 to=$2 inputs=$3
   shift 3
@@ -78,7 +77,7 @@ quietly apply "$@" apply "$before"
   for ((i = 0; i < runs; i++)); do
     for way in there back; do timed floor floor /run/$way; done
   done
-  # What the tools changed just now, kpc-apply takes for another program's work.
+  # kpc-apply takes what the tools have just changed for another program's work.
   quietly apply "$@" apply "$before"
   for ((i = 0; i < runs; i++)); do
     for bundle in "$after" "$before"; do

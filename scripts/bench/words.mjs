@@ -1,7 +1,5 @@
-// Figures in words.
-
 /**
- * A figure that has a limit: both in the same unit, which `unit` names.
+ * A figure with a limit. Both have the unit `unit`.
  *
  * @typedef {{ what: string, value: number, limit: number, unit?: string }} Check
  */
@@ -30,7 +28,7 @@ export function ratio(number) {
 }
 
 /**
- * Figures of one run, for the columns time, CPU and memory.
+ * Formats the figures of one run, for the columns time, CPU and memory.
  *
  * @param {Figures} run
  */
@@ -39,7 +37,7 @@ export function figures({ wall, cpu, peak }) {
 }
 
 /**
- * A cell with CPU time and memory of one run.
+ * Formats CPU time and memory of one run as a cell.
  *
  * @param {Figures} run
  */
@@ -48,7 +46,7 @@ export function cell({ wall, cpu, peak }) {
 }
 
 /**
- * A comparison a row.
+ * Formats one comparison per row.
  *
  * @param {string} against
  * @param {NamedComparison[]} rows
@@ -76,7 +74,7 @@ export function table(header, rows) {
 
 /** @param {Check} check */
 export function isMissed({ value, limit }) {
-  // A figure that could not be measured is no number.
+  // A figure that could not be measured is NaN, and counts as missed.
   return !(value <= limit);
 }
 

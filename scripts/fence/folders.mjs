@@ -12,7 +12,7 @@
 const pure = { packages: [], node: [] };
 
 /**
- * The import direction: a folder imports only what this table says. What comes first imports nothing of what follows.
+ * The import direction. A folder imports only what this table allows, and nothing from later rows.
  *
  * @type {Readonly<Record<string, FolderRule>>}
  */
@@ -34,7 +34,7 @@ export const folders = {
     folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'settings', 'cluster'],
     ...pure,
   },
-  // These write some of iptables mode's arguments, or rules, too.
+  // These also write some of iptables mode's arguments or rules.
   'modes/userspace': {
     folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'cluster', 'modes/iptables'],
     ...pure,
@@ -54,7 +54,7 @@ export const folders = {
     ...pure,
   },
   bundle: {
-    // Of snapshot, the type of what a bundle is written from.
+    // From snapshot, only the type of what a bundle is written from.
     folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'settings', 'cluster', 'snapshot'],
     packages: ['#checks'],
     node: ['fs', 'fs/promises', 'path'],
@@ -104,7 +104,7 @@ export const folders = {
     ...pure,
   },
   'say/lines.ts': { folders: ['base', 'ask/changes'], ...pure },
-  // The words of a packet's way: differences are grouped by those of its ends.
+  // The words for a packet's way. ask/equivalence groups differences by the words for its end.
   'say/way': {
     folders: [
       'base',
@@ -126,7 +126,7 @@ export const folders = {
     ...pure,
   },
   apply: {
-    // Of cluster, the types of Service ports and settings, which a bundle holds.
+    // From cluster, only the types of the Service ports and settings in a bundle.
     folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'settings', 'cluster', 'bundle', 'ask/changes'],
     packages: ['#checks'],
     node: ['child_process', 'fs/promises', 'net', 'os', 'path', 'timers/promises'],
@@ -153,13 +153,13 @@ export const folders = {
     ],
     ...pure,
   },
-  // Bundles to apply: whose they are, who signed them, and whether their Services compile to what they hold.
+  // Bundles to apply: their owners, their signers, and whether their Services compile to their files.
   'apply/open': {
     folders: ['base', 'base/findings', 'bundle', 'bundle/pack', 'apply', 'snapshot/open'],
     packages: ['#checks'],
     node: ['fs/promises', 'path'],
   },
-  // The files that are opened: of folders, git revisions, packs and support bundles.
+  // Files to open: in folders, git revisions, packs and support bundles.
   'snapshot/files': {
     folders: [
       'base',
@@ -240,7 +240,7 @@ export const folders = {
     packages: ['#codes'],
     node: [],
   },
-  // What of the library needs files, git, kubectl and threads.
+  // The part of the library that needs files, git, kubectl and threads.
   'library/node': {
     folders: [
       'base',
@@ -279,7 +279,7 @@ export const folders = {
     node: ['fs', 'path', 'tty', 'worker_threads'],
   },
   'cli/kpc': {
-    // Of what lies below the library: codes, and the words of what it hands on.
+    // From below the library, only codes, and the words for what the library passes on.
     folders: ['base', 'base/findings', 'say', 'library', 'library/node', 'cli/shared'],
     packages: ['#codes', 'commander'],
     node: ['path'],
@@ -289,7 +289,7 @@ export const folders = {
     packages: ['commander'],
     node: ['os', 'path'],
   },
-  // The list of what is declared, of which #checks is made, and the predicates that the checks call: nothing imports it by its path.
+  // The list of declarations that #checks is made from, and the predicates that the checks call. Nothing imports this folder by path.
   checks: {
     folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'apply', 'input', 'library/node'],
     ...pure,

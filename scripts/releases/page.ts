@@ -15,7 +15,7 @@ import {
   releasesOfMode,
 } from '../../src/kube-proxy/releases.ts';
 
-/** docs/releases.md: all that the table of releases holds. */
+/** Returns docs/releases.md, made from the table of releases. */
 export function writePage(): string {
   const versions = releases.map((release) => row([release, kubeProxyVersions[release]]));
   return `# Kubernetes releases
@@ -113,7 +113,7 @@ function changeRow(name: Behaviour): string {
   ]);
 }
 
-/** "::/0" and the like are no markup, and stay as they are in code. */
+/** Escapes only these two, because texts such as "::/0" are no markup. */
 function escapeCell(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll('_', '\\_');
 }

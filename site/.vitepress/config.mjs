@@ -12,7 +12,7 @@ export default {
   title: 'kpc',
   description: 'Kubernetes Services to the rules of kube-proxy, offline: iptables, IPVS and nftables',
   lang: 'en',
-  // Of a site that is not at the top of its host: "/kpc/".
+  // The site's path on its host, such as "/kpc/".
   base: process.env['KPC_SITE_BASE'] ?? '/',
   // scripts/build-site.mjs puts the pages here.
   srcDir: '.pages',
@@ -22,7 +22,7 @@ export default {
     ['link', { rel: 'icon', href: `${process.env['KPC_SITE_BASE'] ?? '/'}playground/icon.svg`, type: 'image/svg+xml' }],
   ],
   markdown: {
-    // What looks like a tag in a page is text on GitHub's side of things, too.
+    // Anchors are the same as GitHub's.
     anchor: { slugify: slugOf },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark' },
   },
@@ -56,7 +56,7 @@ export default {
     ],
     sidebar: sidebarOf(sections),
     outline: { level: [2, 3], label: 'On this page' },
-    // Most pages are in English alone: a switch of the language leads to its first page.
+    // Most pages are in English only, so a change of language leads to the language's first page.
     i18nRouting: false,
     search: { provider: 'local', options: { detailedView: false } },
   },

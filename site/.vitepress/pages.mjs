@@ -1,4 +1,4 @@
-// The pages of the site, by the four kinds of documentation, and what else is evidence. A test looks for each page of docs here.
+// The pages of the site: the four kinds of documentation, then evidence and the project. A test looks for each page of docs here.
 // @ts-check
 
 /** @typedef {{ title: string, pages: [file: string, title: string][] }} Section */
@@ -79,7 +79,7 @@ export const sections = [
 ];
 
 /**
- * The pages in Chinese. Each has its English twin beside it in docs, with the same commands.
+ * The pages in Chinese. Each has an English twin in docs, with the same commands.
  *
  * @type {Section[]}
  */
@@ -96,23 +96,23 @@ export const chineseSections = [
   },
 ];
 
-/** All pages of the site, by their paths in the project. */
+/** All pages of the site, by path in the project. */
 export const pageFiles = [...sections, ...chineseSections].flatMap(({ pages }) => pages.map(([file]) => file));
 
-/** The first screens, in each language, by their names on the site: no page of the project, but the ways into it. */
+/** The first screens in each language, by name on the site. They are not pages of the project but lead to these. */
 export const homeFiles = new Map([
   ['index.md', 'site/home/en.md'],
   ['docs/zh-CN/index.md', 'site/home/zh-CN.md'],
 ]);
 
-/** READMEs that stand behind a first screen. */
+/** READMEs that have a first screen in front of them. */
 const readmes = new Map([
   ['README.md', 'readme.md'],
   ['README.zh-CN.md', 'docs/zh-CN/readme.md'],
 ]);
 
 /**
- * The file that the site's generator reads for a page: an index of its folder for the list of all pages.
+ * Names the file that the site's generator reads for a page. README.md becomes the index of its folder.
  *
  * @param {string} file
  */
@@ -121,7 +121,7 @@ export function nameOnSite(file) {
 }
 
 /**
- * Where a page is on the site: an index page has the address of its folder.
+ * Returns a page's address on the site. An index page has the address of its folder.
  *
  * @param {string} file
  */
@@ -130,7 +130,7 @@ export function addressOf(file) {
 }
 
 /**
- * The part of a link behind "#", as GitHub makes it from a heading: the pages are read there too.
+ * Makes the part of a link behind "#" from a heading, as GitHub does, because the pages are read there too.
  *
  * @param {string} heading
  */

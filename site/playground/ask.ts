@@ -2,7 +2,7 @@ import type { Answer, Question } from './questions.ts';
 import { scriptUrl } from './script-url.ts';
 import type { Answered, Asked } from './worker.ts';
 
-/** Asks the compiler, each kind of question on its own: a newer one takes the place of one that waits. */
+/** Asks the compiler. A newer question replaces a waiting one of the same kind. */
 export interface Asker {
   readonly ask: (question: Question, use: (answer: Answer) => void) => void;
 }
@@ -12,7 +12,7 @@ interface Waiting {
   readonly use: (answer: Answer) => void;
 }
 
-/** A worker that is at one question for longer is stopped when a newer one of its kind comes. */
+/** Milliseconds. A worker that is busy for longer is stopped when a newer question comes. */
 const patience = 5_000;
 
 export function startAsker(onBusy: (isBusy: boolean) => void): Asker {
@@ -27,7 +27,7 @@ export function startAsker(onBusy: (isBusy: boolean) => void): Asker {
       if (data.id !== current?.id) return;
       const { question, use } = current;
       current = undefined;
-      // What is out of date already is not shown.
+      // Do not show an answer that is already out of date.
       if (!waiting.has(question.kind)) use(data.answer);
       next();
     });

@@ -11,11 +11,11 @@ import { onOneNode, type Scene } from '../../src/ask/trace/scene.ts';
 import type { Answer, Input, Problem } from './questions.ts';
 import { isDump, readBeside, type Loaded } from './read-input.ts';
 
-/** So many Service ports are asked about at most, in a comparison of two versions: each may be reached in many ways. */
+/** Limit on the Service ports in a comparison of two versions, because each may be reached in many ways. */
 const mostAsked = 400;
 const everything = { servicePorts: Infinity, lines: Infinity };
 
-/** Compares what is looked at with another mode or release of it, or with another text. */
+/** Compares the input with another mode or release of it, or with another text. */
 export function compare(from: Input, to: Input, load: (input: Input) => Loaded): Answer {
   const { shown: old } = load(from);
   if (!old) return { kind: 'wrong', text: '' };
@@ -25,7 +25,7 @@ export function compare(from: Input, to: Input, load: (input: Input) => Loaded):
   }
   const { shown: fresh, problems } = load(to);
   const isOfSettings = from.mode !== to.mode || from.release !== to.release;
-  // There is no second text to say it beside.
+  // There is no second text to show the problems beside.
   if (!fresh && isOfSettings) return { kind: 'wrong', text: problems.map(sentence).join('\n') };
   if (!fresh) return { kind: 'compare', text: '', problems };
   const isOfDump = old.kind === 'dump' || fresh.kind === 'dump';
@@ -34,7 +34,7 @@ export function compare(from: Input, to: Input, load: (input: Input) => Loaded):
     : isOfSettings
       ? compareSettings(from, to, old.scene, fresh.scene)
       : compareVersions(old.scene, fresh.scene);
-  // What is wrong with the same text is said beside it already.
+  // The problems of the same text are shown beside it already.
   return { kind: 'compare', text, problems: from.text === to.text ? [] : problems };
 }
 
@@ -42,7 +42,7 @@ function sentence({ text, help }: Problem): string {
   return help === undefined ? text : `${text}: ${help}`;
 }
 
-/** The same manifests in two modes or by two releases: which packets end otherwise. */
+/** Compares the same manifests in two modes or releases: which packets end differently. */
 function compareSettings(from: Input, to: Input, old: Scene, fresh: Scene): string {
   const scenes = onOneNode(old, fresh);
   const findings = new Findings();
@@ -59,7 +59,7 @@ function compareSettings(from: Input, to: Input, old: Scene, fresh: Scene): stri
     represented: [],
     asked: [nodeOf(...scenes)],
     ...counts,
-    // Both sides are of the same manifests.
+    // Both sides come from the same manifests.
     beyond: [],
     // Manifests leave nothing about their own rules unread.
     reasons: [],
@@ -69,7 +69,7 @@ function compareSettings(from: Input, to: Input, old: Scene, fresh: Scene): stri
   return equivalenceAnswer(report, true, { command: 'kpc equivalence', findings: [] }).text();
 }
 
-/** Two versions of the manifests: what kpc diff says. */
+/** Compares two versions of the manifests, like kpc diff. */
 function compareVersions(old: Scene, fresh: Scene): string {
   const [from, to] = onOneNode(old, fresh);
   const diff = diffSides(from.side, to.side, { foreign: false });
@@ -79,7 +79,7 @@ function compareVersions(old: Scene, fresh: Scene): string {
   return formatText(reportReview(review, everything), true);
 }
 
-/** What a node has, and something else: what kpc diff says of a dump. */
+/** Compares what a node has with something else, as kpc diff compares a dump. */
 function compareSides(from: Snapshot, to: Snapshot): string {
   const diff = diffSides(from, to, { foreign: false, readsBack: true });
   return formatText(reportDiff(diff, everything), true);

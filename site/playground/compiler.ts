@@ -33,17 +33,17 @@ import {
 import { holdsObjects, readInput, type Loaded, type Shown } from './read-input.ts';
 import { inPageWords } from './words.ts';
 
-/** So many lines of a list are shown. */
+/** Lines of a list to show. */
 const limit = 200;
 
 /**
- * A function that answers questions. Wrong input is part of the answer; it throws only for a bug. It keeps the last two
- * inputs that were read, since questions are mostly about the same ones.
+ * Returns a function that answers questions. It throws only for a bug, because wrong input is part of the answer. It keeps the last two
+ * inputs, because most questions are about these.
  */
 export function startCompiler(): (question: Question) => Answer {
   const kept = new Map<string, Loaded>();
   const readOnce = (input: Input): Loaded => {
-    // Only a dump needs the names.
+    // Only a dump needs names.
     const asked = holdsObjects(input.text) ? { ...input, beside: '' } : input;
     const key = JSON.stringify(asked);
     const found = kept.get(key) ?? readInput(asked);
@@ -74,7 +74,7 @@ function answer(question: Question, readOnce: (input: Input) => Loaded): Answer 
   }
 }
 
-/** What is wrong is said beside the text. */
+/** The problems are shown beside the text. */
 const nothing: Answer = { kind: 'wrong', text: '' };
 
 function outputOf(shown: Shown): Output {
@@ -123,7 +123,6 @@ function targetsOf(port: ShownPort, { links }: Scene): readonly string[] {
   ];
 }
 
-/** A Service, with what each sender reaches, or a table of all. */
 function answerService({ service: name, columns }: Question & { readonly kind: 'service' }, shown: Shown): Answer {
   const { scene } = shown;
   if (name === allServices) return { kind: 'service', text: tableOf(shown, columns), matrix: '', ways: [] };
@@ -139,10 +138,10 @@ function answerService({ service: name, columns }: Question & { readonly kind: '
   };
 }
 
-/** So many ways are drawn. */
+/** Limit on the ways to draw. */
 const mostWays = 24;
 
-/** One way for each address: from a pod to a cluster IP, and from outside to the others. */
+/** Returns one way per address: from a pod to a cluster IP, and from outside to any other address. */
 function waysOf({ cells }: ReturnType<typeof traceMatrix>, scene: Scene): readonly NamedWay[] {
   const rows = groupBy(
     cells,
@@ -152,7 +151,7 @@ function waysOf({ cells }: ReturnType<typeof traceMatrix>, scene: Scene): readon
     const [{ kind }] = row;
     const asked = kind === 'cluster-ip' ? ['pod', 'remote-pod', 'node'] : ['external', 'node'];
     const found = asked.map((sender) => row.find(({ from }) => from === sender)).find((cell) => cell !== undefined);
-    // Nothing of a Service is on such a way.
+    // Such a way does not pass the Service.
     if (!found || found.fate.verdict === 'local') return [];
     return [{ kind: addressWords[kind], way: describeWay(found, describeTrace(found, scene), scene) }];
   });

@@ -1,4 +1,3 @@
-/** An element of the page, by its id. */
 export function find<T extends HTMLElement>(id: string, type: new () => T): T {
   const found = document.getElementById(id);
   if (!(found instanceof type)) throw new Error(`the page has no ${id}`);
@@ -7,7 +6,7 @@ export function find<T extends HTMLElement>(id: string, type: new () => T): T {
 
 export type Choice = readonly [value: string, text: string];
 
-/** Offers choices, and chooses `value`, or else the first. */
+/** Offers choices. Selects `value`, or else the first. */
 export function fill(select: HTMLSelectElement, choices: readonly Choice[], value: string): void {
   const isSame = choices.length === select.options.length;
   if (!isSame || choices.some(([each, text], i) => !isOption(select.options[i], each, text))) {
@@ -32,10 +31,10 @@ export function group(label: string, choices: readonly Choice[]): HTMLOptGroupEl
   return made;
 }
 
-/** Longer texts take a browser too long to type. */
+/** A browser takes too long to type a longer text. */
 const mostTyped = 200_000;
 
-/** Replaces all of a text as if it were typed, so that the browser can undo it. */
+/** Replaces a whole text as if it were typed, so that the browser can undo this. */
 export function retype(editor: HTMLTextAreaElement, text: string): void {
   editor.focus();
   editor.select();
@@ -44,7 +43,7 @@ export function retype(editor: HTMLTextAreaElement, text: string): void {
   if (!isTyped) editor.value = text;
 }
 
-/** Runs a function when it has not been asked to for some milliseconds. */
+/** Returns a function that runs `run` once there has been no call for some milliseconds. */
 export function afterPause(run: () => void, pause = 200): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   return () => {

@@ -3,7 +3,6 @@ import type { NamedWay } from './questions.ts';
 
 const svgNamespace = 'http://www.w3.org/2000/svg';
 
-/** The picture of a way as elements of the page, under its caption. */
 export function drawWay({ kind, way }: NamedWay, width: number): HTMLElement {
   const figure = document.createElement('figure');
   const caption = document.createElement('figcaption');

@@ -19,10 +19,10 @@ import {
 } from './state.ts';
 import { showTerminalText } from './terminal-text.ts';
 
-/** More is not read here: the program kpc takes any size. */
+/** Longer texts are not read here. The program kpc accepts any size. */
 const mostText = 8_000_000;
 const tooMuch = 'More than 8 MB of text: use the program kpc, which takes any size.';
-/** Milliseconds of work before the page says that it is at work. */
+/** Milliseconds of work before the page says that it is busy. */
 const patience = 1_000;
 
 const page = {
@@ -73,7 +73,7 @@ const page = {
 let state: PageState = startState;
 let kind: ReadInput['kind'] = 'manifests';
 let output: Output | undefined;
-/** What the last input without errors offered: a choice that is gone is not asked about any more. */
+/** What the last input without errors offered. A choice that is gone is no longer asked about. */
 let offered: Pick<Output, 'senders' | 'targets'> = { senders: [], targets: [] };
 let shownPicture = '';
 let shownWidth = 0;
@@ -92,7 +92,7 @@ const asker = startAsker((isBusy) => {
   else page.busy.textContent = '';
 });
 
-/** What differs is read and shown again. */
+/** Reads and shows the text again, with these changes. */
 function change(changes: Partial<PageState>): void {
   update(changes);
   readText();
@@ -114,7 +114,7 @@ function update(changes: Partial<PageState>): void {
   listSides();
 }
 
-/** The address bar of a page that was shared, or opened by a link, holds what is in the page now. */
+/** Updates the address bar of a page that was shared or opened by a link. */
 const writeLink = afterPause(() => void putLink(state), 400);
 
 async function putLink(packing: PageState): Promise<void> {
@@ -146,7 +146,7 @@ function showRead(answer: Answer): void {
   showView();
 }
 
-/** Offers what there is to choose from; nothing while there are errors. */
+/** Fills the lists of choices. While there are errors, the lists are empty. */
 function listChoices(found: Output | undefined): void {
   const files = (found?.files ?? []).map(([name]) => [name, name] as const);
   fill(page.file, files, files.some(([name]) => name === state.file) ? state.file : (found?.mainFile ?? ''));
@@ -159,7 +159,7 @@ function listChoices(found: Output | undefined): void {
   suggest(page.targets, found?.targets ?? []);
   if (!found) return;
   const isGone = (name: string, of: 'senders' | 'targets') => offered[of].includes(name) && !found[of].includes(name);
-  // What is being typed is not replaced.
+  // Do not replace what is being typed.
   if (isGone(page.from.value, 'senders')) page.from.value = startState.from;
   const isFree = page.to.value === '' && document.activeElement !== page.to;
   if (isFree || isGone(page.to.value, 'targets')) page.to.value = found.targets[0] ?? '';
@@ -172,7 +172,7 @@ function listChoices(found: Output | undefined): void {
   offered = found;
 }
 
-/** The view that is in front: a dump has no files. */
+/** Returns the view in front. A dump has no files. */
 function frontView(): ViewName {
   return kind === 'dump' && state.view === 'files' ? 'services' : state.view;
 }
@@ -187,7 +187,6 @@ function showTabs(front: ViewName): void {
   }
 }
 
-/** Shows the results that are in front, and asks for them. */
 function showView(): void {
   const front = frontView();
   showTabs(front);
@@ -211,13 +210,13 @@ function contentOf(file: string): string | undefined {
 }
 
 function showService(answer: Answer): void {
-  // A change of the window's width draws what is there again.
+  // Keep the answer, because a new window width draws it again.
   drawn = answer.kind === 'service' ? answer : undefined;
   showTerminalText(page.matrix, drawn?.matrix ?? '');
   page.matrixBox.hidden = (drawn?.matrix ?? '') === '';
   showTerminalText(page.description, drawn?.text ?? '');
   page.descriptionBox.hidden = (drawn?.text ?? '') === '';
-  // Sentences may be wrapped, and the columns of a table not.
+  // Sentences may be wrapped, but the columns of a table must not be.
   page.description.classList.toggle('wrap', page.service.value !== allServices);
   if (!drawn) page.ways.replaceChildren(answer.kind === 'wrong' ? answer.text : '');
   drawWays();
@@ -225,7 +224,7 @@ function showService(answer: Answer): void {
 
 function drawWays(): void {
   const width = Math.floor(Math.min(page.ways.clientWidth, 1000));
-  // A view that is not shown has no width.
+  // A hidden view has no width.
   if (!drawn || width === 0) return;
   page.ways.replaceChildren(...drawn.ways.map((way) => drawWay(way, width)));
 }
@@ -238,13 +237,13 @@ function askTrace(): void {
   asker.ask({ kind: 'trace', input: inputOf(state), packet, width: shownWidth }, showTrace);
 }
 
-/** How many characters of an output fit side by side. A narrower screen scrolls: a table has to have some room. */
+/** Returns how many characters of output fit side by side. A narrower screen scrolls, because a table needs some room. */
 function shownColumns(): number {
   const [padding, character] = [2 * 33, 7.6];
   return Math.max(80, Math.floor((Math.floor(page.results.clientWidth / 20) * 20 - padding) / character));
 }
 
-/** In steps, so that a scroll bar that comes and goes changes nothing. */
+/** Changes in steps, so that a scroll bar that comes and goes changes nothing. */
 function pictureWidth(): number {
   const room = Math.floor(page.traceBox.clientWidth / 20) * 20;
   return Math.min(960, Math.max(240, room));
@@ -303,7 +302,7 @@ function showFields(): void {
   showTabs(frontView());
 }
 
-/** What to compare with: everything but what is on. */
+/** Lists what to compare with, without the present mode and release. */
 function listSides(): void {
   const modes = modeList.filter((mode) => mode !== state.mode);
   const kubernetes = releaseList.toReversed().filter((release) => release !== state.release);
@@ -372,7 +371,7 @@ async function openFiles(files: readonly File[], editor: HTMLTextAreaElement): P
   editor.dispatchEvent(new Event('input'));
 }
 
-/** A file that is dropped anywhere else would take the place of the page. */
+/** Accepts files dropped anywhere, because the browser would replace the page by the file. */
 function acceptDrops(): void {
   addEventListener('dragover', (event) => {
     if (event.dataTransfer?.types.includes('Files') === true) event.preventDefault();
@@ -406,7 +405,7 @@ async function copyFile(): Promise<void> {
   setTimeout(() => (button.textContent = 'Copy'), 2_000);
 }
 
-/** Arrows move between tabs. */
+/** Moves between tabs with the arrow keys. */
 function moveTab(event: KeyboardEvent, view: ViewName): void {
   const order = views.filter((each) => !find(`tab-${each}`, HTMLButtonElement).hidden);
   const steps: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
@@ -427,7 +426,7 @@ function listenToTexts(): void {
   page.manifests.addEventListener('scroll', () => (page.gutter.scrollTop = page.manifests.scrollTop));
   const secondTyped = afterPause(() => {
     const { value: second } = page.second;
-    // Manifests name the Services of a dump.
+    // These manifests name the Services of the dump.
     if (kind === 'dump') change({ second });
     else show({ second });
   });
@@ -458,7 +457,7 @@ function listenToChoices(): void {
   page.file.addEventListener('change', () => show({ file: page.file.value }));
   page.against.addEventListener('change', () => {
     const { value: against } = page.against;
-    // Something to change is quicker to see than an empty field.
+    // A text to change is easier to begin with than an empty field.
     const second = against === 'manifests' && state.second === '' ? state.manifests : state.second;
     page.second.value = second;
     show({ against, second });
@@ -498,7 +497,7 @@ function listen(): void {
   redraw.observe(page.results);
 }
 
-/** The browser keeps the page, so that it opens without a network. */
+/** Lets the browser keep the page, so that it opens without a network. */
 async function keepOffline(): Promise<void> {
   if (!('serviceWorker' in navigator) || !isSecureContext) return;
   try {
@@ -506,7 +505,7 @@ async function keepOffline(): Promise<void> {
     await navigator.serviceWorker.ready;
     page.offline.textContent = 'Works offline from now on.';
   } catch {
-    // A browser may forbid it. Everything else works.
+    // A browser may forbid this. Everything else works.
   }
 }
 

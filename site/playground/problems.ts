@@ -10,7 +10,6 @@ export function countProblems(problems: readonly Problem[]): string {
   return counts.length === 0 ? 'No problems' : counts.join(', ');
 }
 
-/** Lists what is wrong with the text of an editor, each with a way to its place. */
 export function showProblems(list: HTMLUListElement, problems: readonly Problem[], editor: HTMLTextAreaElement): void {
   const items = problems.slice(0, mostProblems).map((problem) => listItem(problem, editor));
   if (problems.length > mostProblems) {
@@ -52,7 +51,6 @@ function placeButton(line: number, column: number, editor: HTMLTextAreaElement):
   return place;
 }
 
-/** Puts the cursor at a place, and the place in sight. */
 function moveCursor(editor: HTMLTextAreaElement, line: number, column: number): void {
   const lines = editor.value.split('\n');
   const start = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
@@ -70,7 +68,6 @@ function moveCursor(editor: HTMLTextAreaElement, line: number, column: number): 
 /** A browser takes too long to lay out more numbers. */
 const mostNumbers = 20_000;
 
-/** The numbers of the lines, with those that have a problem marked. */
 export function showGutter(gutter: HTMLPreElement, editor: HTMLTextAreaElement, problems: readonly Problem[]): void {
   const count = editor.value.split('\n').length;
   gutter.hidden = count > mostNumbers;

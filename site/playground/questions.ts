@@ -4,13 +4,13 @@ import type { Release } from '../../src/kube-proxy/releases.ts';
 import type { WayInWords } from '../../src/say/way/step.ts';
 import type { SaidFinding } from '../../src/say/words/said.ts';
 
-/** What is looked at: manifests, and how they are compiled; or what a node printed. */
+/** Manifests and how to compile them, or a node's output. */
 export interface Input {
   readonly name: string;
   readonly text: string;
   /** Manifests that name the Services of a dump; '' for none. */
   readonly beside: string;
-  /** '' for the first Node of the input. */
+  /** "" for the first Node in the input. */
   readonly node: string;
   readonly mode: ProxyMode;
   readonly release: Release;
@@ -18,15 +18,14 @@ export interface Input {
   readonly assume: boolean;
 }
 
-/** In the place of the name of a Service. */
+/** Takes the place of a Service's name. */
 export const allServices = '*';
 
-/** What the page asks. */
 export type Question =
   | { readonly kind: 'read'; readonly input: Input }
-  /** `service`: one of those that were offered, or allServices for a table, which fits into `columns` characters where it can. */
+  /** `service`: one of the offered names, or allServices for a table that fits into `columns` characters if possible. */
   | { readonly kind: 'service'; readonly input: Input; readonly service: string; readonly columns: number }
-  /** `width`: that of the picture, in pixels. */
+  /** `width`: the picture's, in pixels. */
   | { readonly kind: 'trace'; readonly input: Input; readonly packet: PacketQuestion; readonly width: number }
   | { readonly kind: 'compare'; readonly from: Input; readonly to: Input };
 
@@ -35,29 +34,29 @@ export interface PacketQuestion {
   readonly to: string;
   /** '' for the protocol of the Service port. */
   readonly protocol: PacketProtocol | '';
-  /** Where the packet arrives; '' if the question does not say. */
+  /** The interface where the packet arrives; "" if the question names none. */
   readonly inInterface: string;
 }
 
-/** What came out. Texts have the colours of a terminal. */
+/** Texts have terminal colours. */
 export type Answer =
   | { readonly kind: 'read'; readonly result: ReadInput }
   | { readonly kind: 'service'; readonly text: string; readonly matrix: string; readonly ways: readonly NamedWay[] }
   | { readonly kind: 'trace'; readonly text: string; readonly svg: string }
   | { readonly kind: 'compare'; readonly text: string; readonly problems: readonly Problem[] }
-  /** Why there is no answer, in a sentence. */
+  /** A sentence that says why there is no answer. */
   | { readonly kind: 'wrong'; readonly text: string };
 
-/** What there is to say of a text; a remark of a dump has no code. */
+/** A problem of a text. A remark about a dump has no code. */
 export type Problem = Pick<SaidFinding, 'severity' | 'text' | 'help' | 'place'> & {
   readonly code?: SaidFinding['code'] | undefined;
 };
 
 export interface ReadInput {
-  /** Manifests, unless it is what a node printed. */
+  /** Manifests, unless the text is a node's output. */
   readonly kind: 'manifests' | 'dump';
   readonly problems: readonly Problem[];
-  /** The names of all nodes, also if there are errors. */
+  /** The names of all nodes, even if there are errors. */
   readonly nodes: readonly string[];
   /** Undefined if a problem is an error. */
   readonly output: Output | undefined;
@@ -66,17 +65,17 @@ export interface ReadInput {
 export interface Output {
   readonly node: string;
   readonly summary: string;
-  /** The files of a bundle, by name; none of a dump. */
+  /** The files of a bundle, by name. A dump has none. */
   readonly files: readonly (readonly [name: string, text: string])[];
-  /** The file that shows most of the Services. */
+  /** The file that shows most about the Services. */
   readonly mainFile: string;
   readonly services: readonly string[];
-  /** What packets may be asked about. */
+  /** The packets that the page offers to trace. */
   readonly senders: readonly string[];
   readonly targets: readonly string[];
 }
 
-/** The way to an address of a Service, with what kind of address it is: "cluster IP". */
+/** A way to a Service's address. `kind`: the kind of address, such as "cluster IP". */
 export interface NamedWay {
   readonly kind: string;
   readonly way: WayInWords;

@@ -13,7 +13,7 @@ import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import type { Input, Problem } from './questions.ts';
 import { inPageWords } from './words.ts';
 
-/** An input that was read: what is wrong with it, and what it shows if no error forbids that. */
+/** An input that was read. `shown` is undefined if a problem is an error. */
 export interface Loaded {
   readonly kind: Shown['kind'];
   readonly nodes: readonly string[];
@@ -29,19 +29,18 @@ export type Shown =
     }
   | { readonly kind: 'dump'; readonly read: DumpReading; readonly scene: Scene };
 
-/** Objects may quote what a node printed, and the other way round is rare. */
+/** Objects may quote a node's output, but output rarely quotes objects. */
 const fieldOfObject = /(?:^|[\s{,"'])kind["']?:\s/;
 
 export function holdsObjects(text: string): boolean {
   return fieldOfObject.test(text);
 }
 
-/** Whether a text is what the tools of a node print. */
 export function isDump(text: string): boolean {
   return !holdsObjects(text) && holdsOutput(text);
 }
 
-/** Reads manifests, or the output of a node's tools. Takes any text. */
+/** Reads manifests or the output of a node's tools. Accepts any text. */
 export function readInput(input: Input): Loaded {
   const text = input.text.replace(/^\uFEFF/, '');
   return isDump(text) ? readDumpText({ ...input, text }) : readManifests({ ...input, text });
@@ -91,13 +90,13 @@ function readDumpText({ text, beside }: Input): Loaded {
   return { kind: 'dump', nodes: [], problems: [...diagnostics, ...notes], shown: { kind: 'dump', read, scene } };
 }
 
-/** The Services of manifests, which name what a dump shows; undefined if the manifests have errors. */
+/** Returns the Services in manifests, which name what a dump shows; undefined if the manifests have errors. */
 function readCluster(text: string) {
   const read = load({ name: '', text }, { assume: false, ipFamily: 'auto' });
   return read.diagnostics.some(isError) ? undefined : read;
 }
 
-/** Manifests as a side beside a dump: compiled in its mode, for its node's addresses, by the release that fits it best. */
+/** Compiles manifests for comparison with a dump: in the dump's mode, for its node's addresses, by the release that fits best. */
 export function readBeside(
   input: Input,
   { side: dump }: Scene,

@@ -1,4 +1,4 @@
-/** The scripts that the page starts itself, all of them its own. */
+/** The page's own scripts that it starts. */
 type OwnScript = 'worker.js' | 'service-worker.js';
 
 interface Policies {
@@ -9,8 +9,8 @@ interface Policies {
 }
 
 /**
- * A script's address in the form that the page's Content-Security-Policy asks for. No other text becomes a script, and no
- * text becomes HTML. Browsers without trusted types take the text.
+ * Returns a script's address in the form that the page's Content-Security-Policy requires. No other text becomes a script, and no text
+ * becomes HTML. Browsers without trusted types accept the plain text.
  */
 export function scriptUrl(name: OwnScript): string {
   policy ??= makePolicy();

@@ -1,11 +1,11 @@
-// Keeps the page's own files, so that it opens without a network. The build gives it their names and a version.
+// Keeps the page's own files, so that the page opens without a network. The build sets their names and a version.
 declare const FILES: readonly string[];
 declare const VERSION: string;
 
 const cacheName = `kpc-playground-${VERSION}`;
 const worker = self as unknown as ServiceWorkerScope;
 
-/** As much of a service worker as is needed here: the types of a page do not have it. */
+/** The parts of a service worker that are needed here. The types of a page lack them. */
 interface ServiceWorkerScope {
   readonly skipWaiting: () => Promise<void>;
   readonly clients: { readonly claim: () => Promise<void> };

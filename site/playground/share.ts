@@ -1,12 +1,11 @@
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { isView, modeList, releaseList, type PageState } from './state.ts';
 
-/** A link of more than this is neither made nor read: some programs cut longer ones. */
+/** Longer links are neither made nor read, because some programs cut them off. */
 const longestLink = 60_000;
-/** What a link holds at most when it is unpacked. */
 const longestText = 2_000_000;
 
-/** A state as the part of a link behind "#"; undefined if it is too long for one. Nothing behind "#" is sent to a server. */
+/** Packs a state into the part of a link behind "#", which is never sent to a server. Returns undefined if the link would be too long. */
 export async function packState(state: PageState): Promise<string | undefined> {
   const bytes = new TextEncoder().encode(JSON.stringify(state));
   if (bytes.length > longestText) return undefined;
@@ -17,7 +16,7 @@ export async function packState(state: PageState): Promise<string | undefined> {
   return text.length > longestLink ? undefined : text;
 }
 
-/** Reads what packState wrote. Anything may be in a link: undefined if it is not a state. */
+/** Reads what packState wrote; undefined for anything else that a link may hold. */
 export async function unpackState(fragment: string): Promise<PageState | undefined> {
   if (fragment.length > longestLink || !/^[\w-]+$/.test(fragment)) return undefined;
   try {
@@ -35,7 +34,7 @@ export async function unpackState(fragment: string): Promise<PageState | undefin
 
 const kept = 'kpc-playground';
 
-/** Keeps a state for a reload in this tab: false if the browser refuses, or has too little room. */
+/** Keeps a state for a reload of this tab. Returns false if the browser refuses or has too little room. */
 export function keepState(state: PageState): boolean {
   try {
     sessionStorage.setItem(kept, JSON.stringify(state));
@@ -46,16 +45,15 @@ export function keepState(state: PageState): boolean {
   }
 }
 
-/** An older state would come back in the place of one that could not be kept. */
+/** Removes the state, because an older one would return in place of a state that could not be kept. */
 function forgetState(): void {
   try {
     sessionStorage.removeItem(kept);
   } catch {
-    // There is none.
+    // There is no state.
   }
 }
 
-/** The state that this tab had before it was loaded again. */
 export function keptState(): PageState | undefined {
   try {
     return readState(JSON.parse(sessionStorage.getItem(kept) ?? 'null'));
@@ -64,7 +62,6 @@ export function keptState(): PageState | undefined {
   }
 }
 
-/** The bytes of a stream; undefined if there are more than allowed. */
 async function collect(stream: ReadableStream<Uint8Array>, most: number): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;

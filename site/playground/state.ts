@@ -13,11 +13,10 @@ export function isView(name: string): name is ViewName {
   return views.some((each) => each === name);
 }
 
-/** All that a link holds. */
 export interface PageState {
-  /** Manifests, or what a node printed. */
+  /** Manifests, or a node's output. */
   readonly manifests: string;
-  /** Another such text, to compare with. */
+  /** A second such text, to compare with. */
   readonly second: string;
   readonly node: string;
   readonly mode: ProxyMode;
@@ -25,10 +24,10 @@ export interface PageState {
   readonly assume: boolean;
   readonly view: ViewName;
   readonly file: string;
-  /** The Service that was chosen, or allServices; '' if none was. */
+  /** The chosen Service, or allServices; "" if none was chosen. */
   readonly service: string;
   readonly from: string;
-  /** '' if nobody asked for another than the first Service. */
+  /** "" for the first Service. */
   readonly to: string;
   readonly inInterface: string;
   readonly protocol: PacketQuestion['protocol'];
@@ -53,7 +52,7 @@ export const startState: PageState = {
   against: 'nftables',
 };
 
-/** A comparison is with another mode, another release, or another text: never with what is on. A dump has the mode that it has. */
+/** Returns what to compare with: another mode, another release or another text, never the present one. A dump's mode is fixed. */
 export function otherSide(
   { against, mode, release }: Pick<PageState, 'against' | 'mode' | 'release'>,
   kind: ReadInput['kind'],
@@ -68,7 +67,6 @@ export function inputOf({ manifests, second, node, mode, release, assume }: Page
   return { name: 'manifests.yaml', text: manifests, beside: second, node, mode, release, assume };
 }
 
-/** The other side of a comparison. */
 export function secondInputOf(state: PageState, against: string): Input {
   const input = inputOf(state);
   const mode = modeList.find((each) => each === against);

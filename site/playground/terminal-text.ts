@@ -1,4 +1,4 @@
-/** The colours that the compiler's texts use, as classes of the page. */
+/** The page's classes for the colours in the compiler's texts. */
 const classes: ReadonlyMap<string, string> = new Map([
   ['1', 'bold'],
   ['2', 'dim'],
@@ -7,10 +7,10 @@ const classes: ReadonlyMap<string, string> = new Map([
   ['33', 'changed'],
 ]);
 
-/** More characters than these are not shown: a browser takes long to lay them out. */
+/** Longer texts are cut off, because a browser takes long to lay them out. */
 const mostCharacters = 400_000;
 
-/** Shows a text with the colours of a terminal. It becomes text nodes and nothing else. */
+/** Shows a text with terminal colours. The text becomes text nodes and nothing else. */
 export function showTerminalText(element: HTMLElement, text: string): void {
   const shown =
     text.length > mostCharacters ? `${text.slice(0, mostCharacters)}\n… and more: use the program kpc` : text;

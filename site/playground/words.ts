@@ -1,7 +1,7 @@
 import { nameOptions, type CallerWords } from '../../src/library/words.ts';
 import type { ReadInput } from './questions.ts';
 
-/** What the page has in the place of flags, by their names in camel case. */
+/** The page's controls, by the names of the flags they replace, in camel case. */
 const controls: ReadonlyMap<string, string> = new Map([
   ['node', '"Node"'],
   ['proxyMode', '"Mode"'],
@@ -14,7 +14,7 @@ const controls: ReadonlyMap<string, string> = new Map([
   ['hostAddresses', "the program's --host-addresses"],
 ]);
 
-/** The words of the page: it has controls, and no command line. */
+/** The page has controls, but no command line. */
 function pageWords(kind: ReadInput['kind']): CallerWords {
   return {
     option: (name, isOff) => {
@@ -25,7 +25,7 @@ function pageWords(kind: ReadInput['kind']): CallerWords {
   };
 }
 
-/** What is said about manifests; "the program's" flags are those that the page has nothing for. */
+/** Puts text into the page's words. A flag without a control becomes "the program's" flag. */
 export function inPageWords(words: string, kind: ReadInput['kind']): string {
   return nameOptions(words, pageWords(kind)).replaceAll(/"[^"]*"|(?:the program's )?--[a-z]/g, (found) =>
     found.startsWith('--') ? `the program's ${found}` : found,

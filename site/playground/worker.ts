@@ -1,8 +1,7 @@
-// Compiles in a thread of its own, so that a large paste does not stop the page.
+// Compiles in its own thread, so that a large paste does not block the page.
 import { startCompiler } from './compiler.ts';
 import type { Answer, Question } from './questions.ts';
 
-/** A question with its number, which the answer repeats. */
 export interface Asked {
   readonly id: number;
   readonly question: Question;

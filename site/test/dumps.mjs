@@ -1,4 +1,4 @@
-// The playground with what a node prints: that it says what kpc describe and kpc trace say of the same text.
+// Checks the playground with a node's output. It must say what kpc describe and kpc trace say about the same text.
 // @ts-check
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -46,7 +46,7 @@ E0510 10:00:01.000002       1 proxier.go:1537] "Failed to execute iptables-resto
 const flow =
   'udp      17 25 src=10.244.1.20 dst=10.96.0.10 sport=40000 dport=53 [UNREPLIED] src=10.244.2.9 dst=10.244.1.20 sport=53 dport=40000 mark=0 use=1\n';
 
-/** Texts that a reader may paste, each with a packet to ask about. */
+/** Texts that a reader may paste, each with a packet to trace. */
 const pasted = [
   {
     name: 'iptables-save',
@@ -214,7 +214,7 @@ async function isRead(page) {
   await page.waitForFunction(() => document.querySelector('#summary')?.textContent?.startsWith('What a node printed'));
 }
 
-/** Waits until all is answered. @param {Page} page */
+/** Waits until everything is answered. @param {Page} page */
 async function idle(page) {
   await page.waitForFunction(() => document.querySelector('.results')?.getAttribute('aria-busy') === 'false');
 }
@@ -231,7 +231,7 @@ async function paste(page, selector, text) {
   );
 }
 
-/** A trace without what it calls the dump, and where flags are. @param {string} text */
+/** Removes what a trace calls the dump, and the words around flags. @param {string} text */
 function withoutName(text) {
   return text.replaceAll("the program's --", '--').replace(/, on \S+(?: dump)?(?= in |\n)/, '');
 }

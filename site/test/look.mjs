@@ -1,4 +1,4 @@
-// What can be seen of a page by measuring it.
+// Measures what can be seen of a page.
 // @ts-check
 
 /**
@@ -19,7 +19,7 @@ export const screens = [
 ];
 
 /**
- * Opens a page on a screen, and collects what goes wrong in it.
+ * Opens a page on a screen, and collects its errors.
  *
  * @param {Context} context
  * @param {string} url
@@ -44,7 +44,7 @@ export async function open(context, url, { width, scheme } = { name: '', width: 
 }
 
 /**
- * How many pixels of the page are beside the screen.
+ * Returns how many pixels of the page are outside the screen.
  *
  * @param {Page} page
  */
@@ -53,7 +53,7 @@ export function overflowOf(page) {
 }
 
 /**
- * Texts whose colour is too close to what is behind them (WCAG 2 AA asks for 4.5).
+ * Lists texts whose colour is too close to their background (WCAG 2 AA requires 4.5).
  *
  * @param {Page} page
  * @param {string} root

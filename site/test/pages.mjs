@@ -1,4 +1,4 @@
-// The pages of docs: that links lead somewhere, and that nothing overflows or fails.
+// Checks the pages of docs: links lead somewhere, and nothing overflows or fails.
 // @ts-check
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -6,7 +6,6 @@ import { join, posix } from 'node:path';
 import { addressOf, pageFiles as files } from '../.vitepress/pages.mjs';
 import { faintTexts, open, overflowOf, screens } from './look.mjs';
 
-/** The first screens. */
 const homes = ['/', '/docs/zh-CN/'];
 
 /** @param {import('./look.mjs').Tools} tools */
@@ -63,7 +62,7 @@ export async function checkPages({ check, context, folder, origin, pictures }) {
           });
           assert.equal(await page.$$eval('.vp-doc table ~ h2 ~ h2 ~ p img', (all) => all.length), 1);
           assert.ok(picture.isLoaded);
-          // Its letters have 11 and 13 pixels.
+          // The picture's letters are 11 and 13 pixels high.
           assert.ok(picture.scale > 0.7 && picture.scale < 1.5, `${screen.name}: scaled by ${picture.scale}`);
           if (pictures !== undefined)
             await page.screenshot({ fullPage: true, path: join(pictures, `home-${lang}-${screen.name}.png`) });

@@ -1,4 +1,4 @@
-// The playground: that it compiles what the program compiles, sends nothing, runs nothing of what is pasted, and works offline.
+// Checks the playground: it compiles what the program compiles, sends nothing, runs nothing that is pasted, and works offline.
 // @ts-check
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -10,7 +10,7 @@ import { faintTexts, open, overflowOf, screens } from './look.mjs';
 
 const root = join(import.meta.dirname, '../..');
 
-/** What the folder may take, uncompressed. */
+/** Limit on the bytes of the folder, uncompressed. */
 const mostBytes = 1_200_000;
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -164,7 +164,7 @@ export async function checkPlayground({ check, context, folder, origin, requests
     await page.waitForFunction(() => /10\.244\.2\.11/.test(document.querySelector('#comparison')?.textContent ?? ''));
     await fill(page, '#second', 'kind: [');
     await page.waitForSelector('#second-problems .error');
-    // Another mode may not be there in this release.
+    // This release may lack the other mode.
     await page.selectOption('#release', '1.30');
     await page.selectOption('#against', 'nftables');
     await page.waitForFunction(() => /nftables/.test(document.querySelector('#comparison')?.textContent ?? ''));
@@ -221,11 +221,11 @@ export async function checkPlayground({ check, context, folder, origin, requests
       for (const wrong of ['kind: [', 'a'.repeat(8_000_001)]) {
         await fill(page, '#manifests', wrong);
         await summarySays(page, wrong.length > 100 ? 'More than 8 MB' : 'Nothing is shown until the errors are gone');
-        // A change of width draws what is there again.
+        // A change of width draws the present results again.
         await page.setViewportSize({ width: 700 + (wrong.length % 100), height: 900 });
         await page.waitForTimeout(100);
         const found = await shown();
-        // Views that are not in front are asked again when they are.
+        // Views that are not in front are asked again when they are shown.
         assert.deepEqual(found.slice(0, 3), none.slice(0, 3), view);
         if (view === 'files') assert.equal(found[3], '');
         if (view === 'trace') assert.equal(found[4], '');
@@ -249,7 +249,7 @@ export async function checkPlayground({ check, context, folder, origin, requests
       );
     await to('svc/default/nginx:80');
     await page.fill('#from', 'pod');
-    // An answer that comes now does not replace what is being typed.
+    // An answer that comes now must not replace what is being typed.
     await fill(page, '#manifests', `# again\n${example}`);
     await page.waitForTimeout(100);
     await page.fill('#from', 'remote-pod');
@@ -280,7 +280,7 @@ export async function checkPlayground({ check, context, folder, origin, requests
     const link = await page.inputValue('#link');
     await page.selectOption('#release', '1.36');
     assert.ok(await page.isHidden('#shared'), 'the link of another page state is gone');
-    // The address bar goes on with what is typed.
+    // The address bar follows what is typed.
     await fill(page, '#manifests', `# today\n${text}`);
     await page.waitForFunction((earlier) => location.hash.length > 1 && location.href !== earlier, link);
     await page.waitForTimeout(600);
@@ -364,7 +364,7 @@ export async function checkPlayground({ check, context, folder, origin, requests
     await page.waitForSelector('.way');
     const one = Array.from({ length: 3_000 }, (_, i) => serviceNumber(i)).join('---\n');
     const many = one.padEnd(5_000_000, `#${' '.repeat(78)}\n`);
-    // A text field of a bare page takes long for so much, too.
+    // A plain text field also takes long for so much text.
     const bare = await page.evaluate((text) => {
       const field = document.createElement('textarea');
       field.wrap = 'off';
@@ -485,7 +485,7 @@ export async function checkPlayground({ check, context, folder, origin, requests
       await page.waitForSelector('#trace-picture[src]');
       await page.waitForTimeout(300);
       const behind = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-      // A corner of the picture has its background.
+      // A corner of the picture shows its background.
       const clip = await page.locator('#trace-picture').boundingBox();
       assert.ok(clip);
       const png = await page.screenshot({ clip: { x: clip.x + 100, y: clip.y + 4, width: 1, height: 1 } });
@@ -508,7 +508,7 @@ export async function checkPlayground({ check, context, folder, origin, requests
       await page.waitForSelector('.way');
       await page.selectOption('#mode', 'nftables');
       await summarySays(page, 'mode nftables');
-      // The browser looks for a newer service worker when it sees fit, whatever the page does.
+      // The browser may look for a newer service worker at any time.
       const others = requests.slice(before).filter(({ url: path }) => path !== '/playground/service-worker.js');
       assert.deepEqual(others, []);
     } finally {
@@ -555,7 +555,7 @@ export async function checkPlayground({ check, context, folder, origin, requests
     assert.ok(await page.isVisible('#view-files'));
     await page.keyboard.press('ArrowLeft');
     assert.ok(await page.isVisible('#view-services'));
-    // From the start of the page, the keyboard comes to everything in order.
+    // From the start of the page, the Tab key reaches everything in order.
     const reached = [];
     await page.evaluate(() => /** @type {HTMLElement} */ (document.activeElement).blur());
     await page.focus('.skip');
@@ -609,7 +609,7 @@ async function summarySays(page, words) {
   await page.waitForFunction((each) => document.querySelector('#summary')?.textContent?.includes(each), words);
 }
 
-/** Waits until all is answered. @param {Page} page */
+/** Waits until everything is answered. @param {Page} page */
 async function idle(page) {
   await page.waitForFunction(() => document.querySelector('.results')?.getAttribute('aria-busy') === 'false');
 }
@@ -631,7 +631,7 @@ function pack(state) {
   return deflateRawSync(JSON.stringify(state)).toString('base64url');
 }
 
-/** The manifests of README.md's first example. */
+/** Returns the manifests in README.md's first example. */
 function readmeExample() {
   const [, text = ''] =
     /cat >svc\.yaml <<'END'\n(.*?)^END$/ms.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? [];
@@ -672,12 +672,12 @@ function compileByProgram(manifests, mode) {
   }
 }
 
-/** A text without the places in files, whose folders differ. @param {string} text */
+/** Removes the places in files, because the folders differ. @param {string} text */
 function withoutPlaces(text) {
   return text.replaceAll(/ {2}\([^()]*manifests\.yaml:[\d:]+\)/g, '');
 }
 
-/** Markup wherever a manifest holds a text of its author. */
+/** Returns manifests with markup wherever an author may write text. */
 function hostileManifests() {
   const markup = '<img src=x onerror="window.pwned=1">';
   const quoted = JSON.stringify(markup);

@@ -1,5 +1,5 @@
-// Looks at the built site in a headless Chromium: npm run site:test. CHROMIUM names the browser, SITE_PICTURES a folder for
-// pictures of the pages, SITE_CHECKS a regular expression for the names of the checks to run.
+// Checks the built site in a headless Chromium (npm run site:test). CHROMIUM names the browser, SITE_PICTURES a folder for pictures of
+// the pages, and SITE_CHECKS a regular expression for the names of the checks to run.
 // @ts-check
 import { mkdtempSync, mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

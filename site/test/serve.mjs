@@ -1,4 +1,4 @@
-// Serves the built site on this machine, and remembers what was asked for.
+// Serves the built site on this machine, and records the requests.
 // @ts-check
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';

@@ -1,4 +1,3 @@
-// Checks a bundle beyond its schema, and whether its files are the result of compiling its Services.
 import type { BundleFault, InFile } from '../base/findings/bundle.ts';
 import { locatorIn, type LocateValue } from '../base/json/check.ts';
 import { portChanges } from '../cluster/check-services.ts';
@@ -22,7 +21,7 @@ import {
   type BundleReading,
 } from './read-bundle.ts';
 
-/** Finds values of the right shape that kpc would not write. */
+/** Finds values that have the right shape but that kpc would not write. */
 export function checkManifestValues(
   manifest: Manifest,
   locate: (path: readonly string[]) => InFile = () => ({ file: 'manifest.json' }),
@@ -43,13 +42,13 @@ export function checkManifestValues(
 
 const services = { file: 'services.json' } as const;
 
-/** Finds values of the right shape that no cluster has. */
+/** Finds values that have the right shape but that no cluster has. */
 export function checkServiceValues(cluster: Cluster, { node }: Pick<Manifest, 'node'>): readonly BundleFault[] {
   const own = new Set([...node.hostAddresses, node.nodeIPs.ipv4, node.nodeIPs.ipv6]);
   return [...cluster.servicePorts.flatMap((port) => checkServicePort(port, own)), ...findOrphans(cluster)];
 }
 
-/** People read the list of Services, but rules follow from their ports: each must match the other. */
+/** Finds ports without a listed Service. People read the list of Services, but rules follow from the ports. */
 function findOrphans({ services: listed, servicePorts, healthChecks }: Cluster): readonly BundleFault[] {
   const known = new Set(listed.map(fullName));
   const named = [...servicePorts, ...healthChecks].map(serviceName);
@@ -58,7 +57,6 @@ function findOrphans({ services: listed, servicePorts, healthChecks }: Cluster):
     .map((name) => ({ ...services, problem: 'no-service', name }));
 }
 
-/** `own`: the node's own addresses. */
 function checkServicePort(port: ServicePort, own: ReadonlySet<string>): readonly BundleFault[] {
   const { family, label: of } = port;
   const faults: BundleFault[] = [];
@@ -66,7 +64,7 @@ function checkServicePort(port: ServicePort, own: ReadonlySet<string>): readonly
     const all = its === family ? uses : [...uses, 'of-other-family' as const];
     for (const is of all) if (is) faults.push({ ...services, problem: 'address', of, what, text, is });
   };
-  // An external address may be a node's own; a cluster IP never is.
+  // An external address may be the node's own, but a cluster IP must not be.
   const isOwn = own.has(port.clusterIP.text);
   check('cluster IP', port.clusterIP, [unusableAs(port.clusterIP), isOwn ? 'of-node' : undefined]);
   if (port.forwarding !== 'masquerade')
@@ -82,8 +80,8 @@ type AddressFault = Extract<BundleFault, { readonly problem: 'address' }>;
 type Use = AddressFault['is'] | undefined;
 
 /**
- * Reads a bundle that may be an attacker's. services.json and manifest.json must hold values of Kubernetes and kube-proxy, and every other
- * file must equal, byte by byte, the result of compiling them: the compiler alone defines what a bundle may hold.
+ * Reads a bundle that may come from an attacker. services.json and manifest.json must hold values that Kubernetes and kube-proxy allow.
+ * Every other file must equal the result of compiling them, byte by byte. So the compiler alone defines what a bundle may hold.
  */
 export function checkBundle(files: BundleFiles, compile: Compile, path = ''): BundleReading {
   const meaning = readBundleMeaning(files);
@@ -91,7 +89,7 @@ export function checkBundle(files: BundleFiles, compile: Compile, path = ''): Bu
   return meaning.manifest.dumped ? checkDumped(files, compile, path) : checkCompiled(meaning, files, compile, path);
 }
 
-/** A dump has no Services to compile its files from: it is only for comparing. */
+/** Checks a dump, which is only for comparing and has no Services to compile. */
 function checkDumped(files: BundleFiles, compile: Compile, path: string): BundleReading {
   const reading = readBundle(files, compile, path);
   if (reading.kind === 'broken') return reading;
@@ -103,7 +101,7 @@ function checkDumped(files: BundleFiles, compile: Compile, path: string): Bundle
   return findBroken(problems, manifest) ?? reading;
 }
 
-/** The state is the compiled one: equal bytes mean the same, so no tool's file is read back. */
+/** Uses the compiled state as the bundle's. Equal bytes mean the same, so the tools' files are not read back. */
 function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Compile, path: string): BundleReading {
   const { manifest, cluster } = meaning;
   const locate = locatorIn('manifest.json', files.get('manifest.json') ?? '');
@@ -111,7 +109,7 @@ function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Comp
   const ofServices = checkServiceValues(cluster, manifest);
   try {
     const compiled = snapshotOfBundle(meaning, compile, { name: path });
-    // Files are compared themselves, so skip their checksums.
+    // The files themselves are compared, so skip their checksums.
     const fresh = makeBundle(compiled, { ...freshTexts, digest: () => '' });
     const problems = [
       ...values,
@@ -123,14 +121,14 @@ function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Comp
     const snapshot = compiled.with({ state: () => state });
     return findBroken(problems, manifest) ?? { kind: 'bundle', bundle: { manifest, files, snapshot } };
   } catch (error) {
-    // No rule can be written with some of these faults.
+    // With some of these faults, no rule can be written.
     const broken = findBroken([...values, ...ofServices], manifest);
     if (broken) return broken;
     throw error;
   }
 }
 
-/** Fields that follow from others and that kpc-apply uses or shows. */
+/** Fields that follow from others, and that kpc-apply uses or shows. */
 const derived: readonly (keyof Manifest)[] = [
   ...(['kubeProxyVersion', 'mode', 'serviceCidrs', 'healthChecks', 'tools', 'counts'] as const),
 ];
@@ -145,7 +143,6 @@ function compareManifests(found: Manifest, fresh: Manifest, locate: LocateValue)
   ];
 }
 
-/** Reports the first line that differs. */
 function compareFiles(
   name: BundleFileName,
   found: string | undefined,

@@ -20,13 +20,13 @@ export function isBundleFile(name: string): boolean {
   return knownNames.has(name);
 }
 
-/** Makes a file, which must not exist. */
+/** Makes a file that must not exist yet. */
 type MakeFile<Text> = (path: string, text: Text, name: string) => Promise<void>;
 
 /**
- * Makes the folder hold exactly these files: writes beside it and renames, so no reader sees half a bundle, and restores the old folder on
- * failure. Refuses a folder with foreign entries: `-o` may name a home folder. Works by descriptors, since another user's folder may get
- * links in its place.
+ * Makes the folder hold exactly these files. Writes a new folder beside it and renames, so no reader sees half a bundle, and restores the
+ * old folder on failure. Refuses a folder with foreign entries, because `-o` may name a home folder. Works by descriptors, because another
+ * user may put links in place of the folder.
  */
 export async function replaceFolder<Text extends FileText>(
   folder: string,
@@ -67,7 +67,7 @@ async function replaceIn<Text>(
   const work = parent.makeFolder(temporaryPrefix(name));
   try {
     await withFolder(parent.at(work), { isLink: 'refused' }, async (fresh) => {
-      // Write in parallel, and wait for all even after an error: none may appear in a folder being removed.
+      // Write in parallel, and wait for all files even after an error, so that none appears in a folder that is being removed.
       const made = await Promise.allSettled([...files].map(([file, text]) => makeFile(fresh.at(file), text, file)));
       for (const result of made) if (result.status === 'rejected') throw result.reason;
     });
@@ -78,29 +78,28 @@ async function replaceIn<Text>(
   }
 }
 
-/** A link's target: programs that read through either name get the new bundle. */
+/** Returns a link's target, so that programs that read through either name get the new bundle. */
 async function followLink(path: string): Promise<string> {
   const found = await lstat(path).catch(() => undefined);
   return found?.isSymbolicLink() ? realpath(path) : path;
 }
 
-/** The prefix of the folder's temporary names, short enough for the letters that follow. */
 function temporaryPrefix(name: string): string {
   return `.${name.slice(0, 200)}.`;
 }
 
-/** Whether a killed replaceFolder left `entry` beside the folder `name`. */
+/** Reports whether a killed replaceFolder left `entry` beside the folder `name`. */
 export function isRemainOf(name: string, entry: string): boolean {
   const prefix = temporaryPrefix(name);
   return entry.startsWith(prefix) && /^[A-Za-z0-9]{6}(?:\.old)?$/.test(entry.slice(prefix.length));
 }
 
-/** The entries that kpc did not write: a folder with such entries is not replaced. Empty for a missing folder. */
+/** Lists the entries that kpc did not write. A folder with such entries is not replaced. Returns none for a missing folder. */
 export async function listStrangers(folder: string): Promise<readonly string[]> {
   return findStrangers(folder, await listEntries(folder));
 }
 
-/** Whether the folder holds a golden, not a bundle. A fleet's node may be a folder named golden.json. */
+/** Reports whether a folder holds a golden. In a fleet, a node's folder may be called golden.json. */
 export async function holdsGolden(folder: string): Promise<boolean> {
   return hasFile(await listEntries(folder), isGoldenHead);
 }
@@ -116,18 +115,18 @@ export async function isFile(path: string): Promise<boolean> {
   return found?.isDirectory() === false;
 }
 
-/** Whether readFolder reads this file of a bundle; also a golden's head, which says what the folder is. */
+/** Reports whether readFolder reads this file: a file of a bundle, or a golden's head, which shows what the folder is. */
 export function isStoredFile(name: string): boolean {
   return isBundleFile(name) || isGoldenHead(name);
 }
 
-/** Bytes. manifest.json has a few lines per Service; a larger file is not meant to be read. */
+/** Bytes. manifest.json has a few lines per Service, so no real one is larger. */
 const largestManifest = 64 * 2 ** 20;
 
-/** Most bytes of a bundle to apply or pack. docs/security.md says what they cost. */
+/** Limit on the bytes of a bundle to apply or pack. docs/security.md says what they cost. */
 export const largestBundle = 96 * 2 ** 20;
 
-/** The text of a bundle's or golden's files. Follows no links out of the folder. `most`: bytes of all together. */
+/** Reads the files of a bundle or golden. Follows no links out of the folder. `most`: limit on the bytes of all files. */
 export async function readFolder(
   folder: string,
   isOwn: (name: string) => boolean = isStoredFile,
@@ -145,26 +144,28 @@ export async function readFolder(
   );
 }
 
-/** The words that follow the bundle's name. */
 export function describeTooLarge(most: number): string {
   return `it holds more than ${most / 2 ** 20} MB`;
 }
 
 /**
- * Refuses a link out of the folder: it could make kpc print any file of the person who compares a repository. The
- * folder itself may be a link. Test: bundle/hostile-folders.test.ts.
+ * Refuses a link out of the folder, because it could make kpc print any file of the person who compares a repository. The folder itself
+ * may be a link. Test: bundle/hostile-folders.test.ts.
  */
 export function readOwnFile(folder: string, name: string, most?: number): Buffer {
   const path = join(folder, name);
   const root = realPathOf(folder);
-  // Refuses anything but a file, also behind a link.
+  // Refuse anything but a file, even behind a link.
   return readRegularFile(path, most, (found) => {
     if (found.startsWith(root.endsWith(sep) ? root : root + sep)) return;
     throw new UnreadableFile(path, 'it is a link to something outside the folder');
   });
 }
 
-/** Entries that kpc did not write. Other programs may use the same names: only regular files count as kpc's, and some by their content. */
+/**
+ * Finds entries that kpc did not write. Other programs may use the same names, so only regular files count as kpc's, and some only with
+ * kpc's content.
+ */
 function findStrangers(folder: string, entries: readonly Dirent[]): readonly string[] {
   const files = new Set(entries.filter((entry) => entry.isFile()).map(({ name }) => name));
   const holds = (name: string, own: RegExp) => files.has(name) && own.test(readStart(join(folder, name)));
@@ -180,15 +181,14 @@ function findStrangers(folder: string, entries: readonly Dirent[]): readonly str
   return names.filter((name) => !isOwn(name)).toSorted();
 }
 
-/** The network of a dump starts with a tool's prompt. */
 const firstPrompt = /^\$ ip(?:6?tables-save)?[ \n]/;
 
-/** The first line is the version, or a merge-conflict marker. */
+/** Matches a file that starts with this version, perhaps after a merge-conflict marker. */
 function headOf(version: string): RegExp {
   return new RegExp(`^(?:<<<<<<< .*\\n)?\\{\\s*(?:<<<<<<< .*\\n *)?"${version}": ?\\d`);
 }
 
-/** Not always the first line: git may have marked a conflict. */
+/** Not always in the first line, because git may have marked a conflict. */
 const serviceHeading = /^==> services\.json <==\r?$/m;
 
 function readStart(path: string): string {
@@ -209,7 +209,7 @@ async function listEntries(folder: string): Promise<readonly Dirent[]> {
   }
 }
 
-/** Whether the folder holds a bundle without assumptions, which a bundle with assumptions must not replace. */
+/** Reports whether `next` has assumptions and the folder holds a bundle without, which `next` must not replace. */
 export async function holdsReal(folder: string, next: Manifest): Promise<boolean> {
   try {
     const present = parseJson(readStart(join(folder, 'manifest.json')));
@@ -224,9 +224,9 @@ function isAssumed({ assigned, assumedEndpoints }: { readonly [K in keyof Manife
   return [assigned, assumedEndpoints].some((list) => Array.isArray(list) && list.length > 0);
 }
 
-/** Does not wait for the disk: a golden has many files, and lost ones are still in git. */
+/** Does not wait for the disk, because a golden has many files and git still has lost ones. */
 export async function writeQuickly(path: string, text: string): Promise<void> {
-  // One at a time: too many open files would exceed the limit.
+  // Write one file at a time, because too many open files would exceed the limit.
   writeFileSync(path, text, { flag: 'wx', mode: 0o644 });
 }
 
@@ -240,7 +240,7 @@ async function writeDurably(path: string, text: FileText): Promise<void> {
   }
 }
 
-/** rename cannot replace a non-empty folder, so move the old one aside first. */
+/** Moves the old folder aside first, because rename cannot replace a folder that is not empty. */
 async function swapIn(parent: OpenFolder, work: string, name: string): Promise<void> {
   const [target, aside] = [parent.at(name), parent.at(`${work}.old`)];
   const isOld = (await lstat(target).catch(() => undefined)) !== undefined;

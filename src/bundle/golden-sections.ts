@@ -1,19 +1,19 @@
-// A Service's file in a golden: sections, each of one tool's lines or of data, one value a line.
+// A Service's file in a golden has sections. Each holds one tool's lines, or data with one value per line.
 import { assumedLines } from '#checks';
 import { parseChecked, type Check, type CheckedValue } from '../base/json/check.ts';
 import type { ServiceInfo } from '../cluster/model.ts';
 import { fullName } from '../cluster/objects.ts';
 import type { BundleFiles } from './make-bundle.ts';
 
-/** The fields that endpoints are made from, if they are not as usual. Older goldens lack the section, and `unplaced` of workloads. */
+/** The fields that endpoints are made from, if they are not as usual. Older goldens lack this section, and `unplaced` in workloads. */
 export const sourcesSection = 'sources.json';
 export const assignedSection = 'assigned.json';
-/** One workload a line. */
+/** One workload per line. */
 export const assumedSection = 'assumed.json';
 
 export type Sections = Iterable<readonly [name: string, text: string]>;
 
-/** Neither name has a dot, so each Service has its own file and none is node.txt. */
+/** Names a Service's file. Neither name has a dot, so each Service has its own file, and none is node.txt. */
 export function goldenServiceFile(namespace: string, name: string): string {
   return `${namespace}.${name}.txt`;
 }
@@ -38,7 +38,6 @@ export function parseSections(text: string): ReadonlyMap<string, string> {
   return sections;
 }
 
-/** Values of a section with one per line. */
 export function readSectionLines<T>(
   sections: ReadonlyMap<string, string>,
   name: string,
@@ -48,12 +47,11 @@ export function readSectionLines<T>(
   return parseChecked(check, `[${lines.join(',')}]`, name);
 }
 
-/** Whether a Service's file, perhaps of an older kpc, says what a fresh one says. */
+/** Reports whether a Service's file says the same as a fresh one. The file may be an older kpc's. */
 export function isSameServiceFile(present: string, fresh: string): boolean {
   return present === fresh || (!parseSections(present).has(sourcesSection) && present === withoutNews(fresh));
 }
 
-/** A fresh file without what older goldens lack. */
 function withoutNews(fresh: string): string {
   const sections = new Map(parseSections(fresh));
   sections.delete(sourcesSection);
@@ -63,7 +61,10 @@ function withoutNews(fresh: string): string {
   return formatSections(sections.set(assumedSection, formatLines(older)));
 }
 
-/** The Services ("namespace/name") whose files in a golden record no sources of endpoints; none for a bundle, which has no such files. */
+/**
+ * Returns the Services ("namespace/name") whose files in a golden record no sources of endpoints. Returns none for a bundle, which
+ * has no such files.
+ */
 export function lackingSources(files: BundleFiles, services: readonly ServiceInfo[]): ReadonlySet<string> {
   const lacking = services.filter(({ namespace, name }) => {
     const text = files.get(goldenServiceFile(namespace, name));

@@ -65,23 +65,23 @@ export function isGoldenFile(name: string): boolean {
 
 const goldenVersion = 1;
 
-/** golden.json: the settings that shaped the golden. Independent of its Services and of kpc's version. */
+/** golden.json: the settings that shape the golden. It does not depend on Services or on kpc's version. */
 interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serviceCidrs'> {
   readonly goldenVersion: number;
-  /** "1.36": patch releases change nothing here. */
+  /** "1.36", because patch releases change nothing here. */
   readonly kubernetesVersion: string;
   readonly settings: object;
-  /** The values that were assumed; absent if all were given. Older goldens do not say. */
+  /** The values that were assumed; undefined if all were given. Older goldens lack this field. */
   readonly assumed?: AssumedHead | undefined;
 }
 
-/** kube-proxy's default settings. Goldens omit them, so they must not change. */
+/** kube-proxy's default settings. These must never change, because goldens omit them. */
 const usualSettings = defaultSettings('ipvs');
 
 /**
- * Writes a bundle as files to keep in git: per Service its endpoints and its lines of each tool's file, one file for
- * the node, one for settings. A Service's file holds the result of compiling the cluster without other Services, so
- * branches that change different Services never touch the same file. Nothing counts, sums or names a version of kpc.
+ * Writes a bundle as files to keep in git: one per Service with its endpoints and its lines of each tool's file, one for the node, and one
+ * for settings. A Service's file holds the result of compiling the cluster without other Services, so branches that change different
+ * Services never touch the same file. No file has counts, sums or kpc's version.
  */
 export function makeGolden(content: BundleContent, compile: Compile): BundleFiles {
   const { node, settings, families } = content;
@@ -116,11 +116,9 @@ export function makeGolden(content: BundleContent, compile: Compile): BundleFile
   return files;
 }
 
-/** Whether a line opens a table or block: "*nat", "table ip kube-proxy {". */
 const opens = (line: string): boolean => line.startsWith('*') || line.endsWith('{');
 const closes = (line: string): boolean => line === 'COMMIT' || line.trim() === '}';
 
-/** The lines of a tool's file, each with the lines before it that open its block. */
 function placeStateLines(text: string): readonly { readonly line: string; readonly place: string }[] {
   const inside: string[] = [];
   const lines = text === '' ? [] : text.replace(/\n$/, '').split('\n');
@@ -132,11 +130,11 @@ function placeStateLines(text: string): readonly { readonly line: string; readon
   });
 }
 
-/** The lines of a tool's file that `known` lacks at that place, inside the lines of their table; '' if none. */
+/** Removes the lines that `known` has at the same place, but keeps the lines around their tables. Returns "" if nothing is left. */
 function dropKnownLines(text: string, known: ReadonlySet<string>): string {
   const kept: string[] = [];
   for (const { line, place } of placeStateLines(text)) {
-    // A table without lines of its own is left out.
+    // Leave out a table without lines of its own.
     if (closes(line) && opens(kept.at(-1) ?? '')) kept.pop();
     else if (opens(line) || closes(line) || !known.has(place)) kept.push(line);
   }
@@ -182,7 +180,10 @@ function headAssumed({ assumed }: BundleContent): AssumedHead | undefined {
   return Object.values(head).some((value) => value !== undefined) ? head : undefined;
 }
 
-/** Whether a check finds no difference in a file. What was assumed affects no rule; older goldens record less of it, and hostnameOverride. */
+/**
+ * Reports whether a check finds no difference in a file. Ignores what was assumed, which affects no rule, and hostnameOverride, because
+ * older goldens record both differently.
+ */
 export function isSameInGolden(name: string, present: string | undefined, fresh: string | undefined): boolean {
   if (present === fresh) return true;
   if (present === undefined || fresh === undefined) return false;
@@ -196,10 +197,10 @@ export function isSameInGolden(name: string, present: string | undefined, fresh:
   return 'value' in old && 'value' in now && isSameValue(shaping(old.value), shaping(now.value));
 }
 
-/** Settings that only decide what fields of the head record: the mode, and the name of the node. */
+/** Settings that only decide other fields of the head: the mode and the node's name. */
 const headSettings: ReadonlySet<string> = new Set(['mode', 'hostnameOverride']);
 
-/** Omits present defaults, so that settings of later kpcs do not show in older goldens. */
+/** Omits settings that have today's default, so that settings of later kpcs do not show in older goldens. */
 function omitDefaults(settings: object, defaults: object): object {
   const kept = Object.entries(settings).flatMap(([key, value]: [string, unknown]): [string, unknown][] => {
     const usual = (defaults as Readonly<Record<string, unknown>>)[key];
@@ -211,7 +212,6 @@ function omitDefaults(settings: object, defaults: object): object {
   return Object.fromEntries(kept);
 }
 
-/** The cluster reduced to one Service, for each Service. */
 function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cluster) {
   const portsOf = groupBy(servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
   const checksOf = groupBy(healthChecks, ({ namespace, service }) => `${namespace}/${service}`);
@@ -222,7 +222,7 @@ function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cl
   });
 }
 
-/** Reads a golden back: node, settings and Services, compiled by this kpc. --check compares the tools' lines. */
+/** Reads a golden back: node, settings and Services, which this kpc compiles. --check compares the tools' lines. */
 export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: string, path = ''): BundleReading {
   const unfit = findUnfit(files);
   if (unfit) return unfit;
@@ -333,7 +333,7 @@ function addDefaults(settings: unknown, defaults: object): object {
   return { ...defaults, ...Object.fromEntries(merged) };
 }
 
-/** Each workload once, even if several Services share its Pods; undefined if there are none, as in a bundle. */
+/** Returns each workload once, even if several Services share its Pods. Undefined if there are none, as in a bundle. */
 function uniteAssumed(parts: readonly GoldenPart[]): readonly AssumedWorkload[] | undefined {
   const united = new Map(parts.flatMap(({ assumed }) => assumed.map((each) => [each.workload, each] as const)));
   const workloads = [...united.values()].sort((a, b) => compareText(a.workload, b.workload));

@@ -27,13 +27,12 @@ export type BundleInputs = Pick<
   'cluster' | 'node' | 'settings' | 'families' | 'assigned' | 'kpcVersion'
 > &
   Partial<Pick<CompiledSnapshot, 'assumedEndpoints' | 'assumed'>> & {
-    /** Set if the state was read from a node, not compiled. */
     readonly dumped?: true | undefined;
-    /** The routing of the node it was read from: its links, routes and sysctls as tools print them. */
+    /** The node's links, routes and sysctls as tools print them, if the state was read from a node. */
     readonly network?: string | undefined;
   };
 
-/** Compiles Services for a node; passed in, because this folder must not depend on modes. */
+/** Compiles Services for a node. Passed in, because this folder must not depend on modes. */
 export type Compile = (
   cluster: Cluster,
   node: NodeContext,
@@ -41,7 +40,7 @@ export type Compile = (
   families: readonly Family[],
 ) => KernelState;
 
-/** File name → text, of a whole bundle, manifest.json first. */
+/** The texts of a whole bundle by file name, manifest.json first. */
 export type BundleFiles = ReadonlyMap<string, string>;
 
 export interface Bundle<Text extends FileText = string> {
@@ -49,7 +48,6 @@ export interface Bundle<Text extends FileText = string> {
   readonly files: ReadonlyMap<string, Text>;
 }
 
-/** Texts that bundles of several nodes share. */
 export interface BundleTexts extends PartTexts {
   readonly writeServices: (cluster: Cluster) => FileText;
   digest(name: BundleFileName, text: FileText): string;
@@ -61,14 +59,14 @@ export const freshTexts: BundleTexts = {
   digest: (_, text) => hashHex(text),
 };
 
-/** Shares texts and checksums among the bundles of many nodes; without it, the result is the same. */
+/** Shares texts and checksums among the bundles of many nodes. The bundles are the same without it. */
 export class BundleMemo implements BundleTexts {
   readonly writeServices: (cluster: Cluster) => string = memoize(writeServices);
   readonly #parts = new Map<unknown, (part: never) => string>();
   readonly #last = new Map<BundleFileName, { readonly text: FileText; readonly digest: string }>();
 
   each<Part extends object>(format: (part: Part) => string): (part: Part) => string {
-    // The results for one function, and of its type.
+    // One function's results all have its type.
     const known = this.#parts.get(format) as ((part: Part) => string) | undefined;
     if (known) return known;
     const remembered = memoize(format);
@@ -85,7 +83,7 @@ export class BundleMemo implements BundleTexts {
   }
 }
 
-/** Counts programmed Services and ports, a port of both families once. Relies on the order of the ports. */
+/** Counts programmed Services and ports. A port in both families counts once. Relies on the order of the ports. */
 export function countServices(cluster: Cluster) {
   let services = 0;
   let servicePorts = 0;
@@ -109,12 +107,12 @@ function memoize<T extends object, R>(make: (item: T) => R): (item: T) => R {
   };
 }
 
-/** Writes a bundle; equal content gives equal bytes. Sharing `texts` is faster for many bundles of a cluster. */
+/** Writes a bundle. Equal content gives equal bytes. Sharing `texts` is faster for many bundles of a cluster. */
 export function makeBundle(content: BundleContent, texts: BundleTexts = freshTexts): Bundle {
   return makeBundleOf(content, texts, joinText);
 }
 
-/** Same content in chunks, for hashing and writing without joining 30 MB. */
+/** Like makeBundle, but with texts in chunks, for hashing and writing without joining 30 MB. */
 export function makeLongBundle(content: BundleContent): Bundle<FileText> {
   return makeBundleOf<FileText>(content, freshTexts, (text) => text);
 }
@@ -138,7 +136,6 @@ function makeBundleOf<Text extends FileText>(
   return { manifest, files: new Map<string, string | Text>([['manifest.json', manifestText], ...files]) };
 }
 
-/** Undefined if the mode or families lack it. */
 export function formatFile(name: BundleFileName, content: BundleContent): string | undefined {
   const text = writeFile(name, content, freshTexts);
   return text === undefined ? undefined : joinText(text);
@@ -186,7 +183,7 @@ export function writeServiceRanges({ cluster, settings }: BundleContent): Manife
   return programs(settings.mode, 'nftables') ? writeServiceCidrs(cluster) : undefined;
 }
 
-/** Omits counts of objects that most modes never have. */
+/** Omits proxy ports if there are none, because most modes never have any. */
 export function countState(state: KernelState): { readonly [N in CountName]?: number } {
   const iptables = Object.values(state.iptables).flatMap((tables) => Object.values(tables));
   const chains = iptables.flatMap((table) => [...table.values()]);

@@ -5,22 +5,22 @@ import type { ProxySettings } from '../cluster/objects.ts';
 import { kubeProxyVersions, parseRelease } from '../kube-proxy/releases.ts';
 import type { healthCheckSchema, manifestSchema } from './schemas.ts';
 
-/** The version of the bundle's format: kpc-apply refuses one it does not know. */
+/** The version of the bundle's format. kpc-apply refuses a version it does not know. */
 export const formatVersion = 1;
 
-/** A Service's health check node port. kube-proxy answers each family on its addresses with its number of endpoints. */
+/** A Service's health check node port. kube-proxy answers on each family's addresses with this family's number of endpoints. */
 export type HealthCheck = Shaped<typeof healthCheckSchema>;
 
 export type Manifest = Shaped<typeof manifestSchema>;
 
-/** Throws a TypeError if malformed. */
+/** Throws a TypeError for malformed text. */
 export function readAddress(value: string): Address {
   const parsed = parseAddress(value);
   if (!parsed) throw new TypeError(value);
   return parsed;
 }
 
-/** Throws a TypeError if malformed. */
+/** Throws a TypeError for malformed text. */
 export function requireNetwork(value: string): Network {
   const parsed = parseNetwork(value);
   if (!parsed) throw new TypeError(value);
@@ -51,7 +51,7 @@ export function writeServiceCidrs({ serviceCidrs }: Pick<Cluster, 'serviceCidrs'
   return serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }));
 }
 
-/** Adds its kube-proxy's release. */
+/** Returns the settings with the release of the manifest's kube-proxy. */
 export function settingsOf({ settings, kubeProxyVersion }: Manifest): ProxySettings {
   const release = parseRelease(kubeProxyVersion);
   if (release === undefined) throw new TypeError(`manifest.json: no such kube-proxy: ${kubeProxyVersion}`);

@@ -20,7 +20,6 @@ import { hashHex } from '#hash';
 export interface StoredBundle {
   readonly manifest: Manifest;
   readonly files: BundleFiles;
-  /** What the files say. */
   readonly snapshot: CompiledSnapshot;
 }
 
@@ -30,7 +29,7 @@ export type BundleReading = { readonly kind: 'bundle'; readonly bundle: StoredBu
 interface BrokenBundle {
   readonly kind: 'broken';
   readonly problems: readonly BundleFault[];
-  /** Undefined if it cannot be trusted. */
+  /** Undefined if the manifest cannot be trusted. */
   readonly manifest?: Manifest | undefined;
 }
 
@@ -48,12 +47,11 @@ export function broken(problems: readonly BundleFault[], manifest?: Manifest): B
   return { kind: 'broken', problems: shown, manifest };
 }
 
-/** Undefined if there are no problems. */
 export function findBroken(problems: readonly BundleFault[], manifest?: Manifest): BrokenBundle | undefined {
   return problems.length > 0 ? broken(problems, manifest) : undefined;
 }
 
-/** Checks format version and checksums of readFolder's files, then reads each back. `path`: the user's name for the bundle. */
+/** Checks the format version and checksums, then reads each file back. `path`: the user's name for the bundle. */
 export function readBundle(files: BundleFiles, compile: Compile, path = ''): BundleReading {
   const meaning = readBundleMeaning(files);
   if ('kind' in meaning) return meaning;
@@ -63,7 +61,7 @@ export function readBundle(files: BundleFiles, compile: Compile, path = ''): Bun
   return findBroken(problems) ?? { kind: 'bundle', bundle: { manifest, files, snapshot } };
 }
 
-/** `state`: by default compiled. `assumed`: as a golden records it, unlike a bundle. */
+/** `state`: compiled by default. `assumed`: recorded by a golden, not by a bundle. */
 export function snapshotOfBundle(
   { manifest, cluster }: BundleMeaning,
   compileAny: Compile,
@@ -84,7 +82,7 @@ export function snapshotOfBundle(
     kpcVersion,
     compile,
     state: state ?? (() => compile(cluster)),
-    // A bundle's files hold no origins. If comments do not name the Services, compiling again does.
+    // A bundle's files record no origins. If comments do not name the Services, compile again to label the rules.
     labels: modeFacts[mode].namesServices === 'all' ? undefined : () => compile(cluster),
     assumedNodes: assumed.node ? [node.name] : [],
     isModeAssumed: assumed.mode,
@@ -94,7 +92,7 @@ export function snapshotOfBundle(
   });
 }
 
-/** Reads manifest.json and services.json, which determine the rest; checks format version and checksums. */
+/** Reads manifest.json and services.json, which determine the other files. Checks the format version and checksums. */
 export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBundle {
   if (!files.has('manifest.json') && files.has(goldenHead)) return broken([{ problem: 'golden' }]);
   const unfit = findUnfit(files);
@@ -109,7 +107,6 @@ export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBun
   return broken([...unlisted, ...('value' in services ? [] : services.problems)]);
 }
 
-/** Whether the files are too long, or have merge conflicts. */
 export function findUnfit(files: BundleFiles): BrokenBundle | undefined {
   const excess = findExcess([...files].map(([file, text]) => ({ file, text })));
   if (excess) return broken([{ file: excess.at.file, problem: 'too-long', of: excess.of, most: excess.most }]);

@@ -52,12 +52,11 @@ export const assumedSchema = objectOf<AssumedWorkload>({
   unplaced: optional(oneOf(true)),
 });
 
-/** The values in a golden's head that were assumed. */
 export const assumedHeadSchema = objectOf({
   node: optional(oneOf(true)),
   mode: optional(oneOf(true)),
   clusterCIDRs: optional(listOf(networkSchema)),
-  /** The cluster's families, if a Service takes its families from there. */
+  /** The cluster's families, if a Service takes its families from the cluster. */
   families: optional(listOf(oneOf(...families))),
 });
 
@@ -75,12 +74,12 @@ export const manifestSchema = closed(
   objectOf({
     formatVersion: wholeNumber(1),
     kpcVersion: text,
-    /** The kube-proxy of this state: "v1.36.3". Gives the release that the settings omit. */
+    /** The kube-proxy of this state, such as "v1.36.3". It gives the release, which the settings omit. */
     kubeProxyVersion: textThat(`the version of a kube-proxy of Kubernetes ${releaseRange}`, 'isKubeProxyVersion'),
     mode: oneOf(...proxyModes),
-    /** Set if the state was read from a node (kpc-apply dump), so has no Services behind it. */
+    /** Set if the state was read from a node (kpc-apply dump). There are no Services then. */
     dumped: optional(oneOf(true)),
-    /** The name is '' if none was given. A dump has the machine's name, even "WORKER_1". */
+    /** `name` is "" if none was given. In a dump it is the machine's name, which may be "WORKER_1". */
     node: objectOf({
       name: textThat("a node's name", 'isPrintable'),
       zone: plainText,
@@ -89,9 +88,9 @@ export const manifestSchema = closed(
       hostAddresses: listOf(addressSchema),
     }),
     families: listOf(oneOf('ipv4', 'ipv6')),
-    /** The settings behind the state. conntrack and conn_reuse_mode are decided from them on the node. */
+    /** The settings behind the state. On the node, they decide conntrack and conn_reuse_mode. */
     settings: settingsSchema,
-    /** Networks whose unused addresses are dropped, and whether a ServiceCIDR or the flag gave them. */
+    /** Networks whose unused addresses are dropped, and the source of each. */
     serviceCidrs: optional(
       listOf(
         objectOf<{ readonly cidr: string; readonly from: ServiceRange['from'] }>({
@@ -105,12 +104,11 @@ export const manifestSchema = closed(
     /** Sorted by port. */
     healthChecks: listOf(healthCheckSchema),
     assigned: listOf(assignedSchema),
-    /** Only with endpoints of Pods that kpc assumed for workloads. */
     assumedEndpoints: optional(listOf(assumedSchema)),
-    /** Oldest versions of tools that read the files. */
+    /** Oldest versions of the tools that read the files. */
     tools: mapOf(text),
     counts: mapOf(wholeNumber(0)),
-    /** File name → SHA-256 in hex, of each other file. */
+    /** The SHA-256 of each other file, in hex, by file name. */
     files: mapOf<string, BundleFileName>(matching('a SHA-256 in hex', /^[0-9a-f]{64}$/)),
   }),
 );
@@ -181,7 +179,7 @@ export const servicePortSchema = objectOf({
   endpoints: listOf(endpointSchema),
 });
 
-/** What a golden records of a Service's endpoint sources. */
+/** What a golden records about the sources of a Service's endpoints. */
 export const sourcesSchema = closed(
   objectOf<Partial<EndpointSources>>({
     selector: optional(text),

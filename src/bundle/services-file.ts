@@ -19,17 +19,16 @@ import { LongText } from '../kernel/lines.ts';
 import { joinHostPort, type Address, type Network } from '../kernel/address.ts';
 import type { endpointSchema, servicePortSchema, ServiceRecord } from './schemas.ts';
 
-/** Omits fields at their usual value, as in a Service port. */
 type EndpointRecord = Shaped<typeof endpointSchema>;
 
 type ServicePortRecord = Shaped<typeof servicePortSchema>;
 
-/** The compiled cluster, the same for all nodes. One line per Service, port and endpoint, for diffs. */
+/** Writes services.json, the compiled cluster, which is the same for all nodes. Each Service, port and endpoint has a line, for diffs. */
 export function writeServices(cluster: Cluster): string {
   return writeServicePieces(cluster).join('');
 }
 
-/** services.json in pieces. Joining a long one would hold it in memory twice. */
+/** Like writeServices, but in pieces. Joining a long text would hold it in memory twice. */
 export function writeServicePieces(cluster: Cluster): readonly string[] {
   const out = new LongText();
   const tailOf = rememberTails();
@@ -50,7 +49,10 @@ export function writeServicePieces(cluster: Cluster): readonly string[] {
   return out.pieces();
 }
 
-/** Records as JSON without their last brace, all written at once for speed. Inside a text, a quote has a backslash. */
+/**
+ * Returns records as JSON without their last brace. For speed, writes all records at once and splits the text. A quote inside a value has
+ * a backslash, so the split finds only records.
+ */
 function openRecords(records: readonly { readonly namespace: string }[]): readonly string[] {
   if (records.length === 0) return [];
   const next = '},{"namespace":';
@@ -75,7 +77,6 @@ function addList<T>(out: LongText, items: readonly T[], add: (item: T, index: nu
   out.add(items.length === 0 ? '[\n]' : '\n]');
 }
 
-/** The last field of a Service port, and its record's end. */
 function writeEndpoints(out: LongText, endpoints: readonly Endpoint[], tailOf: (endpoint: Endpoint) => Tail): void {
   if (endpoints.length === 0) return out.add(',"endpoints":[]}');
   out.add(',"endpoints":[\n {"address":"');
@@ -92,7 +93,6 @@ interface Tail {
   readonly next: string;
 }
 
-/** An endpoint's tail, reused while status and port are the same. */
 function rememberTails(): (endpoint: Endpoint) => Tail {
   const known = new Map<EndpointStatus, { readonly port: number; readonly tail: Tail }>();
   return ({ port, status }) => {
@@ -154,7 +154,6 @@ function endpointTail(port: number, status: EndpointStatus): string {
   return `",${JSON.stringify(record).slice(1)}`;
 }
 
-/** Undefined if there are none. */
 function textsIfAny(list: readonly (Address | Network)[]): readonly string[] | undefined {
   return list.length > 0 ? list.map((each) => each.text) : undefined;
 }

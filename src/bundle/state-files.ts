@@ -13,25 +13,23 @@ import { formatModules, parseModules, formatSysctls, parseSysctls } from '../ker
 import { formatChain, writeNftTables } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';
 
-/** The two forms of a node's folder: a bundle (-o), or a golden for git. */
 export type FolderForm = 'bundle' | 'golden';
 
 export interface PartTexts {
-  /** `format`, or a version of it that caches results. */
   each<Part extends object>(format: (part: Part) => string): (part: Part) => string;
 }
 
 export interface StateFile {
   readonly kind: ObjectKind;
-  /** Its name in --print. */
+  /** The file's name in --print. */
   readonly print: string;
-  /** Undefined if the state has no such part. */
+  /** Returns undefined if the state has no such part. */
   format(state: KernelState, texts: PartTexts): FileText | undefined;
-  /** The part of a text that the state does not already have. */
+  /** Reads a text. `beside`: the state read from other files. */
   read(text: string, beside: KernelState): Partial<KernelState> & { readonly unread: readonly UnreadLine[] };
 }
 
-/** In reading order. A mode has the files of its kinds. */
+/** In reading order. A mode has the files for its kinds of objects. */
 export const stateFiles = {
   'modules.conf': {
     kind: 'modules',
@@ -90,7 +88,7 @@ export type StateFileName = keyof typeof stateFiles;
 /** In the order of the manifest. */
 export const stateFileNames = Object.keys(stateFiles) as readonly StateFileName[];
 
-/** Besides manifest.json. */
+/** All files besides manifest.json. */
 export type BundleFileName = StateFileName | 'services.json' | typeof networkFile;
 
 /** In the order in which people should read them. */
@@ -100,7 +98,7 @@ export function isStateFile(name: string): boolean {
   return Object.hasOwn(stateFiles, name);
 }
 
-/** In order of interest to people: first the objects of Services, last those that every node has. */
+/** In order of interest: first the objects of Services, last the objects that every node has. */
 export const filesToRead: readonly StateFileName[] = [
   ...(['nftables.nft', 'ipvsadm.restore', 'ip.batch', 'ipset.restore', 'balancer.conf'] as const),
   ...(['iptables.restore', 'ip6tables.restore', 'sysctl.conf', 'modules.conf'] as const),

@@ -1,5 +1,5 @@
-// Predicates for conditions that JSON Schema has no keyword for: schemas name them, and the checks made by scripts/checks-module.mjs import
-// them. Predicates of texts get texts; others get values that the rest of the schema accepts.
+// Predicates for conditions that JSON Schema has no keyword for. Schemas name the predicates, and the checks made by
+// scripts/checks-module.mjs import them. Predicates on texts get texts; the others get values that the rest of the schema accepts.
 import { parseDuration } from '../base/duration.ts';
 import { isObject } from '../base/json/check.ts';
 import { isName } from '../base/names.ts';
@@ -28,7 +28,7 @@ export function isNetwork(text: string): boolean {
   return parseNetwork(text) !== undefined;
 }
 
-/** An address with a port, or nothing. An address alone gets kube-proxy's own port (AppendPortIfNeeded). */
+/** Accepts an address with a port, or nothing. kube-proxy adds its own port to an address alone (AppendPortIfNeeded). */
 export function isSocket(text: string): boolean {
   const [, ipv6, ipv4 = '', port = ''] = /^(?:\[(.*)\]|([^:]*)):\+?(\d{1,9})$/.exec(text) ?? [];
   const address = port === '' ? text : (ipv6 ?? ipv4);
@@ -75,7 +75,7 @@ export function isDurationFromZero(text: string): boolean {
   return (parseDuration(text) ?? -1) >= 0;
 }
 
-/** A text with a unit, or nanoseconds (TimeOrMetaDuration). */
+/** Accepts a duration with a unit, or nanoseconds (TimeOrMetaDuration). */
 export function isFlushFrequency(value: unknown): boolean {
   if (typeof value === 'string') return isDurationFromZero(value);
   return value === null || (Number.isSafeInteger(value) && Number(value) >= 0);
@@ -92,14 +92,14 @@ export function hasFilePattern({ filePattern }: { readonly filePattern?: string 
   return /^[^=,]+$/.test(filePattern ?? '');
 }
 
-/** kube-proxy allows vmodule for text logs only. */
+/** kube-proxy allows vmodule only for text logs. */
 export function isLogging(
   logging: { readonly format?: string | null; readonly vmodule?: readonly unknown[] | null } | null,
 ): boolean {
   return logging?.format !== 'json' || (logging.vmodule ?? []).length === 0;
 }
 
-/** A rollback writes these files, so only the network's kernel settings are accepted. Test: apply/damaged-state.test.ts. */
+/** Accepts only the network's kernel settings, because a rollback writes these files. Test: apply/damaged-state.test.ts. */
 export function hasSettingPaths(settings: unknown): boolean {
   return !isObject(settings) || Object.keys(settings).every(isSettingPath);
 }

@@ -7,14 +7,12 @@ export { servicesSchema as services } from '../bundle/schemas.ts';
 export { signatureSchema as signature } from '../bundle/schemas.ts';
 
 export const fields = mapOf(anything);
-/** A manifest of any version of the format. */
 export const anyManifest = objectOf({ formatVersion: wholeNumber(1) });
 export const assignedLines = listOf(assignedSchema);
 export const assumedLines = listOf(assumedSchema);
 export const sourcesLines = listOf(sourcesSchema);
 export const assumedHead = assumedHeadSchema;
 
-// State folder.
 export {
   balancerRecordSchema as balancerRecord,
   bootSchema as boot,
@@ -29,7 +27,7 @@ export {
   unconfirmedSchema as unconfirmed,
 } from '../apply/state/schemas.ts';
 
-// Kubernetes objects by kind, and files read in the same way.
+// Kubernetes objects by kind, and files that are read in the same way.
 export { autoscalerSchema as Autoscaler } from '../input/objects/shapes/node.ts';
 export { endpointsSchema as Endpoints } from '../input/objects/shapes/service.ts';
 export { endpointSliceSchema as EndpointSlice } from '../input/objects/shapes/service.ts';
@@ -47,5 +45,4 @@ export { serviceCidrSchema as ServiceCIDR } from '../input/objects/shapes/node.t
 export { serviceSchema as Service } from '../input/objects/shapes/service.ts';
 export { workloadSchema as Workload } from '../input/objects/shapes/node.ts';
 
-// Values in a kpc.yaml, by the kind of their flag.
 export { acceptedCodes, oneOrTrue, onOrOff, word, words } from '../library/node/kpc-yaml-schema.ts';

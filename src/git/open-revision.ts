@@ -31,25 +31,23 @@ export function isRevision(word: string): boolean {
 }
 
 function findTree(revision: string): string | undefined {
-  // A leading dash is an option; names of branches, tags and commits have no control characters.
+  // A leading dash is an option. Names of branches, tags and commits have no control characters.
   if (!/^[^-\p{Cc}][^\p{Cc}]{0,250}$/u.test(revision)) return undefined;
   const found = runGit(['rev-parse', '--verify', '--quiet', `${revision}^{tree}`]);
   const id = 'problem' in found ? '' : found.toString('latin1').trim();
   return /^[0-9a-f]{40,64}$/.test(id) ? id : undefined;
 }
 
-/** The most links to follow on the way to a file. */
 const mostLinks = 40;
 
 /**
- * A commit's files, without checking it out. Links are followed only inside it. In REVISION:PATH, PATH counts from the top of the
- * repository or, with "./" or "../", from the working folder, as in git.
+ * A commit's files, without checking it out. Links are followed only inside the commit. In REVISION:PATH, PATH is relative to the top of
+ * the repository, or with "./" or "../" to the working folder, as in git.
  */
 export class RevisionTree implements FileTree {
   readonly #revision: string;
-  /** The working folder's path from the top. */
   readonly #prefix: string;
-  /** By path from the top, without a slash at the end; '' is the top. */
+  /** By path from the top, without a slash at the end. "" is the top. */
   readonly #objects: ReadonlyMap<string, GitObject>;
   readonly #folders: ReadonlyMap<string, readonly TreeEntry[]>;
   readonly #bytes = new Map<string, Buffer | 'too-large'>();
@@ -102,7 +100,7 @@ export class RevisionTree implements FileTree {
     return `${this.#revision}:/${typeof found === 'object' ? found.path : this.#fromTop(path)}`;
   };
 
-  /** Links out of the commit are not followed. */
+  /** Always false, because links out of the commit are not followed. */
   readonly isForeignLink = (): boolean => false;
 
   readonly join = (folder: string, name: string): string => {
@@ -116,7 +114,7 @@ export class RevisionTree implements FileTree {
 
   readonly expect = (paths: readonly string[]): void => {
     let wanted = new Map<string, GitObject>();
-    // Links first, then their targets, round by round.
+    // Load links first, then their targets, round by round.
     for (let round = 0; round <= mostLinks; round++) {
       const next = new Map<string, GitObject>();
       for (const path of paths) {
@@ -137,7 +135,7 @@ export class RevisionTree implements FileTree {
     return path.slice(this.#revision.length + 1);
   }
 
-  /** The path from the top, with its links. Begins with ".." if it leads out. */
+  /** Returns the path from the top, without resolving links. Begins with ".." if the path leads out. */
   #fromTop(path: string): string {
     const written = this.#afterRevision(path);
     return normalizePath(/^\.\.?(?:\/|$)/.test(written) ? `${this.#prefix}/${written}` : written);
@@ -158,7 +156,6 @@ export class RevisionTree implements FileTree {
     throw new UnreadableFile(path, `revision ${this.#revision} has no such file or folder${advice}`);
   }
 
-  /** The nearest folder above a path, in the revision and in the working tree. */
   #folderAbove(path: string): string {
     let folder = this.#fromTop(path);
     do folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')));
@@ -167,7 +164,6 @@ export class RevisionTree implements FileTree {
     return `${pathWord(`${this.#revision}:${folder || '.'}`)} with ${pathWord(here)}`;
   }
 
-  /** The object of a path, and its path without links. */
   #find(path: string): { readonly path: string; readonly object: GitObject } | LinkFault {
     let rest = this.#fromTop(path);
     for (let links = 0; links <= mostLinks; links++) {
@@ -186,7 +182,6 @@ export class RevisionTree implements FileTree {
     return 'link-loop';
   }
 
-  /** The outermost link on the way. */
   #firstLink(path: string): { readonly path: string; readonly object: GitObject } | undefined {
     for (let end = path.indexOf('/'); ; end = path.indexOf('/', end + 1)) {
       const part = end < 0 ? path : path.slice(0, end);
@@ -196,7 +191,6 @@ export class RevisionTree implements FileTree {
     }
   }
 
-  /** The next object to read on the way to a path's bytes, if any. */
   #nextUnread(path: string): GitObject | undefined {
     let rest = this.#fromTop(path);
     for (let links = 0; links <= mostLinks; links++) {
@@ -224,7 +218,7 @@ export class RevisionTree implements FileTree {
   }
 }
 
-/** Where a path goes on after a link in it; undefined for one to an absolute path. */
+/** Continues a path after a link in it; undefined for a link to an absolute path. */
 function pastLink(link: string, target: Buffer, path: string): string | undefined {
   const text = target.toString('utf8');
   return text.startsWith('/') ? undefined : normalizePath(`${link}/../${text}/${path.slice(link.length + 1)}`);
@@ -238,7 +232,6 @@ const reasons = {
   'link-loop': 'it leads through too many links',
 } as const;
 
-/** A path without "." and ".."; one that leads out begins with "..". */
 function normalizePath(path: string): string {
   const normal = join('.', path).replace(/\/$/, '');
   return normal === '.' ? '' : normal;

@@ -4,7 +4,7 @@ import { isAbsolute, join, relative, resolve } from 'node:path';
 import { findRepository, type FileTree } from '../input/files/file-tree.ts';
 import { diagnose, placeAtLine, type Finding } from '../base/findings/finding.ts';
 
-/** The revision of REVISION:PATH; undefined for other words and existing files. */
+/** Returns the revision in REVISION:PATH; undefined for other words and existing files. */
 export function revisionOf(word: string): string | undefined {
   const [revision] = /^[^:]+(?=:)/.exec(word) ?? [];
   if (revision === undefined || word.startsWith(`${revision}://`) || existsSync(word) || hasDrive(word))
@@ -12,14 +12,14 @@ export function revisionOf(word: string): string | undefined {
   return revision;
 }
 
-/** Finds paths in the working folder's repository, also for REVISION:PATH. */
+/** Returns a function that finds a file's path in the working folder's repository, also for REVISION:PATH. */
 export function repositoryPaths(): (file: string) => string | undefined {
   const top = findRepository('.');
   return (file) => {
     if (file === '-') return undefined;
     const revision = revisionOf(file);
     const path = revision === undefined ? file : file.slice(revision.length + 1);
-    // As in git, a revision's path counts from the top unless it begins with a dot.
+    // As in git, a revision's path is relative to the top, unless it begins with a dot.
     const full = revision === undefined || /^\.\.?(?:\/|$)/.test(path) ? resolve(path) : join(top, path);
     const below = relative(top, full);
     return withSlashes(below.startsWith('..') || isAbsolute(below) ? full : below);
@@ -38,7 +38,7 @@ export async function openTrees(paths: readonly string[]) {
       }
       continue;
     }
-    // Load it only to compare revisions: it starts other programs.
+    // Load this only to compare revisions, because it starts other programs.
     const { openRevision } = await import('./open-revision.ts');
     const opened = revisions.get(revision) ?? openRevision(revision);
     if ('problem' in opened) faults.set(path, diagnose('unreadable-file', opened, placeAtLine(path)));
@@ -50,14 +50,13 @@ export async function openTrees(paths: readonly string[]) {
   return { trees, faults };
 }
 
-/** Whether a word is REVISION:PATH of a file or folder. Starts git only if the word may be one. */
+/** Reports whether a word is REVISION:PATH for a file or folder. Starts git only if the word may be one. */
 export async function isInRevision(word: string): Promise<boolean> {
   if (revisionOf(word) === undefined) return false;
   const { trees } = await openTrees([word]);
   return trees.get(word)?.exists(word) === true;
 }
 
-/** Whether a word is a branch, tag or commit and no file. */
 async function isBareRevision(word: string): Promise<boolean> {
   if (word === '-' || existsSync(word)) return false;
   const { isRevision } = await import('./open-revision.ts');

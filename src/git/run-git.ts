@@ -1,10 +1,9 @@
-// Runs git without hooks and network, in bounded time.
+// Runs git without hooks or network, in bounded time.
 import { largestFile } from '../base/read-file.ts';
 import { run, type ProgramProblem } from '../programs/run-program.ts';
 
 export interface GitFailure {
   readonly problem: ProgramProblem;
-  /** git's own message; '' if it did not finish. */
   readonly said: string;
 }
 
@@ -12,15 +11,16 @@ export interface GitFailure {
 const limits = { mostBytes: largestFile, longestRun: 60_000 };
 
 /**
- * Override the repository's settings, which may be hostile. kpc calls only rev-parse, ls-tree and cat-file, which run no hooks, filters or
- * pagers. A fetch for a partial clone could still run a program, so no protocol is allowed, nor a bare repository inside the working tree.
+ * These override the repository's settings, which may be hostile. kpc calls only rev-parse, ls-tree and cat-file, which run no hooks,
+ * filters or pagers. A fetch for a partial clone could still run a program, so no protocol is allowed. A bare repository inside the
+ * working tree is not used either.
  */
 const settings = ['core.fsmonitor=false', 'core.hooksPath=/dev/null', 'safe.bareRepository=explicit'];
 
 const environment = {
   GIT_ALLOW_PROTOCOL: 'none',
   GIT_NO_LAZY_FETCH: '1',
-  // The revision itself, whatever refs/replace holds.
+  // Read the revision itself, whatever refs/replace says.
   GIT_NO_REPLACE_OBJECTS: '1',
   GIT_OPTIONAL_LOCKS: '0',
   GIT_TERMINAL_PROMPT: '0',
@@ -58,14 +58,13 @@ function kindOfMode(mode: string): GitObject['kind'] {
   return mode === '040000' ? 'folder' : 'other';
 }
 
-/** The largest repositories have a tenth. A few objects can stand for any number of files. */
+/** The largest repositories have a tenth of this. Limits are needed because a few objects can stand for any number of files. */
 const largestListing = 2 ** 28;
 
 const mostEntries = 1_000_000;
 
 const mostLevels = 200;
 
-/** All entries of a tree, by path; '' is the tree itself. */
 export function listTree(tree: string): ReadonlyMap<string, GitObject> | GitFailure {
   const printed = runGit(['ls-tree', '-r', '-t', '-z', '--full-tree', tree]);
   if (!Buffer.isBuffer(printed)) return printed;
@@ -86,7 +85,7 @@ export function listTree(tree: string): ReadonlyMap<string, GitObject> | GitFail
 
 const largestBatch = 2 ** 29;
 
-/** Undefined for a blob larger than kpc reads. */
+/** Reads blobs. A blob beyond the limit for a file is "too-large". */
 export function readBlobs(ids: readonly string[]): ReadonlyMap<string, Buffer | 'too-large'> | GitFailure {
   const sizes = runGit(['cat-file', '--batch-check=%(objectname) %(objectsize)'], joinLines(ids));
   if (!Buffer.isBuffer(sizes)) return sizes;

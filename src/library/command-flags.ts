@@ -54,7 +54,7 @@ export function nodeFlag(help: string): Flag {
   });
 }
 
-/** Why a flag has no effect together with the others. */
+/** Returns why one of the given flags has no effect beside the others; undefined if all have an effect. */
 export function findIdleFlag(
   given: readonly {
     readonly row: Flag;
@@ -77,7 +77,7 @@ export function findIdleFlag(
   return found;
 }
 
-/** Refuses flags that both sides override. `sides`: the options of each, undefined for one that is read. */
+/** Refuses flags that both sides override. `sides`: each side's own options; undefined for a side that is read. */
 export function refuseNamedTwice(flags: readonly Flag[], sides: readonly (object | undefined)[]): void {
   const named = flags.filter(({ key }) => sides.every((adds) => adds && key in adds)).map(({ name }) => name);
   if (named.length > 0) refuse({ problem: 'idle-flag', flags: named, because: { kind: 'own-settings' } });
@@ -85,7 +85,6 @@ export function refuseNamedTwice(flags: readonly Flag[], sides: readonly (object
 
 type InputOfFlags = Pick<Opened, 'nodes' | 'at'> & Pick<Recognised, 'kind'> & { readonly path?: string | undefined };
 
-/** Refuses flags of manifests for an input that is compiled already. */
 function refuseIdleFlags(
   flags: readonly Flag[],
   { kind, path = '', nodes, at }: InputOfFlags,
@@ -106,7 +105,7 @@ function refuseIdleFlags(
   if (own !== node) refuseFor(['--node'], { kind: 'other-node', node: node ?? '', path, of: own });
 }
 
-/** The same for a packet, to whose names, and to a dump's addresses, some of these flags apply. */
+/** Like refuseIdleFlags, for a packet. Some of these flags affect the packet's names or a dump's addresses. */
 export function refuseIdleOfPacket(
   flags: readonly Flag[],
   input: InputOfFlags,
@@ -123,7 +122,7 @@ export function refuseIdleOfPacket(
   if (kind === 'bundle' && hostAddresses !== undefined) refuseFlag('--host-addresses', 'own-addresses');
 }
 
-/** The same for a description. Some apply to the flows of a dump beside manifests. */
+/** Like refuseIdleFlags, for a description. Some of these flags affect the flows of a dump with manifests beside it. */
 export function refuseIdleOfDescription(flags: readonly Flag[], input: InputOfFlags, node: string | undefined): void {
   refuseIdleFlags(
     flags.filter(({ needs }) => needs !== 'manifests-or-flows' || !showsChange(input)),
@@ -132,7 +131,6 @@ export function refuseIdleOfDescription(flags: readonly Flag[], input: InputOfFl
   );
 }
 
-/** Whether to follow flows through the change from a dump's Services to those of manifests. */
 function showsChange({ kind, at }: InputOfFlags): boolean {
   if (kind !== 'dump') return false;
   const { side } = at('');

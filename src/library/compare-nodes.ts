@@ -16,13 +16,13 @@ import { refuse, refuseNoServices } from './refusal.ts';
 import { onOneNode, pairsElsewhere, sceneOf, type Scene } from '../ask/trace/scene.ts';
 import { keyOfFinding } from './open.ts';
 
-/** The name of a side: a path, or a word such as a mode. */
+/** A side's name: a path, or a word such as a mode. */
 export interface CalledSide {
   readonly name: string;
   readonly isPath: boolean;
 }
 
-/** Names the side in findings that name neither a file nor the side, unless both sides have the same. What both say is said of the first. */
+/** Adds the side to findings that name neither a file nor the side. A finding on both sides stays as it is, on the first side only. */
 export function ofSides(
   [from, to]: readonly [Reading, Reading],
   [first, second]: readonly [CalledSide, CalledSide],
@@ -48,18 +48,15 @@ export function ofSides(
 export type { Scene };
 export { equivalenceAnswer } from '../say/equivalence.ts';
 
-/** Names of the sides, and the commands that trace on them, which only differ in the node. */
 interface ComparedWords extends Pick<EquivalenceReport, 'from' | 'to' | 'modeFrom'> {
   readonly traceOf: (scenes: readonly [Scene, Scene]) => Tracing;
 }
 
-/** Compares two inputs on representative nodes. */
+/** Compares two inputs on nodes that represent all others. */
 export class NodeComparison {
-  /** The number of nodes, and of those that represent them. */
   readonly counts: { readonly nodes: number; readonly standIns: number };
   readonly #sides: readonly [Opened, Opened];
   readonly #called: readonly [CalledSide, CalledSide];
-  /** Nodes that only one side has, which are not compared. */
   readonly #lone: readonly string[];
   readonly #announced: readonly Finding[] | undefined;
   readonly #standIns: ReturnType<typeof chooseStandIns>['standIns'];
@@ -67,7 +64,6 @@ export class NodeComparison {
   readonly #comparison = new Comparison();
   #preparations: readonly Finding[] | undefined;
   readonly #snapshots: SnapshotJson[] = [];
-  /** The number of other assumed Nodes that were compared too. */
   #elsewhere = 0;
   #last: readonly [Scene, Scene] | undefined;
 
@@ -86,7 +82,7 @@ export class NodeComparison {
     this.counts = { nodes: nodes.length, standIns: this.#standIns.length };
   }
 
-  /** Reads node after node. Each is compared when the next is requested; an unusable one ends the sequence. */
+  /** Reads node after node, and compares each node when the next is requested. Stops at a node that cannot be compared. */
   *run() {
     const [from, to] = this.#sides;
     const write = snapshotWriter();
@@ -99,7 +95,7 @@ export class NodeComparison {
       this.#last = scenes;
       yield {
         readings: ofSides(readings, this.#called),
-        /** Facts that one side does not show, taken from the other side. */
+        /** Facts that one side lacks, taken from the other side. */
         notes: scenes ? [before, after].flatMap((scene) => (scene ? describeUnshown(scene) : [])) : [],
       };
       if (!scenes) return;
@@ -109,7 +105,6 @@ export class NodeComparison {
     }
   }
 
-  /** Compares the other assumed Nodes too, if the result depends on where kpc placed endpoints. */
   #addElsewhere({ side: from }: Scene, { side: to }: Scene, write: ReturnType<typeof snapshotWriter>): void {
     const only = packetsToPlaced([from, to].flatMap(({ cluster }) => cluster?.servicePorts ?? []));
     if (!only) return;
@@ -120,7 +115,7 @@ export class NodeComparison {
     }
   }
 
-  /** Call it after all nodes. Undefined if one was unusable. */
+  /** Returns the result. Call after the last node; undefined if a node was unusable. */
   result({ traceOf, ...names }: ComparedWords) {
     const scenes = this.#last;
     if (!scenes) return undefined;
@@ -143,15 +138,14 @@ export class NodeComparison {
       represented: this.#elsewhere === 0 ? this.#represented : compared.asked.map((node) => ({ node, by: [node] })),
       ...compared,
     };
-    // A change of mode is judged by the work it needs; two sides meant to be equal, by any difference.
+    // A change of mode passes if nothing needs work. Two sides that should be equal pass if nothing differs.
     const passed = this.#announced ? !needsWork(report) : report.findings.length === 0;
     return { report, passed, placeOf: (servicePort: string) => placeOfPort(to, servicePort) };
   }
 }
 
-/** Differences that no packet shows. */
 function beyondOf(from: Snapshot, to: Snapshot): readonly BeyondKernel[] {
-  // Two modes or releases of the same manifests.
+  // The same manifests for two modes or releases have no such difference.
   if (from.kind === 'manifests' && from.objects === to.objects) return [];
   const changes = from.kind === 'dump' || to.kind === 'dump' ? undefined : diffServices(from, to);
   return beyondKernel(from, to, changes);
@@ -161,7 +155,6 @@ function placeOfPort({ cluster }: Snapshot, servicePort: string) {
   return cluster?.servicePorts.find(({ label }) => label === servicePort)?.places?.port;
 }
 
-/** Words on the modes: the mode that both sides share, or a remark on each side whose mode nothing names. */
 function modesOf([old, fresh]: readonly [Scene, Scene]): Pick<EquivalenceReport, 'sharedMode' | 'modeFrom' | 'modeTo'> {
   const titleOf = ({ side: { settings } }: Scene) => settings && modeFacts[settings.mode].title;
   const isAssumed = ({ side: { assumed } }: Scene) => assumed?.mode === true;

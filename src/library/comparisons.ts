@@ -38,10 +38,10 @@ export interface EquivalenceResult {
   readonly report: Equivalence | undefined;
   /** Both sides of each compared node. */
   readonly snapshots: readonly SnapshotJson[];
-  /** For migrate: what to prepare on nodes. */
+  /** What to prepare on nodes. Only for migrate. */
   readonly findings: readonly SaidFinding[];
   readonly diagnostics: readonly SaidFinding[];
-  /** Facts that one side does not show, taken from the other side. */
+  /** Facts that one side lacks, taken from the other side. */
   readonly notes: readonly string[];
 }
 
@@ -51,7 +51,7 @@ interface Spec extends CalledSide {
 }
 
 /**
- * Traces a packet of every class through two sides, and reports by cause which packets end differently.
+ * Traces a packet of every class through two sides. Reports by cause which packets end differently.
  *
  * ```ts
  * import { equivalence } from 'kube-proxy-compiler';
@@ -72,7 +72,7 @@ export function equivalence(options: EquivalenceOptions): EquivalenceResult {
 
 type OptionsOfSide = Partial<ManifestsOfNodes> & Pick<GateOptions, 'sideOf'>;
 
-/** Undefined for a side that was compiled or read. */
+/** Returns undefined for a side that was compiled or read. */
 export function optionsOfSide(side: ComparedSide): OptionsOfSide | undefined {
   if (typeof side === 'string') {
     const mode = proxyModes.find((each) => each === side);
@@ -113,7 +113,6 @@ function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, read?: Loa
   };
 }
 
-/** `announced`: preparations for an announced change; undefined for any other comparison. */
 function compareSpecs(
   [from, to]: readonly [Spec, Spec],
   announced?: readonly Finding[],
@@ -134,18 +133,17 @@ function toldOnce(diagnostics: readonly Finding[]): readonly SaidFinding[] {
   return diagnosticsOf(distinct(diagnostics));
 }
 
-/** The flags of `kpc migrate`. Compares all Nodes of the manifests, or the one that `node` names. */
+/** The flags of `kpc migrate`. Compares all Nodes in the manifests, or only `node`. */
 export interface MigrateOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
   readonly from?: ProxyMode | undefined;
-  /** Defaults to nftables, or in an upgrade to the mode that results from it. */
+  /** Defaults to nftables, or in an upgrade to the mode that results from the upgrade. */
   readonly to?: ProxyMode | undefined;
-  /** Upgrade to this release. */
+  /** The release to upgrade to. */
   readonly toKubernetesVersion?: string | undefined;
 }
 
 /**
- * Reports what a change of mode or an upgrade breaks, and what it needs first. Throws a TypeError if the options name
- * no change.
+ * Reports what a change of mode or an upgrade breaks, and what to prepare for it. Throws a TypeError if the options name no change.
  *
  * ```ts
  * import { migrate } from 'kube-proxy-compiler';

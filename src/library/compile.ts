@@ -45,12 +45,11 @@ export interface CompileResult {
   readonly diagnostics: readonly SaidFinding[];
 }
 
-/** Options of commands that write their result. */
 export const written: readonly string[] = [...openOptions, 'manifests', 'allowEmpty'];
 
 /**
- * Compiles Services and EndpointSlices to what kube-proxy would program on one node. Bad input gives diagnostics; an option of
- * unknown name or wrong type throws a TypeError.
+ * Compiles Services and EndpointSlices to what kube-proxy would program on one node. Bad input gives diagnostics. Throws a TypeError for
+ * an option with an unknown name or a wrong type.
  *
  * ```ts
  * import { compile } from 'kube-proxy-compiler';
@@ -76,13 +75,12 @@ export function compileResult({ snapshot, gaps, diagnostics }: ReturnType<typeof
   };
 }
 
-/** The flags of `kpc compile` for many nodes. */
 export interface FleetOptions extends InputOptions {
   /** Defaults to all Nodes among the manifests. */
   readonly nodes?: readonly string[] | undefined;
-  /** Only part I of N of the nodes, as "I/N"; I counts from 0. */
+  /** Compiles only part I of N of the nodes, as "I/N". I counts from 0. */
   readonly shard?: string | undefined;
-  /** Node name → output of `ip -j addr` on that node. */
+  /** Maps a node's name to the output of `ip -j addr` on the node. */
   readonly hostAddresses?: Texts | undefined;
 }
 
@@ -91,12 +89,12 @@ export interface NodeBundle extends CompiledBundle {
 }
 
 export interface FleetResult {
-  /** Sorted by node, each compiled on demand; undefined if a diagnostic is an error. */
+  /** Sorted by node. Each bundle is compiled on demand. Undefined if a diagnostic is an error. */
   readonly bundles: Iterable<NodeBundle> | undefined;
   readonly diagnostics: readonly SaidFinding[];
 }
 
-/** Like compile, for many nodes, but much faster than one by one. */
+/** Like compile, for many nodes. Much faster than one call per node. */
 export function compileFleet(options: FleetOptions): FleetResult {
   checkOptionNames(options, [...written, 'nodes', 'shard']);
   const { nodes, shard } = options;

@@ -33,12 +33,9 @@ import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/sna
 interface DescriptionStyle {
   readonly output: 'text' | 'json';
   readonly limit: number;
-  /** Also shows the kernel's objects. */
   readonly rules?: boolean | undefined;
-  /** For names without a namespace. */
   readonly namespace?: string | undefined;
   readonly clusterDomain: string;
-  /** Where the mode comes from, if the user did not name it. */
   readonly modeFrom: string;
   readonly width: number | undefined;
   readonly isColoured: boolean;
@@ -46,26 +43,22 @@ interface DescriptionStyle {
 
 interface Description {
   readonly text: string;
-  /** For programs, instead of the text. */
   readonly result?: Shaped<typeof described> | undefined;
   readonly isFound: boolean;
-  /** Notes besides the result, or why nothing is found. */
   readonly findings: readonly Finding[];
 }
 
 export const usualDomain = 'cluster.local';
 
-/** A table's rows are short, and it is the result: it may be this many times longer than a list. */
+/** A table may be this many times longer than a list, because its rows are short and it is the result. */
 const rowsPerLine = 5;
 
-/** `said`: messages for programs besides the result. */
 export function formatDescribed(side: Snapshot, { text, result }: Description, said: SaidByCommand): string {
   return result === undefined
     ? text
     : formatJson<typeof described>({ ...said, snapshots: snapshotsJson([side]), result });
 }
 
-/** `result` is undefined if nothing was found; the findings say why. */
 export function describeAsData(side: Snapshot, what: string | undefined, namespace: string | undefined): Description {
   const style = {
     output: 'json',
@@ -77,18 +70,17 @@ export function describeAsData(side: Snapshot, what: string | undefined, namespa
   return describeSnapshot(side, what, { ...style, namespace, isColoured: false });
 }
 
-/** Without a subject, describes all Services. */
+/** Describes a subject, or all Services without one. */
 export function describeSnapshot(side: Snapshot, what: string | undefined, style: DescriptionStyle): Description {
   if (side.kind === 'dump') return describeDump(side, what?.trim(), style);
   return what === undefined ? describeAllServices(side, style) : describeSubject(what, side, style);
 }
 
-/** Undefined for the newest release, and for a dump. */
+/** Returns undefined for the newest release and for a dump. */
 export function followedRelease({ settings }: Snapshot): Release | undefined {
   return settings?.release === newestRelease ? undefined : settings?.release;
 }
 
-/** Refuses flags without effect on the subject. */
 export function refuseIdleStyle(
   { clusterDomain, rules, output }: Pick<DescriptionStyle, 'clusterDomain' | 'rules' | 'output'>,
   kind: string,
@@ -101,7 +93,6 @@ export function refuseIdleStyle(
   if (kind === 'dump' && hasDomain) refuseFlag('--cluster-domain', 'no-dns-names');
 }
 
-/** Why a description shows no rules; undefined if it does. */
 function whyNoRules(kind: string, what: string | undefined, output: DescriptionStyle['output']) {
   if (what === undefined) return 'table';
   if (kind === 'dump') return 'rules-of-dump';
@@ -172,10 +163,9 @@ function describeSubject(what: string, side: CompiledSnapshot, style: Descriptio
   return found(formatText([...blocks, ...rest], isColoured));
 }
 
-/** Subjects that are kernel objects themselves. */
 const ofKernel: ReadonlySet<string> = new Set(['chain', 'affinity-set', 'rule', 'rule-elsewhere']);
 
-/** All Services, leftovers of another mode and stale flows; or Service ports, chains and sets. */
+/** Describes all Services, leftovers of another mode and stale flows, or only the Service ports, chains and sets that `what` names. */
 function describeDump(side: DumpedSnapshot, what: string | undefined, style: DescriptionStyle): Description {
   const { output, limit, isColoured, width } = style;
   const read = readDumped(side);
@@ -220,7 +210,7 @@ function asNote(note: DumpNote): Finding {
 export type DumpDescription = Shaped<typeof describedDump> & { readonly notes: readonly string[] };
 
 /**
- * A side's Services, as in `kpc describe --output json`.
+ * Returns a side's Services, as in `kpc describe --output json`.
  *
  * ```ts
  * import { describeServices, open } from 'kube-proxy-compiler';

@@ -9,7 +9,7 @@ export interface DiffOptions {
   readonly foreign?: boolean | undefined;
 }
 
-/** Compares by meaning; the result of `kpc diff --output json`. */
+/** Compares two sides by meaning. Returns the result of `kpc diff --output json`. */
 export function diff(from: Snapshot, to: Snapshot, options: DiffOptions = {}): DifferenceJson {
   checkOptionNames(options, ['foreign']);
   checkSides(from, to);
@@ -18,13 +18,12 @@ export function diff(from: Snapshot, to: Snapshot, options: DiffOptions = {}): D
 }
 
 export interface FormatOptions extends DiffOptions {
-  /** Lines of a list to write before "and 230 more". */
   readonly limit?: number | undefined;
 }
 
 const formats = ['text', 'markdown', 'unified'] as const;
 
-/** Writes the difference in a format of `kpc diff --output`. */
+/** Formats the difference like `kpc diff --output`. */
 export function formatDiff(
   from: Snapshot,
   to: Snapshot,

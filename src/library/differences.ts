@@ -23,20 +23,17 @@ export interface Differences {
   readonly from: Snapshot;
   readonly to: Snapshot;
   readonly diff: SideDiff;
-  /** What happens to packets; undefined if only rules are compared. */
   readonly review?: Review | undefined;
-  /** What happens to the flows of a dump. */
   readonly flows?: ReturnType<typeof flowsOfChange>;
 }
 
 interface ComparisonStyle {
   readonly foreign: boolean;
   readonly trace: Tracing | undefined;
-  /** Whether a side lacks objects with errors. */
+  /** Whether a side was compiled without its objects with errors. */
   readonly leavesOut: boolean;
 }
 
-/** Compares two sides with their flows and, if `trace` is given, packets. */
 export async function compareSides(
   from: Snapshot,
   to: Snapshot,
@@ -45,18 +42,16 @@ export async function compareSides(
   const whole = diffSides(from, to, { foreign, readsBack: true });
   const ofObjects = leavesOut ? withLeftOut(whole, 'objects') : whole;
   const diff = listSkipped({ from, to }).length > 0 ? withLeftOut(ofObjects, 'services') : ofObjects;
-  // A dump's rules are compared.
+  // For dumps, only rules are compared.
   const isReview = from.kind !== 'dump' && to.kind !== 'dump';
   const review = trace && isReview ? await makeReview(from, to, diff, trace) : undefined;
   return { from, to, diff, review, flows: flowsOfChange(from, to) };
 }
 
-/** Clauses on facts that one side lacks. */
 export function listUncompared({ diff }: Differences): readonly string[] {
   return describeGaps(diff.gaps.filter(({ beyond }) => !beyond));
 }
 
-/** Services for which neither side programs anything, because they have no cluster IP yet. */
 export function listSkipped({ from, to }: Pick<Differences, 'from' | 'to'>): readonly string[] {
   const skippedBy = ({ cluster }: Snapshot) =>
     (cluster?.services ?? []).flatMap((each) =>
@@ -66,7 +61,7 @@ export function listSkipped({ from, to }: Pick<Differences, 'from' | 'to'>): rea
   return skippedBy(from).filter((name) => fresh.has(name));
 }
 
-/** Refuses sides that have nothing comparable in common. */
+/** Reports whether two sides are the same. Refuses sides that have nothing comparable in common. */
 export function isUnchanged({ from, to, diff }: Differences): boolean {
   if (!areSidesSame(diff)) return false;
   if (diff.extent === 'nothing') refuse({ problem: 'nothing-in-common', from: from.name, to: to.name });
@@ -74,10 +69,9 @@ export function isUnchanged({ from, to, diff }: Differences): boolean {
   return true;
 }
 
-/** `unified`: a diff of both sides' files. */
+/** `unified` is a diff of both sides' files. */
 export const diffOutputs = [...answerOutputs, 'unified'] as const;
 
-/** For all formats. */
 export function diffAnswer(
   { from, to, diff, review, flows }: Differences,
   { limit, isColoured = false, taken, said = noneSaid }: DiffStyle,
@@ -88,9 +82,10 @@ export function diffAnswer(
     ...(review ? reportReview(review, limits) : reportDiff(diff, limits)),
   ];
   const snapshots = () => snapshotsJson([from, to]);
-  // What a difference that is none rests on.
+  // If nothing differs, name the assumptions behind this result.
   const assumed = () => (areSidesSame(diff) ? assumedWithMode(snapshots()) : []);
-  // A comment on a pull request stands alone. Flags of a kpc.yaml may hide a difference from a reviewer.
+  // A comment on a pull request stands alone, so it names the grounds. It also names flags from a kpc.yaml, because they may hide a
+  // difference.
   const beside = () => [
     lines('plain', 0, ...(areSidesSame(diff) ? groundsOf(snapshots()) : [])),
     lines('plain', 0, ...(taken ?? []).map((words) => `Flags ${words}`)),

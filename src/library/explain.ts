@@ -3,7 +3,7 @@ import { failureCodes } from '../base/findings/apply.ts';
 import { findNearest } from '../base/names.ts';
 import { findingCodes, severitiesOf, type FindingCode } from '../base/findings/codes.ts';
 
-/** The meaning of a code of kpc, kpc-apply or both. */
+/** Returns the meaning of a code in kpc, in kpc-apply or in both. `nearest`: a similar code, if this one does not exist. */
 export function explain(name: string): { readonly text: string } | { readonly nearest: string | undefined } {
   const code = findingCodes.find((each) => each === name);
   const failure = failureCodes.find((each) => each === name);
@@ -23,12 +23,10 @@ function explainCode(code: FindingCode): string {
   return `${code}: ${severitiesOf(code).join(' or ')}\n${meaning}\n\n${shown}${help}`;
 }
 
-/** Unlike a message's help, it is not about a particular input. */
 function adviceLine(advice: string): string {
   return `What to do: ${advice}.\n`;
 }
 
-/** With their meanings. */
 export function listCodes(): string {
   const meanings = [
     ...findingCodes.map((code) => [code, codes[code].meaning] as const),

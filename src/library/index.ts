@@ -1,4 +1,7 @@
-/** The library: all of kpc's answers, from texts to texts. It reads no files, uses nothing of the machine, and also runs in a browser. */
+/**
+ * The library: all of kpc's answers, as functions from texts to texts. It reads no files and uses nothing of the machine, so it also runs
+ * in a browser.
+ */
 export { version } from '../base/version.ts';
 export { newestRelease, releases } from '../kube-proxy/releases.ts';
 export * from './compile.ts';

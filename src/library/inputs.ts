@@ -1,4 +1,4 @@
-// Checks the texts and options that a program passes.
+// Checks of the texts and options that a program passes.
 import { faultOf } from '../base/findings/finding.ts';
 import { inOneLine } from '../say/words/words.ts';
 import { findNearest } from '../base/names.ts';
@@ -10,15 +10,15 @@ import type { Release } from '../kube-proxy/releases.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { CommonOptions } from './options.ts';
 
-/** `name`: its name in diagnostics, such as a file's path. */
+/** `name`: the text's name in diagnostics, such as a path. */
 export interface NamedText {
   readonly name: string;
   readonly text: string;
-  /** The folder that it was found in. A file in a folder that is clearly not a manifest is skipped instead of being an error. */
+  /** The folder that the file was found in. A file from a folder is skipped, not refused, if it is clearly not a manifest. */
   readonly origin?: FolderOrigin | undefined;
 }
 
-/** Throws for an unknown option: a program without types would not notice that it is ignored. */
+/** Throws a TypeError for an unknown option, because a program without types would not notice that the option is ignored. */
 export function checkOptionNames(options: object | null | undefined, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null) throw new TypeError('the options are missing');
   const strange = Object.keys(options).find((name) => !known.includes(name));
@@ -30,20 +30,19 @@ export function checkOptionNames(options: object | null | undefined, known: read
 /** A Map or an object from name to text, or a list of { name, text }. */
 export type Texts = ReadonlyMap<string, string> | Readonly<Record<string, string>> | readonly NamedText[];
 
-/** Throws if a program without types passes something else, such as a buffer or a path. */
+/** Throws a TypeError if a program without types passes something else, such as a buffer or a path. */
 export function checkText(value: NamedText, what: string): NamedText {
   const { name, text } = (value ?? {}) as Partial<Record<'name' | 'text', unknown>>;
   if (typeof name === 'string' && typeof text === 'string') return value;
   throw new TypeError(`${what} is not { name, text } with two strings`);
 }
 
-/** Throws if a program without types passes something else, such as the snapshot of an input that could not be read. */
+/** Throws a TypeError if a program without types passes something else, such as the missing snapshot of an unreadable input. */
 export function expectSnapshot(value: Snapshot, what: string): void {
   const { kind } = (value ?? {}) as Partial<Snapshot>;
   if (kind === undefined) throw new TypeError(`${what} is not a snapshot: open and compile make them`);
 }
 
-/** Throws if one is not text. */
 export function mapTexts(texts: Texts, what: string): ReadonlyMap<string, string> {
   return byName(listTexts(texts, what));
 }
@@ -52,7 +51,7 @@ export function byName(texts: readonly NamedText[]): ReadonlyMap<string, string>
   return new Map(texts.map(({ name, text }) => [name, text]));
 }
 
-/** Each text once, in their order. Throws if two differ and have one name: messages could not say which they mean. */
+/** Returns each text once, in order. Throws a TypeError if different texts share a name, because messages could not tell them apart. */
 export function eachOnce(texts: readonly NamedText[], what: string): readonly NamedText[] {
   const first = new Map<string, NamedText>();
   for (const each of texts) {
@@ -64,7 +63,7 @@ export function eachOnce(texts: readonly NamedText[], what: string): readonly Na
   return [...first.values()];
 }
 
-/** Keeps the order. Throws if one is not text, or two have one name. */
+/** Lists texts in their order. Throws a TypeError for a value that is not a text, or if different texts share a name. */
 export function listTexts(texts: Texts, what: string): readonly NamedText[] {
   if (Array.isArray(texts))
     return eachOnce(
@@ -85,7 +84,7 @@ export function listTexts(texts: Texts, what: string): readonly NamedText[] {
 export { parseVersionChoice } from '../snapshot/open/load-texts.ts';
 export { checkFlags, checkValues, type GivenFlags } from '../snapshot/open/compile.ts';
 
-/** The input to compile, and how: the flags of `kpc compile`, in camel case. */
+/** The input to compile, and how to compile it. The options are the flags of `kpc compile`, in camel case. */
 export interface InputOptions extends CommonOptions {
   readonly proxyMode?: ProxyMode | undefined;
   /** Services, EndpointSlices, Endpoints and Nodes, in YAML or JSON. */
@@ -94,24 +93,24 @@ export interface InputOptions extends CommonOptions {
   readonly config?: NamedText | undefined;
   /** "auto", the default, means the families that the Services and the node use. */
   readonly ipFamily?: IpFamilyChoice | undefined;
-  /** The Kubernetes release of kube-proxy, such as "1.30", or "auto" for the one that the Node names. */
+  /** The Kubernetes release of kube-proxy, such as "1.30", or "auto" for the release that the Node names. */
   readonly kubernetesVersion?: Release | 'auto' | undefined;
-  /** Networks of the Pods assumed for workloads, or true for the known ones. By default no Pods are assumed. */
+  /** Networks for the Pods assumed for workloads, or true for the known networks. By default no Pods are assumed. */
   readonly assumeEndpoints?: string | true | undefined;
   /**
-   * Assume what manifests from git lack: addresses, node ports, ready Pods and Nodes. Defaults to false for compile, to true for trace,
-   * test, equivalence and migrate.
+   * Assumes what manifests from git lack: addresses, node ports, ready Pods and Nodes. Defaults to false for compile, and to true for
+   * trace, test, equivalence and migrate.
    */
   readonly assume?: boolean | undefined;
   /** The namespace for objects without one. */
   readonly namespace?: string | undefined;
-  /** Leave out duplicates and objects with errors, and continue with the rest. */
+  /** Leaves out duplicates and objects with errors, and continues with the rest. */
   readonly skipInvalid?: boolean | undefined;
-  /** Compile even if the result programs nothing, which removes all Services from a node. */
+  /** Compiles even if the result programs nothing and would remove all Services from a node. */
   readonly allowEmpty?: boolean | undefined;
 }
 
-/** Throws a TypeError for anything but text. */
+/** Throws a TypeError for a value that is not a text. */
 export function readInputTexts({ manifests, config }: InputOptions, hostAddresses: NamedText | undefined): InputTexts {
   const files = listTexts(manifests, 'manifests').map(({ name, text, origin }) => new TextFile(name, text, origin));
   const configText = config && checkText(config, 'config');
@@ -122,12 +121,10 @@ export function readInputTexts({ manifests, config }: InputOptions, hostAddresse
   };
 }
 
-/** Options for commands that write their result. */
 export function pipelineOptions(options: InputOptions & { readonly node?: string | undefined }): PipelineOptions {
   return { ...shownOptions(options), emptyResult: options.allowEmpty === true ? 'allowed' : 'of-a-cluster' };
 }
 
-/** Options for commands that only show their result. */
 export function shownOptions<Options extends Omit<InputOptions, 'manifests' | 'config'>>({
   ipFamily = 'auto',
   allowEmpty: _,

@@ -22,7 +22,7 @@ export function optionsOfLint<Options extends LoadOptions>(options: Options) {
   return { ...options, assume: options.assume ?? 'by-default', traffic: true, mostOfCode: mostForPrograms } as const;
 }
 
-/** `trace`: the words of a kpc trace over the manifests, without the packet. `weigh` decides a finding's severity. */
+/** `trace`: the `kpc trace` command for the manifests, without the packet. `weigh` sets a finding's severity. */
 export function lintLoaded(
   loaded: LoadedInputs,
   named: NodeOptions,
@@ -31,7 +31,7 @@ export function lintLoaded(
   const found = lintInputs(loaded, named, ignores);
   const all = withoutDefaults(found, loaded, named).map(weigh);
   const isRead = !all.some(isUnread);
-  // The error that nothing was read comes last, because other findings may explain it.
+  // Put the error that nothing was read last, because other findings may explain it.
   const findings = isRead ? all : endLast(all);
   const reported = findingReporter(trace, found.below);
   const report = { ...found, isRead, findings: findings.map(reported), ignored: found.ignored.map(reported) };
@@ -44,12 +44,11 @@ interface LintWords {
   readonly weigh?: (diagnostic: Finding) => Finding;
 }
 
-/** Whether a diagnostic of manifests is an error that says that nothing was read. */
 function isUnread({ severity, code }: Pick<Finding, 'severity' | 'code'>): boolean {
   return severity === 'error' && (code === 'no-input' || code === 'unreadable-file');
 }
 
-/** If nothing names a mode, keeps the findings that hold in each mode of the release. */
+/** If nothing names a mode, keeps only the findings that hold in each usual mode of the release. */
 function withoutDefaults(found: Linting, loaded: LoadedInputs, named: NodeOptions): Linting['findings'] {
   const { namesMode, hasRun, mode, findings } = found;
   if (namesMode || !hasRun) return findings;
@@ -65,16 +64,15 @@ function withoutDefaults(found: Linting, loaded: LoadedInputs, named: NodeOption
 
 const usualModes = ['ipvs', 'iptables', 'nftables'] as const;
 
-/** A key for a finding that does not depend on the mode. */
 function subjectOf({ code, place, about }: Finding): string {
   return JSON.stringify([code, place?.locate(), about]);
 }
 
-/** The flags of `kpc lint`. Checks all Nodes of the manifests, or the one that `node` names. */
+/** The flags of `kpc lint`. Checks all Nodes in the manifests, or only `node`. */
 export interface LintOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
-  /** Codes to ignore, for all Services or for one. Errors are reported anyway. */
+  /** Codes to ignore, for all Services or for one. Errors are always reported. */
   readonly ignore?: readonly (FindingCode | (Omit<Ignore, 'by'> & Partial<Pick<Ignore, 'by'>>))[] | undefined;
-  /** Turn warnings into errors. */
+  /** Turns warnings into errors. */
   readonly strict?: boolean | undefined;
 }
 
@@ -94,7 +92,7 @@ export interface LintResult {
 }
 
 /**
- * Checks manifests on all nodes: errors, warnings, and valid Services that do not do what they seem to.
+ * Checks manifests on all nodes. Reports errors, warnings, and valid Services that do not do what they seem to.
  *
  * ```ts
  * import { lint } from 'kube-proxy-compiler';

@@ -1,6 +1,6 @@
 /**
- * The library for programs on a machine: `index.ts` for files, folders, git revisions, packs and clusters. Also writes,
- * checks, packs and verifies bundles and goldens of one node or many.
+ * The library for programs on a machine. Does what `index.ts` does, for files, folders, git revisions, packs and clusters. Also writes,
+ * checks, packs and verifies bundles and goldens for one node or many.
  */
 import type { Shaped } from '../base/json/schema.ts';
 import type { Manifest } from '../bundle/manifest.ts';
@@ -38,7 +38,7 @@ export { packBundle, verifyBundle } from './node/bundle.ts';
 export { Refusal } from './refusal.ts';
 export type { CompileResult, FolderForm, OpenedTexts };
 
-/** Files, folders, packs, or paths in git: "main:deploy". */
+/** Files, folders, packs, or paths in git such as "main:deploy". */
 export type Paths = string | readonly string[];
 
 type OfPaths<Options> = Omit<Options, 'manifests' | 'config' | 'hostAddresses'> & {
@@ -46,19 +46,19 @@ type OfPaths<Options> = Omit<Options, 'manifests' | 'config' | 'hostAddresses'> 
   readonly config?: string | undefined;
   /** A file with the output of `ip -j addr` on the node; for many nodes, a folder with NODE.json for each. */
   readonly hostAddresses?: string | undefined;
-  /** Patterns of files in folders to leave out, as in .gitignore. */
+  /** Patterns for files in folders to leave out, as in .gitignore. */
   readonly exclude?: readonly string[] | undefined;
 };
 
-/** The flags of `kpc describe` about input and compiling. */
+/** The flags of `kpc describe` for input and compiling. */
 export interface OpenOptions extends OfPaths<ManifestsOfNodes> {
-  /** Also read a cluster with kubectl: true for the kubeconfig's current context, or a context's name. */
+  /** Also reads a cluster with kubectl: true for the kubeconfig's current context, or a context's name. */
   readonly cluster?: boolean | string | undefined;
 }
 
 /**
- * Recognises and opens paths together: manifests, a bundle, a golden or a pack, or a dump or support bundle with manifests beside
- * it. Rejects with a Refusal if it cannot ask the cluster.
+ * Recognises and opens paths together: manifests; a bundle, a golden or a pack; or a dump or support bundle with manifests beside it.
+ * Rejects with a Refusal if the cluster cannot be read.
  *
  * ```ts
  * import { describeServices } from 'kube-proxy-compiler';
@@ -105,7 +105,7 @@ function ofFiles<Options extends CompileOptions>(paths: Paths, options: Options)
   return { ...options, ipFamily: options.ipFamily ?? 'auto', file: [paths].flat() } as const;
 }
 
-/** Writes a node's bundle or golden into a folder, replacing all of its content or nothing. Rejects with a Refusal. */
+/** Writes a node's bundle or golden into a folder. Replaces the folder's whole content, or on an error nothing. Rejects with a Refusal. */
 export async function write(
   folder: string,
   snapshot: CompiledSnapshot,
@@ -115,7 +115,7 @@ export async function write(
   return manifest;
 }
 
-/** Compares a bundle's or golden's folder, perhaps in a git revision, with a node. Rejects with a Refusal. */
+/** Compares a node with the folder of a bundle or golden, which may be in a git revision. Rejects with a Refusal. */
 export async function check(folder: string, snapshot: CompiledSnapshot): Promise<Shaped<typeof checked>> {
   refuseErrors(diagnosticsOf([(await findCheckProblem(folder, false)) ?? []].flat()));
   const { report } = await checkSnapshot(folder, snapshot, () => noWords);
@@ -123,16 +123,15 @@ export async function check(folder: string, snapshot: CompiledSnapshot): Promise
   return checkToJson(report);
 }
 
-/** The library has no command line to suggest. */
 const noWords = { accept: undefined, trace: [] } satisfies Partial<CheckReport>;
 
 /** The flags of `kpc compile --all-nodes`. */
 export interface FleetOptions extends OfPaths<FleetTexts> {
-  /** Remove the folders of nodes that are not among the manifests. */
+  /** Removes the folders of nodes that are not in the manifests. */
   readonly prune?: boolean | undefined;
 }
 
-/** Writes a folder per node. Rejects with a Refusal if the manifests are wrong or a folder cannot be written. */
+/** Writes one folder for each node. Rejects with a Refusal if the manifests are wrong or a folder cannot be written. */
 export async function writeFleet(
   folder: string,
   paths: Paths,
@@ -144,7 +143,7 @@ export async function writeFleet(
   return counts ? { diagnostics, folder, ...counts } : refuse({ problem: 'folder', wrong: failure });
 }
 
-/** Compares nodes' folders with the result of compiling the manifests. Rejects with a Refusal. */
+/** Compares the nodes' folders with the result of compiling the manifests. Rejects with a Refusal. */
 export async function checkFleet(
   folder: string,
   paths: Paths,
@@ -158,7 +157,7 @@ export async function checkFleet(
 
 async function openNodes(paths: Paths, { nodes, ...options }: FleetOptions & { readonly check?: string }) {
   checkOptionNames(options, [...written, 'shard', 'prune', 'exclude', 'check']);
-  // One shard of all nodes, so that even a single node has its own folder.
+  // By default, use one shard for all nodes, so that even a single node has its own folder.
   const { shard = '0/1' } = options;
   const named = { ...ofFiles(paths, options), ...(nodes ? { node: nodes, shard } : { allNodes: true }), jobs: 1 };
   const { run, diagnostics } = openFleet(await openToCompile(named), named);

@@ -33,15 +33,14 @@ import { diagnosticsOf } from './words.ts';
 
 export { sceneOf, type Scene };
 
-/** Manifests to trace packets in, compiled as by `kpc trace`, with what they lack assumed. */
+/** Manifests to trace packets in. They are compiled as by `kpc trace`, which assumes what they lack. */
 export interface ManifestsOfNodes extends Omit<CompileOptions, 'allowEmpty'> {
-  /** Use each Node of the manifests. */
+  /** Uses each Node in the manifests. */
   readonly allNodes?: boolean | undefined;
 }
 
-/** A name for the texts, and the flags of `kpc describe` about compiling manifests. */
+/** A name for the texts, and the flags of `kpc describe` for compiling manifests. */
 export interface OpenTextsOptions extends Omit<ManifestsOfNodes, 'manifests'> {
-  /** The name in diagnostics and differences. */
   readonly name?: string | undefined;
 }
 
@@ -49,15 +48,15 @@ export const looked: readonly string[] = [...openOptions, 'node', 'allNodes'];
 
 export interface OpenedTexts {
   readonly kind: Recognised['kind'];
-  /** One per node, by name; none if a diagnostic is an error. */
+  /** One for each node; none if a diagnostic is an error. */
   readonly snapshots: readonly Snapshot[];
   readonly diagnostics: readonly SaidFinding[];
 }
 
 /**
- * Recognises and opens texts: manifests; the files of a bundle or golden; or a node's output of iptables-save, ipset
- * save, ipvsadm -Sn, nft list ruleset, ip -j addr, sysctl -a and similar tools, under any name but those of manifests, which
- * name what such output shows. Ignores other text around it.
+ * Recognises and opens texts: manifests; the files of a bundle or golden; or a node's output of iptables-save, ipset save, ipvsadm -Sn,
+ * nft list ruleset, ip -j addr, sysctl -a and similar tools. Manifests beside such output name what it shows. Ignores other text around
+ * the output.
  *
  * ```ts
  * import { describeServices, open } from 'kube-proxy-compiler';
@@ -72,7 +71,7 @@ export function open(inputs: Texts, { name, ...options }: OpenTextsOptions = {})
   return openedTexts(kind, opened);
 }
 
-/** Recognises texts; each node is compiled on demand. `beside`: manifests in any case, which name what a dump shows. */
+/** Recognises texts. Each node is compiled on demand. `beside`: always manifests, which name what a dump shows. */
 export function openAny(
   texts: readonly NamedText[],
   options: Omit<OpenTextsOptions, 'name'>,
@@ -111,7 +110,6 @@ function nameDump(
   return withNames({ ...read, side }, openTexts({ ...options, manifests: own }, true).loaded, areChosen);
 }
 
-/** Returns the opened nodes with all diagnostics. */
 export function openedTexts(kind: Recognised['kind'], { nodes, at }: Pick<Opened, 'nodes' | 'at'>): OpenedTexts {
   const readings = nodes.map(at);
   const diagnostics = readings.flatMap(diagnosticsOfNode);
@@ -119,10 +117,9 @@ export function openedTexts(kind: Recognised['kind'], { nodes, at }: Pick<Opened
   return { kind, snapshots: diagnostics.some(isError) ? [] : sides, diagnostics: diagnosticsOf(diagnostics) };
 }
 
-/** Manifests, or a side from compiling, a bundle or a dump. */
 export type PacketInput = ManifestsOfNodes | { readonly side: Snapshot };
 
-/** Throws for an option that is unknown or has no effect on a side. */
+/** Throws a TypeError for an option that is unknown, or that has no effect on a side. */
 export function checkPacketOptions(options: PacketInput, others: readonly string[]): void {
   checkOptionNames(options, ['side', 'manifests', ...looked, ...others]);
   if (!('side' in options)) return;
@@ -137,12 +134,13 @@ export interface Scenes {
   readonly diagnostics: readonly Finding[];
 }
 
-/** Each node is compiled on demand. `traffic`: whether to read what packets pass besides kube-proxy, such as policies. */
+/**
+ * Opens manifests. Each node is compiled on demand. `traffic`: whether to read what affects packets besides kube-proxy, such as policies.
+ */
 export function openTexts(
   { allNodes, ...options }: ManifestsOfNodes,
   traffic: boolean,
   name = 'manifests',
-  /** The manifests if already loaded, under other options. */
   read?: LoadedInputs,
 ): Opened & { readonly loaded: LoadedInputs } {
   const request = shownOptions({ ...options, node: options.node });
@@ -173,7 +171,7 @@ export function scenesIn({ loaded, nodes, at }: Opened): Scenes {
   return { scenes: isUsable ? sides.map(sceneOf) : undefined, diagnostics: found };
 }
 
-/** Files that may hold more than was read. Leaves out doubts that affect only packets: their verdicts mention those. */
+/** Returns the files that may contain more than was read. Leaves out doubts that affect only packets, because verdicts mention them. */
 export function halfReadFiles({ doubts }: Snapshot): ReadonlySet<string> {
   return new Set(
     doubts.flatMap((doubt) => (isForeignDoubt(doubt) || doubt.kind === 'second-listing' ? [] : [doubt.file])),
@@ -184,12 +182,12 @@ export function diagnosticsOfNode({ gaps = () => [], diagnostics }: Reading): re
   return withoutDefaultMode({ diagnostics: [...gaps(), ...diagnostics] }).diagnostics;
 }
 
-/** Drops the note on an unnamed mode, for answers that report it themselves (`assumed.mode` of the snapshot). */
+/** Drops the note on an unnamed mode, because some answers report it themselves (`assumed.mode` in the snapshot). */
 export function withoutDefaultMode<T extends { readonly diagnostics: readonly Finding[] }>(read: T): T {
   return { ...read, diagnostics: read.diagnostics.filter(({ code }) => code !== 'default-mode') };
 }
 
-/** A key that is the same for equal diagnostics about the same place. */
+/** Returns a key that equal findings at the same place share. */
 export function keyOfFinding(finding: Finding): string {
   return JSON.stringify([keyOfFault(finding), finding.place?.locate()]);
 }

@@ -8,7 +8,7 @@ import { proxyFlags, type ProxyFlags } from '../settings/table.ts';
 
 export { flagRow, isNetworks, knownNetworks, type Flag };
 
-/** A row of `openFlags`. Most flags are about compiling, under "Input:" in help. */
+/** Makes a row of `openFlags`. By default the flag is about compiling, and under "Input:" in the help. */
 function input<Kind extends FlagKind, const Usage extends string>(
   kind: Kind,
   usage: Usage,
@@ -95,9 +95,10 @@ const assume = [
 ] as const;
 
 /**
- * Flags about input and compiling, in the order of help. Each flag of `kpc` and option of the library is a row here, or in `settingTable`
- * if it is kube-proxy's. Commands that show or compare assume what manifests from git lack; commands that program nodes only do so on
- * request. Commands that only show lack settings that would change nothing there. `changes`: a command's own wording, by the flag's key.
+ * Returns the flags about input and compiling, in the order of the help. Each flag of `kpc` and each option of the library is a row here,
+ * or in `settingTable` if it is kube-proxy's. Commands that show or compare assume what manifests from git lack; commands that program
+ * nodes do so only on request. Commands that only show leave out settings that would change nothing there. `changes`: a command's own
+ * wording, by the flag's key.
  */
 export function openFlags(
   use: 'looks' | 'compares' | 'programs',
@@ -118,7 +119,6 @@ export const upgradeFlag: Flag = flagRow(
   `upgrade to this release, up to 1.${lastAnnounced}: beyond ${lastRelease}, with the changes announced for it`,
 );
 
-/** The modes before and after a migration. */
 export const changeFlags = {
   from: flagRow(
     'text',
@@ -136,19 +136,16 @@ export const changeFlags = {
   ),
 } as const;
 
-/** Flags that name files; the library takes texts instead. */
 const ofFiles = ['file', 'exclude', 'render', 'renderValues', 'kpcYaml'] as const;
 
-/** The library's options from these flags, with `config` and `hostAddresses` as texts. */
+/** The library's options for these flags, except for flags that name files. */
 export type CommonOptions = ProxyFlags &
   Omit<OptionsOf<(typeof rows)[number]>, (typeof ofFiles)[number] | 'config' | 'hostAddresses'>;
 
-/** Options about compiling. */
 export const openOptions: readonly string[] = openFlags('programs')
   .map(({ key }) => key)
   .filter((key) => !ofFiles.some((name) => name === key));
 
-/** Options as command-line flags with values. */
 export function flagWords(options: object): Readonly<Record<string, string>> {
   const names = new Map(openFlags('programs').map(({ key, name }) => [key, name]));
   const words = Object.entries(options).flatMap(([key, value]: [string, unknown]) => {
@@ -158,7 +155,7 @@ export function flagWords(options: object): Readonly<Record<string, string>> {
   return Object.fromEntries(words);
 }
 
-/** A `kpc trace` over files with these options, without the packet. */
+/** Returns a `kpc trace` command for files with these options, without the packet. */
 export function traceWords(files: readonly string[], options: object): readonly string[] {
   const given = new Map(Object.entries(options));
   const flags = openFlags('looks').flatMap(({ key, name, kind }) => {
@@ -170,14 +167,13 @@ export function traceWords(files: readonly string[], options: object): readonly 
   return ['kpc', 'trace', ...files.map(pathWord), ...flags];
 }
 
-/** Replaces a text by the name of its file. */
 function optionWord(value: unknown): string {
   return typeof value === 'object' && value !== null && 'name' in value
     ? pathWord(String(value.name))
     : [value].flat().join(',');
 }
 
-/** Whether it has no effect on what is compiled already. */
+/** Reports whether a flag has no effect on input that is compiled already. */
 export function isOfManifests(needs: Flag['needs']): boolean {
   return needs === 'manifests' || needs === 'manifests-or-packets' || needs === 'manifests-or-flows';
 }

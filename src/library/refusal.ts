@@ -4,7 +4,7 @@ import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose } from '../base/findings/finding.ts';
 import { sayFinding, type SaidFinding } from '../say/words/said.ts';
 
-/** Thrown if a request cannot be carried out because its call or input is wrong. The message says why. */
+/** Thrown if a call or its input is wrong. The message says why. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly finding: SaidFinding;
@@ -21,7 +21,6 @@ export class Refusal extends Error {
 
 export type BadCall = ArgumentsOf<'bad-call'>;
 
-/** Refuses a flag because of another. */
 export function refuseFlag(flag: string, kind: (IdleFlags['because'] & { readonly path?: never })['kind']): never {
   return refuse({ problem: 'idle-flag', flags: [flag], because: { kind } as IdleFlags['because'] });
 }
@@ -31,8 +30,8 @@ export function refuse(why: BadCall): never {
 }
 
 /**
- * Refuses to call two sides alike that were to hold Services, and hold none: or none that packets reach, where packets alone are compared. A bundle
- * without Services was made on purpose.
+ * Refuses to call two sides equal if both should have Services but have none. If packets are compared, Services that no packet can reach
+ * do not count. A bundle without Services was made on purpose.
  */
 export function refuseNoServices(from: Snapshot, to: Snapshot, compared: 'services' | 'packets'): void {
   const isEmpty = ({ kind, cluster }: Snapshot): boolean =>

@@ -1,4 +1,3 @@
-// Runs packet tests, and writes tests that pass now.
 import { diagnose, isError, type Finding } from '../base/findings/finding.ts';
 import { nameSome } from '../base/printable.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
@@ -24,7 +23,6 @@ import { diagnosticsOf } from './words.ts';
 export type { SceneSettings };
 export { testAnswer } from '../say/packet-tests.ts';
 
-/** Runs files of expectations; the caller opens the inputs that they need. */
 export class TestRun {
   readonly #found = new Map<string, Finding>();
   readonly #tests: PacketTest[];
@@ -36,7 +34,6 @@ export class TestRun {
 
   readonly report = (each: Finding): void => void this.#found.set(keyOfFinding(each), each);
 
-  /** The distinct inputs that the tests name, in order. */
   get settings(): readonly SceneSettings[] {
     const all = this.#tests.flatMap(({ settings }) => settings);
     return [...new Map(all.map((each) => [JSON.stringify(each), each])).values()];
@@ -46,7 +43,6 @@ export class TestRun {
     this.#scenes.set(JSON.stringify(settings), scenes);
   }
 
-  /** Reports a setting at each test that has it. */
   refuse(refuses: (settings: SceneSettings, test: PacketTest) => Finding | undefined): void {
     for (const test of this.#tests) {
       for (const settings of test.settings) {
@@ -71,7 +67,6 @@ export class TestRun {
   }
 }
 
-/** Writes tests for every kind of sender and every address. */
 export function writeHoldingTests(
   {
     file = [],
@@ -106,9 +101,8 @@ export function writeHoldingTests(
   return { text: tests.tests.length === 0 ? undefined : text, leftOut };
 }
 
-/** The flags of `kpc test`, and the files of expectations. Inputs that the files name are not read. */
+/** The flags of `kpc test`, and the files of expectations. Inputs that these files name are not read. */
 export type TestOptions = PacketInput & {
-  /** Files of expectations, as for kpc test. */
   readonly tests: Texts;
   readonly namespace?: string | undefined;
 };
@@ -127,7 +121,7 @@ export interface TestResult {
 const settingsOfTests = ['proxyMode', 'kubernetesVersion', 'node', 'allNodes', 'namespace'] as const;
 
 /**
- * Checks what happens to packets against expectations.
+ * Checks whether packets end as expected.
  *
  * ```ts
  * import { testPackets } from 'kube-proxy-compiler';
@@ -169,9 +163,8 @@ function noFile(place: Finding['place']): Finding {
   return diagnose('bad-expectation', details, place);
 }
 
-/** Options that override the files of expectations. */
 function givenBy(input: Omit<TestOptions, 'tests'>): SceneSettings {
   const values = settingsOfTests.map((name) => [name, (input as Readonly<Record<string, unknown>>)[name]] as const);
-  // A test needs a named input; here there is only one.
+  // A test must name an input; here there is only one.
   return { ...Object.fromEntries(values.filter(([, value]) => value !== undefined)), file: ['manifests'] };
 }

@@ -22,7 +22,7 @@ export interface TraceAnswers {
   readonly answers: readonly TraceAnswer[];
 }
 
-/** Asks each node; if the question makes no sense on a node, reports that for the first such node. */
+/** Asks each node. If the question makes no sense on a node, returns the faults for the first such node. */
 export function askNodes(
   question: TraceQuestion,
   scenes: readonly Scene[],
@@ -40,7 +40,6 @@ export function askNodes(
   return { sides, answers };
 }
 
-/** What of a packet a question does not name; undefined if it can be asked. */
 export function lackOfQuestion({ from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>) {
   if (all !== undefined || (from !== undefined && to !== undefined)) return undefined;
   return from !== undefined ? 'destination' : to !== undefined ? 'sender' : 'packet';
@@ -51,7 +50,7 @@ export function checkQuestion({ from, to, all }: Pick<TraceQuestion, 'from' | 't
   return faultsOfWords({ from: from ?? '', to: all ?? to ?? '' }).map(({ diagnostic }) => diagnostic);
 }
 
-/** Whether neither the question nor the objects beside a bundle or dump contain names to look up. */
+/** Reports whether there are no names to look up, in the question or in objects beside a bundle or dump. */
 export function readsNoNames(
   { from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>,
   { side }: Pick<Scene, 'side'>,
@@ -101,7 +100,6 @@ export type Traced = Shaped<typeof traced>;
 export interface TraceResult {
   /** Undefined if a diagnostic is an error. */
   readonly trace: Traced | undefined;
-  /** The nodes asked. */
   readonly snapshots: readonly SnapshotJson[];
   readonly diagnostics: readonly SaidFinding[];
 }
@@ -109,7 +107,7 @@ export interface TraceResult {
 const questionOptions = ['from', 'to', 'proto', 'inInterface', 'all', 'namespace'] as const;
 
 /**
- * Traces the first packet of a connection through a node: its sender, its destination, and the rules that decide its end.
+ * Traces the first packet of a connection through a node. Returns its sender, its destination, and the rules that decide its end.
  *
  * ```ts
  * import { trace } from 'kube-proxy-compiler';
@@ -136,7 +134,6 @@ export function traceIn({ scenes, diagnostics }: Scenes, question: TraceQuestion
   return { trace: scenes && jsonOf(found), snapshots, diagnostics: diagnosticsOf(diagnostics) };
 }
 
-/** The options without the question, which reading the input does not know. */
 function inputOf(options: TraceOptions): PacketInput {
   if ('side' in options) return { side: options.side };
   const { from: _from, to: _to, proto: _proto, inInterface: _in, all: _all, ...input } = options;

@@ -13,15 +13,13 @@ const options: ReadonlySet<string> = new Set([
 
 export { findingsForPeople, sortDiagnostics };
 
-/** The names that a caller of kpc uses for options. */
 export interface CallerWords {
-  /** The caller's name for an option (in camel case), or for switching it off; undefined if it has none. */
+  /** Returns the caller's word for an option (in camel case), or for switching it off; undefined if there is none. */
   readonly option: (name: string, isOff: boolean) => string | undefined;
-  /** What the caller writes instead of "with -f"; undefined if it takes no manifests. */
+  /** What the caller writes instead of "with -f"; undefined if the caller takes no manifests. */
   readonly manifests: string | undefined;
 }
 
-/** A caller with these option names, and `manifests` for files. */
 export function callerWith(names: ReadonlySet<string>): CallerWords {
   return {
     option: (name, isOff) => {
@@ -34,17 +32,16 @@ export function callerWith(names: ReadonlySet<string>): CallerWords {
 
 const library = callerWith(options);
 
-/** Puts findings into words for the library, whose callers write options instead of flags. */
 export function diagnosticsOf(diagnostics: readonly Finding[]): readonly SaidFinding[] {
   return diagnostics.map((each) => sayFinding(each, inOptions));
 }
 
-/** "name one with --proxy-mode" → "name one with proxyMode". */
+/** Turns "name one with --proxy-mode" into "name one with proxyMode". */
 export function inOptions(words: string): string {
   return nameOptions(words, library);
 }
 
-/** Replaces flags by the caller's words, except in quotes, such as in a command to run. */
+/** Replaces flags by the caller's words. Quoted text stays as it is, because it may be a command to run. */
 export function nameOptions(words: string, { option, manifests }: CallerWords): string {
   return words.replaceAll(/"[^"]*"|(?<![\w-])--[a-z][a-z-]*|\bwith -f\b/g, (found) => {
     if (found === 'with -f') return manifests ?? found;
@@ -56,7 +53,6 @@ export function nameOptions(words: string, { option, manifests }: CallerWords): 
   });
 }
 
-/** A clause for a summary, if the user did not name the mode. */
 export function modeNoteWords({ modeNote }: Pick<LoadedInputs, 'modeNote'>): string {
   return modeFrom(modeNote?.code === 'default-mode' ? modeNote.arguments.named : undefined);
 }

@@ -1,17 +1,14 @@
 import { resources, type ObjectLists } from '../input/objects/kinds.ts';
 import { mostSaid, type ProgramCall, type ProgramFailure, runProgram } from './run-program.ts';
 
-/** kube-proxy's rules depend on nothing else. */
 const ofRules: ReadonlySet<string> = new Set(['services', 'slices', 'nodes', 'serviceCidrs']);
 
-/** The group of a resource; '' for core. */
 function groupOf(resource: string): string {
   const dot = resource.indexOf('.');
   return dot === -1 ? '' : resource.slice(dot + 1);
 }
 
 export interface UnreadResource {
-  /** "pods", or "servicecidrs.networking.k8s.io". */
   readonly name: string;
   readonly list: keyof ObjectLists | 'kube-proxy';
 }
@@ -20,10 +17,10 @@ export type KubectlAnswer =
   | { readonly kind: 'printed'; readonly text: string; readonly unread: readonly UnreadResource[] }
   | { readonly kind: 'failed'; readonly call: ProgramCall; readonly failure: ProgramFailure };
 
-/** `rules`: the objects that kube-proxy reads; `traffic`: also other objects that packets meet, and the senders. */
+/** `rules`: the objects that kube-proxy reads. `traffic`: also senders, and other objects that affect packets. */
 export type ClusterUse = 'rules' | 'traffic';
 
-/** Calls kubectl with a context, or the current one. `show` gets each call beforehand. */
+/** Calls kubectl with a context, or with the current one. `show` gets each call first. */
 export class Cluster {
   readonly #context: readonly string[];
   readonly #show: (call: ProgramCall) => Promise<void>;
@@ -33,7 +30,7 @@ export class Cluster {
     this.#show = show;
   }
 
-  /** The objects that kpc reads and kube-proxy's ConfigMap, as JSON. `unread`: the resources that the user may not list. */
+  /** Reads the objects that kpc uses and kube-proxy's ConfigMap, as JSON. `unread`: resources that could not be listed. */
   async readObjects(use: ClusterUse): Promise<KubectlAnswer> {
     const known = await this.#call('api-resources', '--verbs=list', '-o', 'name');
     const served = new Set(textOfAnswer(known).trim().split(/\s+/));
@@ -42,7 +39,7 @@ export class Cluster {
     const lines = known.kind === 'failed' ? known.failure.lines : [];
     const isHidden = (name: string): boolean =>
       !served.has(name) && groupOf(name) !== '' && lines.some((line) => line.includes(`${groupOf(name)}/`));
-    // A cluster need not have all of them.
+    // A cluster may lack some of these resources.
     const wanted = resources.filter(({ list }) => use === 'traffic' || ofRules.has(list));
     const names = wanted.flatMap(({ name }) => (served.has(name) ? [name] : []));
     const objects = await this.#call('get', names.join(','), '--all-namespaces', '-o', 'json');
@@ -52,7 +49,7 @@ export class Cluster {
     const config = await this.#readConfigMap();
     const isForbidden = config.kind === 'failed' && findForbidden(config.failure, ['configmaps']).size > 0;
     if (config.kind === 'failed' && !isForbidden) return config;
-    // Rules are of one mode; commands about traffic say which mode they assume.
+    // Rules need a mode. Commands about traffic say which mode they assume.
     const isAbsent = use === 'rules' && config.kind === 'printed' && config.text.trim() === '';
     return {
       kind: 'printed',
@@ -70,7 +67,7 @@ export class Cluster {
     return this.#call('get', 'configmap', ...place, '--ignore-not-found', '-o', 'json');
   }
 
-  /** The node tools' output from a debugging pod, read after its end: attaching can miss the start. */
+  /** Runs a node's tools in a debugging pod. Reads the output after the pod's end, because attaching can miss the start. */
   async dumpNode(node: string, image: string): Promise<KubectlAnswer> {
     const command = ['--', 'sh', '-c', 'chroot /host sh -c "$0"; true', dumpScript];
     const made = await this.#call('debug', `node/${node}`, '--image', image, '--profile', 'sysadmin', ...command);
@@ -81,7 +78,6 @@ export class Cluster {
     return printed.kind === 'printed' && removed.kind === 'failed' ? removed : printed;
   }
 
-  /** Waits for its end: a dump needs its beginning and end. */
   async #readPod(pod: string): Promise<KubectlAnswer> {
     const ended = '--for=jsonpath={.status.phase}=Succeeded';
     const waited = await this.#call('wait', `pod/${pod}`, ended, `--timeout=${longestDump}s`);
@@ -103,14 +99,14 @@ export class Cluster {
   }
 }
 
-/** Seconds to pull the image and print rules, less than any call may take. */
+/** Seconds to pull the image and print rules. Less than any call may take. */
 const longestDump = 240;
 
-/** Marks around a dump: a pod's log can lack its beginning, and a pod can end early. */
+/** Lines around a dump, because a pod's log can lack its beginning and a pod can end early. */
 const firstLine = '# kpc: the dump begins here';
 const lastLine = '# kpc: the dump ends here';
 
-/** Read-only. A missing or failing tool gets no title: its part stays unknown. */
+/** Changes nothing. A tool that is missing or fails gets no title, so its part stays unknown. */
 const dumpScript = [
   `echo "${firstLine}"`,
   'for tool in "iptables-save" "ip6tables-save" "nft list ruleset" "ipset save" "ipvsadm -Sn" "ip addr" "ip -d link" ' +
@@ -129,7 +125,7 @@ function textOfAnswer(answer: KubectlAnswer): string {
   return answer.kind === 'printed' ? answer.text : answer.failure.printed;
 }
 
-/** Resources that the user may not read; none if the call also failed for another reason. */
+/** Finds the resources that the user is not allowed to read. Returns none if the call also failed for another reason. */
 function findForbidden({ problem, lines }: ProgramFailure, asked: readonly string[]): ReadonlySet<string> {
   const errors = problem === 'failed' ? lines.filter((line) => /^error/i.test(line)) : [];
   const named = errors.map((line) =>

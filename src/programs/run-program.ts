@@ -10,34 +10,32 @@ import { TextFile } from '../input/documents/text-file.ts';
 import { nameOfChart } from '../input/files/list-files.ts';
 import { disk } from '../input/files/file-tree.ts';
 
-/** No shell is involved. */
+/** Run without a shell. */
 export type ProgramCall = readonly [tool: string, ...words: string[]];
 
 export type ProgramProblem = 'no-program' | 'too-large' | 'too-slow' | 'failed';
 
 export interface ProgramFailure {
   readonly problem: ProgramProblem;
-  /** The program's stderr; '' if it did not finish. */
+  /** The program's stderr; "" if it did not finish. */
   readonly said: string;
   readonly lines: readonly string[];
-  /** Its output before it failed. */
   readonly printed: string;
 }
 
 export interface Limits {
-  /** '' by default: a program cannot wait for an answer. */
+  /** "" by default, so that a program cannot wait for an answer. */
   readonly input?: string;
-  /** By default the user's own. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** Most bytes it may print, at most V8's longest text. */
+  /** Limit on the bytes of output, at most V8's longest text. */
   readonly mostBytes: number;
-  /** Milliseconds after which it is killed. */
+  /** Milliseconds until the program is killed. */
   readonly longestRun: number;
 }
 
 export const mostSaid = 500;
 
-/** Runs a program to its end. `said` has its errors, up to `mostLines` lines. */
+/** Runs a program until it ends. `said`: its errors, up to `mostLines` lines. */
 export function run(
   [tool, ...words]: ProgramCall,
   { input = '', environment = process.env, mostBytes, longestRun }: Limits,
@@ -71,24 +69,23 @@ const problems = [
   ['ETIMEDOUT', 'too-slow'],
 ] as const;
 
-/** Milliseconds for a user's program: listing a large cluster takes a minute. */
+/** Milliseconds for a user's program. Listing a large cluster takes a minute. */
 export const longestRun = 5 * 60_000;
 const limits = { mostBytes: largestFile, longestRun };
 
-/** The output of a user's program in the user's environment, where kubectl finds its credentials. */
+/** Runs a program in the user's environment, where kubectl finds its credentials. Returns the output. */
 export function runProgram(call: ProgramCall): string | ProgramFailure {
   const printed = run(call, limits);
   return Buffer.isBuffer(printed) ? printed.toString() : printed;
 }
 
-/** As shell words. */
 export function callWords(call: ProgramCall): string {
   return call.map(shellWord).join(' ');
 }
 
 /**
- * Renders inputs that are charts or kustomizations: `helm template` or `kubectl kustomize`. `into` reads manifests. `revision` is an input
- * in a git revision, which these programs cannot read.
+ * Renders inputs that are charts or kustomizations, with `helm template` or `kubectl kustomize`. `into`: what reads the manifests.
+ * `revision`: an input in a git revision, which these programs cannot read.
  */
 export function renderInputs(
   sources: readonly string[],
@@ -126,13 +123,12 @@ export function renderInputs(
   return { files, diagnostics, others };
 }
 
-/** For a folder with a Chart.yaml or kustomization, or such a file. */
 function findCall(source: string, values: readonly string[]): ProgramCall | undefined {
   if (source === '-' || !disk.exists(source)) return undefined;
   const folder = disk.isFolder(source) ? source : dirname(source);
   const isMeant = (name: string): boolean =>
     disk.isFolder(source) ? disk.exists(join(source, name)) : basename(source) === name;
-  // Must look neither like an option nor like a chart in a repository: helm takes "web" as a folder only if it exists.
+  // The path must not look like an option, nor like a chart in a repository: helm takes "web" as a folder only if it exists.
   const path = isAbsolute(folder) || folder.startsWith('.') ? folder : `./${folder}`;
   if (isMeant('Chart.yaml')) {
     const files = values.flatMap((file) => ['--values', file]);

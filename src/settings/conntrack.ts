@@ -2,16 +2,16 @@ import { duration, optionalDuration } from '../base/json/kubernetes-schema.ts';
 import { amountSetting, secondsSetting, switchSetting } from './kinds.ts';
 import type { Requirement } from './setting.ts';
 
-/** Seconds: the longest that a kernel with 100 ticks a second can hold. Others hold less. */
+/** Seconds. The longest time that a kernel with 100 ticks a second can hold. Other kernels hold less. */
 const mostSeconds = 21_474_836;
 
 /** With fewer connections per core, a node would refuse too many. */
 const leastPerCore = 1024;
 
-/** kube-proxy from 1.36 on sets no higher limit for a whole node. Older ones multiply unbounded. */
+/** kube-proxy's limit for a whole node since 1.36. Older kube-proxies multiply without a limit. */
 const mostPerCore = 1_048_576;
 
-/** Sixteen million connections: the table's buckets alone take 32 MB by then. */
+/** At sixteen million connections, the table's buckets alone take 32 MB. */
 const mostConnections = 1 << 24;
 
 const must: Requirement<number> = {
@@ -19,7 +19,7 @@ const must: Requirement<number> = {
   isMet: (seconds) => seconds <= mostSeconds && !(seconds > 0 && seconds < 1),
 };
 
-/** The connection tracking that kpc-apply sets; 0 leaves the kernel's value. A dump sets nothing. */
+/** The connection tracking that kpc-apply sets. 0 leaves the kernel's value. A dump sets nothing. */
 export const conntrack = {
   maxPerCore: amountSetting(
     '--conntrack-max-per-core <number>',
@@ -63,7 +63,7 @@ export const conntrack = {
   ),
 };
 
-/** Without a default, it leaves the kernel's own, and its field may not be null. */
+/** A timeout without a default leaves the kernel's value alone, and its field must not be null. */
 function conntrackTimeoutSetting<const F extends string>(flag: F, name: string, help: string, usual = 0) {
   const schema = usual === 0 ? duration : optionalDuration;
   const row = { usual, must };

@@ -3,7 +3,7 @@ import { boolean, oneOf, optional, type Schema } from '../base/json/schema.ts';
 import { behavioursOf, type Behaviours, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
 import { proxyField, proxyFlag, setting } from './setting.ts';
 
-/** "A=true,B=false": one or more gates in each flag. */
+/** Each flag has one or more gates, such as "A=true,B=false". */
 export const featureGatesFlag = proxyFlag(
   'list',
   '--feature-gates <gates>',
@@ -13,7 +13,10 @@ export const featureGatesFlag = proxyFlag(
 /** Null counts as off. */
 export const featureGatesField = proxyField('featureGates', map(flag, 'a mapping of true and false'));
 
-/** Set if a feature gate changes the release's default; a bundle records only such gates. Gates are read first: others depend on them. */
+/**
+ * Makes a setting that has a value only if a feature gate changes the release's default. A bundle records no other gates. Gates are read
+ * first, because other settings depend on them.
+ */
 function gatedSetting<T>(stored: Schema<T>, valueOf: (release: Release, behaviours: Behaviours) => T) {
   return setting({
     flags: [featureGatesFlag],
@@ -31,10 +34,10 @@ function handlesLocalhost(release: Release, behaviours: Behaviours): boolean | u
   return isSet === behavioursOf(release).has('localhost-node-ports') ? undefined : isSet;
 }
 
-/** Set if AllowServiceExternalIPs is off: releases that know the gate then program no external IPs. */
+/** Set if AllowServiceExternalIPs is off. Releases with this gate then program no external IPs. */
 export const ignoresExternalIPs = gatedSetting<true | undefined>(oneOf(true), isIgnoring);
 
-/** KubeProxyNFTablesLocalhostNodePorts, if not default: whether nftables mode handles node ports on localhost. */
+/** Whether nftables mode handles node ports on localhost (KubeProxyNFTablesLocalhostNodePorts), if not as by default. */
 export const nftablesLocalhostNodePorts = gatedSetting<boolean | undefined>(boolean, handlesLocalhost);
 
 interface GatedSettings {

@@ -1,29 +1,27 @@
 import type { IdleBeside } from '../base/findings/calls.ts';
 
-/** The command line's values by kind of flag. */
+/** The values on the command line, by kind of flag. */
 export interface FlagValues {
   on: boolean;
-  /** No value: "--no-assume" switches "assume" off. */
+  /** Has no value: "--no-assume" switches "assume" off. */
   off: boolean;
-  /** True if the flag has no value. */
   switch: boolean | string;
   text: string;
-  /** One text, with commas between the items. */
+  /** One text, with commas between items. */
   commas: string;
-  /** The same, or no value. */
+  /** Like `commas`, or true without a value. */
   optional: string | true;
-  /** A text with commas between the items, or a list of such texts. */
+  /** A text with commas between items, or a list of such texts. */
   list: string | readonly string[];
-  /** Codes of findings; kpc.yaml may add a Service and a reason. */
+  /** Codes of findings. kpc.yaml may add a Service and a reason. */
   codes: readonly string[];
 }
 
 export type FlagKind = keyof FlagValues;
 
-/** The one row behind a flag's option, help, key in kpc.yaml, schema, and library option. */
+/** The row behind a flag's option, help, key in kpc.yaml, schema and library option. */
 export interface Flag<Key extends string = string, Kind extends FlagKind = FlagKind> extends FlagFacts {
   readonly kind: Kind;
-  /** Its name among the options, in camel case: "clusterCidr". */
   readonly key: Key;
   /** "--cluster-cidr". */
   readonly name: string;
@@ -37,35 +35,35 @@ export function kpcYamlKey({ name }: Flag): string {
 }
 
 export interface FlagFacts {
-  /** Its part of help; flags without one come first. */
+  /** The flag's part of the help. Flags without a group come first. */
   readonly group?: 'input' | 'nodes' | 'output' | 'settings' | undefined;
   /** Help lists kube-proxy's flags by rank, the lowest first, then in the order of the settings. */
   readonly rank?: number;
   readonly isHidden?: boolean;
-  /** Paths, relative to kpc.yaml's folder there. A written one is replaced. */
+  /** Set for paths, which in kpc.yaml are relative to its folder. What is at a `written` path is replaced. */
   readonly path?: 'read' | 'written';
   readonly choices?: readonly string[];
   readonly usual?: unknown;
-  /** Reads one value of the flag, and throws for a wrong one. */
+  /** Reads one value of the flag. Throws for a wrong value. */
   readonly parse?: (written: string) => unknown;
-  /** Flags it cannot be combined with. */
+  /** Flags that cannot be combined with this one. */
   readonly rivals?: readonly string[];
   readonly needs?:
     | 'manifests'
-    /** Manifests; or anything, if packets are traced. */
+    /** Needs manifests, or any input if packets are traced. */
     | 'manifests-or-packets'
-    /** Manifests; or a node, if its flows are followed through a change to manifests. */
+    /** Needs manifests, or a node whose flows are followed through a change to manifests. */
     | 'manifests-or-flows'
     | 'nodes'
     | 'none';
-  /** Other flags that make it ineffective, or that it needs. Each may have a value: "--output json". */
+  /** Other flags that this flag needs, or that make it ineffective. Each may have a value, such as "--output json". */
   readonly idle?: readonly ({
-    /** The value that has no effect; any if undefined. */
+    /** The value that has no effect; any value if undefined. */
     readonly value?: string;
   } & ({ readonly without: string } | { readonly beside: string; readonly why: IdleBeside }))[];
-  /** Affects only a node's programming and its changes, no Service or packet. */
+  /** Affects only how a node is programmed and changed, not Services or packets. */
   readonly isOfNode?: boolean;
-  /** Not allowed in kpc.yaml: it selects one, or runs other programs. */
+  /** Not allowed in kpc.yaml, because it selects a kpc.yaml or runs other programs. */
   readonly isOfCall?: boolean;
 }
 
@@ -83,7 +81,7 @@ type KeyOf<Usage extends string> = Usage extends `${string}--${infer Name} ${str
     ? CamelCase<Name>
     : never;
 
-/** `usage` as in help: "-o, --out <folder>", with brackets for an optional value. */
+/** `usage`: as in the help, such as "-o, --out <folder>". Brackets mean that the value is optional. */
 export function flagRow<Kind extends FlagKind, const Usage extends string>(
   kind: Kind,
   usage: Usage,
@@ -95,7 +93,7 @@ export function flagRow<Kind extends FlagKind, const Usage extends string>(
   return { kind, key, name, usage, help, ...facts };
 }
 
-/** "cluster-cidr" → "clusterCidr", as the command-line parser names options. */
+/** Turns "cluster-cidr" into "clusterCidr", as the command-line parser names options. */
 export function flagKey(name: string): string {
   return name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

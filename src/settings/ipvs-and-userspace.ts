@@ -18,7 +18,7 @@ import {
 } from './setting.ts';
 import { parsePort, type PortRange } from '../kernel/ports-and-marks.ts';
 
-/** A timeout of 0 leaves the kernel's timeout unchanged. */
+/** 0 leaves the kernel's timeout unchanged. */
 export const ipvs = {
   scheduler: plainSetting({
     flag: proxyFlag('text', '--ipvs-scheduler <name>', joinWords(schedulers, 'or')),
@@ -72,7 +72,7 @@ function ipvsTimeoutSetting<const F extends string>(flag: F, name: string, help:
   );
 }
 
-/** The kernel accepts whole seconds only. */
+/** Rounds down, because the kernel accepts only whole seconds. */
 function readTimeout(written: Given<string>, source: SettingSource): number | undefined {
   const seconds = parseDuration(written.value);
   if (seconds === undefined || (seconds < 0 && programs(source.mode, 'ipvsTimeouts'))) {
@@ -84,7 +84,7 @@ function readTimeout(written: Given<string>, source: SettingSource): number | un
   return refuseValue(source, written, expected, { ignoredIn: ignoredUnlessIn('ipvs', source) });
 }
 
-/** For a kube-proxy in userspace mode; by default any free port. */
+/** For a kube-proxy in userspace mode. Any free port by default. */
 export const portRange = plainSetting<PortRange | undefined, 'proxyPortRange', 'text', string | null>({
   flag: proxyFlag('text', '--proxy-port-range <ports>', 'ports for connections to Services, in userspace mode'),
   field: proxyField('portRange', text),

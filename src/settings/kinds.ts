@@ -26,7 +26,7 @@ export function switchSetting<const U extends FlagUsage>(usage: U, help: string,
   });
 }
 
-/** Reports anything but true or false, and returns undefined. */
+/** Returns undefined for anything but true or false, and reports it. */
 export function readSwitchOf({ value, name }: Given<boolean | string>, source: SettingSource): boolean | undefined {
   // Library users may pass anything.
   const isOn = readSwitch(String(value));
@@ -36,7 +36,7 @@ export function readSwitchOf({ value, name }: Given<boolean | string>, source: S
   return isOn;
 }
 
-/** A number's default, and which values kpc-apply accepts: kube-proxy accepts others too. */
+/** A number's default, and the values that kpc-apply accepts. kube-proxy accepts more. */
 interface NumberRow {
   readonly usual: number;
   readonly must: Requirement<number>;
@@ -61,7 +61,7 @@ export function amountSetting<const U extends FlagUsage>(
   });
 }
 
-/** From 0 up; reports others and returns undefined. Library users may pass any number. */
+/** Reads a number from 0 to `most`. Reports any other value, and returns undefined. Library users may pass any number. */
 export function readNumber(written: Given<string | number>, source: SettingSource, most: number): number | undefined {
   const { name } = written;
   const value = String(written.value);
@@ -87,7 +87,7 @@ export function secondsSetting<const U extends FlagUsage>(
   });
 }
 
-/** Warns of a value that keeps kpc-apply from reading the bundle. */
+/** Warns about a value with which kpc-apply cannot read the bundle. */
 function warnUnmet(
   source: SettingSource,
   written: Given<string | number>,
@@ -100,13 +100,12 @@ function warnUnmet(
   return value;
 }
 
-/** Seconds. Reports anything but a duration in Go's format, and returns undefined. */
+/** Returns seconds. Reports anything but a duration in Go's format, and returns undefined. */
 export function readSecondsSetting(written: Given<string>, source: SettingSource): number | undefined {
   const seconds = parseDuration(written.value);
   return seconds !== undefined && seconds >= 0 ? seconds : refuseValue(source, written, expectedDuration);
 }
 
-/** Reports anything but a network, and returns undefined. */
 export function readNetworkSetting(written: Given<string>, source: SettingSource): Network | undefined {
   return parseNetwork(written.value) ?? refuseValue(source, written, { form: 'network' });
 }

@@ -13,7 +13,7 @@ const modeFlag = proxyFlag(
 );
 const modeField = proxyField('detectLocalMode', text);
 
-/** The modes with an interface: its name or prefix. `most`: bytes. */
+/** The modes that need an interface's name or prefix. `most`: bytes. */
 const interfaces = {
   BridgeInterface: {
     key: 'bridgeInterface',
@@ -82,13 +82,13 @@ function readInterface(source: SettingSource, mode: keyof typeof interfaces): De
   return { mode, [key]: value } as DetectLocal;
 }
 
-/** At most one of each family. kube-proxy checks them only in mode ClusterCIDR, and so does kpc. */
+/** At most one CIDR per family. kube-proxy checks them only in mode ClusterCIDR, and so does kpc. */
 export const clusterCIDRs = plainSetting({
   flag: proxyFlag('commas', '--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded"),
   field: proxyField('clusterCIDR', text),
   defaultIn: (): readonly string[] => [],
   read: (written, source) => {
-    // An empty field is not set. An empty flag is one empty CIDR.
+    // An empty field is not set, but an empty flag is one empty CIDR.
     if (written.value === '' && written.path) return undefined;
     const cidrs = written.value.split(',');
     const localMode = given(source, modeFlag, modeField)?.value;

@@ -12,7 +12,6 @@ import {
   type SettingSource,
 } from './setting.ts';
 
-/** Each mode reads one of these sections. */
 type Section = ModeFacts['masqueradeSection'];
 
 const allFlag = proxyFlag('switch', '--masquerade-all [bool]', 'masquerade all traffic to cluster IPs', { rank: -1 });
@@ -21,7 +20,7 @@ const allFields = {
   nftables: proxyField('nftables.masqueradeAll', flag),
 } satisfies Record<Section, unknown>;
 
-/** --masquerade-all counts in every mode, the field only in the mode's own section. */
+/** --masquerade-all counts in every mode. The field counts only in the mode's own section. */
 export const masqueradeAll = setting({
   flags: [allFlag],
   fields: Object.values(allFields),
@@ -42,12 +41,13 @@ const bitFlag = proxyFlag(
 );
 const bitFields = {
   iptables: proxyField('iptables.masqueradeBit', integer(0, 31, bitHint)),
-  // kube-proxy checks it in mode nftables only.
+  // kube-proxy checks this field only in nftables mode.
   nftables: proxyField('nftables.masqueradeBit', int32),
 } satisfies Record<Section, unknown>;
 
 /**
- * kube-proxy checks --iptables-masquerade-bit in all modes but uses it only with section iptables; it checks nftables' only in that mode.
+ * kube-proxy checks --iptables-masquerade-bit in all modes, but uses the flag only with section iptables. The field in section nftables is
+ * checked only in nftables mode.
  */
 export const masqueradeBit = setting({
   flags: [bitFlag],

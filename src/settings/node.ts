@@ -15,7 +15,7 @@ import {
 import { behaviourChanges, behavioursOf, kubeProxyVersions } from '../kube-proxy/releases.ts';
 import { readNetworkSetting, switchSetting } from './kinds.ts';
 
-/** The mode, chosen before the other settings, which depend on it (src/input/configuration/read-settings.ts). */
+/** The mode. It is chosen before the other settings, which depend on it (src/input/configuration/read-settings.ts). */
 export const mode = plainSetting({
   flag: {
     ...proxyFlag(
@@ -32,7 +32,7 @@ export const mode = plainSetting({
   stored: oneOf(...proxyModes),
 });
 
-/** '' if unset. Trimmed and in lower case, as kube-proxy reads it (GetHostname of component-helpers). */
+/** "" if unset. Trimmed and in lower case, as in kube-proxy (GetHostname in component-helpers). */
 export const hostnameOverride = plainSetting({
   flag: proxyFlag('text', '--hostname-override <name>', 'the name that kube-proxy uses for the node', { rank: 3 }),
   field: proxyField('hostnameOverride', text),
@@ -46,7 +46,7 @@ export const hostnameOverride = plainSetting({
   stored: textThat("a node's name", 'isNodeName'),
 });
 
-/** '' if unset. The unspecified addresses (0.0.0.0, ::) count as unset. */
+/** "" if unset. The unspecified addresses (0.0.0.0 and ::) count as unset. */
 export const bindAddress = plainSetting({
   flag: proxyFlag('text', '--bind-address <ip>', "the node's own address, instead of the Node object's", { rank: 1 }),
   field: proxyField('bindAddress', text),
@@ -60,7 +60,7 @@ export const bindAddress = plainSetting({
   stored: textThat('an IP address', 'isAddressOrNothing'),
 });
 
-/** CIDRs and words (validateKubeProxyNodePortAddress). Up to 1.36 the only word is primary, which must stand alone. */
+/** CIDRs and words (validateKubeProxyNodePortAddress). Up to 1.36 the only word is primary, which must be the only value. */
 export const nodePortAddresses = plainSetting({
   flag: proxyFlag(
     'list',
@@ -99,7 +99,6 @@ function checkMixed(written: Given<readonly string[]>, source: SettingSource): v
   }
 }
 
-/** For releases that accept either CIDRs or the word primary. */
 function checkUnmixed(written: Given<readonly string[]>, source: SettingSource): void {
   const { value: list } = written;
   const version = kubeProxyVersions[source.release];
@@ -118,7 +117,7 @@ function checkUnmixed(written: Given<readonly string[]>, source: SettingSource):
   refuseValue(source, { ...written, value: list.join(',') }, expected, { because: because + taken, isWarning });
 }
 
-/** modeFacts says which modes use it. */
+/** See modeFacts for the modes that use this setting. */
 export const localhostNodePorts = switchSetting(
   '--iptables-localhost-nodeports [bool]',
   'let iptables mode serve node ports on 127.0.0.1',

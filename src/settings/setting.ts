@@ -9,11 +9,9 @@ export interface Setting<T, F extends Flag = Flag> {
   readonly flags: readonly F[];
   readonly fields: readonly SettingField[];
   defaultIn(mode: ProxyMode): T;
-  /** The value from the flag, else from the configuration; reports faults. Undefined means the default. */
+  /** Returns the value of the flag, or else of the configuration. Reports faults. Undefined means the default. */
   read(source: SettingSource): T | undefined;
-  /** Its shape in a bundle's manifest.json. */
   readonly stored: Schema<T>;
-  /** A further requirement on values of that shape. */
   readonly must?: Requirement<T> | undefined;
 }
 
@@ -41,7 +39,7 @@ export type SettingFault = Fault & {
 type SettingPath = readonly (string | number)[];
 
 export interface SettingField<T = unknown> {
-  /** Includes the section: "ipvs.scheduler". */
+  /** Includes the section, as in "ipvs.scheduler". */
   readonly name: string;
   readonly path: readonly string[];
   readonly schema: Schema<T>;
@@ -68,13 +66,13 @@ export function proxyFlag<Kind extends FlagKind, const Usage extends `--${string
   return flagRow(kind, usage, help, { group: 'settings', needs: 'manifests', rank, isOfNode });
 }
 
-/** Go's strconv.ParseBool, in any case. */
+/** Reads a switch as Go's strconv.ParseBool does, but in upper or lower case. */
 export function readSwitch(value: string): boolean | undefined {
   if (/^(?:1|t|true)$/i.test(value)) return true;
   return /^(?:0|f|false)$/i.test(value) ? false : undefined;
 }
 
-/** pflag's StringSlice: commas between the values, and a flag given more than once adds to them. */
+/** Splits a text at commas, as pflag's StringSlice does. A flag given more than once adds to the list. */
 export function splitList(value: FlagValues['list']): readonly string[] {
   const parts = typeof value === 'string' ? [value] : value;
   return parts.flatMap((part) => (part === '' ? [] : part.split(',')));
@@ -82,7 +80,6 @@ export function splitList(value: FlagValues['list']): readonly string[] {
 
 export interface Given<T> {
   readonly value: T;
-  /** "--cluster-cidr" or "clusterCIDR". */
   readonly name: string;
   readonly path: SettingPath | undefined;
 }
@@ -91,7 +88,7 @@ export function setting<T, F extends Flag = never>(row: Setting<T, F>): Setting<
   return row;
 }
 
-/** One flag and one field; the flag wins. `read` is called if either is set. */
+/** Makes a setting with one flag and one field. The flag wins. `read` is called if either is set. */
 export function plainSetting<T, N extends string, K extends FlagKind, V>({
   flag,
   field,
@@ -116,7 +113,7 @@ export function plainSetting<T, N extends string, K extends FlagKind, V>({
   });
 }
 
-/** The flag's value, else the field's; undefined if neither is set. */
+/** Returns the flag's value, or else the field's; undefined if neither is set. */
 export function given<K extends FlagKind, V>(
   source: SettingSource,
   flag: Flag<string, K>,
@@ -155,7 +152,7 @@ export function refuseValue(
   return refuseSetting(source, { path }, 'bad-value', { field: name, found, ...details, ...more });
 }
 
-/** The mode to compile for, unless it is `mode`: in other modes kube-proxy ignores this setting. */
+/** Returns the mode to compile for, unless it is `mode`. kube-proxy ignores this setting in other modes. */
 export function ignoredUnlessIn(mode: ProxyMode, source: SettingSource): ProxyMode | undefined {
   return source.mode === mode ? undefined : source.mode;
 }

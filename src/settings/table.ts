@@ -12,7 +12,7 @@ import { checkOtherFields, otherFields } from './other-fields.ts';
 import type { Flag, OptionsOf } from './flag.ts';
 import { lastName, splitList, type Setting, type SettingSource } from './setting.ts';
 
-/** All settings of kube-proxy that shape rules, in the order of the manifest. */
+/** All settings of kube-proxy that affect rules, in the order of the manifest. */
 const settingTable = {
   mode,
   hostnameOverride,
@@ -54,14 +54,13 @@ type RowsIn<Rows> = {
 
 export type ProxyFlags = OptionsOf<RowsIn<typeof settingTable>['flags'][number]>;
 
-/** Each with its path of names: ['ipvs', 'scheduler']. */
 export function listSettings(): readonly { readonly path: readonly string[]; readonly row: AnySetting }[] {
   const listed: { readonly path: readonly string[]; readonly row: AnySetting }[] = [];
   mapSettings((row, path) => listed.push({ path, row }));
   return listed;
 }
 
-/** Makes an object from the results of `make` for each setting, without undefined ones. `join` joins the fields of sections. */
+/** Makes an object from `make`'s results for the settings. Leaves out undefined ones. `join` joins the fields of sections. */
 function mapSettings(
   make: (row: AnySetting, path: readonly string[]) => unknown,
   join: (fields: Readonly<Record<string, never>>) => unknown = (fields) => fields,
@@ -85,7 +84,10 @@ function settingAt(settings: SettingValues, path: readonly string[]): unknown {
   return path.reduce<unknown>((parent, name) => (parent as Readonly<Record<string, unknown>>)[name], settings);
 }
 
-/** All settings: flags over configuration over defaults. Reports other faults that keep kube-proxy from starting. */
+/**
+ * Reads all settings. Flags override the configuration, which overrides defaults. Also reports other faults that keep kube-proxy from
+ * starting.
+ */
 export function readSettings(source: SettingSource): SettingValues {
   checkOtherFields(source);
   return mapSettings((row) => row.read(source) ?? row.defaultIn(source.mode)) as SettingValues;
@@ -95,7 +97,10 @@ export function defaultSettings(chosen: ProxyMode): SettingValues {
   return mapSettings((row) => row.defaultIn(chosen)) as SettingValues;
 }
 
-/** `base`, with what flags give in `own`. If a flag names another mode, what the base leaves at its mode's default gets that mode's. */
+/**
+ * Returns `base` with the values that flags give in `own`. If a flag names another mode, settings that `base` leaves at its mode's default
+ * get the new mode's.
+ */
 export function settingsOver(base: SettingValues, own: SettingValues, flags: ProxyFlags): SettingValues {
   const chosen = flags.proxyMode === undefined ? base.mode : own.mode;
   return mapSettings((row, path) => {
@@ -105,7 +110,7 @@ export function settingsOver(base: SettingValues, own: SettingValues, flags: Pro
   }) as SettingValues;
 }
 
-/** Flags, as kpc reads them, for settings other than the mode's defaults, if one flag each suffices. */
+/** Returns flags, as kpc reads them, for settings that differ from the mode's defaults. Leaves out settings that need several flags. */
 export function flagsOfSettings(
   settings: SettingValues & { readonly release: Release },
 ): Readonly<Record<string, string>> {
@@ -132,7 +137,7 @@ function isGiven({ key }: Flag, flags: ProxyFlags): boolean {
 
 export const settingsSchema = mapSettings(({ stored }) => stored, objectOf) as Schema<SettingValues>;
 
-/** Settings that kpc would not write: the name, and the words after "must": "ipvs.scheduler", "be one of …". */
+/** Finds settings that kpc would not write. Returns the name and the words after "must": "ipvs.scheduler", "be one of …". */
 export function findWrongSettings(
   settings: SettingValues,
 ): readonly { readonly name: string; readonly must: string }[] {
@@ -143,7 +148,7 @@ export function findWrongSettings(
   );
 }
 
-/** The flags of all settings, in the order in which help lists them. Several settings may have one flag. */
+/** The flags of all settings, in the order of the help. Several settings may share a flag. */
 export const proxyFlags: readonly Flag[] = [...new Set(listSettings().flatMap(({ row }) => row.flags))].sort(
   ({ rank: a = 0 }, { rank: b = 0 }) => a - b,
 );
@@ -158,7 +163,7 @@ export const configuredSections: readonly string[] = [
   ...new Set(fields.flatMap(({ path }) => (path.length > 1 ? path.slice(0, 1) : []))),
 ];
 
-/** '' for those outside any section. */
+/** `section` is "" for fields outside any section. */
 export function fieldsInSection(section: string): Schemas {
   const own = fields.filter(({ path }) => (path.length > 1 ? path[0] : '') === section);
   return Object.fromEntries(own.map((field) => [lastName(field), field.schema]));

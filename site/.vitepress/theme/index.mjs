@@ -1,4 +1,4 @@
-// Without the fonts that the theme brings: the system has some, and the site stays small.
+// Leaves out the theme's fonts, because systems have some and the site stays small.
 import theme from 'vitepress/theme-without-fonts';
 import './style.css';
 

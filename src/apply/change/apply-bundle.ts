@@ -33,20 +33,18 @@ import {
 } from '../plan/node-decisions.ts';
 
 export interface ApplyChoices {
-  /** The command, its folder, and the serial of the bundle's signature, if the signature was checked. */
+  /** The command that asks, the bundle's folder, and the serial in the bundle's signature if the signature was checked. */
   readonly origin: { readonly kind: 'apply' | 'watch'; readonly folder: string; readonly serial?: number | undefined };
   readonly adopt: boolean;
-  /** CIDRs besides those of the bundle's configuration. */
+  /** Added to the CIDRs in the bundle's configuration. */
   readonly ipvsExcludeCidrs: readonly string[];
-  /** Milliseconds; undefined waits for the end of all connections. */
+  /** Milliseconds; undefined waits until all connections end. */
   readonly drainTimeout?: number | undefined;
   readonly confirmTimeout?: number | undefined;
-  /** Go on although doctor finds something that must be so. */
   readonly force: boolean;
   readonly assumeAlone: boolean;
 }
 
-/** Asks for the state that a bundle describes, completed by decisions that only the node can make. */
 export function requestBundle(host: Host, bundle: StoredBundle, choices: ApplyChoices): ChangeRequest {
   const { manifest, snapshot } = bundle;
   const { state, cluster } = snapshot;
@@ -79,14 +77,14 @@ export function markBundle(
   return { folder, digest: hashHex(files.get('manifest.json') ?? ''), serial };
 }
 
-/** ipvsadm takes whole seconds only, whatever wrote the bundle. */
+/** Rounds down, because ipvsadm accepts only whole seconds. */
 function wholeSeconds(timeouts: IpvsTimeouts | undefined): IpvsTimeouts | undefined {
   if (!timeouts) return undefined;
   const { tcp, tcpFin, udp } = timeouts;
   return { tcp: Math.floor(tcp), tcpFin: Math.floor(tcpFin), udp: Math.floor(udp) };
 }
 
-/** Only the node's own network can bound the conntrack table. A dump only asks for its state. */
+/** Returns the sysctls whose values depend on the node, if this network namespace can write them. A dumped bundle has none. */
 async function decideWritable(host: Host, { manifest, snapshot }: StoredBundle): Promise<readonly RequiredSysctl[]> {
   if (manifest.dumped) return [];
   const decided = decideOnNode(snapshot.settings, await readNodeFacts(host));
@@ -94,7 +92,6 @@ async function decideWritable(host: Host, { manifest, snapshot }: StoredBundle):
   return decided.filter((_, i) => writable[i]);
 }
 
-/** Reads CIDRs of a command line or configuration. Throws a Failure for anything else. */
 function requireNetworks(cidrs: readonly string[]): readonly Network[] {
   return cidrs.map((cidr) => {
     const network = parseNetwork(cidr);
@@ -103,7 +100,10 @@ function requireNetworks(cidrs: readonly string[]): readonly Network[] {
   });
 }
 
-/** Asks to remove what kpc-apply made and, with `adopt`, what a kube-proxy left. Modules and sysctls stay, as in kube-proxy's cleanup. */
+/**
+ * Returns a request to remove what kpc-apply made and, with `adopt`, what a kube-proxy left. Keeps modules and sysctls, as kube-proxy
+ * does.
+ */
 export function requestNothing(
   host: Host,
   choices: Pick<ApplyChoices, 'adopt' | 'ipvsExcludeCidrs' | 'force' | 'assumeAlone' | 'confirmTimeout'>,
@@ -117,7 +117,7 @@ export function requestNothing(
     confirmTimeout: choices.confirmTimeout,
     udpPorts: [],
     prepare: async ({ ownership }, isIdle) => {
-      // Nothing would be removed if a running kube-proxy owns everything: report that too.
+      // Look for a kube-proxy even without changes if there are leftovers, because it may own them.
       if (!choices.force && !(isIdle && ownership.leftovers.length === 0))
         await assertNoKubeProxy(host, choices.assumeAlone);
     },
@@ -136,7 +136,7 @@ export function needsOf(bundle: StoredBundle): Needs {
   };
 }
 
-/** Applies a bundle. Call it with the lock held. Throws a Failure if nothing was changed. */
+/** Applies a bundle. Needs the lock. Throws a Failure if nothing was changed. */
 export async function applyBundle(
   session: Session,
   bundle: StoredBundle,
@@ -160,7 +160,7 @@ export async function applyBundle(
   return outcome;
 }
 
-/** Deletes stale UDP flows, as kube-proxy does after a sync; never fails. `before`: ports served so far. */
+/** Deletes stale UDP flows, as kube-proxy does after a sync. Never fails. `before`: the ports served until now. */
 async function forgetUdpFlows(
   { host, onEvent }: Session,
   { snapshot }: StoredBundle,
@@ -183,7 +183,7 @@ export interface Foresight {
   readonly warnings: readonly Remark[];
 }
 
-/** Makes the checks of applyBundle before its first change; empty if there is nothing to change. */
+/** Returns what applyBundle would refuse or warn about before its first change; empty if there is nothing to change. */
 export async function foreseeApply(
   host: Host,
   bundle: StoredBundle,
@@ -218,7 +218,6 @@ function remarkOnModeChange({ present }: Plan, from: ProxyMode, to: ProxyMode): 
   ];
 }
 
-/** Whether clients stay with their endpoints. Each mode remembers them elsewhere, so a change of mode loses that. */
 function hasAffinity({ iptables, virtualServers, nftables }: KernelState): boolean {
   const rules = Object.values(iptables).flatMap(({ nat }) =>
     [...(nat?.values() ?? [])].flatMap((chain) => chain.rules),

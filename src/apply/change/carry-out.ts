@@ -15,7 +15,7 @@ import { causeOf, Failure, failureOfSignal } from '../state/failure.ts';
 import { writeRecord } from '../state/history.ts';
 import { drainTerms, look, remark, type ChangeRequest, type Session } from './observe-node.ts';
 
-/** Returns the steps it carried out. Throws a Failure at the first that fails. */
+/** Returns the completed steps. Throws a Failure at the first step that fails. */
 export async function runPlan(session: Session, plan: Plan): Promise<readonly PlanStep[]> {
   const { onEvent, signal } = session;
   const steps = listSteps(plan);
@@ -32,13 +32,13 @@ export function assertNoFault(signal: AbortSignal | undefined): void {
   if (fault) throw fault;
 }
 
-/** Throws a Failure if the operator has asked to stop, or if an error has aborted the work. */
+/** Throws a Failure if the operator asked to stop or an error aborted the work. */
 export function assertNotInterrupted(signal: AbortSignal | undefined): void {
   assertNoFault(signal);
   if (signal?.aborted) throw new Failure('interrupted', {});
 }
 
-/** Throws a Failure if a tool reports one. Success proves little: the caller reads the node back. */
+/** Throws a Failure if a tool reports an error. The caller must read the node back, because exit statuses prove little. */
 async function runStep(session: Session, step: PlanStep): Promise<void> {
   const { host } = session;
   if (step.kind === 'run') return assertDone(step.command, await host.run(step.command));
@@ -51,7 +51,7 @@ async function runStep(session: Session, step: PlanStep): Promise<void> {
   }
 }
 
-/** nginx keeps its configuration until told to reload. Never puts one in place that nginx refuses. */
+/** Replaces nginx's configuration if nginx accepts the new file, then reloads nginx if a reload command was given. */
 async function setBalancer(session: Session, proxyPorts: readonly ProxyPort[]): Promise<void> {
   const { host, folder, onEvent, balancerReload: [tool, ...args] = [] } = session;
   await replaceBalancerFile(host, folder, formatBalancer(proxyPorts).join(''), async (path) => {
@@ -68,13 +68,12 @@ function assertDone(command: ToolCommand, result: CommandResult): void {
     throw new Failure('tool-missing', { tool, to: 'change' });
   }
   const said = result.stderr.trim();
-  // ipvsadm -R goes on after a line that failed, and ends with status 0. Test: apply/faults.test.ts.
+  // ipvsadm -R continues after a line that failed and exits with status 0. Test: apply/faults.test.ts.
   if (result.status === 0 && (tool !== 'ipvsadm' || said === '')) return;
   const line = findLine(command, said);
   throw new Failure('tool-failed', { problem: 'failed', tool, ...endOf(command, result), line });
 }
 
-/** The input line that a tool complains of: iptables-restore, ipset, `ip -batch` and nft name it, ipvsadm does not. */
 function findLine({ stdin }: ToolCommand, said: string) {
   const match = /line:? (\d+)|Command failed -:(\d+)|^\/dev\/stdin:(\d+):/m.exec(said);
   const number = match?.slice(1).find((each) => each !== undefined);
@@ -85,8 +84,8 @@ function findLine({ stdin }: ToolCommand, said: string) {
 const attempts = 3;
 
 /**
- * Restores a snapshot. Tries every step without waiting long for any, and returns what could not be done.
- * `unconfirmed`: this process's own apply.
+ * Restores a snapshot without waiting long for any tool. Returns the changes still missing; undefined if the node could never be read.
+ * `unconfirmed`: the id of this process's own apply.
  */
 export async function putBack(
   session: Session,
@@ -103,7 +102,6 @@ export async function putBack(
     try {
       left = (await look({ host, folder: session.folder }, request, owned, drainTerms(host, request))).plan;
     } catch {
-      // The node cannot be read now; the next attempt may succeed.
       continue;
     }
     if (isEmptyPlan(left)) {
@@ -115,7 +113,7 @@ export async function putBack(
   return left;
 }
 
-/** Writes the record only if it differs: this must work on a full disk. If it fails, the journal stays, for the next command to end. */
+/** Writes the record only if it differs, because the disk may be full. On an error the journal stays, and the next command ends it. */
 async function endJournal({ host, folder, onEvent }: Session, record: OwnershipRecord): Promise<void> {
   try {
     // A damaged record counts as different.
@@ -139,7 +137,7 @@ export function requestSnapshot(snapshot: StoredSnapshot): ChangeRequest {
   return {
     origin: { kind: 'rollback', to: snapshot.state },
     target: async (used) => ({
-      // Rules go back to the variant of iptables they were in, except those that no tool can write again.
+      // Restore rules in the iptables variant they were in, without the rules that no tool can write.
       state: { ...state, iptables: moveTables(state.iptables, (place) => translatePlace(place, variants, used)) },
       settings,
       modules: [],

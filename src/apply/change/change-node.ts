@@ -34,8 +34,8 @@ import { assertNoFault, putBack, runPlan } from './carry-out.ts';
 import { awaitConfirmation, beginUnconfirmed, endUnconfirmed, keepOrForgetUnconfirmed } from './unconfirmed-apply.ts';
 
 /**
- * Brings the node to the wanted state, or back to its former state; needs the lock. The journal holds a snapshot of the node until the
- * change is read back and right, so that after a kill the next process knows what to restore. Throws a Failure if it did not begin.
+ * Brings the node to the wanted state, or back to its former state. Needs the lock. Throws a Failure if the change did not begin. The
+ * journal holds a snapshot until the change is verified, so that after a kill the next process can restore the node.
  */
 export async function changeNode(session: Session, request: ChangeRequest): Promise<ChangeOutcome> {
   const { host, folder } = session;
@@ -49,7 +49,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
   assertAllSeen(session, request, before);
   const { plan } = before;
   const isIdle = isEmptyPlan(plan) && !unfinished && plan.ownership.conflicts.length === 0;
-  // Report a running kube-proxy first, because --adopt would take over nothing. Test: apply/ownership.test.ts.
+  // Report a running kube-proxy first, because --adopt would have no effect beside it. Test: apply/ownership.test.ts.
   await request.prepare?.(plan, isIdle && !takesOver(request, record, plan.ownership.ownedAfter), before);
   assertNoConflicts(plan);
   if (isIdle) {
@@ -67,13 +67,12 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
     session.onEvent({ kind: 'putting-back', because: failure });
     if (unconfirmed) await host.remove(folder.confirmed).catch(() => undefined);
     const left = await putBack(session, snapshot, unconfirmed?.id);
-    // If anything is left, the standby processes keep trying after this process ends.
+    // Otherwise the standby processes keep trying after this process ends.
     if (unconfirmed && left === 'nothing') await endUnconfirmed(session).catch(() => undefined);
     return left === 'nothing' ? { kind: 'put-back', plan, failure } : { kind: 'stuck', plan, failure, left };
   }
 }
 
-/** Saves the journal and, with confirmTimeout, starts the standby, before the first change. */
 async function beginChange(
   session: Session,
   { confirmTimeout }: ChangeRequest,
@@ -90,12 +89,12 @@ async function beginChange(
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
     throw error;
   }
-  // From here on, this process finishes the change that an earlier one left.
+  // From here on, this process also finishes the change of an earlier process.
   if (!unconfirmed && unfinished) await endUnconfirmed(session).catch(() => undefined);
   return { present, snapshot, unconfirmed };
 }
 
-/** Makes and commits a change; returns all of it as one plan. Throws a Failure if it must be put back. */
+/** Makes and commits a change. Returns the whole change as one plan. Throws a Failure if the change must be rolled back. */
 async function makeChange(
   session: Session,
   request: ChangeRequest,
@@ -132,7 +131,7 @@ async function makeChange(
   await makingSpace(host, folder, keep);
   if (after.reading.balancer !== undefined) await claimBalancerFile(host, folder);
   if (after.tables) await rememberTables(host, folder, after.tables);
-  // A standby process that is still running finds no journal, so it restores nothing.
+  // A standby process that still runs finds no journal, so it restores nothing.
   if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
   return { ...progress.plan, kept, draining };
 }
@@ -160,7 +159,7 @@ async function identifyState({ host, folder }: Session, state: StateMark | undef
   return state ?? { id: await nextId(host, folder, state) };
 }
 
-/** Adopted rules may already match the bundle, and so may another bundle: record them as owned anyway. */
+/** Records adopted objects and a new bundle even if the node already matches the bundle. */
 async function recordUnchanged(
   session: Session,
   request: ChangeRequest,
@@ -185,12 +184,11 @@ async function recordUnchanged(
   await writeRecord(host, folder, { ...record, owned, state, udpPorts });
 }
 
-/** Whether --adopt makes something owned that is already on the node. */
 function takesOver({ adopt }: ChangeRequest, { owned }: OwnershipRecord, ownedAfter: OwnedNames): boolean {
   return adopt && !isNothingOwned(withoutOwned(ownedAfter, owned));
 }
 
-/** Throws a Failure if --adopt could not read part of what it takes; missing tools of other modes only warn. Test: apply/unseen.test.ts. */
+/** Throws a Failure if --adopt needs rules that could not be read. A missing tool is only a warning. Test: apply/unseen.test.ts. */
 export function assertAllSeen({ assumesAlone }: Session, { adopt }: ChangeRequest, { unread }: Observation): void {
   const failure = unread.find(({ code }) => code !== 'tool-missing');
   if (!failure || !adopt || assumesAlone === true) return;
@@ -211,7 +209,7 @@ async function writeJournal({ host, folder }: Session, snapshot: StoredSnapshot)
   }
 }
 
-/** Carries out a plan. Then looks at connections again, and removes the draining real servers that have none left. */
+/** Carries out a plan. Then counts connections again and removes the draining real servers that have none left. */
 async function carryOutPlan(session: Session, { plan, traffic, terms }: Observation): Promise<ChangeProgress> {
   const first = withoutRelease(plan);
   const steps = await runPlan(session, first);
@@ -225,7 +223,6 @@ async function carryOutPlan(session: Session, { plan, traffic, terms }: Observat
   return { plan: joinRelease(plan, release), changed: changedParts([first, release]), steps: all, traffic: present };
 }
 
-/** Draining real servers stay owned, with their virtual servers, addresses and guard rules. */
 function withDraining(
   ownedAfter: OwnedNames,
   { draining, leftIpvs }: Plan,
@@ -243,8 +240,8 @@ function withDraining(
 }
 
 /**
- * Reads back each changed part and every setting, because exit statuses prove too little: a new plan must be empty. Only settings that came
- * with a module may remain; this sets them. Also finds what other programs changed there; "verify" reads the other parts too.
+ * Reads the changed parts and all settings again, because exit statuses prove too little. Throws a Failure if they still need a change,
+ * after setting the settings that came with a module. Only "verify" reads the other parts.
  */
 async function readBack(
   session: Session,
@@ -267,7 +264,6 @@ async function readBack(
   throw new Failure('wrong-result', { rest: listRest(after.plan) });
 }
 
-/** The first steps, to show what kind of thing went wrong. */
 function listRest(plan: Plan): readonly string[] {
   const lines = listSteps(plan).flatMap((step) => [
     describeStep(step),

@@ -10,19 +10,19 @@ import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts
 import type { DrainingServer } from '../state/record.ts';
 
 export interface DrainPolicy {
-  /** Milliseconds after which a real server is removed even with connections; undefined waits for them to end. */
+  /** Milliseconds until a real server is removed even with connections; undefined waits until they end. */
   readonly timeout: number | undefined;
   /** Milliseconds since 1970. */
   readonly now: number;
   /** Milliseconds since the node booted. */
   readonly uptime: number;
-  /** Whether iptables rules replace IPVS: virtual servers then stay only for their connections. */
+  /** Whether iptables rules replace IPVS. Virtual servers then stay only for their connections. */
   readonly leavesIpvs: boolean;
 }
 
 /**
- * Adds to what is wanted, at weight 0, the TCP real servers that are no longer wanted: they keep their connections and take no new ones.
- * One is removed once it has weight 0 and no connection, or its time is over. UDP and SCTP real servers are removed at once
+ * Adds the TCP real servers that are no longer wanted. They get weight 0, so they keep their connections and get no new ones. Removes one
+ * once it has weight 0 and no connections, or when its time is over. UDP and SCTP real servers are removed at once
  * (IsRsGracefulTerminationNeeded in ipvs/util/ipvs.go), and so are all real servers of a removed virtual server.
  *
  * When iptables rules replace IPVS, every virtual server stays while it has connections, because nothing else forwards them. New
@@ -37,7 +37,7 @@ export function planDrain(
 ) {
   const begun = new Map(known.map((server) => [placeKey(server.virtualServer, server.realServer), server]));
   const draining: DrainingServer[] = [];
-  /** Open connections to the draining real servers, and those that end with their real server or virtual server. */
+  /** `kept`: open connections to draining real servers. `cut`: open connections that end when their server is removed. */
   const open = { kept: 0, cut: 0 };
   const countOf = (server: VirtualServer, real: RealServer) =>
     connections(virtualServerKey(server), realServerKey(real));
@@ -75,7 +75,7 @@ export function planDrain(
   for (const server of present.values()) {
     if (!policy.leavesIpvs) for (const real of server.realServers) cut(server, real);
     else {
-      // /proc/net/ip_vs lists every virtual server: one without a count has no connections.
+      // /proc/net/ip_vs lists every virtual server, so a real server without a count has no connections.
       const busy = server.realServers.filter((real) => countOf(server, real));
       const realServers = busy.flatMap((real) => drain(server, real, true) ?? []);
       if (realServers.length > 0) virtualServers.push({ ...server, realServers });
@@ -85,7 +85,7 @@ export function planDrain(
   return { virtualServers, draining, ...open };
 }
 
-/** Connections that a client would miss. IPVS counts a UDP flow as inactive until it has been idle for minutes. */
+/** Counts the connections that a client would miss. IPVS counts every UDP flow as inactive until the flow expires. */
 function countOpen(protocol: Protocol, count: ConnectionCount | undefined): number {
   return (count?.active ?? 0) + (protocol === 'UDP' ? (count?.inactive ?? 0) : 0);
 }

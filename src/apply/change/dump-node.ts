@@ -1,4 +1,4 @@
-// A node's state as a bundle, and everything else that its packets meet: rules of other programs, routes and sysctls.
+// Dumps a node's state as a bundle, with everything else that affects its packets: rules of other programs, routes and sysctls.
 import { indexCluster } from '../../cluster/address-index.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import type { BundleContent } from '../../bundle/make-bundle.ts';
@@ -44,7 +44,6 @@ import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host, ToolCommand } from '../node/host.ts';
 
-/** The objects that kpc-apply or kube-proxy made on the node, as a bundle without Services: see decideWritable. */
 export async function dumpNode(session: Session, nodeName: string): Promise<Omit<BundleContent, 'kpcVersion'>> {
   const { host, folder, onEvent } = session;
   const record = await readRecord(host, folder);
@@ -66,7 +65,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const evidence = weighEvidence(present);
   const owned = restrictState(present, {
     ...ownershipOf(ownership.owned, variants),
-    // A dump removes nothing, so it includes objects that a kubelet made under kube-proxy's names.
+    // A dump removes nothing, so it may include chains that a kubelet made under kube-proxy's names.
     chain: isDumped,
     jump: (rule, chain, table) =>
       evidence.jump(table, chain, rule) === 'certain' && isDumped(jumpChain(rule) ?? '', table),
@@ -75,7 +74,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   const sysctls = modeFacts[mode].sysctls.map((name) => [name, reading.settings[sysctlPath(name)]] as const);
   const hostLinks = present.links.filter((link) => link.name !== serviceLink);
   const hostAddresses = hostLinks.flatMap((link) => link.addresses.map(({ address }) => address));
-  // network.txt has what no file of the mode has.
+  // Rules that have no file in this mode go to network.txt.
   const { ipv4, ipv6 } = programs(mode, 'iptables') ? owned.iptables : emptyState.iptables;
   const state: KernelState = {
     ...owned,
@@ -102,7 +101,6 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
   };
 }
 
-/** Gives each place the room its listing needs, and adds those that need more to `lacking`. */
 function limitListings(lacking: Set<RulesPlace>): ReadingScope['roomForOthers'] {
   return (place) => {
     const room = new Room(mostListed);
@@ -115,32 +113,27 @@ function limitListings(lacking: Set<RulesPlace>): ReadingScope['roomForOthers'] 
   };
 }
 
-/** The mode whose bundles have files for all these objects, including IPVS objects left beside rules. */
 function modeOfDump({ nftables, links, virtualServers }: KernelState): ProxyMode {
-  // kube-proxy of the other modes deletes its table when it starts.
+  // A kube-proxy in another mode deletes this table when it starts.
   if (nftables.length > 0) return 'nftables';
   return links.length > 0 || virtualServers.length > 0 ? 'ipvs' : 'iptables';
 }
 
-/** Clients learned by session affinity are traffic, not configuration. */
 function forgetLearned(table: NftTable): NftTable {
   const sets = [...table.sets].map(([name, set]) => [name, isLearned(set) ? { ...set, elements: [] } : set] as const);
   return { ...table, sets: new Map(sets) };
 }
 
-/** The canary chain only detects a flush; skip it. */
 function isDumped(chain: string, table: TableName): boolean {
   const kind = classifyChain(table, chain);
   return kind !== undefined && kind !== 'canary';
 }
 
-/** Bytes of each tool's output. A node with all routes of the Internet prints more, but none of those leads to a pod. */
+/** Limit on each tool's output, in bytes. A node with all Internet routes prints more, but none of these routes leads to a pod. */
 const mostListed = 8 * 2 ** 20;
 
-/** Without the values of counters and quotas. */
 const listRuleset = ['-s', 'list', 'ruleset'];
 
-/** Listings of routing, with their names in messages. */
 const listings = [
   ['routes of IPv4', ['route', 'show', 'table', 'all']],
   ['routes of IPv6', ['-6', 'route', 'show', 'table', 'all']],
@@ -161,18 +154,16 @@ const sysctlsOfLink = [
   ...(['arp_ignore', 'arp_filter'] as const),
 ];
 
-/** The sources of network.txt; `dumped` has the rules and sets that are already in other files of the dump. */
 interface Dumped extends Pick<KernelState, 'links' | 'iptables'> {
   readonly dumped: Pick<KernelState, 'iptables' | 'sets'>;
   readonly variants: Variants;
   readonly lacking: ReadonlySet<RulesPlace>;
-  /** Whether a missing nft loses something. */
   readonly needsTables: boolean;
 }
 
 /**
- * The text of network.txt: everything that packets meet besides kube-proxy's rules. Leaves out aliases, comments and
- * keys of links (secrets).
+ * Returns the text of network.txt: what affects packets besides kube-proxy's rules. Omits comments and secrets (aliases and keys of
+ * links).
  */
 async function listNetwork(
   host: Host,
@@ -192,7 +183,6 @@ async function listNetwork(
   const prompted = (prompt: string, text: string | undefined): string =>
     text === undefined ? '' : `$ ${prompt}\n${text}`;
   const rules = rulesPlaces.map((place) => {
-    // A node with both variants needs the variant in the prompt.
     const prompt = `${toolNames[familyOfPlace(place)]}-${variantOfPlace(place, variants)}-save`;
     if (lacking.has(place))
       onLeftOut(
@@ -241,7 +231,7 @@ function formatLacking(
   return formatChains(iptables[place] ?? {}, isLacking, isKnownJump);
 }
 
-/** The nftables tables that are neither kube-proxy's nor listed by iptables-nft-save. */
+/** Lists the nftables tables that are neither kube-proxy's nor in the output of iptables-nft-save. */
 async function listOtherTables(host: Host, iptables: KernelState['iptables'], variants: Variants): Promise<string> {
   const isListed = (word: string, name: string): boolean => {
     const family = families.find((each) => nftFamily[each] === word);
@@ -261,9 +251,8 @@ async function listOtherTables(host: Host, iptables: KernelState['iptables'], va
   return text.split('\n').map(withoutComments).join('\n');
 }
 
-/** The sets that rules of other programs may ask; '' without any. `dumped`: those that another file of the dump holds. */
 async function listOtherSets(host: Host, dumped: KernelState['sets']): Promise<string> {
-  // ipset would load its module.
+  // Running ipset would load its module.
   if ((await host.list('/sys/module/ip_set')).length === 0) return '';
   const own = new Set(dumped.map(({ name }) => name));
   const keeps = (line: string): boolean => !own.has(splitSetWords(line)?.[1] ?? '');
@@ -272,7 +261,7 @@ async function listOtherSets(host: Host, dumped: KernelState['sets']): Promise<s
   return formatSets(sets);
 }
 
-/** The policies of IPsec; '' without any. ip would load the module that lists them, which has a socket of its own (NETLINK_XFRM). */
+/** Lists the IPsec policies; "" without any. Looks for the module's netlink socket first, because ip would load the module. */
 async function listPolicies(host: Host): Promise<string> {
   const isThere = /^[\da-f]+ +6 /m.test((await host.readFile('/proc/net/netlink')) ?? '');
   const args = ['xfrm', 'policy'];
@@ -290,7 +279,7 @@ function withoutComment({ options, ...entry }: SetEntry): SetEntry {
   return others === undefined || others.length === 0 ? entry : { ...entry, options: others };
 }
 
-/** Drops comments. nft escapes no quotes, so an odd number of them makes the whole line unreadable. */
+/** Removes comments. Replaces the line with "..." if its quotes do not pair up, because nft does not escape quotes. */
 function withoutComments(line: string): string {
   const [first = '', ...others] = line.split(/[ \t]comment "/);
   const plain = [first, ...others.map((each) => each.slice(each.indexOf('"') + 1))].join('');
@@ -298,7 +287,6 @@ function withoutComments(line: string): string {
   return isPlain ? plain : `${/^\t*/.exec(line)?.[0] ?? ''}...`;
 }
 
-/** What nft prints of tables: a name never begins a line. */
 const linesOfTable = /^(?:table (?:ip6?|inet|arp|bridge|netdev) \S+ \{.*|\t.*|\})?$/;
 
 async function readSysctls(host: Host, names: readonly string[]): Promise<ReadonlyMap<string, string>> {

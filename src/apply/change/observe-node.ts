@@ -44,12 +44,10 @@ export interface Session {
   readonly host: Host;
   readonly folder: StateFolder;
   readonly onEvent: (event: ChangeEvent) => void;
-  /** Puts a failure into words, for the stored note. */
   readonly say: (failure: Failure) => string;
-  /** Aborted when the operator asks to stop: the change is then put back. */
   readonly signal?: AbortSignal | undefined;
   readonly balancerReload?: readonly string[] | undefined;
-  /** The operator says that no kube-proxy, and no tool of a killed apply, runs out of sight. */
+  /** The operator asserts that no kube-proxy and no tool of a killed apply runs unseen. */
   readonly assumesAlone?: boolean | undefined;
 }
 
@@ -59,7 +57,7 @@ export type ChangeEvent =
   | { readonly kind: 'step'; readonly step: PlanStep; readonly number: number; readonly of: number }
   | { readonly kind: 'checking' }
   | { readonly kind: 'awaiting-confirmation'; readonly milliseconds: number }
-  /** A tool takes long: since when (milliseconds since 1970), and its limit in milliseconds. */
+  /** A tool takes long. `since`: its start in milliseconds since 1970. `limit`: milliseconds. */
   | { readonly kind: 'waiting'; readonly command: string; readonly since: number; readonly limit: number }
   | { readonly kind: 'putting-back'; readonly because: Failure }
   | { readonly kind: 'warning'; readonly remark: Remark };
@@ -70,20 +68,18 @@ export function remark<Code extends Remark['code']>(code: Code, details: RemarkA
 
 export interface ChangeRequest {
   readonly origin: ChangeOrigin;
-  /** Called for each look at the node, since some of it depends on the node. */
   readonly target: (variants: Variants) => Promise<WantedNode>;
   readonly adopt: boolean;
   readonly excluded: Claims['excluded'];
   readonly clusterIPs?: Claims['clusterIPs'];
-  /** Milliseconds until a real server is removed even with connections; undefined waits for them to end. */
+  /** Milliseconds until a real server is removed even with connections; undefined waits until they end. */
   readonly drainTimeout: number | undefined;
-  /** Milliseconds to wait for a confirmation before everything is put back; undefined asks for none. */
+  /** Milliseconds to wait for a confirmation before the change is rolled back; undefined needs no confirmation. */
   readonly confirmTimeout?: number | undefined;
-  /** Throws a Failure if the node must not be changed. `isIdle`: nothing to change and no conflicts. `seen`: the plan's node. */
+  /** Throws a Failure if the node must not be changed. `isIdle`: nothing to change or adopt, and no conflicts. `seen`: the plan's node. */
   readonly prepare?:
     ((plan: Plan, isIdle: boolean, seen: Pick<Observation, 'node' | 'reading'>) => Promise<void>) | undefined;
   readonly refusesLeftovers?: boolean | undefined;
-  /** The objects to own afterwards, if they differ from the target's. */
   readonly ownedAfter?: OwnedNames | undefined;
   readonly udpPorts?: OwnershipRecord['udpPorts'];
 }
@@ -104,7 +100,6 @@ export async function observe(session: Session, request: ChangeRequest): Promise
   return observation;
 }
 
-/** Warns of rules of the other iptables variant that stay, or may exist. */
 export function warnOfOtherVariant({ onEvent }: Session, { unread, plan }: Observation): void {
   const [failure] = unread;
   if (failure) {
@@ -116,7 +111,7 @@ export function warnOfOtherVariant({ onEvent }: Session, { unread, plan }: Obser
   if (staying.length > 0) onEvent(remark('rules-left', { objects: staying }));
 }
 
-/** One clock for the whole change: a drain whose time is over ends now; any other waits for the next change. */
+/** Sets the time for the whole change. A drain that is due by then ends in this change, any other in a later one. */
 export function drainTerms(host: Host, request: ChangeRequest, record?: OwnershipRecord): DrainTerms {
   const { draining: known = [], leftIpvs } = record ?? {};
   return { timeout: request.drainTimeout, now: host.now(), uptime: host.uptime(), known, leftIpvs };
@@ -138,9 +133,9 @@ export async function readOwned({ host, folder }: Session): Promise<OwnedState> 
 
 export interface Observation {
   readonly reading: NodeReading;
-  /** Why rules of another mode or iptables variant could not be read, if none of them are wanted or recorded. */
+  /** Failures to read rules of another mode or iptables variant, if no such rules are wanted or recorded. */
   readonly unread: readonly Failure[];
-  /** kube-proxy's nftables tables at one generation; undefined if they may have changed meanwhile. */
+  /** kube-proxy's nftables tables and their generation; undefined if the tables may have changed during the reading. */
   readonly tables: KnownTables | undefined;
   readonly plan: Plan;
   readonly node: NodeState;
@@ -157,7 +152,6 @@ export interface ChangeProgress {
 }
 
 interface Grounds {
-  /** Whether to use the nftables tables stored in the state folder. */
   readonly recalls?: boolean | undefined;
   readonly since?: (ChangeProgress & { readonly earlier: Observation }) | undefined;
 }
@@ -181,7 +175,7 @@ export async function look(
     timeouts: target.state.ipvsTimeouts !== undefined,
     settings: target.settings.map((setting) => setting.path),
     onLeftOut: (failure, tool) => {
-      // Most nodes have only the tools of their own mode.
+      // Most nodes lack the tools of other modes, so a missing tool is rarely a problem.
       const isMissed = failure.code !== 'tool-missing' || request.adopt || /-(?:legacy|nft)-save$/.test(tool);
       if (isMissed) unread.push(failure);
     },
@@ -203,7 +197,6 @@ export async function look(
   return { reading, unread, tables, plan: refuseLeftovers(plan, request, owned), node, rules, traffic, terms };
 }
 
-/** Reads the node, and lists the nftables tables only if their generation is not a known one. */
 async function readAtGeneration(
   host: Host,
   scope: ReadingScope,
@@ -224,14 +217,14 @@ function knownTables(reading: NodeReading, generation: NftGeneration): KnownTabl
   return { generation, 'nft ipv4': reading['nft ipv4'], 'nft ipv6': reading['nft ipv6'] };
 }
 
-/** The tables after a change, if they were known before and the only transactions since are this change's. */
+/** Returns the tables after a change, if they were known before and only this change has modified nftables since. */
 function deduceTables(
   { earlier, plan, steps }: ChangeProgress & { readonly earlier: Observation },
   generation: NftGeneration,
 ): KnownTables | undefined {
   const transactions = countNftTransactions(plan, steps);
   if (!earlier.tables || transactions === undefined) return undefined;
-  // This table is not owned, so the plan lacks it.
+  // A table that is not owned is missing from the plan.
   if (earlier.node.state.nftables.length > plan.present.nftables.length) return undefined;
   if (!isLaterBy(transactions, earlier.tables.generation, generation)) return undefined;
   if (transactions === 0) return { ...earlier.tables, generation };
@@ -240,8 +233,8 @@ function deduceTables(
 }
 
 /**
- * Refuses a node where packets still meet rules that a kube-proxy left. With a record, refuses only those of the other
- * iptables variant, which an apply would not change; watch goes on even then.
+ * Adds a conflict for each object that a kube-proxy left in effect. If kpc-apply owns objects, this covers only rules in the other
+ * iptables variant, which an apply would not change. `watch` then ignores even these.
  */
 function refuseLeftovers(plan: Plan, { refusesLeftovers, origin }: ChangeRequest, owned: OwnedNames): Plan {
   if (!refusesLeftovers) return plan;

@@ -15,32 +15,30 @@ import { assertNoOrphans } from '../node/tool-time-limits.ts';
 import { endUnconfirmed, keepOrForgetUnconfirmed } from './unconfirmed-apply.ts';
 
 export type RollBackOutcome =
-  /** The changes of an unfinished apply that could not be put back, as from putBack. */
   | { readonly kind: 'unfinished'; readonly left: Awaited<ReturnType<typeof putBack>> }
   | { readonly kind: 'state'; readonly to: StateMark; readonly outcome: ChangeOutcome };
 
 export interface RollBackChoices {
   /** The id of a state; undefined undoes the last command. */
   readonly to: number | undefined;
-  /** Milliseconds; undefined waits for the end of all connections. */
+  /** Milliseconds; undefined waits until all connections end. */
   readonly drainTimeout: number | undefined;
-  /** Go on although a kube-proxy is running. */
   readonly force: boolean;
 }
 
 export interface RollBackPlan {
-  /** Undefined means the state before an unfinished apply. */
+  /** Undefined for the state before an unfinished apply. */
   readonly to: StateMark | undefined;
   readonly plan: Plan;
 }
 
-/** The states to go back to, and why a plain rollback has nothing to undo, if so. */
+/** The states that a rollback can restore. `last`: the last command, if it left nothing to undo. */
 export interface RollBackStates extends History {
   readonly last: LastCommand | undefined;
   readonly isUnfinished: boolean;
 }
 
-/** Undoes the last command or an unfinished apply, or goes to a given state. Needs the lock. Throws a Failure if nothing can be undone. */
+/** Undoes the last command or an unfinished apply, or restores a state. Needs the lock. Throws a Failure if there is nothing to undo. */
 export async function rollBack(session: Session, choices: RollBackChoices): Promise<RollBackOutcome> {
   await keepOrForgetUnconfirmed(session);
   const { to, request, unfinished } = await choose(session, choices);
@@ -68,7 +66,6 @@ export async function planRollBack(session: Session, choices: RollBackChoices): 
   return { to, plan: (await observe(session, request)).plan };
 }
 
-/** The states a rollback may go to. Changes nothing. Throws a Failure if the record or the journal is damaged. */
 export async function listStates(session: Session): Promise<RollBackStates> {
   const { host, folder } = session;
   const { record, unfinished } = await readOwned(session);
@@ -76,10 +73,9 @@ export async function listStates(session: Session): Promise<RollBackStates> {
   return { ...history, last: await readLastCommand(session), isUnfinished: unfinished !== undefined };
 }
 
-/** Throws a Failure if there is nothing to undo. */
 async function choose(session: Session, { to, drainTimeout }: RollBackChoices) {
   const { host, folder } = session;
-  // This must work even if the record is damaged.
+  // Read the journal first, so that this works even if the record is damaged.
   const unfinished = await readJournal(host, folder);
   if (unfinished && to === undefined) return { unfinished, request: requestSnapshot(unfinished) };
   const history = await readHistory(host, folder, await readRecord(host, folder));
@@ -94,8 +90,8 @@ async function choose(session: Session, { to, drainTimeout }: RollBackChoices) {
 }
 
 /**
- * Asks for the former state of the node, except real servers that were draining then and are gone. Restores a setting
- * only if kpc-apply set it and it still has that value; otherwise it is the administrator's.
+ * Returns a request for the former state of the node, without the real servers that were draining then. Restores a setting only if it
+ * still has a value that kpc-apply set; otherwise the administrator has changed it.
  */
 function requestState(snapshot: StoredSnapshot): ChangeRequest {
   const whole = requestSnapshot(snapshot);

@@ -11,7 +11,7 @@ import type { unconfirmedSchema } from '../state/schemas.ts';
 import { remark, type Session } from './observe-node.ts';
 import { assertNotInterrupted, putBack } from './carry-out.ts';
 
-/** Its file exists until any process keeps or undoes the change. A second file holds the question; the answer renames it to yes or no. */
+/** An unconfirmed apply. Its file exists until the change is kept or undone. The answer renames a second file, the question. */
 type Unconfirmed = Shaped<typeof unconfirmedSchema>;
 
 function readApply(host: Host, path: string): Promise<Unconfirmed | undefined> {
@@ -22,18 +22,16 @@ function isHere({ bootId, network }: Unconfirmed, folder: StateFolder): boolean 
   return bootId === folder.network.bootId && network === `net:[${folder.network.inode}]`;
 }
 
-/** The question or answer of this apply. A damaged one cannot be answered and counts as none. */
 async function findQuestion(host: Host, path: string, id: string): Promise<Unconfirmed['question']> {
   const asked = await readApply(host, path).catch(() => undefined);
   return asked?.id === id ? asked.question : undefined;
 }
 
-/** The systemd timer and service that restore the node after that apply. */
 function unitName(id: string): string {
   return `kpc-apply-way-back-${id}`;
 }
 
-/** How long after the deadline the timer fires. Normally another process has put everything back by then. */
+/** Delay of the timer after the deadline. Normally another process has rolled back the change by then. */
 const timerDelaySeconds = 5;
 
 export async function beginUnconfirmed(session: Session, milliseconds: number): Promise<Unconfirmed> {
@@ -65,7 +63,7 @@ export async function beginUnconfirmed(session: Session, milliseconds: number): 
   }
 }
 
-/** Returns false without systemd in this namespace: it starts programs in those of process 1. */
+/** Starts the timer. Returns false unless systemd runs in this process's namespaces, because systemd starts programs in its own. */
 async function setTimer(host: Host, id: string, command: readonly string[], seconds: number): Promise<boolean> {
   if (!(await runsUnderSystemd(host))) return false;
   const args = [
@@ -77,7 +75,7 @@ async function setTimer(host: Host, id: string, command: readonly string[], seco
     '--timer-property=AccuracySec=1s',
     ...(host.toolPath === undefined ? [] : [`--setenv=PATH=${host.toolPath}`]),
     '--',
-    // systemd replaces variables in a command. Test: apply/unconfirmed.test.ts.
+    // Escape $, because systemd expands variables in a command. Test: apply/unconfirmed.test.ts.
     ...command.map((word) => word.replaceAll('$', '$$$$')),
   ];
   const result = await host.run({ tool: 'systemd-run', args }, { limit: shortLimit });
@@ -94,38 +92,35 @@ async function runsUnderSystemd(host: Host): Promise<boolean> {
   return (await namespaces('self')).join() === (await namespaces('1')).join();
 }
 
-/** Ends an unconfirmed apply: its standby process, and a late confirm, then find nothing to do. */
 export async function endUnconfirmed(session: Session): Promise<void> {
   const { host, folder } = session;
   const unconfirmed = await readApply(host, folder.unconfirmed).catch(() => undefined);
   for (const path of [folder.awaiting, folder.confirmed, folder.unconfirmed, folder.doing]) await host.remove(path);
-  // Without rights to look, no timer was set.
+  // A process without the right to look for systemd has set no timer.
   if (unconfirmed && (await runsUnderSystemd(host).catch(() => false))) {
-    // The timer may have fired already or never have been set.
+    // Ignore errors, because the timer may have fired or may never have been set.
     const args = ['stop', `${unitName(unconfirmed.id)}.timer`];
     await host.run({ tool: 'systemctl', args }, { limit: shortLimit }).catch(() => undefined);
   }
 }
 
 /**
- * Keeps a confirmed apply whose process died first, and forgets one of an earlier boot. Any other apply keeps its
- * standby until this command changes the node. Call it with the lock held. Test: apply/unconfirmed.test.ts.
+ * Commits a confirmed apply whose process died, and forgets one from an earlier boot. Any other keeps its standby process until this
+ * command changes the node. Needs the lock. Test: apply/unconfirmed.test.ts.
  */
 export async function keepOrForgetUnconfirmed(session: Session): Promise<void> {
   const { host, folder } = session;
-  // Ignore a damaged one: the journal says what to put back.
+  // Ignore a damaged file, because the journal says what to restore.
   const unconfirmed = await readApply(host, folder.unconfirmed).catch(() => undefined);
   if (!unconfirmed) return;
   if (isHere(unconfirmed, folder)) await keepConfirmed(session, unconfirmed.id);
   else if (unconfirmed.bootId !== folder.network.bootId) await endUnconfirmed(session);
 }
 
-/** Commits a confirmed apply whose process has died. Returns false if it was not confirmed. */
 async function keepConfirmed(session: Session, id: string): Promise<boolean> {
   const { host, folder } = session;
   const answered = await findQuestion(host, folder.confirmed, id);
   if (!answered) return false;
-  // Without the journal, only removing the question is left.
   if ((await host.readFile(folder.journal)) !== undefined) await commit(host, folder, answered.record);
   await endUnconfirmed(session);
   return true;
@@ -134,8 +129,8 @@ async function keepConfirmed(session: Session, id: string): Promise<boolean> {
 const pollMilliseconds = 200;
 
 /**
- * Waits for `kpc-apply confirm`; throws a Failure if it is late. Yes and no rename the same file, so only one can win. A yes stays on disk
- * until the change is kept.
+ * Waits for `kpc-apply confirm`. Throws a Failure if the confirmation is late. Yes and no rename the same file, so only one can win. The
+ * file for yes stays until the change is committed.
  */
 export async function awaitConfirmation(
   session: Session,
@@ -157,12 +152,12 @@ export async function awaitConfirmation(
   throw new Failure('not-confirmed', { seconds: milliseconds / 1000 });
 }
 
-/** Withdraws the question; true if the operator has just said yes. Call it with the lock held. */
+/** Withdraws the question. Returns true if the operator has just confirmed. Needs the lock. */
 async function isConfirmedAfterAll({ host, folder }: Session): Promise<boolean> {
   try {
     await host.renameFile(folder.awaiting, `${folder.awaiting}.expired`);
   } catch {
-    // A missing question may be lost, or the disk failing: only a renamed file is a yes.
+    // The question may be lost or the disk may fail, so only the file for yes counts.
     await host.remove(folder.awaiting);
     if ((await host.readFile(folder.confirmed)) !== undefined) return true;
   }
@@ -173,7 +168,7 @@ async function isConfirmedAfterAll({ host, folder }: Session): Promise<boolean> 
 const noticeMilliseconds = 15_000;
 const noticePollMilliseconds = 200;
 
-/** Confirms the waiting apply, and commits its change if its process is gone. Throws a Failure if no apply is waiting. */
+/** Confirms the waiting apply, and commits the change if the apply's process has died. Throws a Failure if no apply is waiting. */
 export async function confirmApply(session: Session): Promise<void> {
   const { host, folder } = session;
   const asking = await readApply(host, folder.awaiting);
@@ -210,20 +205,23 @@ export type StandByOutcome = 'nothing-to-do' | 'kept' | 'put-back' | 'stuck';
 
 const standByPollMilliseconds = 500;
 
-/** How long after its deadline an apply may take to withdraw its question. Only a stopped process takes longer. */
+/** Time for an apply to withdraw its question after the deadline. Only a stopped process takes longer. */
 const graceMilliseconds = 10_000;
 
-/** How long an apply may take between two tools, to read their output. */
+/** Time for an apply to read a tool's output before it starts the next tool. */
 const hangMilliseconds = 40_000;
 
-/** How long a tool may outlive the killed apply that fed it: it sees truncated input and exits. */
+/** Time for a tool to exit on truncated input after its apply was killed. */
 const orphanMilliseconds = 2000;
 
-/** Tries of putting back, with pauses: the operator may be unable to reach the node. */
+/** Number of attempts to restore the node. High, because the operator may be unable to reach the node. */
 const attempts = 30;
 const pauseMilliseconds = 10_000;
 
-/** Restores the node if the apply is gone or hangs: at the deadline, or at once if it had not asked. Ends when any process ends it. */
+/**
+ * Restores the node at the deadline, or at once if the apply died before asking. Kills an apply that hangs. Returns once the apply has
+ * ended.
+ */
 export async function standBy(session: Session, id: string): Promise<StandByOutcome> {
   const { host, folder } = session;
   const isStopped = () => session.signal?.aborted === true;
@@ -237,7 +235,7 @@ export async function standBy(session: Session, id: string): Promise<StandByOutc
     }
     if (outcome === 'busy') {
       await endIdle(session, unconfirmed);
-      // The pid keeps two standby processes from polling in step.
+      // The pid keeps two standby processes from polling at the same moments.
       await host.sleep(standByPollMilliseconds + (host.pid % 100));
     } else if (outcome === 'stuck') {
       attempt++;
@@ -247,21 +245,19 @@ export async function standBy(session: Session, id: string): Promise<StandByOutc
   return isStopped() ? 'nothing-to-do' : 'stuck';
 }
 
-/** The apply with this id, in this network; undefined if it has ended. */
 async function findUnconfirmed(session: Session, id: string): Promise<Unconfirmed | undefined> {
   const { host, folder } = session;
   const unconfirmed = await readApply(host, folder.unconfirmed);
   return unconfirmed?.id === id && isHere(unconfirmed, folder) ? unconfirmed : undefined;
 }
 
-/** Whether another process must end it: its deadline has passed, or it died before asking. */
 async function isAbandoned({ host, folder }: Session, unconfirmed: Unconfirmed): Promise<boolean> {
   const question = await findQuestion(host, folder.awaiting, unconfirmed.id);
   if (question) return host.uptime() >= question.deadline;
   return (await findProcess(host, unconfirmed)) === 'gone';
 }
 
-/** Call it with the lock held. */
+/** Needs the lock. */
 async function endStandBy(session: Session, id: string): Promise<StandByOutcome> {
   const { host, folder } = session;
   const unconfirmed = await findUnconfirmed(session, id);
@@ -277,8 +273,8 @@ async function endStandBy(session: Session, id: string): Promise<StandByOutcome>
 }
 
 /**
- * Kills an apply that makes no progress: it was stopped (SIGSTOP) with its question open and would hold the lock
- * forever, or it hangs before the question or during the restore. Test: apply/unconfirmed.test.ts.
+ * Kills an apply that makes no progress. Either it was stopped (SIGSTOP) with its question open and would hold the lock forever, or it
+ * hangs before the question or during the rollback. Test: apply/unconfirmed.test.ts.
  */
 async function endIdle({ host, folder }: Session, unconfirmed: Unconfirmed): Promise<void> {
   const question = await findQuestion(host, folder.awaiting, unconfirmed.id);

@@ -5,16 +5,14 @@ export interface WatchSettings {
   readonly host: Host;
   readonly syncPeriod: number;
   readonly minSyncPeriod: number;
-  /** A value that changes with the bundle. Errors are retried: a brief disk error must not end the watch. */
+  /** Returns a value that changes with the bundle. Errors are retried, because a brief disk error must not end the watch. */
   readonly readVersion: () => Promise<string>;
-  /** Brings the node to the bundle's state; returns whether that succeeded. */
   readonly sync: () => Promise<boolean>;
 }
 
-/** How often to look for a new bundle or a wish to stop. */
 const pollMilliseconds = 250;
 
-/** Syncs at once, after each period and new bundle; retries. Unhealthy after two periods without success. */
+/** Syncs at once, then after each period and for each new bundle. A failed sync is retried after the next period. */
 export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync }: WatchSettings) {
   const asked = { stop: false, sync: false };
   const begun = host.uptime();
@@ -43,13 +41,12 @@ export function createWatch({ host, syncPeriod, minSyncPeriod, readVersion, sync
     stop(): void {
       asked.stop = true;
     },
-    /** Syncs as soon as the minimal period allows. */
     wake(): void {
       asked.sync = true;
     },
-    /** Whether the rules are believed to be in place, as in kube-proxy's ProxyHealthServer. */
+    /** Reports whether a sync has succeeded within about two periods, as in kube-proxy's ProxyHealthServer. */
     isHealthy: (): boolean => lastSuccess !== undefined && isRecent(lastSuccess),
-    /** Like isHealthy, but the start of the watch counts as a success. */
+    /** Like isHealthy, but counts the start of the watch as a success. */
     isLive: (): boolean => isRecent(lastSuccess ?? begun),
   };
 }

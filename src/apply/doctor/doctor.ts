@@ -39,7 +39,7 @@ import { emptyState } from '../../kernel/state.ts';
 
 export const modesOfToday = proxyModes.filter((mode) => isModeOf(mode, newestRelease));
 
-/** Checks what each of today's modes needs; checks common to all have no mode. `owned`: kpc-apply's objects. */
+/** Checks the node for every current mode. A check shared by all modes has no mode. `owned`: kpc-apply's objects. */
 export async function examineForAnyMode(host: Host, owned: OwnedNames): Promise<readonly NodeCheck[]> {
   const groups = await Promise.all(
     modesOfToday.map((mode) => {
@@ -55,7 +55,6 @@ export async function examineForAnyMode(host: Host, owned: OwnedNames): Promise<
   return [...(groups[0] ?? []).filter(isCommon), ...modesOfToday.flatMap(ofMode)];
 }
 
-/** Checks a node before a bundle is applied. Changes nothing. */
 export async function examineNode(host: Host, needs: Needs, owned: OwnedNames): Promise<readonly NodeCheck[]> {
   const modules = await readModuleIndex(host, [...needs.modules, 'ip_set']);
   const examined: Examined = { host, needs, modules, mayChange: await hasCapability(host, capNetAdmin) };
@@ -84,7 +83,7 @@ interface BeforeApply {
   readonly assumeAlone: boolean;
 }
 
-/** Checks the tools before any change. An apply finds the rest itself: it has just read the node. */
+/** Returns the errors that must stop an apply before any change. Makes few checks, because an apply has just read the node. */
 export async function examineBeforeApply(
   host: Host,
   needs: Needs,
@@ -107,7 +106,6 @@ function examineRights({ mayChange }: Examined): readonly NodeCheck[] {
   ];
 }
 
-/** Checks that tools exist, work and are new enough: all that the mode needs, or those that `isUsed` accepts. */
 function examineTools(examined: Examined, isUsed: (tool: Tool) => boolean = () => true): Promise<readonly NodeCheck[]> {
   const { tools: ofMode } = modeFacts[examined.needs.mode];
   // Every mode needs ip.
@@ -127,7 +125,7 @@ async function examineTool({ host, needs, modules }: Examined, tool: Tool): Prom
   const version = parseVersion(details.replace(/^.*?[\s-]v?(?=\d)/, ''));
   if (result.status !== 0 || !version) {
     const said = excerptOf(result.stderr).split('\n', 1).join() || details;
-    // ipvsadm asks the kernel for IPVS first, even to print its version.
+    // ipvsadm needs IPVS in the kernel even to print its version.
     const lacksIpvs = name === 'ipvsadm' && /ip_vs|ipvs/i.test(said) && !isInKernel(modules, 'ip_vs');
     const because = isRefusal(said) ? 'rights' : lacksIpvs ? 'no-ipvs' : undefined;
     return fault({ found: 'broken', name, asked: versionArgs.join(' '), said, because });
@@ -141,13 +139,13 @@ async function examineTool({ host, needs, modules }: Examined, tool: Tool): Prom
     : nodeCheck('ok', 'tools', { found: 'works', name, details });
 }
 
-/** Reads addresses and, where the mode uses them, rules and sets, as an apply does: tools print a version even without kernel support. */
+/** Reads the node as an apply does, because tools print a version even if the kernel lacks support. */
 async function examineReading({ host, needs, mayChange }: Examined): Promise<readonly NodeCheck[]> {
   const used = needs.manifest?.families ?? ['ipv4'];
   const hasRules = programs(needs.mode, 'iptables');
   const needed = new Set<ReadingPart>(hasRules ? [...used, 'addresses'] : ['addresses']);
   const unread = hasRules ? {} : { ipv4: '', ipv6: '', ipset: '', ipvsadm: '' };
-  // These have checks of their own.
+  // nftables and the other iptables variant have checks of their own.
   const others = { 'nft ipv4': '', 'nft ipv6': '', 'other ipv4': '', 'other ipv6': '' };
   const scope = { needed, variants: await readVariants(host), timeouts: false, settings: [] };
   try {
@@ -165,7 +163,6 @@ async function examineReading({ host, needs, mayChange }: Examined): Promise<rea
   }
 }
 
-/** A bundle is compiled for one node, whose addresses serve its node ports. */
 function examineAddresses({ manifest }: Needs, addresses: string): readonly NodeCheck[] {
   const expected = manifest?.node.hostAddresses ?? [];
   if (expected.length === 0) return [];
@@ -178,9 +175,9 @@ function examineAddresses({ manifest }: Needs, addresses: string): readonly Node
 }
 
 async function examineModules({ host, needs, modules, mayChange }: Examined): Promise<readonly NodeCheck[]> {
-  // A process without that right has a finding for it already.
+  // The check of rights already reports a process without CAP_NET_ADMIN.
   const mayLoad = !mayChange || (await hasCapability(host, capSysModule));
-  // One finding for all modules in the same situation; modules that several modes need are reported once for all modes.
+  // Group modules with the same result and the same modes, so that modules common to all modes are reported once.
   const kinds = new Map<string, string[]>();
   for (const name of needs.modules) {
     const modes = modesOfToday.filter((mode) => modeFacts[mode].modules.includes(name));
@@ -208,7 +205,6 @@ function checkModules(index: ModuleIndex, names: readonly string[], mayLoad: boo
   }
 }
 
-/** Checks the sysctls that the mode or the bundle sets; those of IPVS come with module ip_vs. */
 async function examineSysctls({ host, needs, modules }: Examined): Promise<readonly NodeCheck[]> {
   const hasIpvs = isInKernel(modules, 'ip_vs');
   const asked = needs.sysctls.filter(({ name }) => hasIpvs || !/\.vs\./.test(name));
@@ -226,7 +222,7 @@ async function examineSysctls({ host, needs, modules }: Examined): Promise<reado
   );
 }
 
-/** Rules of both iptables variants match packets, and those of the unused variant are easily overlooked. */
+/** Warns about rules in both iptables variants. Both match packets, but rules in the unused variant are easily overlooked. */
 async function examineVariants({ host, needs, mayChange }: Examined, owned: OwnedNames): Promise<readonly NodeCheck[]> {
   const variants = await readVariants(host);
   let unread: Failure | undefined;
@@ -261,7 +257,7 @@ async function examineVariants({ host, needs, mayChange }: Examined, owned: Owne
     : [nodeCheck('ok', 'iptables', { found: 'one', ...both })];
 }
 
-/** Checks for a running kube-proxy. `mustSee`: its leftovers would be adopted, so an invisible kube-proxy matters too. */
+/** Checks for a running kube-proxy. `mustSee`: report an error if a kube-proxy could be hidden, because its rules would be adopted. */
 async function examineKubeProxy(host: Host, mustSee = false): Promise<readonly NodeCheck[]> {
   const found = await findKubeProxy(host);
   switch (found.kind) {
@@ -278,13 +274,12 @@ async function examineKubeProxy(host: Host, mustSee = false): Promise<readonly N
   }
 }
 
-/** Refuses or warns about a bundle compiled without endpoints: made for review, easily applied by mistake. */
+/** Warns about a bundle with assumed endpoints. Such a bundle is made for review, but easily applied by mistake. */
 export function examineEndpoints({ manifest }: Pick<Needs, 'manifest'>): readonly NodeCheck[] {
   const pods = manifest?.assumedEndpoints?.flatMap((workload) => workload.pods) ?? [];
   return pods.length === 0 ? [] : [nodeCheck('warning', 'endpoints', { assumed: pods.length })];
 }
 
-/** Warns if a node forwards nothing, unless the mode sets that. */
 export function examineForwarding(host: Host, { mode, manifest }: Pick<Needs, 'mode' | 'manifest'>) {
   const used = manifest?.families ?? families;
   const names = used
@@ -296,15 +291,16 @@ export function examineForwarding(host: Host, { mode, manifest }: Pick<Needs, 'm
   );
 }
 
-/** The kernel's lists of routes, with the form of a default route. */
 const routeLists: { readonly [F in Family]: readonly [path: string, isDefault: RegExp] } = {
-  // Link, destination, gateway, flags, three numbers, mask.
+  // Columns: link, destination, gateway, flags, three numbers, mask.
   ipv4: ['/proc/net/route', /^(?!lo\t)\S+\t0{8}\t\S+\t\S+\t\S+\t\S+\t\S+\t0{8}\t/m],
-  // Destination and prefix length first, the link last. The kernel's own default on lo only refuses.
+  // Columns: destination, prefix length, …, link. The kernel's own default route on lo only rejects packets.
   ipv6: ['/proc/net/ipv6_route', /^0{32} 00 (?!.* lo$)/m],
 };
 
-/** The kernel looks up a route to a cluster IP before rules replace it, unless the address is on kube-ipvs0. */
+/**
+ * Warns if there is no default route, because the kernel routes to a cluster IP before rules replace it. IPVS mode needs no such route.
+ */
 async function examineRoutes(host: Host, { mode, manifest }: Needs): Promise<readonly NodeCheck[]> {
   if (programs(mode, 'virtualServers')) return [];
   const used = manifest?.families ?? (['ipv4'] as const);
@@ -321,9 +317,9 @@ async function examineRoutes(host: Host, { mode, manifest }: Needs): Promise<rea
   });
 }
 
-/** Checks sysctls that no bundle of the mode sets. */
 function examineOtherSysctls(host: Host, { mode, sysctls }: Needs): Promise<readonly NodeCheck[]> {
-  // kube-proxy's strictARP, which MetalLB requires: Linux answers ARP on every link for all of the node's addresses.
+  // kube-proxy's strictARP sets this sysctl, which MetalLB requires. Otherwise Linux answers ARP on every link for all of the node's
+  // addresses.
   const arp = 'net.ipv4.conf.all.arp_ignore';
   const isSet = sysctls.some((sysctl) => sysctl.name === arp && sysctl.value !== undefined);
   const bypassesRules: ZeroSysctl = { name: 'net.bridge.bridge-nf-call-iptables', effect: 'bridge' };
@@ -340,7 +336,6 @@ async function examineZeros(host: Host, asked: readonly ZeroSysctl[]): Promise<r
     .map((zero) => nodeCheck(zero.effect === 'arp' ? 'note' : 'warning', 'sysctls', { found: 'zero', ...zero }));
 }
 
-/** Checks the state folder. Returns the objects that the record lists as owned; empty if it cannot be read. */
 export async function examineState(host: Host, base: string) {
   let owned = nothingOwned;
   try {

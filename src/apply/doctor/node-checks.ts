@@ -1,4 +1,3 @@
-// Checks of a node for doctor and an apply: room for listings, and what nftables needs.
 import type { CheckArguments, CheckFault, NftFeature } from '../../base/findings/node-checks.ts';
 import type { Severity } from '../../base/findings/rows.ts';
 import type { Manifest } from '../../bundle/manifest.ts';
@@ -15,7 +14,7 @@ import { compareVersions, isRefusal, parseVersion, type Version } from '../node/
 
 export type NodeCheck = CheckFault & {
   readonly severity: Severity | 'ok';
-  /** Undefined if all modes that were examined need it. */
+  /** Undefined if all examined modes need this check. */
   readonly mode?: ProxyMode;
   readonly tool?: string;
 };
@@ -29,17 +28,15 @@ export function nodeCheck<Code extends CheckFault['code']>(
   return { severity, code, arguments: details } as NodeCheck;
 }
 
-/** The modes that the node is fit for. A fault of one mode does not affect the others. */
+/** Returns the modes that the node can run. An error in one mode does not affect the others. */
 export function fitModes(checks: readonly NodeCheck[], modes: readonly ProxyMode[]): readonly ProxyMode[] {
   const errors = checks.filter(({ severity }) => severity === 'error');
   return modes.filter((mode) => errors.every((each) => each.mode !== undefined && each.mode !== mode));
 }
 
-/** The target of the checks: a bundle, or without one the mode in general. */
 export interface Needs {
   readonly mode: ProxyMode;
   readonly modules: readonly string[];
-  /** Undefined accepts any value. */
   readonly sysctls: readonly { readonly name: string; readonly value: string | undefined }[];
   readonly leastVersions: Readonly<Record<string, string>>;
   readonly manifest: Manifest | undefined;
@@ -53,8 +50,8 @@ export interface Examined {
 }
 
 /**
- * Checks that the node would still be readable with this bundle: otherwise it could be neither checked nor restored.
- * nft prints a table longer than the bundle writes it. Test: apply/bounded-listings.test.ts.
+ * Checks that the node stays readable with this bundle, because otherwise it could be neither verified nor restored. nft prints a table
+ * longer than the bundle writes it. Test: apply/bounded-listings.test.ts.
  */
 export function examineRoom({ files }: StoredBundle, reading: NodeReading): readonly NodeCheck[] {
   const wanted = [...files].map(([name, { length }]) => {
@@ -74,10 +71,10 @@ function megabytes(bytes: number): number {
   return Math.ceil(bytes / 2 ** 20);
 }
 
-/** The kernel kube-proxy requires in this mode (platformCheckSupported in cmd/kube-proxy/app). */
+/** The oldest kernel that kube-proxy accepts for nftables mode (platformCheckSupported in cmd/kube-proxy/app). */
 const leastKernel: Version = [5, 13];
 
-/** Kernel features of kube-proxy's rules: modules, purpose, and a chain and rule that need no other feature. */
+/** Kernel features that kube-proxy's rules use: modules, feature, and a chain and rule that need no other feature. */
 const features: readonly (readonly [modules: string, feature: NftFeature, chain: string, rule: string])[] = [
   ['nft_chain_nat nft_nat', 'dnat', 'nat prerouting', 'meta l4proto tcp dnat to ENDPOINT'],
   ['nft_chain_nat nft_masq', 'masquerade', 'nat postrouting', 'masquerade fully-random'],
@@ -94,7 +91,7 @@ function modulesFor(used: readonly Family[]): readonly string[] {
   return [...new Set(names)];
 }
 
-/** Runs the checks before the first change; nft itself refuses anything else without changing the node. */
+/** Checks the kernel's version. An apply needs no other check, because nft refuses unsupported rules without changing the node. */
 export async function examineKernel(host: Host, mode: ProxyMode): Promise<readonly NodeCheck[]> {
   if (!programs(mode, 'nftables')) return [];
   const release = (await host.readFile('/proc/sys/kernel/osrelease'))?.trim();
@@ -111,7 +108,7 @@ export async function examineFeatures(examined: Examined): Promise<readonly Node
   const place = findModule(index, 'nf_tables');
   if (place === 'missing') return [missingModules(index, ['nf_tables'])];
   if (place !== 'loadable') return tryFeatures(examined, used);
-  // Trying a feature would load nf_tables, so this check is left to the apply.
+  // Trying a feature would load nf_tables, so only look for its modules.
   const missing = modulesFor(used).filter((module) => findModule(index, module) === 'missing');
   const ok = nodeCheck('ok', 'modules', { found: 'loadable', names: ['nf_tables'] });
   return missing.length === 0 ? [ok] : [ok, missingModules(index, missing)];
@@ -121,7 +118,7 @@ export function missingModules({ loadsModules }: ModuleIndex, names: readonly st
   return nodeCheck('error', 'modules', { found: 'missing', names, loadsModules });
 }
 
-/** Asks the kernel with `nft --check`, which changes nothing. A rule is refused if its module is missing. */
+/** Tries each feature with `nft --check`, which changes nothing and refuses a rule whose module is missing. */
 async function tryFeatures({ host, mayChange }: Examined, used: readonly Family[]): Promise<readonly NodeCheck[]> {
   const trials = used.flatMap((family) => features.map((feature) => [family, ...feature] as const));
   const tried = await Promise.all(
@@ -137,13 +134,12 @@ async function tryFeatures({ host, mayChange }: Examined, used: readonly Family[
       return [{ family, feature, reason, modules: modules.replace('FAMILY', family) }];
     }),
   );
-  // The check of tools reports a missing nft.
   if (tried.includes('missing')) return [nodeCheck('note', 'nftables', { found: 'no-tool' })];
   const refusals = tried.flatMap((each) => (each === 'missing' ? [] : each));
   const [first] = refusals;
   if (!first) return [nodeCheck('ok', 'nftables', { found: 'whole' })];
   const { reason } = first;
-  // If all features get the same refusal, nft could not even begin.
+  // The same refusal for all features means that nft could not even begin.
   if (refusals.length === trials.length && refusals.every((refusal) => refusal.reason === reason)) {
     return [nodeCheck('error', 'nftables', { found: isRefusal(reason) ? 'not-allowed' : 'broken', said: reason })];
   }

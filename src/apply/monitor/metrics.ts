@@ -12,7 +12,6 @@ const gauge = (help: string) => ({ type: 'gauge', help }) as const;
 const counter = (help: string) => ({ type: 'counter', help }) as const;
 const histogram = (help: string) => ({ type: 'histogram', help }) as const;
 
-/** In the order in which they are written, as in docs/monitoring.md. */
 export const metricFacts = {
   kpc_apply_build_info: gauge('Always 1. The version of kpc-apply.'),
   kpc_apply_bundle_info: gauge('Always 1. The bundle that the last round used, by its digest.'),
@@ -38,7 +37,7 @@ const buckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
 export class Metrics {
   readonly #values = new Map<MetricName, Map<string, number>>();
 
-  /** Adds to a counter; 0 makes it appear before it first grows. */
+  /** Adds to a counter. Adding 0 makes the counter appear before it first grows. */
   count(name: MetricName, labels: MetricLabels, by = 1, part = ''): void {
     const series = `${name}${part}${formatLabels(labels)}`;
     const known = this.#values.get(name) ?? new Map<string, number>();
@@ -75,7 +74,6 @@ function formatLabels(labels: MetricLabels): string {
 
 export interface Round {
   readonly isGood: boolean;
-  /** The bundle in use and its health check addresses; undefined without a bundle. */
   readonly bundle?:
     { readonly mark: BundleMark; readonly manifest: Manifest; readonly listenOn: ListenAddresses } | undefined;
   readonly outcome?: ChangeOutcome | undefined;
@@ -102,7 +100,7 @@ export class WatchMetrics {
     for (const code of failureCodes) metrics.count('kpc_apply_failures_total', { code }, 0);
   }
 
-  /** Records a finished round. `now`: when it ended, in milliseconds since 1970; `seconds`: how long it took. */
+  /** Records a finished round. `now`: the end of the round in milliseconds since 1970. `seconds`: its duration. */
   onRound(round: Round, now: number, seconds: number): void {
     const metrics = this.#metrics;
     const { bundle, isGood, outcome } = round;
@@ -124,7 +122,7 @@ export class WatchMetrics {
     metrics.set('kpc_apply_last_success_timestamp_seconds', now / 1000);
   }
 
-  /** Counts drift: in a round whose bundle was applied before, every change undoes another program's. */
+  /** Counts drift. If the bundle was applied in an earlier round, every change in this round undoes another program's change. */
   #countDrift({ bundle, outcome }: Round): void {
     if (!outcome || bundle?.mark.digest !== this.#applied) return;
     for (const { object, number } of countPlan(outcome.plan)) {

@@ -1,4 +1,3 @@
-// Serves small answers over HTTP, and the health checks of Services on their ports.
 import { remarkOf, type Remark } from '../../base/findings/node-checks.ts';
 import { causeOf } from '../state/failure.ts';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -15,26 +14,24 @@ export interface HttpAnswer {
   readonly body: string;
 }
 
-/** Answers a path such as "/metrics"; undefined if there is no such page. */
 type AnswerPath = (path: string) => HttpAnswer | undefined;
 
-/** Limits of all connections together, so that neither descriptors nor memory run out. */
+/** Limits that keep descriptors and memory from running out. */
 const limits = {
   connections: 256,
-  /** Bytes of a request's head. */
+  /** Bytes in the head of a request. */
   request: 8192,
   /** Milliseconds a connection may last. */
   time: 10_000,
-  /** Milliseconds for a port's connections to end. */
+  /** Milliseconds to wait for connections when a port closes. */
   closing: 1000,
 };
 
 /**
- * The open connections of several servers; each gets one answer. When there are too many, the client with most loses one, its oldest silent
- * one first, so no client can shut out others. Test: apply/health-checks.test.ts.
+ * The open connections of several servers. Each connection gets one answer. When there are too many connections, the client with the most
+ * loses one, its oldest unanswered one first, so no client can shut out others. Test: apply/health-checks.test.ts.
  */
 class HttpConnections {
-  /** The oldest first. */
   readonly #open = new Map<
     Socket,
     {
@@ -45,15 +42,15 @@ class HttpConnections {
   >();
 
   async listen(address: string, port: number, answer: AnswerPath): Promise<Server> {
-    // Half open: a client may end its side after the request and still gets the answer.
+    // Half open, because a client may close its sending side after the request and must still get the answer.
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
       this.#admit(socket, server);
       this.#serve(socket, answer);
     });
     await new Promise<void>((resolve, reject) => {
-      // Keep the handler: failed accepts (EMFILE) also arrive here and must end nothing. Test: apply/health-checks.test.ts.
+      // Keep this handler, because failed accepts (EMFILE) also arrive here and must end nothing. Test: apply/health-checks.test.ts.
       server.on('error', reject);
-      // One family per socket, so that both can use the port.
+      // Use one socket per family, so that both families can use the port.
       server.listen({ host: address, port, ipv6Only: address.includes(':') }, resolve);
     });
     return server;
@@ -63,7 +60,7 @@ class HttpConnections {
     for (const [socket, connection] of this.#open) if (connection.server === server) socket.destroy();
     await new Promise<void>((resolve) => {
       server.close(() => resolve());
-      // Do not wait for a connection that an error left unlisted.
+      // Do not wait forever, because an error may have left a connection unlisted.
       setTimeout(resolve, limits.closing).unref();
     });
   }
@@ -72,7 +69,7 @@ class HttpConnections {
     this.#open.set(socket, { server, client: socket.remoteAddress ?? '', isSilent: true });
     this.#makeRoom();
     const timer = setTimeout(() => socket.destroy(), limits.time);
-    // A broken connection ends here and affects no other.
+    // Without this handler, a broken connection would end the process.
     socket.on('error', () => {});
     socket.on('close', () => {
       clearTimeout(timer);
@@ -97,14 +94,14 @@ class HttpConnections {
       socket.removeAllListeners('data').pause();
       const connection = this.#open.get(socket);
       if (connection) connection.isSilent = false;
-      // Destroying the socket loses nothing: the kernel still sends what it has accepted.
+      // Destroying the socket loses nothing, because the kernel still sends what it has accepted.
       socket.end(response, () => socket.destroy());
     };
     socket.on('end', () => {
       if (this.#open.get(socket)?.isSilent) socket.destroy();
     });
     socket.on('data', (chunk) => {
-      // A client may send byte by byte: search only what is new.
+      // A client may send byte by byte, so search only the new part.
       const from = Math.max(0, head.length - 3);
       head += chunk.toString('latin1');
       const end = head.slice(from).search(/\r?\n\r?\n/);
@@ -116,7 +113,7 @@ class HttpConnections {
 
 const notFound: HttpAnswer = { status: 404, headers: { 'Content-Type': 'text/plain' }, body: 'not found\n' };
 
-/** "GET /healthz?verbose HTTP/1.1", or with a whole URL, as a proxy sends it. */
+/** Matches a line such as "GET /healthz?verbose HTTP/1.1", or with a whole URL, as a proxy sends it. */
 const requestLine = /^([A-Z]+) (?:https?:\/\/[^/?# ]*)?(\/[^?# ]*)?(?:[?#]\S*)? HTTP\/1\.[01]\r?\n/;
 
 function respond(head: string, answer: AnswerPath): string {
@@ -164,7 +161,7 @@ export function createPorts() {
   const open = new Map<string, readonly Server[]>();
   let wanted: ServedPorts = new Map();
 
-  /** As in kube-proxy, a port opens on all of its addresses or none, and the next update tries again. */
+  /** Opens a port on all of its addresses or none, as kube-proxy does. The next update retries a failed port. */
   async function openPort(name: string, { addresses, port }: ServedPort): Promise<void> {
     const servers: Server[] = [];
     try {
@@ -178,7 +175,7 @@ export function createPorts() {
     }
   }
 
-  /** Opens new ports, closes removed ones and updates the answers of the rest. Returns remarks on failed ports. */
+  /** Opens new ports, closes removed ones and updates the answers of the rest. Returns a remark for each port that could not be opened. */
   async function update(ports: ServedPorts): Promise<readonly Remark[]> {
     const failures: Remark[] = [];
     wanted = ports;
@@ -199,10 +196,9 @@ export function createPorts() {
   return { update, close: () => update(new Map()) };
 }
 
-/** Addresses to listen on, by family, from --nodeport-addresses; "0.0.0.0" and "::" mean all. */
+/** The addresses to listen on, by family. "0.0.0.0" and "::" mean all. */
 export type ListenAddresses = { readonly [F in Family]: readonly string[] };
 
-/** All addresses of a family, or the node's that --nodeport-addresses selects, as for node ports. */
 export async function chooseListenAddresses(host: Host, manifest: Manifest): Promise<ListenAddresses> {
   const node = nodeOfBundle(manifest);
   const choose = async (family: Family, everywhere: string): Promise<readonly string[]> => {
@@ -215,7 +211,7 @@ export async function chooseListenAddresses(host: Host, manifest: Manifest): Pro
   return { ipv4: await choose('ipv4', '0.0.0.0'), ipv6: await choose('ipv6', '::') };
 }
 
-/** Answers as kube-proxy (healthcheck/service_health.go): 200 with an endpoint on this node and rules in place (`isHealthy`), else 503. */
+/** Answers like kube-proxy (healthcheck/service_health.go): 200 with an endpoint on this node and if `isHealthy`, otherwise 503. */
 export function healthCheckPorts(manifest: Manifest, listenOn: ListenAddresses, isHealthy: () => boolean): ServedPorts {
   const ports = new Map<string, ServedPort>();
   for (const { service, port, localEndpoints: counts } of manifest.healthChecks) {
@@ -229,7 +225,7 @@ export function healthCheckPorts(manifest: Manifest, listenOn: ListenAddresses, 
   return ports;
 }
 
-/** The body matches kube-proxy's byte for byte. */
+/** Formats the same body as kube-proxy, byte for byte. */
 function answerHealthCheck(service: string, localEndpoints: number, serviceProxyHealthy: boolean): HttpAnswer {
   const [namespace = '', name = ''] = service.split('/', 2);
   const body = { service: { namespace, name }, localEndpoints, serviceProxyHealthy };

@@ -20,7 +20,6 @@ interface MonitorOptions {
   readonly healthz: ListenAddress | undefined;
 }
 
-/** `warn` reports monitoring problems, which do not stop the work. */
 interface Monitored extends Pick<ReturnType<typeof createWatch>, 'isHealthy' | 'isLive'> {
   readonly host: Host;
   readonly warn: (remark: Remark) => Promise<void>;
@@ -44,7 +43,7 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
   );
   serve('health', options.healthz, (path) => {
     const health = { now: host.now(), lastSuccess, families };
-    // A bundle does not record whether its node is being deleted.
+    // Report the node as eligible, because a bundle does not record whether its node is being deleted.
     if (path === '/healthz') return answerHealth(health, isHealthy(), { nodeEligible: true });
     return path === '/livez' ? answerHealth(health, isLive()) : undefined;
   });
@@ -54,7 +53,6 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
   }
 
   return {
-    /** Returns whether the node ended in its bundle's state. */
     async round(work: () => Promise<Round>): Promise<boolean> {
       await openPorts();
       const begun = host.uptime();
@@ -87,7 +85,6 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
   };
 }
 
-/** Writes the metrics, but only over a file of metrics, known by its first line. */
 async function writeMetrics(host: Host, path: string, text: string): Promise<void> {
   const there = (await host.readFile(path)) ?? '';
   if (there !== '' && !there.startsWith('# HELP kpc_apply_')) {
@@ -100,7 +97,6 @@ async function writeMetrics(host: Host, path: string, text: string): Promise<voi
 export interface Health {
   readonly now: number;
   readonly lastSuccess: number | undefined;
-  /** The bundle's families; empty before the first bundle. */
   readonly families: readonly Family[];
 }
 
@@ -120,12 +116,12 @@ export function answerHealth({ now, lastSuccess, families }: Health, healthy: bo
   };
 }
 
-/** Each tool has a time limit, so no round takes longer; if one does, systemd may restart the watch. */
+/** Milliseconds. Tools have time limits, so only a hanging round takes longer. systemd may then restart the watch. */
 const longestRound = 30 * 60_000;
 
 /**
- * Reports readiness and a status line per round to systemd, if it asked. Node cannot send to systemd's socket, so `systemd-notify` does,
- * and the unit needs NotifyAccess=all. Feeds the watchdog while rounds end.
+ * Reports readiness and each round's status to systemd, and feeds the watchdog. Runs `systemd-notify`, because Node cannot send to
+ * systemd's socket, so the unit needs NotifyAccess=all.
  */
 export function createNotifier(
   host: Pick<Host, 'run' | 'uptime'>,
@@ -133,7 +129,7 @@ export function createNotifier(
 ) {
   const send = async (...states: readonly string[]): Promise<void> => {
     if (socket === undefined) return;
-    // Rules come first, whatever systemd-notify does.
+    // Ignore errors, because rules matter more than notifications.
     await host.run({ tool: 'systemd-notify', args: states }, { limit: 10_000 }).catch(() => undefined);
   };
   let lastRound = host.uptime();

@@ -3,20 +3,19 @@ import type { Host } from './host.ts';
 export interface ModuleIndex {
   readonly present: ReadonlySet<string>;
   readonly loadable: ReadonlySet<string>;
-  /** Whether modules.dep and modules.builtin could be read. */
+  /** Whether a missing module is proof: modules.dep was read, or all requested modules are loaded. */
   readonly complete: boolean;
-  /** Whether the kernel can load modules at all. */
   readonly loadsModules: boolean;
 }
 
-/** Files and folders that exist if, and only if, the module is in the kernel: for kernels without a list. */
+/** Paths that exist if, and only if, the module is in the kernel. Used for kernels that list no modules. */
 const signs: { readonly [module: string]: readonly string[] } = {
   ip_vs: ['/proc/sys/net/ipv4/vs', '/proc/net/ip_vs', '/sys/module/ip_vs'],
   nf_conntrack: ['/proc/sys/net/netfilter', '/sys/module/nf_conntrack'],
   ip_set: ['/sys/module/ip_set'],
 };
 
-/** Finds where the kernel has these modules. A missing file proves nothing: see ModuleIndex. */
+/** Finds which modules are present or loadable. Without the kernel's lists, a missing module proves nothing (`complete`). */
 export async function readModuleIndex(host: Host, modules: readonly string[]): Promise<ModuleIndex> {
   const namesIn = (text: string | undefined) => (text ?? '').split('\n').map(moduleOfLine);
   const listed = await host.readFile('/proc/modules');
@@ -35,7 +34,6 @@ export async function readModuleIndex(host: Host, modules: readonly string[]): P
   return { present, loadable: new Set(namesIn(dependencies)), complete: dependencies !== undefined, loadsModules };
 }
 
-/** Unreadable files and empty folders count as absent. */
 async function hasSign(host: Host, module: string): Promise<boolean> {
   for (const path of signs[module] ?? [`/sys/module/${module}`]) {
     const names = await host.list(path).catch((): readonly string[] => []);
@@ -44,13 +42,13 @@ async function hasSign(host: Host, module: string): Promise<boolean> {
   return false;
 }
 
-/** "unknown": the node lists no modules (a container, or all built in), so only trying shows. */
+/** "unknown" means that the node lists no modules (a container, or all built in), so only a try can tell. */
 export function findModule(index: ModuleIndex, module: string) {
   const name = normalizeModule(module);
   if (index.present.has(name)) return 'present';
   if (index.loadable.has(name) && index.loadsModules) return 'loadable';
   if (index.complete) return 'missing';
-  // IPVS needs its core module for everything.
+  // No IPVS module works without the core module.
   const sign = name.startsWith('ip_vs_') ? 'ip_vs' : name;
   return !index.loadsModules && sign in signs && !index.present.has(sign) ? 'missing' : 'unknown';
 }
@@ -64,7 +62,7 @@ function normalizeModule(module: string): string {
   return module.replaceAll('-', '_');
 }
 
-/** "kernel/net/netfilter/ipvs/ip_vs.ko.zst: …" or "ip_vs 180224 6 - Live" → "ip_vs". '' if the line names none. */
+/** Reads the name from "kernel/net/netfilter/ipvs/ip_vs.ko.zst: …" or "ip_vs 180224 6 - Live". Returns "" without a name. */
 function moduleOfLine(line: string): string {
   const [path = ''] = line.split(/[: ]/, 1);
   return normalizeModule(path.slice(path.lastIndexOf('/') + 1).replace(/\.ko(\.\w+)?$/, ''));

@@ -3,19 +3,19 @@ import { Failure } from '../state/failure.ts';
 import { endOf, type Host } from './host.ts';
 import { faultOfLinks, isRefusal, readWith } from './tools.ts';
 
-/** The network namespace that a command works in. Records about rules are valid in one network only. */
+/** The network namespace that a command works in. Records about rules are valid in this network only. */
 export interface NodeNetwork {
-  /** The kernel's boot id: rules do not survive a boot. */
+  /** The kernel's boot id. Rules do not survive a reboot. */
   readonly bootId: string;
-  /** "4026532281", as `lsns -t net` lists it. The kernel reuses it once the network is gone. */
+  /** The inode that `lsns -t net` lists, such as "4026532281". The kernel may reuse the number once the network is gone. */
   readonly inode: string;
-  /** A unique name kpc-apply left in this network. Undefined for the node's first network, which always exists. */
+  /** A unique name that kpc-apply left in this network. Undefined for the node's first network, which always exists. */
   readonly mark?: string | undefined;
 }
 
 /**
- * If a network needs a mark and has none, `leavesMark` sets one; otherwise the result is a network without records.
- * Throws a Failure if that fails.
+ * Identifies the network. If the network lacks a mark, `leavesMark` sets one; otherwise the result has a new mark, which no record has.
+ * Throws a Failure if the network cannot be identified.
  */
 export async function readNodeNetwork(host: Host, leavesMark: boolean): Promise<NodeNetwork> {
   const [bootId, namespace] = await Promise.all([readBootId(host), host.readLink('/proc/self/ns/net')]);
@@ -28,12 +28,12 @@ export async function readNodeNetwork(host: Host, leavesMark: boolean): Promise<
   return { bootId, inode, mark };
 }
 
-/** The kernel's id of this boot; '' where it is unknown. */
+/** Returns the kernel's boot id; "" if unknown. */
 export async function readBootId(host: Host): Promise<string> {
   return ((await host.readFile('/proc/sys/kernel/random/boot_id')) ?? '').trim();
 }
 
-/** Whether this is the network the node booted with: only it has the sysctls for all packets (sysctl_net_core.c). */
+/** Reports whether this is the network that the node booted with. Only the first network has the global sysctls (sysctl_net_core.c). */
 async function isFirstNetwork(host: Host): Promise<boolean> {
   return (await host.readFile('/proc/sys/net/core/netdev_max_backlog')) !== undefined;
 }
@@ -42,7 +42,7 @@ function newMark(): string {
   return `kpc-${crypto.randomUUID().replaceAll('-', '').slice(0, 16)}`;
 }
 
-/** The first mark on lo, in order of creation, so that two programs that leave one at once agree. */
+/** Returns the oldest mark on lo, so that two programs that leave marks at once agree on one. */
 async function readNetworkMark(host: Host): Promise<string | undefined> {
   const links = parseIpJson(
     await readWith(host, { tool: 'ip', args: ['-j', 'link', 'show', 'dev', 'lo'] }, faultOfLinks),
@@ -56,8 +56,8 @@ async function readNetworkMark(host: Host): Promise<string | undefined> {
 }
 
 /**
- * Every network has lo. An altname of lo needs no module or tool, lasts as long as the network, and survives any flush; no other program
- * uses it. Test: apply/real-networks.slow.test.ts.
+ * Marks the network with an altname on lo. Every network has lo, and an altname needs no module, survives any flush and lasts as long as
+ * the network. No other program uses altnames on lo. Test: apply/real-networks.slow.test.ts.
  */
 async function leaveMark(host: Host): Promise<string> {
   const command = { tool: 'ip', args: ['link', 'property', 'add', 'dev', 'lo', 'altname', newMark()] };
@@ -68,7 +68,7 @@ async function leaveMark(host: Host): Promise<string> {
   throw new Failure('unreadable-node', { problem: 'no-mark', tool: 'ip', end, because: whyNoMark(end?.said ?? '') });
 }
 
-/** The kernel has 64 kB for all further names of a link (rtnl_alt_ifname), and reports that since Linux 5.18. */
+/** Explains why the kernel refused an altname. A link's altnames may take 64 kB (rtnl_alt_ifname); Linux reports more since 5.18. */
 function whyNoMark(said: string): 'rights' | 'names' | 'age' {
   if (isRefusal(said)) return 'rights';
   return /too long/i.test(said) ? 'names' : 'age';

@@ -37,15 +37,13 @@ import { readIpvsTable } from './open-traffic.ts';
 
 export type ReadingPart = RulesPlace | `nft ${Family}` | 'ipset' | 'ipvsadm' | 'ipvs timeouts' | 'addresses';
 
-/** '' for tables that the kernel cannot hold. */
+/** A part is "" if the kernel cannot hold such objects. */
 export type ReadingTexts = { readonly [P in ReadingPart]: string };
 
 export interface NodeReading extends ReadingTexts {
-  /** The requested files of /proc/sys and /sys that exist. */
   readonly settings: Readonly<Record<string, string>>;
-  /** The iptables variant that printed a family's rules; the other variant's are the part "other …". */
   readonly variants: Variants;
-  /** The balancer's file. Undefined if missing or not kpc-apply's, or if an older kpc-apply read the node. */
+  /** The balancer's file. Undefined if the file is missing or not kpc-apply's, or if an older kpc-apply read the node. */
   readonly balancer?: string | undefined;
 }
 
@@ -56,20 +54,21 @@ export function textsBut(reading: ReadingTexts, changed: ReadonlySet<ReadingPart
 }
 
 export interface ReadingScope {
-  /** The parts that must be readable. Other parts count as empty if their tool is missing or cannot read them. */
+  /**
+   * Parts that must be readable. Other rules and nftables tables count as empty if their tool is missing or fails. Any other part counts
+   * as empty only if its tool is missing.
+   */
   readonly needed: ReadonlySet<ReadingPart>;
   readonly variants: Variants;
   readonly timeouts: boolean;
   readonly settings: readonly string[];
-  /** IPVS's own list, if already read; null if IPVS is not in the kernel. */
+  /** The text of /proc/net/ip_vs, if already read; null if IPVS is not in the kernel. */
   readonly ipvs?: string | null | undefined;
-  /** Called for each listing: returns the room for rules of other programs' chains; by default none. */
+  /** Called for each listing. Returns a function that reports whether more bytes of other programs' rules fit. By default, none fit. */
   readonly roomForOthers?: ((place: RulesPlace) => (bytes: number) => boolean) | undefined;
-  /** Called for each part that its tool could not read. */
   readonly onLeftOut?: ((failure: Failure, tool: string) => void) | undefined;
 }
 
-/** The parts where something is wanted or recorded. Other parts depend on the node's tools. */
 export function neededOf(
   { iptables, nftables, sets, virtualServers, links }: KernelState,
   owned: OwnedNames,
@@ -95,19 +94,16 @@ interface ReadNode {
   readonly ipvs: string | undefined;
   readonly hasSets: boolean;
   readonly hasNftables: boolean;
-  /** Shared by all parts: other programs may lengthen several at once. */
+  /** Shared by all parts, because other programs may lengthen several at once. */
   readonly room: Room;
 }
 
 interface PartReader {
-  /** For rules, it depends on the iptables variant in use. */
   readonly command: (variants: Variants) => ToolCommand;
-  /** Returns a filter that keeps the relevant lines: other programs may have any number of objects. */
   keepsLines?(scope: ReadingScope): KeepsLine;
-  /** Whether the kernel can hold any of this part. */
   isThere?(node: ReadNode): boolean | Promise<boolean>;
   findFault(text: string): OutputFault | undefined;
-  /** Returns how it differs from a second listing, because a listing cut off at a line end looks complete. */
+  /** Compares the text with a second listing, because a listing cut off at a line end looks complete. */
   compare?(text: string, node: ReadNode): Promise<OutputFault | undefined>;
 }
 
@@ -152,7 +148,6 @@ function rulesReader(family: Family): PartReader {
   };
 }
 
-/** The rules of the unused variant. Most nodes have none: then no tool is run. */
 function otherRulesReader(family: Family): PartReader {
   const place = `other ${family}` as const;
   return {
@@ -166,7 +161,7 @@ function otherRulesReader(family: Family): PartReader {
   };
 }
 
-/** Only kube-proxy's table, since others may be large. As text: JSON lacks table comments and the dormant flag. */
+/** Reads only kube-proxy's table, because others may be large. Reads text, because JSON lacks table comments and the dormant flag. */
 function nftReader(family: Family): PartReader {
   const table = ['table', nftFamily[family], nftTableName];
   return {
@@ -182,8 +177,8 @@ function nftReader(family: Family): PartReader {
 const noSuchTable = /^(?:\S+ )?Error: No such file or directory/;
 
 /**
- * Undefined if nft does not say. Asks only for set names: for most other questions, even a list of tables, nft first
- * reads all elements or chains, perhaps millions. Test: apply/bounded-listings.test.ts.
+ * Reports whether a table exists; undefined if nft does not say. Lists only names of sets, because for most listings, even of tables, nft
+ * first reads all elements or chains, perhaps millions. Test: apply/bounded-listings.test.ts.
  */
 async function hasNftTable(host: Host, family: Family, table: string): Promise<boolean | undefined> {
   const args = ['-t', 'list', 'sets', 'table', nftFamily[family], table];
@@ -193,10 +188,10 @@ async function hasNftTable(host: Host, family: Family, table: string): Promise<b
   return noSuchTable.test(result.stderr) ? false : undefined;
 }
 
-/** How often to compare two listings: a change between them also makes them differ. */
+/** How often to repeat a comparison, because a change between two listings also makes them differ. */
 const comparisons = 3;
 
-/** Returns '' for a part that is not needed and whose tool is missing or failed. */
+/** Returns "" if the kernel has no such objects, or for a part that could not be read and need not be (`ReadingScope.needed`). */
 async function readNodePart(node: ReadNode, part: ReadingPart): Promise<string> {
   const { isThere, keepsLines, findFault, compare } = readers[part];
   const { host, scope, room } = node;
@@ -219,7 +214,7 @@ async function readNodePart(node: ReadNode, part: ReadingPart): Promise<string> 
   }
 }
 
-/** Reads the node, all tools at once, except known parts; settings always. Throws a Failure if a needed tool fails. */
+/** Reads the unknown parts, with all tools at once, and the settings. Throws a Failure if a needed part cannot be read. */
 export async function readWholeNode(
   host: Host,
   scope: ReadingScope,
@@ -247,21 +242,16 @@ export async function readWholeNode(
   return { ...texts, settings, variants: scope.variants };
 }
 
-/** The output of `ip -j -d addr`. Throws a Failure if it is incomplete. */
 export function readAddressList(host: Host): Promise<string> {
   return readWith(host, { tool: 'ip', args: ['-j', '-d', 'addr'] }, faultOfLinks);
 }
 
-/** Where the legacy variant of iptables finds the kernel's tables. */
 const tableLists: { readonly [F in Family]: string } = {
   ipv4: '/proc/net/ip_tables_names',
   ipv6: '/proc/net/ip6_tables_names',
 };
 
-/**
- * Finds a table missing from the listing, because a listing cut off after a table looks complete. Other programs'
- * tables count too, as kpc's could be next.
- */
+/** Finds a table that the listing lacks, because a listing cut off after a table looks complete. Checks other programs' tables too. */
 async function findLeftOutTable(
   { host, scope, hasNftables }: ReadNode,
   family: Family,
@@ -286,14 +276,14 @@ async function findLeftOutTable(
 
 const usedTables: readonly TableName[] = ['filter', 'nat', 'mangle'];
 
-/** Why rules may not be added to a table that iptables-save hides: they could neither be checked nor put back. */
+/** Finds a table that iptables-save hides. Rules must not be added to it, because they could be neither checked nor restored. */
 function findHiddenTable(output: string, family: Family, tool: string): Failure | undefined {
   const table = [...findHiddenTables(output).keys()].find((name) => usedTables.includes(name));
   if (table === undefined) return undefined;
   return new Failure('unreadable-node', { problem: 'hidden-table', command: tool, table, family: nftFamily[family] });
 }
 
-/** Whether nftables may hold tables: asking an unused kernel would load the module. */
+/** Reports whether nftables may hold tables. Does not run nft, because nft would load the module. */
 async function mayHaveNftables(host: Host): Promise<boolean> {
   const place = findModule(await readModuleIndex(host, ['nf_tables']), 'nf_tables');
   return place !== 'loadable' && place !== 'missing';
@@ -314,8 +304,8 @@ async function readNumericSysctls(host: Host, paths: readonly string[]): Promise
 }
 
 /**
- * The state as the tools printed it, other programs' objects too, without sysctls and modules. Lines equal to `rules` of an earlier reading
- * become the same objects, which compare at no cost.
+ * Parses what the tools printed, without sysctls and modules. Lines that equal a line in `rules` become the same objects, so comparing
+ * them costs nothing.
  */
 export function parseReading(reading: NodeReading, rules?: RuleLinesByFamily): KernelState {
   const { ipset, ipvsadm, addresses } = reading;
@@ -338,19 +328,19 @@ export function parseReading(reading: NodeReading, rules?: RuleLinesByFamily): K
   };
 }
 
-/** kube-proxy's tables in nft's output. A table with content that kpc cannot read is not kpc's own. */
+/** Reads kube-proxy's tables from nft's output. Marks a table as strange if kpc cannot read its content or the comment is another's. */
 export function parseNodeTables(text: string): readonly NftTable[] {
   const { tables, unread } = parseNftText(text, (_, name) => isKubeProxyTable(name));
   const unreadHeads = [...new Set(unread.map((line) => line.text.split('{', 1).join('').trim()))];
   return tables.map((table) => {
-    // nft cannot change a table's comment. Old versions of nft print none, and kube-proxy writes none for them.
+    // nft cannot change a table's comment. A missing comment is fine, because kube-proxy writes none for old versions of nft.
     const isOther = table.comment !== undefined && table.comment !== nftTableComment;
     const heads = isOther ? [...unreadHeads, `comment ${JSON.stringify(table.comment)}`] : unreadHeads;
     return heads.length === 0 ? table : { ...table, strange: { heads, text } };
   });
 }
 
-/** "Timeout (tcp tcpfin udp): 900 120 300". */
+/** Reads "Timeout (tcp tcpfin udp): 900 120 300". */
 function parseTimeouts(text: string): IpvsTimeouts | undefined {
   const match = /:\s*(\d+)\s+(\d+)\s+(\d+)/.exec(text);
   return match ? { tcp: Number(match[1]), tcpFin: Number(match[2]), udp: Number(match[3]) } : undefined;

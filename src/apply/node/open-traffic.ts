@@ -17,23 +17,21 @@ import { faultOfFlows, isFlow, readWith } from './tools.ts';
 
 export interface ConnectionCount {
   readonly active: number;
-  /** Connections that are beginning or have just ended, and all flows of protocols without connections. */
+  /** Connections that are opening or have just ended, and all flows of connectionless protocols. */
   readonly inactive: number;
 }
 
-/** The number of connections by the keys of virtual server and real server; undefined if the kernel lists none. */
+/** Returns the number of connections for the keys of a virtual server and a real server; undefined if the kernel lists none. */
 export type Connections = (virtualServer: string, realServer: string) => ConnectionCount | undefined;
 
-/** The traffic when the node was read. Parsed on first use: most changes need none of it. */
+/** The traffic at the time of the reading. Parsed on first use, because most changes need none of it. */
 export interface OpenTraffic {
-  /** IPVS's own list; undefined if IPVS is not in the kernel. */
   readonly ipvs: string | undefined;
   readonly connections: Connections;
-  /** The addresses that sockets in this network send from. */
   readonly sources: () => ReadonlySet<string>;
 }
 
-/** Reads IPVS's list without a process; undefined if it is not in the kernel. */
+/** Reads /proc/net/ip_vs; undefined if IPVS is not in the kernel. Throws a Failure if the text is cut off. */
 export async function readIpvsTable(host: Host): Promise<string | undefined> {
   const path = '/proc/net/ip_vs';
   const text = await host.readFile(path);
@@ -46,7 +44,7 @@ export async function readIpvsTable(host: Host): Promise<string | undefined> {
   throw new Failure('unreadable-node', { problem: 'bad-file', path, fault });
 }
 
-/** Reads IPVS's list and, with `withSockets`, all sockets, perhaps many. */
+/** Reads IPVS's connections and, with `withSockets`, all sockets (perhaps many) if IPVS is in the kernel. */
 export async function readTraffic(host: Host, withSockets: boolean): Promise<OpenTraffic> {
   const ipvs = await readIpvsTable(host);
   const files = withSockets && ipvs !== undefined ? ['tcp', 'tcp6', 'udp', 'udp6'] : [];
@@ -65,7 +63,7 @@ export function placeKey(virtualServer: string, realServer: string): string {
   return `${virtualServer} ${realServer}`;
 }
 
-/** Reads /proc/net/ip_vs, each virtual server on first use: few drain real servers at once. */
+/** Reads /proc/net/ip_vs. Parses each virtual server on first use, because few drain real servers at once. */
 export function readConnections(text: string): Connections {
   let table: ReadonlyMap<string, string> | undefined;
   const known = new Map<string, ReadonlyMap<string, ConnectionCount>>();
@@ -77,7 +75,7 @@ export function readConnections(text: string): Connections {
   };
 }
 
-/** Key of a virtual server → the lines of its real servers, such as `-> 0A010102:1F90      Masq    1      0          2`. */
+/** Maps the key of a virtual server to the lines of its real servers, such as `-> 0A010102:1F90      Masq    1      0          2`. */
 function indexReals(text: string): ReadonlyMap<string, string> {
   const heads = [...text.matchAll(/^(\w+) +(\S+).*\n?/gm)];
   const reals = new Map<string, string>();
@@ -100,7 +98,7 @@ function readCounts(reals: string): ReadonlyMap<string, ConnectionCount> {
   );
 }
 
-/** "0A600001:0050", "[fd00:0000:…:0001]:0050". */
+/** Reads "0A600001:0050" or "[fd00:0000:…:0001]:0050". */
 function parseSocket(text: string): { readonly address: Address; readonly port: number } | undefined {
   const colon = text.lastIndexOf(':');
   const [host, port] = [text.slice(0, colon), Number.parseInt(text.slice(colon + 1), 16)];
@@ -108,7 +106,6 @@ function parseSocket(text: string): { readonly address: Address; readonly port: 
   return address && { address, port };
 }
 
-/** Keeps one line per source address: anyone who connects can add sockets. */
 function keepsNewSources(): KeepsLine {
   const known = new Set<string>();
   return (line) => {
@@ -117,7 +114,7 @@ function keepsNewSources(): KeepsLine {
   };
 }
 
-/** Local addresses of connected sockets in /proc/net/tcp and similar files, such as `0: 0A00600A:D2F0 0A00600A:0050 01 …`. */
+/** Returns the local addresses of connected sockets in /proc/net/tcp and similar files: `0: 0A00600A:D2F0 0A00600A:0050 01 …`. */
 export function parseSources(table: string): readonly string[] {
   const hosts = table.split('\n').flatMap((line) => sourceOfConnection(line) ?? []);
   return [...new Set(hosts)].flatMap((host) => decodeAddress(host)?.text ?? []);
@@ -134,7 +131,7 @@ const ended: ReadonlySet<string> = new Set(['06', '07']);
 
 const isLittleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
-/** Groups of four bytes in host byte order: "0A00600A" is 10.96.0.10 on most machines. */
+/** Decodes groups of four bytes in host byte order, such as "0A00600A" for 10.96.0.10 on most machines. */
 function decodeAddress(hex: string): Address | undefined {
   const words = hex.match(/.{8}/g) ?? [];
   const bytes = words.map((word) => (isLittleEndian ? (word.match(/../g) ?? []).toReversed().join('') : word)).join('');
@@ -146,12 +143,12 @@ function parseHexIPv4(hex: string): Address | undefined {
   return parseAddress((hex.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16)).join('.'));
 }
 
-/** How many pairs of ends to delete at once: anyone who sends through the node can add flows. */
+/** Limit on deletions in one run, because anyone who sends through the node can add flows. */
 const mostPairs = 10_000;
 
 /**
- * Deletes the UDP flows that a kube-proxy of these behaviours deletes: see forgottenFlows. Does nothing without conntrack. Throws a Failure
- * if it cannot list flows, or if there are more than mostPairs; then it has deleted the first.
+ * Deletes the UDP flows that a kube-proxy with these behaviours deletes (forgottenFlows). Does nothing without conntrack. Throws a Failure
+ * if flows cannot be listed, or if more than `mostPairs` pairs are stale, after deleting the first ones.
  */
 export async function forgetStaleFlows(
   host: Host,
@@ -165,7 +162,7 @@ export async function forgetStaleFlows(
     if (served.ports.length + served.gone.length === 0) continue;
     const pairs = await listStalePairs(host, family, served, rules);
     for (const args of pairs.slice(0, mostPairs)) {
-      // Finding none is no failure: the flows have ended. It prints each one deleted.
+      // Ignore the result, because the flows may have ended. Drop the output, which lists each deleted flow.
       await host.run({ tool: 'conntrack', args, keeps: () => false });
     }
     if (pairs.length <= mostPairs) continue;
@@ -173,7 +170,7 @@ export async function forgetStaleFlows(
   }
 }
 
-/** conntrack's arguments: one call for flows of the same two ends, because each scans the whole table. */
+/** Returns conntrack's arguments. One call deletes all flows with the same two ends, because each call scans the whole table. */
 async function listStalePairs(
   host: Host,
   family: Family,
@@ -181,7 +178,7 @@ async function listStalePairs(
   rules: StaleFlowRules,
 ): Promise<readonly (readonly string[])[]> {
   const findStale = staleFlowFinder(served, rules);
-  // Most flows are to other ports. If all flows to a former cluster IP go, the port does not matter.
+  // Skip the many flows to other ports, unless all flows to a former cluster IP must go.
   const isAnyPort = rules.ofGone === 'to-cluster-ip' && served.gone.length > 0;
   const numbers = new Set(
     [...served.ports, ...served.gone].flatMap(({ port, nodePort }) => [`${port}`, `${nodePort}`]),

@@ -1,4 +1,4 @@
-// The output of a tool, within its room: lines that concern only other programs are dropped.
+// Reads the output of tools within a memory limit. Drops lines that concern only other programs.
 import { largestBundle } from '../../bundle/folder.ts';
 import type { LongListing } from '../../base/findings/apply.ts';
 import { Failure } from '../state/failure.ts';
@@ -8,13 +8,13 @@ import { hasOpenQuote } from '../../kernel/iptables/parse-rule.ts';
 import { linesOf } from '../../kernel/lines.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 
-/** The most bytes of all readings of a node in memory at once; parsed, they take twenty times as much. See docs/security.md. */
+/** Limit on the bytes of all readings of a node in memory. Parsed, they take twenty times as much. See docs/security.md. */
 export const mostRead = largestBundle;
 
-/** Bytes of other tools' output, and of each tool's stderr. */
+/** Limit on the bytes that any other tool prints, and on each tool's stderr. */
 export const mostSaid = 2 ** 20;
 
-/** Whether to keep a line (without its end). It must be quick: others may make a listing millions of lines long. */
+/** Reports whether to keep a line (without its end). Must be quick, because other programs may make a listing millions of lines long. */
 export type KeepsLine = (line: string) => boolean;
 
 export class Room {
@@ -26,7 +26,7 @@ export class Room {
     this.#left = bytes;
   }
 
-  /** Takes this many bytes, or returns false and takes none. */
+  /** Reserves bytes. Returns false and reserves nothing if they do not fit. */
   take(bytes: number): boolean {
     if (bytes > this.#left) return false;
     this.#left -= bytes;
@@ -46,7 +46,6 @@ export class Output {
   readonly #room: Room;
   readonly #keeps: KeepsLine | undefined;
   readonly #kept: Buffer[] = [];
-  /** The beginning of a line whose end has not come yet. */
   #begun: Buffer[] = [];
   #isCut = false;
 
@@ -55,13 +54,12 @@ export class Output {
     this.#keeps = keeps;
   }
 
-  /** Whether something did not fit. Nothing after it is kept. */
   get isCut(): boolean {
     return this.#isCut;
   }
 
   add(chunk: Buffer): void {
-    // A pipe's small chunks sit in far larger buffers: copy them.
+    // Copy the chunk, because a pipe's small chunks lie in far larger buffers.
     if (!this.#keeps) return this.#store(this.#kept, Buffer.from(chunk));
     const [first, last] = [chunk.indexOf(lineEnd) + 1, chunk.lastIndexOf(lineEnd) + 1];
     if (first > 0) this.#endLine(chunk.subarray(0, first), this.#keeps);
@@ -69,7 +67,7 @@ export class Output {
     if (last < chunk.length) this.#store(this.#begun, Buffer.from(chunk.subarray(last)));
   }
 
-  /** Call it once, at the end. Keeps a last line without an end: it shows that something is missing. */
+  /** Call once, at the end. Keeps a last line without a line end, because it shows that output is missing. */
   finish(): string {
     return Buffer.concat([...this.#kept.splice(0), ...this.#begun.splice(0)]).toString();
   }
@@ -80,7 +78,7 @@ export class Output {
     this.#addLines(line, keeps);
   }
 
-  /** Stores copies: a part of a chunk would keep all of it in memory. */
+  /** Stores copies, because part of a chunk would keep the whole chunk in memory. */
   #addLines(lines: Buffer, keeps: KeepsLine): void {
     let from = 0;
     for (let start = 0; start < lines.length && !this.#isCut;) {
@@ -103,7 +101,7 @@ export class Output {
 
 const lineEnd = 10;
 
-/** Keeps kube-proxy's sets and sets of sets. Other programs' sets may have millions of entries. */
+/** Returns a filter for kube-proxy's sets and for sets of sets. It drops entries of other programs' sets, which may be millions. */
 export function keepsSetLines(): KeepsLine {
   const whole = new Set<string>();
   return (line) => {
@@ -113,27 +111,26 @@ export function keepsSetLines(): KeepsLine {
   };
 }
 
-/** In the names of all chains and sets that kpc-apply may own. */
+/** A part of the name of every chain and set that kpc-apply may own. */
 const ownMark = 'KUBE-';
 
-/** Characters in lines that name nothing of kube-proxy's, so that stay whatever happens to its rules. */
+/** Counts the characters in lines without a name of kube-proxy's. These lines remain whatever happens to kube-proxy's rules. */
 export function lengthOfOthers(text: string): number {
   let length = 0;
   for (const line of linesOf(text)) if (!line.includes(ownMark)) length += line.length + 1;
   return length;
 }
 
-/** Whether a listing keeps all rules of a chain, also those that name nothing of kube-proxy's. */
 export function isKeptWhole(table: TableName, chain: string): boolean {
   return isBuiltInChain(table, chain) || chain.includes(ownMark);
 }
 
 /**
- * Keeps the rules of kube-proxy's chains and, because order counts, of built-in chains. Other chains may have millions
- * of rules: keeps those that name kube-proxy's objects, and others while `room` has space.
+ * Returns a filter that keeps the rules of kube-proxy's chains and, because their order counts, of built-in chains. Other chains may have
+ * millions of rules, so the filter keeps their rules only if they name kube-proxy's objects or while `room` has space.
  */
 export function keepsRuleLines(room: (bytes: number) => boolean = () => false): KeepsLine {
-  // Inside a quoted comment of several lines anything may appear: keep all of it. Test: apply/bounded-listings.test.ts.
+  // A quoted comment may span lines and contain anything, so keep all of it. Test: apply/bounded-listings.test.ts.
   let isQuoted = false;
   return (line) => {
     isQuoted ||= line.includes('"') && hasOpenQuote(line);

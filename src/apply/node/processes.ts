@@ -7,7 +7,6 @@ export const capNetAdmin = 1n << 12n;
 export const capSysModule = 1n << 16n;
 const capSysPtrace = 1n << 19n;
 
-/** Whether this process has a capability, as far as /proc shows. */
 export async function hasCapability(host: Host, capability: bigint): Promise<boolean> {
   const status = (await host.readFile('/proc/self/status')) ?? '';
   const capabilities = /^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? '0';
@@ -18,18 +17,18 @@ export async function hasCapability(host: Host, capability: bigint): Promise<boo
 const wholeNode = 'pid:[4026531836]';
 const ofAllUsers = 'user:[4026531837]';
 
-/** Why some of the node's processes cannot be seen, and so may exist. */
+/** Returns why some of the node's processes cannot be seen; undefined if all can. */
 export async function findUnseen(host: Host): Promise<Unseen | undefined> {
-  // A /proc of the node also lists the processes of a namespace below it.
+  // With the node's /proc, a process in a nested namespace sees all processes too.
   const [own, first] = [await host.readLink('/proc/self/ns/pid'), await unlessForbidden(readPidNamespace(host, '1'))];
   if (own !== wholeNode && (own === undefined || first !== wholeNode)) return 'outside';
   return (await hidesProcesses(host)) ? 'forbidden' : undefined;
 }
 
-/** Whether /proc hides other users' processes: its option hidepid, see proc(5). */
+/** Reports whether /proc hides other users' processes (its option hidepid; see proc(5)). */
 export async function hidesProcesses(host: Host): Promise<boolean> {
   const mounts = (await host.readFile('/proc/self/mountinfo')) ?? '';
-  // The last mount is the visible one.
+  // The last mount hides the others.
   const options = [...mounts.matchAll(/^\d+ \d+ \S+ \S+ \/proc .* - proc \S+ (\S+)$/gm)].at(-1)?.[1] ?? '';
   const hidden = /(?:^|,)hidepid=(\w+)/.exec(options)?.[1] ?? 'off';
   return hidden !== 'off' && hidden !== '0' && !(await seesAll(host));
@@ -39,7 +38,7 @@ async function seesAll(host: Host): Promise<boolean> {
   return (await isOfAllUsers(host)) && hasCapability(host, capSysPtrace);
 }
 
-/** In a user namespace a capability covers only its own processes, and outside users have no id. */
+/** Reports whether this is the initial user namespace. In any other, a capability covers only the namespace's own processes. */
 async function isOfAllUsers(host: Host): Promise<boolean> {
   return (await host.readLink('/proc/self/ns/user')) === ofAllUsers;
 }
@@ -48,7 +47,7 @@ function readPidNamespace(host: Host, pid: string): Promise<string | undefined> 
   return host.readLink(`/proc/${pid}/ns/pid`);
 }
 
-/** The result of looking at a process, or "forbidden" without the right to. */
+/** Returns "forbidden" if the process lacks the right to look. */
 export function unlessForbidden<T>(looking: Promise<T>): Promise<T | 'forbidden'> {
   return looking.catch((error: unknown) => {
     if (hasCode(error, 'EACCES') || hasCode(error, 'EPERM')) return 'forbidden';
@@ -56,32 +55,34 @@ export function unlessForbidden<T>(looking: Promise<T>): Promise<T | 'forbidden'
   });
 }
 
-/** In clock ticks since boot: field 22 of /proc/PID/stat, counted after the command's name, which may hold anything. */
+/** Returns clock ticks since boot: field 22 of /proc/PID/stat. Counts fields after the command's name, which may contain anything. */
 export async function readStartTime(host: Host, pid: number): Promise<string | undefined> {
   const stat = await host.readFile(`/proc/${pid}/stat`);
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
 }
 
-/** Linux shows this id for a user without one in this user namespace. */
+/** The id that Linux shows for a user with no id in this user namespace. */
 const withoutNumber = '65534';
 
-/** Whether root runs a live process, by real and effective user: anyone can run a setuid program. */
+/** Reports whether root runs a live process. Checks the real and the effective user, because anyone can run a setuid program. */
 export async function isRoots(host: Host, pid: string): Promise<boolean> {
   const status = (await host.readFile(`/proc/${pid}/status`)) ?? '';
-  // A zombie does nothing more, unless it has other threads.
+  // A zombie can do nothing, unless it has other threads.
   if (/^State:\s+[ZX]/m.test(status) && !/^Threads:\s+(?!1$)/m.test(status)) return false;
   const users = /^Uid:\s+(\d+)\s+(\d+)\s/m.exec(status)?.slice(1) ?? [];
   const isOutside = users.includes(withoutNumber) && !(await isOfAllUsers(host));
   return users.length > 0 && users.every((user) => user === '0' || (isOutside && user === withoutNumber));
 }
 
-/** A kube-proxy in this network, or why that is unknown. */
 export type KubeProxySight =
   | { readonly kind: 'running'; readonly process: KubeProxyProcess }
   | { readonly kind: 'unknown'; readonly unseen: Unseen }
   | { readonly kind: 'none' };
 
-/** Examines one process at a time, to save descriptors. "none" only if every candidate could be examined. Test: apply/unseen.test.ts. */
+/**
+ * Looks for a kube-proxy, one process at a time to save descriptors. "none" means that every candidate was examined.
+ * Test: apply/unseen.test.ts.
+ */
 export async function findKubeProxy(host: Host): Promise<KubeProxySight> {
   const own = await host.readLink('/proc/self/ns/net');
   let unseen = await findUnseen(host);
@@ -99,25 +100,22 @@ async function examineProcess(host: Host, pid: string, own: string | undefined):
   const within = kubeProxyHosts.find((each) => each === name);
   if ((name !== 'kube-proxy' && !within) || !(await isRoots(host, pid))) return undefined;
   const network = await host.readLink(`/proc/${pid}/ns/net`);
-  // One in a container's network, such as a test cluster's node, does not count. Test: apply/embedded-kube-proxy.test.ts.
+  // Skip a kube-proxy in a container's network, such as on a test cluster's node. Test: apply/embedded-kube-proxy.test.ts.
   if (network !== undefined && network !== own) return undefined;
   if (within && !(await servesServices(host, pid))) return undefined;
   return { kind: 'running', process: { pid, within } };
 }
 
-/** Whether it runs kube-proxy, seen by its health check or metrics port: k3s hides and omits arguments. */
+/** Reports whether a program such as k3s, which hides arguments, runs kube-proxy. Looks for health check and metrics ports. */
 async function servesServices(host: Host, pid: string): Promise<boolean> {
   const args = ((await host.readFile(`/proc/${pid}/cmdline`)) ?? '').split('\0');
   if (args.some((arg) => /^--?disable-kube-proxy(=(true|t|1))?$/i.test(arg))) return false;
   const tables = await Promise.all(['tcp', 'tcp6'].map((protocol) => host.readFile(`/proc/net/${protocol}`)));
-  // Line number, "ADDRESS:PORT" of both ends, state: 0A is LISTEN. 10256 and 10249 are 2810 and 2809 in hex.
+  // Line number, "ADDRESS:PORT" of both ends, and state: 0A is LISTEN. 10256 and 10249 are 2810 and 2809 in hex.
   return tables.some((table) => /^ *\d+: [\dA-F]+:(?:2810|2809) [\dA-F]+:[\dA-F]{4} 0A /m.test(table ?? ''));
 }
 
-/**
- * Throws a Failure if a kube-proxy may run here, so that nothing is taken from it. `assumesAlone`: the user says that
- * no kube-proxy is out of sight.
- */
+/** Throws a Failure if a kube-proxy may be running here. `assumesAlone`: the user asserts that no kube-proxy runs unseen. */
 export async function assertNoKubeProxy(host: Host, assumesAlone: boolean): Promise<void> {
   const found = await findKubeProxy(host);
   if (found.kind === 'none' || (found.kind === 'unknown' && assumesAlone)) return;

@@ -46,10 +46,9 @@ export const realHost: Host = {
   uptime: () => uptime() * 1000,
 };
 
-/** How many bytes to read from an endless file, of which nothing may be kept. */
+/** Bytes to read at most from a file that may be endless, even if nothing is kept. */
 const mostScanned = 2 ** 32;
 
-/** Reads a file whose length others choose. Throws a Failure if it has no room. */
 async function readListing(path: string, { keeps, room = new Room(mostRead) }: Listing = {}): Promise<string> {
   const file = await fs.open(path);
   try {
@@ -100,7 +99,7 @@ async function unless<T>(codes: readonly string[], work: () => Promise<T> | T): 
   }
 }
 
-/** Creates the folder and all above. On a read-only file system Node reports the folder as missing. */
+/** Creates a folder and all folders above. Node reports ENOENT on a read-only file system, so a second try gets the real error. */
 async function makeFolder(path: string): Promise<void> {
   try {
     await fs.mkdir(path, { recursive: true, mode: 0o700 });

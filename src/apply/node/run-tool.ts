@@ -6,7 +6,7 @@ import { Failure, failureOfSignal } from '../state/failure.ts';
 import { excerptOf, formatCommand, type ToolCommand, type CommandResult, type Patience } from './host.ts';
 import { mostSaid, Output, Room } from './output.ts';
 
-/** Wraps an event handler so that its errors go to `fail`. Thrown from a handler, an error would end the process. */
+/** Wraps an event handler so that its errors go to `fail`. An error thrown from a handler would end the process. */
 function guarded<Args extends readonly unknown[]>(
   fail: (error: unknown) => void,
   handler: (...args: Args) => void,
@@ -25,25 +25,23 @@ interface ToolLimits {
   /** For a tool that gets changes on stdin. The largest restore takes seconds. */
   readonly fed: number;
   readonly unfed: number;
-  /** From its exit until its output is closed. */
+  /** From the tool's exit until its output is closed. */
   readonly closing: number;
 }
 
-/** When to report a slow tool first, and how often after that. */
 const waitingMilliseconds = 10_000;
 const waitingAgainMilliseconds = 60_000;
 
 export const usualLimits: ToolLimits = { fed: 15 * 60_000, unfed: 5 * 60_000, closing: 10_000 };
 
-/** Where distributions keep the tools; not every PATH has them. */
+/** Where distributions keep the tools. Not every PATH has these folders. */
 const toolFolders = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin'];
 
-/** The absolute folders of PATH, then those of distributions. */
 export function toolPath(): string {
   return [...new Set([...absoluteFolders(process.env['PATH']), ...toolFolders])].join(':');
 }
 
-/** Passes no other variables: many make a program load code (LD_PRELOAD, PERL5OPT, …). See docs/security.md. */
+/** Passes no other variables, because many make a program load code (LD_PRELOAD, PERL5OPT, …). See docs/security.md. */
 function programEnvironment(): NodeJS.ProcessEnv {
   const { NOTIFY_SOCKET } = process.env;
   return { LC_ALL: 'C', PATH: toolPath(), ...(NOTIFY_SOCKET !== undefined && { NOTIFY_SOCKET }) };
@@ -54,15 +52,15 @@ function toolEnvironment(): NodeJS.ProcessEnv {
   return { ...programEnvironment(), [name]: value };
 }
 
-/** In the environment of all tools of this process. */
+/** A variable in the environment of all tools of this process. */
 export const toolMark = `KPC_APPLY_RUN=${crypto.randomUUID()}`;
 
 /**
- * Runs a tool until its output is closed. Throws a Failure for a tool that does not end: its output may be incomplete,
- * and its children may hold the output open forever. Test: apply/real-host.test.ts.
+ * Runs a tool until its output is closed. Throws a Failure for a tool that does not end, because its output may be incomplete and its
+ * children may hold the output open forever. Test: apply/real-host.test.ts.
  *
- * Drops output beyond its room. A listing tool is then killed, since a truncated listing is useless; a tool that
- * changes the node continues. An error in a handler kills the tool and is thrown. Test: apply/handlers.test.ts.
+ * Drops output that exceeds its room. A listing tool is then killed, because a truncated listing is useless; a tool that changes the node
+ * continues. An error in a handler kills the tool and is thrown. Test: apply/handlers.test.ts.
  */
 export function runTool(
   command: ToolCommand,
@@ -81,13 +79,13 @@ export function runTool(
     };
     const stopTimers = startTimers(limits, patience, limit, (how) => giveUp(hang(command, how)), giveUp);
     child.on('error', (error: NodeJS.ErrnoException) => {
-      // A running tool may still change the node.
+      // A running tool may still change the node, so kill it.
       if (child.pid !== undefined) return giveUp(error);
       stopTimers();
       if (error.code === 'ENOENT' || error.code === 'EACCES') resolve({ kind: 'missing' });
       else reject(error);
     });
-    // It has not started, maybe for lack of descriptors, and has no pipes; the error event reports it. Test: apply/real-host.test.ts.
+    // The tool did not start, perhaps for lack of descriptors. The error event reports this. Test: apply/real-host.test.ts.
     if (child.pid === undefined) return;
     const finish = gather(child, command, giveUp);
     child.on('exit', guarded(giveUp, expectClose));
@@ -97,7 +95,7 @@ export function runTool(
       else resolve({ kind: 'ended', status: status ?? undefined, signal: signal ?? undefined, ...finish() });
     };
     child.on('close', guarded(reject, close));
-    // A tool that ends before reading all input explains that on stderr; ignore the broken pipe.
+    // Ignore a broken pipe, because a tool that ends before reading all input explains this on stderr.
     child.stdin.on('error', () => {});
     child.stdin.end(command.stdin ?? '');
 
@@ -118,12 +116,11 @@ function spawnTool({ tool, args }: ToolCommand): ChildProcessWithoutNullStreams 
   return spawn(tool, args, {
     env: toolEnvironment(),
     stdio: ['pipe', 'pipe', 'pipe'],
-    // Its own process group: killed with all its children, and not by signals of our terminal. Test: apply/real-host.test.ts.
+    // A process group can be killed with all children, and gets no signals from our terminal. Test: apply/real-host.test.ts.
     detached: true,
   });
 }
 
-/** Returns a function that gives the texts at the end. `fail` gets errors. */
 function gather(
   { pid, stdout, stderr }: ChildProcessWithoutNullStreams,
   { room, keeps }: ToolCommand,
@@ -146,7 +143,6 @@ function gather(
   };
 }
 
-/** Kills a tool and its children, unless they left its process group. */
 function endGroup(pid: number | undefined): void {
   if (pid === undefined) return;
   try {
@@ -156,7 +152,6 @@ function endGroup(pid: number | undefined): void {
   }
 }
 
-/** Reports a slow tool, and gives up on one that takes too long. Returns a function that stops the timers. `fail` gets errors. */
 function startTimers(
   { closing }: ToolLimits,
   { onWaiting, signal }: Patience,
@@ -191,14 +186,14 @@ function hang(command: ToolCommand, how: Hang): Failure {
   return new Failure('tool-failed', { ...how, command: formatCommand(command), tool: command.tool });
 }
 
-/** How long a process may take until its first output: Node takes seconds to start on a busy machine. */
+/** Milliseconds until the first output. Node takes seconds to start on a busy machine. */
 const firstWordMilliseconds = 60_000;
 
 export function startApart({ tool, args }: ToolCommand): Promise<void> {
   return new Promise((resolve, reject) => {
-    // This very Node, even if its file has been moved or replaced.
+    // Run this same Node, even if its file has been moved or replaced.
     const file = tool === process.execPath ? '/proc/self/exe' : tool;
-    // A process that stays in a folder keeps that file system from being unmounted.
+    // A working folder other than / would keep its file system from being unmounted.
     const child = spawn(file, args, {
       argv0: tool,
       cwd: '/',

@@ -13,12 +13,11 @@ import type { doingSchema } from '../state/schemas.ts';
 /** Base time limit in milliseconds while an operator may be cut off from the node. */
 export const shortLimit = 20_000;
 
-/** Added per thousand lines of the node, and of the tool's input; and the longest limit. */
+/** Milliseconds added per thousand lines of the node's state and of the tool's input, and the highest limit. */
 const perThousandPresent = 200;
 const perThousandFed = 1000;
 const longestLimit = 180_000;
 
-/** How long an unconfirmed apply may be busy, in a file for the standby processes. */
 type Doing = Shaped<typeof doingSchema>;
 
 export function readDoing(host: Host, folder: StateFolder): Promise<Doing | undefined> {
@@ -26,18 +25,17 @@ export function readDoing(host: Host, folder: StateFolder): Promise<Doing | unde
 }
 
 interface Haste {
-  /** Its size decides how long tools may take. */
   readonly reading: NodeReading;
   readonly unconfirmed?: string | undefined;
-  /** Whether a signal may cut tools short. Ignored during a rollback, which a signal may have started. */
+  /** Whether a signal may cut tools short. False during a rollback, because a signal may have started the rollback. */
   readonly mayBeCut: boolean;
 }
 
-/** The same host with time limits that grow with the node. `announce` tells the standby processes the longest. */
+/** Returns the host with time limits that grow with the node. `announce` tells the standby processes how long the next step may take. */
 export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed, mayBeCut }: Haste) {
   const { settings: _, variants: __, ...texts } = reading;
   const present = Object.values(texts).reduce((sum, part) => sum + countLines(part ?? ''), 0);
-  // Several tools may run at once: the last to start sets the end.
+  // Several tools may run at once; the last one started sets the deadline.
   let writing = Promise.resolve();
   const announce = (milliseconds: number): Promise<void> => {
     if (unconfirmed === undefined) return writing;
@@ -47,7 +45,7 @@ export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed,
   };
   const run: Host['run'] = async (command, patience) => {
     const longer = (present * perThousandPresent + countLines(command.stdin ?? '') * perThousandFed) / 1_000_000;
-    // Whole seconds, because messages show the limit.
+    // Round to seconds, because messages show the limit.
     const limit = Math.min(shortLimit + Math.floor(longer) * 1000, longestLimit);
     await announce(limit);
     return host.run(command, { ...patience, limit, ...(mayBeCut ? {} : { signal: undefined }) });
@@ -58,13 +56,12 @@ export function inHaste(host: Host, folder: StateFolder, { reading, unconfirmed,
 const pollMilliseconds = 200;
 const mostPolls = 25;
 
-/** A kpc-apply process that made a change, as its snapshot records it. */
 export interface Changer {
   readonly toolMark: string;
   readonly started?: string | undefined;
 }
 
-/** Kills tools that outlived another kpc-apply. Returns why some may be out of sight. Test: apply/hanging-tools.test.ts. */
+/** Kills tools that outlived another kpc-apply. Returns why some may be out of sight, if so. Test: apply/hanging-tools.test.ts. */
 export async function endOrphans(host: Host, changer: Changer | undefined): Promise<Unseen | undefined> {
   if (changer === undefined || changer.toolMark === host.toolMark) return undefined;
   let unseen: Unseen | undefined;
@@ -78,21 +75,21 @@ export async function endOrphans(host: Host, changer: Changer | undefined): Prom
   return unseen;
 }
 
-/** Like endOrphans; throws a Failure if some processes may be out of sight, unless `assumesAlone`. */
+/** Like endOrphans, but throws a Failure if some processes may be out of sight, unless `assumesAlone`. */
 export async function assertNoOrphans(host: Host, changer: Changer | undefined, assumesAlone: boolean): Promise<void> {
   const unseen = await endOrphans(host, changer);
   if (!unseen || assumesAlone) return;
   throw new Failure('not-ready', { problem: 'unseen-tools', unseen });
 }
 
-/** Bytes. A tool's environment from kpc-apply is shorter. */
+/** Bytes. The environment that kpc-apply gives a tool is shorter. */
 const longestEnvironment = 2 ** 18;
 
 async function findMarked(host: Host, { toolMark, started }: Changer) {
   const pids = (await host.list('/proc')).filter((name) => /^[1-9]\d*$/.test(name)).map(Number);
   let unseen = await findUnseen(host);
   const marked: number[] = [];
-  // One after another: any user can start many.
+  // Read one process after another, because any user can start many.
   for (const pid of pids) {
     if (pid === host.pid) continue;
     const environment = await unlessForbidden(readEnvironment(host, pid));
@@ -102,7 +99,7 @@ async function findMarked(host: Host, { toolMark, started }: Changer) {
   return { pids: marked, unseen };
 }
 
-/** Undefined if too long: a process can declare gigabytes as its environment (PR_SET_MM_MAP). Test: apply/unseen.test.ts. */
+/** Returns undefined for a longer text. A process can declare gigabytes as its environment (PR_SET_MM_MAP). Test: apply/unseen.test.ts. */
 async function readEnvironment(host: Host, pid: number): Promise<string | undefined> {
   try {
     return await host.readFile(`/proc/${pid}/environ`, { room: new Room(longestEnvironment) });
@@ -112,7 +109,10 @@ async function readEnvironment(host: Host, pid: number): Promise<string | undefi
   }
 }
 
-/** Whether an unreadable process can be a tool of one started then: root's, and younger. A security module may hide older processes. */
+/**
+ * Reports whether an unreadable process may be a tool of a kpc-apply that started at this time. Such a tool is root's and younger. Older
+ * processes may be hidden by a security module.
+ */
 async function mayBeTool(host: Host, pid: number, started: string | undefined): Promise<boolean> {
   if (!(await isRoots(host, `${pid}`))) return false;
   const own = await readStartTime(host, pid);

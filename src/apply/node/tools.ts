@@ -1,4 +1,3 @@
-// A node's tools, which iptables variant it uses, and how to read their output.
 import type { OutputFault } from '../../base/findings/apply.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { familyOfPlace, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
@@ -13,12 +12,11 @@ import { nftTableName } from '../../kube-proxy/nft-table.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 import { Failure } from '../state/failure.ts';
 
-/** The variant of a node's `iptables-save` and `ip6tables-save`. */
 export type Variants = { readonly [F in Family]: IptablesVariant };
 
 export const toolNames: { readonly [F in Family]: string } = { ipv4: 'iptables', ipv6: 'ip6tables' };
 
-/** Asks the tools. Before 1.8 there was only legacy, which did not name itself. */
+/** Finds the variants by running the tools. iptables before 1.8 prints no variant and is legacy. */
 export async function readVariants(host: Host): Promise<Variants> {
   const [ipv4 = 'nft', ipv6 = 'nft'] = await Promise.all(
     families.map(async (family): Promise<IptablesVariant> => {
@@ -40,13 +38,12 @@ export function variantOfPlace(place: RulesPlace, variants: Variants): IptablesV
   return used === 'nft' ? 'legacy' : 'nft';
 }
 
-/** The place, with `to` in use, of rules that are at `place` with `from` in use. */
+/** Translates a place: rules at `place` while the variants `from` are in use are at the result while `to` is. */
 export function translatePlace(place: RulesPlace, from: Variants, to: Variants): RulesPlace {
   const family = familyOfPlace(place);
   return variantOfPlace(place, from) === to[family] ? family : `other ${family}`;
 }
 
-/** The save or restore tool of a place: "iptables-save" for the variant in use. */
 export function rulesTool(place: RulesPlace, verb: 'save' | 'restore', variants: Variants): string {
   const family = familyOfPlace(place);
   const infix = place === family ? '' : `${variantOfPlace(place, variants)}-`;
@@ -55,10 +52,9 @@ export function rulesTool(place: RulesPlace, verb: 'save' | 'restore', variants:
 
 export interface Tool {
   readonly name: string;
-  /** Its name in a manifest's list of least versions: Debian's package, named alike in most distributions. */
+  /** The tool's name in a manifest's list of least versions. This is Debian's package; most distributions use the same name. */
   readonly family: string;
   readonly versionArgs: readonly string[];
-  /** No mode needs it. */
   readonly isOptional?: true;
 }
 
@@ -79,7 +75,7 @@ export const tools: readonly Tool[] = [
   { name: 'modprobe', family: 'kmod', versionArgs, isOptional: true },
 ];
 
-/** "v1.8.9" → [1, 8, 9]. */
+/** "1.8.9" is [1, 8, 9]. */
 export type Version = readonly number[];
 
 export function parseVersion(text: string): Version | undefined {
@@ -87,7 +83,7 @@ export function parseVersion(text: string): Version | undefined {
   return match ? match[0].split('.').map(Number) : undefined;
 }
 
-/** Missing numbers count as 0: 1.8 is 1.8.0. */
+/** Compares versions. Missing numbers count as 0, so 1.8 equals 1.8.0. */
 export function compareVersions(a: Version, b: Version): number {
   for (let i = 0; i < Math.max(a.length, b.length); i++) {
     const difference = (a[i] ?? 0) - (b[i] ?? 0);
@@ -96,10 +92,10 @@ export function compareVersions(a: Version, b: Version): number {
   return 0;
 }
 
-/** The fault in a tool's output; undefined if it looks complete. */
+/** Returns the fault in a tool's output; undefined if the output looks complete. */
 export type FindFault = (stdout: string, stderr: string) => OutputFault | undefined | Promise<OutputFault | undefined>;
 
-/** Throws a Failure if the tool fails or its output is empty, cut or another tool's. Returns '' on an error that matches `nothing`. */
+/** Runs a tool. Throws a Failure if the tool fails or `findFault` reports a fault. Returns "" on an error that matches `nothing`. */
 export async function readWith(
   host: Host,
   command: ToolCommand,
@@ -130,14 +126,14 @@ export function isRefusal(said: string): boolean {
   return /permission denied|not permitted|must be root/i.test(said);
 }
 
-/** Each line must match and have an end. */
+/** Reports a line that does not match, or a last line without an end. */
 export function faultOfLines(lines: readonly string[], isPrinted: RegExp): OutputFault | undefined {
   const wrong = lines.findIndex((line, i) => !isPrinted.test(line) && !(line === '' && i === lines.length - 1));
   if (wrong >= 0) return { kind: 'strange-line', line: wrong + 1 };
   return lines.at(-1) === '' ? undefined : { kind: 'no-end' };
 }
 
-/** For iptables-save and ip6tables-save: each table ends with COMMIT, each list of tables with a comment. */
+/** Checks the output of iptables-save or ip6tables-save. Each table must end with COMMIT, and each list of tables with a comment. */
 export function faultOfRules(text: string, family: Family): OutputFault | undefined {
   const lines = joinQuotedLines(text.split('\n'));
   const headers = lines.flatMap((line) => /^# Generated by (ip6?tables)\S* /.exec(line)?.[1] ?? []);
@@ -157,13 +153,12 @@ export function faultOfRules(text: string, family: Family): OutputFault | undefi
   return faultOfLines(lines, /^(?:-A |[*#:]|COMMIT$|$|\[\d+:\d+\] -A )/);
 }
 
-/** Whether iptables-save printed a table or says it is hidden. */
 export function mentionsTable(text: string, table: TableName): boolean {
   const mention = new RegExp(`^(?:\\*${table}$|[ \\t]*# Table \`${table}' )`);
   return joinQuotedLines(text.split('\n')).some((line) => mention.test(line));
 }
 
-/** How `ipset save` and `ipset list -t` differ in kube-proxy's sets (others may change): one was cut at a line end. */
+/** Compares kube-proxy's sets in `ipset save` and `ipset list -t`, because output cut off at a line end looks complete. */
 export function faultBetweenSets(saved: string, listed: string): OutputFault | undefined {
   const counts = new Map<string, number>();
   for (const [, name = ''] of saved.matchAll(/^create (\S+) /gm)) counts.set(name, 0);
@@ -181,14 +176,14 @@ export function faultBetweenSets(saved: string, listed: string): OutputFault | u
   return undefined;
 }
 
-/** A kube-proxy set that rules name but `ipset save` lacks: the kernel keeps sets that rules name. */
+/** Finds a kube-proxy set that rules name but `ipset save` lacks. The kernel keeps sets that rules name, so the output is incomplete. */
 export function faultOfNamedSets(rules: string, saved: string): OutputFault | undefined {
   const names = [...rules.matchAll(/ --match-set (\S+) /g)].map(([, name = '']) => name);
   const lost = [...new Set(names)].find((name) => parseSetName(name) && !saved.includes(`create ${name} `));
   return lost === undefined ? undefined : { kind: 'no-set', set: lost };
 }
 
-/** How `ipvsadm -Sn` and /proc/net/ip_vs differ in their numbers of virtual servers and real servers. */
+/** Compares the numbers of virtual servers and real servers in `ipvsadm -Sn` and /proc/net/ip_vs. */
 export function faultBetweenServers(printed: string, table: string): OutputFault | undefined {
   const count = (text: string, each: RegExp) => text.match(each)?.length ?? 0;
   const [servers, listedServers] = [count(printed, /^-A /gm), count(table, /^(?:TCP|UDP|SCTP|FWM) /gm)];
@@ -197,7 +192,7 @@ export function faultBetweenServers(printed: string, table: string): OutputFault
   return { kind: 'servers', servers, reals, listedServers, listedReals };
 }
 
-/** For `nft list table`: one table, with its last brace. */
+/** Checks the output of `nft list table`: one table, with its last brace. */
 export function faultOfTable(text: string, family: Family): OutputFault | undefined {
   const head = `table ${nftFamily[family]} ${nftTableName} {`;
   if (!text.startsWith(`${head}\n`) && !text.startsWith(`${head} #`)) return { kind: 'no-begin', expected: head };
@@ -206,7 +201,7 @@ export function faultOfTable(text: string, family: Family): OutputFault | undefi
     : { kind: 'no-table-end', table: nftTableName };
 }
 
-/** For `ip -j addr`: each network has a link, at least lo. */
+/** Checks the output of `ip -j addr`. Each network has a link, at least lo. */
 export function faultOfLinks(text: string): OutputFault | undefined {
   try {
     const links = parseIpJson(text);
@@ -221,20 +216,20 @@ export function isFlow(line: string): boolean {
   return / src=[^\s=]+ dst=[^\s=]+ .* src=[^\s=]+ dst=[^\s=]+ /.test(line);
 }
 
-/** For `conntrack -L`, which reports on stderr how many flows it has shown. */
+/** Checks the output of `conntrack -L`, which reports the number of shown flows on stderr. */
 export function faultOfFlows(flows: number, stderr: string): OutputFault | undefined {
   const shown = /: (\d+) flow entries have been shown/.exec(stderr)?.[1];
   return shown === `${flows}` ? undefined : { kind: 'flows', flows, shown };
 }
 
-/** The kernel counts each change of nftables rules in this network; the same count means the same tables, except for learned clients. */
+/** The kernel's count of changes to nftables rules in this network. The same count means the same tables, except for learned clients. */
 export interface NftGeneration {
-  /** The network's cookie, unique until reboot, and the loaded module nf_tables. Both events start a new count. */
+  /** The network's cookie, unique until a reboot, and the load time of module nf_tables. A change of either starts a new count. */
   readonly counter: string;
   readonly count: number;
 }
 
-/** Asks with Perl: Node has no netlink sockets, and nft does not print the count. Undefined if anything is unusual. */
+/** Reads the count with Perl, because Node has no netlink sockets and nft does not print it. Undefined if anything is unusual. */
 export async function readNftGeneration(host: Host): Promise<NftGeneration | undefined> {
   try {
     const result = await host.run({ tool: 'perl', args: ['-e', program], room: new Room(mostSaid) });
@@ -246,15 +241,14 @@ export async function readNftGeneration(host: Host): Promise<NftGeneration | und
   }
 }
 
-/** Whether the only changes between the two are this many transactions. */
 export function isLaterBy(transactions: number, before: NftGeneration, after: NftGeneration | undefined): boolean {
   return before.counter === after?.counter && before.count + transactions === after.count;
 }
 
 /**
- * Sends NFT_MSG_GETGEN and reads NFTA_GEN_ID from the answer (linux/netfilter/nf_tables.h). Calls
- * getsockopt(SO_NETNS_COOKIE) by number: Perl's built-in function passes 256 bytes, but the kernel only accepts 8.
- * Kernels before 5.14 have no cookie, and other processors use other system call numbers: then there is no count.
+ * Sends NFT_MSG_GETGEN and reads NFTA_GEN_ID from the answer (linux/netfilter/nf_tables.h). Calls getsockopt(SO_NETNS_COOKIE) by number,
+ * because Perl's built-in function passes 256 bytes and the kernel accepts only 8. Kernels before 5.14 have no cookie, and other
+ * processors use other system call numbers, so there the program fails.
  */
 const program = String.raw`
 use strict;

@@ -1,4 +1,3 @@
-// Reads a bundle to apply, with its signature if any, and follows one that may change.
 import { remarkOf, type Remark } from '../../base/findings/node-checks.ts';
 import { causeOf, Failure, explainError } from '../state/failure.ts';
 import { checkBundle } from '../../bundle/check-bundle.ts';
@@ -34,11 +33,10 @@ interface SourceOptions {
 
 interface SourceEnvironment {
   readonly host: Host;
-  /** `err` reports what was read. */
   readonly terminal: { readonly err: (text: string) => Promise<void> };
 }
 
-/** A command's bundle: a folder, or a pack, maybe signed. Reports each digest once, on stderr. */
+/** A command's bundle, in a folder or a pack, which may be signed. Reports each new digest on stderr. */
 export class BundleSource {
   readonly #path: string;
   readonly #trust: SourceOptions['trust'];
@@ -56,15 +54,14 @@ export class BundleSource {
     this.#terminal = terminal;
   }
 
-  /** Checks files that were read before, as read does. */
   async check(files: BundleFiles): Promise<BundleFiles> {
     return this.#trust.length === 0 ? files : this.#accept(files, await this.#assertTrusted(files));
   }
 
-  /** The files, with the signature if any. Throws a Failure if --trust refuses them, before any is parsed. */
+  /** Reads the files. Throws a Failure if --trust refuses them, before any file is parsed. */
   async read(): Promise<BundleFiles> {
     const path = this.#path;
-    // Changing a signed pack breaks its signature, so its owner does not matter.
+    // A signed pack may have any owner, because a change would break its signature.
     if (this.#trust.length > 0) return this.#readSigned();
     const request = { host: this.#host, path, of: 'bundle' } as const;
     const { files, isPack } = await readTrusted(request, readBundleFiles);
@@ -75,14 +72,11 @@ export class BundleSource {
     return files;
   }
 
-  /** The serial last read, if its signature was checked. */
   serial(): number | undefined {
     return this.#serial;
   }
 
-  /**
-   * Stores the serial, so that --trust refuses lower ones. Call it once the node is on that bundle for good. Returns why it is not stored.
-   */
+  /** Stores the serial, so that --trust refuses lower ones. Call once the bundle is applied for good. Returns a remark on failure. */
   async remember(): Promise<readonly Remark[]> {
     const serial = this.#serial;
     if (serial === undefined || serial <= (await this.#readNewest())) return [];
@@ -101,7 +95,6 @@ export class BundleSource {
     this.#said = text;
   }
 
-  /** Only signatures need the state folder. */
   async #openFolder(): Promise<StateFolder> {
     return stateFolder(this.#stateDir, await readNodeNetwork(this.#host, false));
   }
@@ -112,7 +105,7 @@ export class BundleSource {
     return newest?.serial ?? 0;
   }
 
-  /** The bundle that the node already has is always accepted, even after a rollback to it. */
+  /** Throws a Failure for a serial lower than an applied one. Accepts the node's present bundle, even after a rollback to it. */
   async #assertNoStepBack(files: BundleFiles, found: number): Promise<void> {
     const [newest, last] = [await this.#readNewest(), await readLastBundle(this.#host, await this.#openFolder())];
     const least = Math.max(newest, last?.serial ?? 0);
@@ -149,7 +142,7 @@ async function readPackAt(
   path: string,
   check?: (head: BundleFiles) => Promise<void>,
 ): Promise<BundleFiles | undefined> {
-  // A folder needs no zlib of Node.
+  // Import zlib only for a pack. A folder does not need it.
   if (!(await isFile(path))) return undefined;
   const { readPack } = await import('../../bundle/pack/pack.ts');
   return readPack(path, check);
@@ -170,7 +163,7 @@ function readKeys(examined: string, path: string): readonly TrustedKey[] {
 
 type BundleReader = Pick<BundleSource, 'read'>;
 
-/** Reads a bundle to compare with. Throws a Failure with all faults: it may come from an unreviewed pull request. */
+/** Reads a bundle to compare with. Throws a Failure with all faults of the bundle, which may come from an unreviewed pull request. */
 export async function loadBundle(
   folder: string,
   source: BundleReader = { read: () => readFolder(folder) },
@@ -182,7 +175,7 @@ export async function loadBundle(
   throw new Failure('bad-bundle', { problem: 'broken', path: folder, problems: checked.problems, writer });
 }
 
-/** Like loadBundle, but refuses dumps, which lack Services. `known`: unchanged files are not checked again. */
+/** Like loadBundle, but refuses dumps, because they lack Services. `known`: returned as it is if the files are the same. */
 export async function loadBundleToApply(
   folder: string,
   source?: BundleReader,
@@ -220,7 +213,7 @@ interface BundleListener {
   readonly note: (text: string) => Promise<void>;
 }
 
-/** Follows the bundle in a folder, which may be replaced or damaged at any time. Reports a problem once, and once when it is over. */
+/** Follows the bundle in a folder, which may be replaced or damaged at any time. Reports each problem once, and once when it is solved. */
 export function watchBundle(path: string, { host, folder }: Session, source: BundleSource, listener: BundleListener) {
   const kept = `${folder.path}/last-good-bundle.json`;
   const whole = resolve(path);
@@ -242,25 +235,22 @@ export function watchBundle(path: string, { host, folder }: Session, source: Bun
   }
 
   return {
-    /** The bundle's absolute path. */
     path: whole,
-    /** Returns the bundle, or the last good one if it is damaged or missing; undefined if none was ever good. */
+    /** Returns the bundle, or the last good bundle if the present one is damaged or missing; undefined if none was ever good. */
     async read(): Promise<StoredBundle | undefined> {
       try {
         good = await loadBundleToApply(path, source, good);
         if (wrong) await listener.note(`${path} is a good bundle again`);
         wrong = undefined;
       } catch (error) {
-        // If the stored bundle is bad too, report the problem of the bundle itself.
+        // If the stored bundle is bad too, report only the problem of the bundle itself.
         good ??= await recall().catch(() => undefined);
         await complain(explainError(error));
       }
       return good;
     },
-    /** Undefined if the bundle is good. */
     problem: (): Failure | undefined => wrong,
     serial: () => source.serial(),
-    /** Stores the bundle read last, which has been applied, for later watches. */
     async keep(): Promise<void> {
       for (const remark of await source.remember()) await listener.warn(remark);
       const files = good?.files;
@@ -285,10 +275,10 @@ async function statOf(path: string): Promise<string> {
   }
 }
 
-/** Changes with any file of a bundle, without reading them; '' if there is none. */
+/** Returns a text that changes with any file of the bundle, without reading the files; "" if there is no bundle. */
 export async function readBundleVersion(path: string): Promise<string> {
   try {
-    // Only names of bundle files: another user may have put a folder of any size in place of a pack.
+    // Look only at names of bundle files, because another user may have put a folder of any size in place of a pack.
     const names = (await stat(path)).isFile() ? [''] : [...knownNames].toSorted();
     const found = await Promise.all(names.map((name) => statOf(join(path, name))));
     return found.map((each, i) => `${names[i]} ${each}`).join('\n');

@@ -48,7 +48,9 @@ export function withoutGuard({ iptables }: KernelState): KernelState['iptables']
     .iptables;
 }
 
-/** Closes addresses that outlive IPVS mode to new connections. Services stay open: new rules come first, and virtual servers are exempt. */
+/**
+ * Closes addresses that outlive IPVS mode to new connections. Services stay open: new rules come first, and virtual servers are exempt.
+ */
 export function closeAddresses(
   present: KernelState,
   addresses: readonly string[],
@@ -83,15 +85,13 @@ export function closeAddresses(
   return { iptables, sets };
 }
 
-/**
- * The set for the ports of remaining virtual servers. The set of cluster IPs is left out, because it marks a node as being in IPVS mode.
- */
+/** The set for the ports of remaining virtual servers. The set for cluster IPs would mark the node as being in IPVS mode. */
 const servedPorts = 'externalIP' satisfies SetId;
 
 /**
- * A flow without answers, such as logs over UDP, stays NEW to the kernel and must still reach its virtual server. The kernel confirms a
- * flow after this rule, so a refused one is never known. Only virtual servers' ports pass: a flow may be known from before the address was
- * the node's. Test: kernel-lab/mode-change.ts.
+ * Lets known flows through to their virtual servers. A flow without answers, such as logs over UDP, stays NEW to the kernel. The kernel
+ * confirms a flow after this rule, so a refused flow never becomes known. The rule covers only the ports of virtual servers, because a
+ * flow may be known from before the address was the node's. Test: kernel-lab/mode-change.ts.
  */
 const passKnownFlows = (family: Family): Rule => ({
   args: [
@@ -109,7 +109,6 @@ const guardJump: Rule = {
   ],
 };
 
-/** The set with these entries and its present or the kernel's default size, larger if needed. */
 function makeGuardSet(present: KernelState, id: SetId, family: Family, entries: readonly SetEntry[]): IpSet {
   const made: Omit<IpSet, 'entries'> = {
     name: setName(id, family),
@@ -125,7 +124,7 @@ function isGuardJump(rule: Rule): boolean {
   return guardChains.has(jumpChain(rule) ?? '');
 }
 
-/** Adds a guard after a state's jumps, so that iptables mode's refusals come first; or before rules being replaced. */
+/** Adds a guard: after the rules of a state, so that the refusals of iptables mode come first, or before rules that are being replaced. */
 export function addGuard(state: KernelState, guard: AccessGuard, where: 'before' | 'after'): KernelState {
   const iptables: { [F in Family]?: Tables } = { ...state.iptables };
   for (const family of families) {

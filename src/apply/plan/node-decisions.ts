@@ -8,7 +8,6 @@ import { compareVersions, parseVersion, type Version } from '../node/tools.ts';
 export interface NodeFacts {
   readonly kernel: Version;
   readonly cores: number;
-  /** Buckets of the conntrack table; undefined if unreadable. */
   readonly conntrackBuckets: number | undefined;
 }
 
@@ -16,11 +15,11 @@ export interface RequiredSysctl {
   readonly path: string;
   readonly name: string;
   readonly value: string;
-  /** Why this value, if the node decided it: "32768 × 4 cores". */
+  /** The origin of a value that the node decided, such as "32768 × 4 cores". */
   readonly reason?: string | undefined;
-  /** Set if a higher number may stay. */
+  /** Set if a higher present value may stay. */
   readonly onlyRaises?: true | undefined;
-  /** The value that kpc-apply set. Any other value is another program's, and stays. */
+  /** The values that kpc-apply set. Any other value is another program's and stays. */
   readonly onlyFrom?: readonly string[] | undefined;
 }
 
@@ -35,7 +34,7 @@ export const conntrackMax = 'net.netfilter.nf_conntrack_max';
 
 const conntrackBucketsName = 'nf_conntrack hashsize';
 
-/** kube-proxy's upper limit for nf_conntrack_max, which saves memory on machines with many cores. */
+/** kube-proxy's limit for nf_conntrack_max, which saves memory on machines with many cores. */
 const conntrackMaxLimit = 1_048_576;
 
 const connReuseModeSince: Version = [4, 1];
@@ -54,7 +53,7 @@ export async function readNodeFacts(host: Host): Promise<NodeFacts> {
   };
 }
 
-/** Settings that kube-proxy chooses on the node: conn_reuse_mode (NewProxier in ipvs/proxier.go) and conntrack (setSysctls). */
+/** Returns the settings that kube-proxy chooses on the node: conn_reuse_mode (NewProxier in ipvs/proxier.go), conntrack (setSysctls). */
 export function decideOnNode(settings: ProxySettings, facts: NodeFacts): readonly RequiredSysctl[] {
   const behaviours = behavioursOf(settings.release);
   return [...decideConnReuseMode(settings, facts), ...decideConntrack(settings.conntrack, facts, behaviours)];
@@ -112,18 +111,16 @@ function decideConntrackMax(
   return { value: conntrack.min, reason: `${product}, at least ${conntrack.min}` };
 }
 
-/** A sysctl of the bundle or decided by the node; `reason` explains its value. */
 export function requireSysctl(name: string, value: number | string, reason?: string): RequiredSysctl {
   return { path: sysctlPath(name), name, value: `${value}`, reason };
 }
 
-/** A setting's name: a sysctl as sysctl(8) names it, anything else by path. */
 export function settingName(path: string): string {
   if (path === conntrackBucketsPath) return conntrackBucketsName;
   return path.startsWith('/proc/sys/') ? path.slice('/proc/sys/'.length).replaceAll('/', '.') : path;
 }
 
-/** "0-3,6" in /sys/devices/system/cpu/online; kernels without it list processors in /proc/cpuinfo. */
+/** Counts processors in /sys/devices/system/cpu/online, such as "0-3,6". Kernels without this file list them in /proc/cpuinfo. */
 async function readOnlineCores(host: Host): Promise<number> {
   const online = await host.readFile('/sys/devices/system/cpu/online');
   if (online === undefined) {

@@ -8,24 +8,22 @@ import type { BalancerFile } from '../state/record.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { mapLists } from '../state/owned-names.ts';
 
-/** Owned: recorded as made here. Adopted: a kube-proxy's, with --adopt. Other objects are foreign. */
+/** What decides who owns an object. `owned`: made here, by the record. `adopt`: a kube-proxy's may be taken over. Others are foreign. */
 export interface Claims {
   readonly owned: OwnedNames;
-  /** In use when the node was read. */
   readonly variants: Variants;
   readonly adopt: boolean;
-  /** Unwanted virtual servers in these are always foreign (--ipvs-exclude-cidrs). */
+  /** Unwanted virtual servers in these networks are always foreign (--ipvs-exclude-cidrs). */
   readonly excluded: readonly Network[];
-  /** Wanted addresses that no interface of a node has: connections to the node itself would reach endpoints. */
+  /** Wanted addresses that no interface of the node may have, because connections to the node itself would reach endpoints. */
   readonly clusterIPs?: ReadonlySet<string> | undefined;
-  /** The balancer's file, if not kpc-apply's. */
   readonly othersBalancer?: (BalancerFile & { readonly path: string }) | undefined;
 }
 
 export const conflictSchema = objectOf({
   kind: oneOf('virtual-server', 'set', 'chain', 'table', 'link', 'address', 'file'),
   name: text,
-  /** Not possible if a running program owns the table: the kernel then refuses changes by others. */
+  /** False if a running program owns the table, because the kernel then refuses changes by others. */
   adoptable: about('--adopt takes it over', boolean),
 });
 
@@ -33,30 +31,27 @@ export type Conflict = Shaped<typeof conflictSchema>;
 
 type NamedObject = Pick<Conflict, 'kind' | 'name'>;
 
-/** Objects that look like kube-proxy's, and stay. */
 export interface Leftover extends Conflict {
-  /** Whether --adopt would keep it, because other programs' rules or sets use it. */
+  /** Whether even --adopt would keep the object, because other programs' rules or sets use it. */
   readonly isUsed?: boolean | undefined;
-  /** Whether packets reach it. */
   readonly isInEffect: boolean;
-  /** Whether it is a chain of the unused iptables variant. */
   readonly isOfOtherVariant?: boolean | undefined;
 }
 
 export interface OwnershipDecision {
-  /** The wanted objects that do not collide with those that stay. */
+  /** The wanted objects, without those that collide with objects that stay. */
   readonly wanted: KernelState;
-  /** The owned objects that are present, plus the wanted ones. */
+  /** The owned objects that are present, plus the wanted objects. */
   readonly owned: OwnedNames;
-  /** The objects that the change may touch: all of `owned`, except those that another program had already made as wanted. */
+  /** The objects that the change may touch: all of `owned`, except objects that another program had already made as wanted. */
   readonly ownedDuring: OwnedNames;
   readonly conflicts: readonly Conflict[];
-  /** The objects owned after the change: all wanted ones, except those that another program had already made. */
+  /** The objects owned after the change: the wanted ones, except objects that another program had already made. */
   readonly ownedAfter: OwnedNames;
-  /** Virtual servers neither owned nor wanted: "TCP 10.96.0.1:80". */
+  /** Virtual servers neither owned nor wanted, such as "TCP 10.96.0.1:80". */
   readonly foreign: readonly string[];
   readonly leftovers: readonly Leftover[];
-  /** Owned and unwanted, but kept because other programs' rules or sets use it. */
+  /** Owned and unwanted objects that stay, because other programs' rules or sets use them. */
   readonly used: readonly NamedObject[];
 }
 
@@ -66,20 +61,19 @@ interface Division<T> {
   readonly present: ReadonlyMap<string, T>;
   readonly wanted: ReadonlyMap<string, T>;
   isOwned(item: T, key: string): boolean;
-  /** Why another program's object conflicts with a wanted one; undefined if it is as wanted. */
+  /** Returns the conflict between another program's object and a wanted one; undefined if the object is as wanted. */
   collide?(present: T, wanted: T, key: string): Conflict | undefined;
   leave(item: T, key: string): void;
-  /** Names an object that cannot be removed, because a remaining one uses it. An owned object then stays owned if it is recorded. */
+  /** Names an object that cannot be removed because a remaining object uses it. A recorded object then stays owned. */
   nameUsed?(item: T, key: string): NamedObject | undefined;
   make?(item: T, key: string): void;
 }
 
-/** An OwnershipDecision being made: each kind of object adds its part. */
 export class OwnershipDraft {
   readonly claims: Claims;
   readonly present: KernelState;
   readonly evidence: KubeProxyEvidence;
-  /** Leaves out iptables rules and links that collide with those that stay. */
+  /** Without iptables rules and links that collide with objects that stay. */
   wanted: KernelState;
   readonly owned = emptyNameLists();
   readonly ownedDuring = emptyNameLists();
@@ -88,7 +82,7 @@ export class OwnershipDraft {
   readonly foreign: string[] = [];
   readonly leftovers: Leftover[] = [];
   readonly used: NamedObject[] = [];
-  /** Other programs' iptables rules, and kpc-apply's rules that these still use. */
+  /** Other programs' iptables rules, and kpc-apply's rules that these rules still use. */
   readonly staying: Rule[] = [];
   readonly #ownedBefore: Readonly<Record<List, ReadonlySet<string>>>;
 

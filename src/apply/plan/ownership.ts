@@ -44,7 +44,7 @@ export function decideOwnership(present: KernelState, wanted: KernelState, claim
 
 function divideAll(present: KernelState, wanted: KernelState, claims: Claims): OwnershipDecision {
   const draft = new OwnershipDraft(present, wanted, claims);
-  // In the order in which to report conflicts. Sysctls, timeouts and modules have no owner: the last writer is right.
+  // Conflicts are reported in this order. Sysctls, timeouts and modules have no owner, because the last writer is right.
   for (const divide of [divideVirtualServers, divideRules, divideNftTables, divideSets, divideLinks, divideProxyPorts])
     divide(draft);
   return draft.finish();
@@ -86,7 +86,7 @@ function describeServer({ protocol, address, port }: VirtualServer): string {
   return `${protocol} ${joinHostPort(address.text, port)}`;
 }
 
-/** A table has one owner for all its content: kpc-apply, a kube-proxy or another program. */
+/** Divides nftables tables. A table and its content have one owner: kpc-apply, a kube-proxy or another program. */
 function divideNftTables(draft: OwnershipDraft): void {
   const { claims, present, wanted, leftovers, evidence } = draft;
   const keyOf = ({ family, name }: NftTable) => nftTableKey(family, name);
@@ -94,7 +94,7 @@ function divideNftTables(draft: OwnershipDraft): void {
   draft.divide('nftTables', {
     present: keyed(present.nftables, keyOf),
     wanted: keyed(wanted.nftables, keyOf),
-    // A table that a program holds exclusively is that program's, whatever the record says.
+    // A table that a running program owns exclusively belongs to this program, whatever the record says.
     isOwned: (table, key) =>
       isKubeProxyTable(table.name) &&
       !isOwnedByProgram(table) &&
@@ -126,18 +126,17 @@ function divideSets(draft: OwnershipDraft): void {
     leave(set, name) {
       if (isLeft(set)) leftovers.push({ kind: 'set', name, isInEffect: false, adoptable: true });
     },
-    // The kernel keeps a set that a rule or another set uses.
+    // The kernel refuses to remove a set that a rule or another set uses.
     nameUsed: (_, name) => (needed.has(name) ? { kind: 'set', name } : undefined),
   });
 }
 
-/** The sets that the remaining rules use, and the member sets of those. */
 function listNeededSets({ present, staying }: OwnershipDraft): ReadonlySet<string> {
   const needed = new Set<string>();
   for (const { args } of staying) {
     for (const arg of args) {
       if (arg.kind === 'match-set') needed.add(arg.set);
-      // In unread options and in the target SET, the names of sets are plain words.
+      // In unread options and in the target SET, names of sets are plain words.
       else if (arg.kind === 'other') for (const word of arg.words) needed.add(word);
       else if (arg.kind === 'jump' && arg.target.kind === 'other')
         for (const word of arg.target.words) needed.add(word);
@@ -149,7 +148,7 @@ function listNeededSets({ present, staying }: OwnershipDraft): ReadonlySet<strin
   return needed;
 }
 
-/** A link that kpc-apply made is owned with all its addresses; on another, only the addresses it added. */
+/** If kpc-apply made a link, it owns the link with all addresses. On any other link, it owns only the addresses that it added. */
 function divideLinks(draft: OwnershipDraft): void {
   const { claims, present, wanted, conflicts, leftovers, evidence } = draft;
   const isLeft = (link: Link) => evidence.link(link) === 'certain';
@@ -170,7 +169,7 @@ function divideLinks(draft: OwnershipDraft): void {
     if (twin.kind !== undefined && link.kind !== undefined && twin.kind !== link.kind) {
       conflicts.push({ kind: 'link', name: link.name, adoptable: false });
     }
-    // An address that is present but not owned is already as wanted, and stays.
+    // An address that is present but not owned is already as wanted, so it stays.
     const bound = new Set(keysOf(twin));
     for (const key of keysOf(link)) if (!bound.has(key) || draft.owns('addresses', key)) draft.have('addresses', key);
     beside.push({ ...link, kind: twin.kind });
@@ -184,14 +183,13 @@ function divideLinks(draft: OwnershipDraft): void {
     const going = keysOf(link).filter((key) => draft.owns('addresses', key) && !draft.owned.addresses.has(key));
     for (const key of going) draft.letGo('addresses', key);
     if (isWanted) continue;
-    // The link itself stays.
     if (going.length > 0) beside.push({ ...link, addresses: [] });
     if (isLeft(link)) {
       leftovers.push({ kind: 'link', name: link.name, isInEffect: false, adoptable: true });
     }
   }
   draft.wanted = { ...wanted, links: beside };
-  // Cluster IPs that are the node's own, except on dummy links such as kube-ipvs0 and that of a DNS cache.
+  // Report cluster IPs on the node's own links. Dummy links may have them, such as kube-ipvs0 or the link of a DNS cache.
   for (const { name, addresses } of present.links.filter(({ kind }) => kind !== 'dummy')) {
     for (const { address } of addresses.filter((each) => claims.clusterIPs?.has(each.address.text))) {
       conflicts.push({ kind: 'address', name: `${address.text} of ${name}`, adoptable: false });
@@ -199,7 +197,6 @@ function divideLinks(draft: OwnershipDraft): void {
   }
 }
 
-/** Proxy ports share one file, with one owner. */
 function divideProxyPorts(draft: OwnershipDraft): void {
   const { wanted, conflicts, leftovers } = draft;
   const file = draft.claims.othersBalancer;
@@ -231,7 +228,6 @@ function divideRules(draft: OwnershipDraft): void {
 interface KubeletNode {
   readonly draft: OwnershipDraft;
   readonly place: RulesPlace;
-  /** See rulesKey. */
   readonly key: string;
   readonly trace: KubeletTrace;
 }
@@ -276,7 +272,7 @@ function divideTables(node: KubeletNode, there: Tables, asked: Tables): void {
   for (const [key, placed] of candidates) {
     if (!isOwned(placed, key)) for (const rule of listRules(placed)) staying.push(rule);
   }
-  // The loop lengthens the list: a staying chain keeps the chains it jumps to.
+  // The loop extends the list, because a chain that stays keeps the chains it jumps to.
   for (const rule of staying) {
     draft.staying.push(rule.rule);
     const target = candidates.get(targetOf(rule));
@@ -315,8 +311,8 @@ function listRules({ table, chain }: PlacedChain): readonly PlacedRule[] {
 }
 
 /**
- * kubelet and kube-proxy share KUBE-FIREWALL, each adding its own rule if missing (EnsureRule); up to 1.26, kubelet adds a second rule. In
- * a foreign chain only a rule that was missing is owned. Returns the wanted objects together with the rules that stay.
+ * Merges the wanted rules of KUBE-FIREWALL with the rules that stay. kubelet and kube-proxy share this chain; each adds its own rule if
+ * missing (EnsureRule), and kubelet up to 1.26 a second one. In a foreign chain, only a rule that was missing is owned.
  */
 function addToShared(node: KubeletNode, there: Chain | undefined, wanted: Tables): Tables {
   const table = 'filter';
@@ -374,7 +370,7 @@ function collideChains(node: KubeletNode, { table, chain: twin }: PlacedChain, c
   return undefined;
 }
 
-/** "ipv4 nat KUBE-SERVICES", "ipv4 nat KUBE-SERVICES of legacy iptables". */
+/** Names a chain: "ipv4 nat KUBE-SERVICES" or "ipv4 nat KUBE-SERVICES of legacy iptables". */
 function nameChain({ draft, place }: KubeletNode, table: TableName, { name }: Chain): string {
   const family = familyOfPlace(place);
   const of = place === family ? '' : ` of ${variantOfPlace(place, draft.claims.variants)} iptables`;
@@ -385,12 +381,11 @@ function ownsRule({ draft }: KubeletNode, key: string, isShared: boolean): boole
   return draft.owns('jumps', key) && (!isShared || draft.owns('besideKubelet', key));
 }
 
-/** Notes that kpc-apply makes or made this beside a kubelet that lacked it. */
 function noteKubelet({ draft, trace }: KubeletNode, key: string, table: TableName, name: string): void {
   if (mayKubeletMake(trace, table, name)) draft.have('besideKubelet', key);
 }
 
-/** Whether a chain of a shared name is now kubelet's or has others' rules: it then stays, with the jumps to it. */
+/** Reports whether a chain with a shared name is kubelet's or has other programs' rules. The chain then stays, with the jumps to it. */
 function isKubelets({ draft, key: own, trace }: KubeletNode, table: TableName, { name, rules }: Chain): boolean {
   if (rules.length === 0) return false;
   if (classifyChain(table, name) === 'shared' && !rules.every(isLocalnetRule)) return true;

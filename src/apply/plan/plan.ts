@@ -22,7 +22,7 @@ import { boundAddresses, serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import type { DrainingServer } from '../state/record.ts';
 
 export interface WantedNode {
-  /** The tools' part; sysctls and modules are in the lists below. */
+  /** Everything but sysctls and modules, which are in the lists below. */
   readonly state: KernelState;
   readonly settings: readonly RequiredSysctl[];
   readonly modules: readonly string[];
@@ -32,9 +32,7 @@ export interface NodeState {
   readonly state: KernelState;
   readonly settings: Readonly<Record<string, string>>;
   readonly modules: ModuleIndex;
-  /** In use when its rules were read. */
   readonly variants: Variants;
-  /** Only needed for removals. */
   readonly traffic: OpenTraffic;
 }
 
@@ -46,33 +44,31 @@ export interface RequiredChange {
 export interface Plan {
   readonly modules: readonly string[];
   readonly settings: readonly RequiredChange[];
-  /** Settings that another program changed after kpc-apply; they stay unchanged. */
+  /** Settings that another program changed after kpc-apply. They stay unchanged. */
   readonly leftSettings: readonly RequiredChange[];
   readonly delta: KernelDelta;
-  /** Real servers that keep their connections until these end. */
   readonly draining: readonly DrainingServer[];
   readonly kept: number;
-  /** Open connections that end with their real server or virtual server. */
+  /** Open connections that end when their server is removed. */
   readonly cut: number;
-  /** The state when iptables rules have replaced IPVS and its addresses are still guarded; undefined without IPVS. */
+  /** The state in which iptables rules have replaced IPVS and its addresses are still guarded; undefined without IPVS. */
   readonly takeover: KernelState | undefined;
-  /** The whole way, or only the part before or after the state `takeover`. */
+  /** The whole change, or only the part before or after the state `takeover`. */
   readonly stage: 'whole' | 'before takeover' | 'after takeover';
-  /** Uptime in ms when the node left IPVS, while addresses of that remain. */
+  /** Uptime in milliseconds when the node left IPVS, while IPVS addresses remain. */
   readonly leftIpvs: number | undefined;
   readonly ownership: OwnershipDecision;
   readonly variants: Variants;
   /** The part of the node's present state that kpc-apply owns. */
   readonly present: KernelState;
   readonly wanted: KernelState;
-  /** The owned state after the change: the wanted objects plus those still draining. */
+  /** The owned state after the change: the wanted objects, and those still draining. */
   readonly state: KernelState;
 }
 
-/** When a plan is made, and how long real servers may drain. */
 export interface DrainTerms extends Omit<DrainPolicy, 'leavesIpvs'> {
   readonly known: readonly DrainingServer[];
-  /** Uptime in ms when the node switched from IPVS to rules; unset once cleanup is finished. */
+  /** Uptime in milliseconds when the node switched from IPVS to rules; undefined once no IPVS address remains. */
   readonly leftIpvs: number | undefined;
 }
 
@@ -113,7 +109,7 @@ export function makePlan(node: NodeState, target: WantedNode, claims: Claims, te
   };
 }
 
-/** The guard for addresses left from IPVS mode, if there are any. Wanted for a while, so changed, but not owned in the end. */
+/** Plans the guard for addresses left from IPVS mode. The change may touch the guard, but the guard is not owned afterwards. */
 function planGuard({ state, variants }: NodeState, target: WantedNode, claims: Claims, bare: OwnershipDecision) {
   if (!servesByRulesAlone(target.state)) return { ownership: bare, guard: undefined };
   const owns = ownershipOf(bare.owned, variants);
@@ -131,7 +127,7 @@ function planGuard({ state, variants }: NodeState, target: WantedNode, claims: C
   return { ownership: { ...bare, owned, ownedDuring, conflicts }, guard };
 }
 
-/** Whether rules of iptables or nftables alone serve this state: it lacks kube-ipvs0, which IPVS mode always has. */
+/** Reports whether rules of iptables or nftables alone serve this state. IPVS mode always has the link kube-ipvs0. */
 export function servesByRulesAlone({ iptables, nftables, virtualServers, links }: KernelState): boolean {
   return (
     (Object.values(iptables).some(hasRules) || nftables.length > 0) && virtualServers.length === 0 && links.length === 0
@@ -167,8 +163,8 @@ function planIpvs(
 }
 
 /**
- * Keeps the addresses of remaining virtual servers, because IPVS sees only packets to the node's own addresses, and those the node's own
- * connections come from. Without any, the link goes, unless foreign.
+ * Keeps the addresses of remaining virtual servers, because IPVS sees only packets to the node's own addresses. Also keeps the addresses
+ * that the node's own connections come from. Without any address, the link goes, unless it is foreign.
  */
 function keepAddresses(
   present: readonly Link[],
@@ -182,13 +178,13 @@ function keepAddresses(
   });
 }
 
-/** The changes to make before checking connections again. Virtual servers stay until rules replace them. */
+/** Returns the changes to make before connections are counted again. Virtual servers stay until rules replace them. */
 export function withoutRelease(plan: Plan): Plan {
   const { takeover, present } = plan;
   return takeover ? { ...plan, stage: 'before takeover', delta: diffStates(present, takeover), state: takeover } : plan;
 }
 
-/** The remaining changes: remove servers without connections. New connections already go elsewhere, so none can start in between. */
+/** Returns the remaining changes, which remove servers without connections. No new connection can start meanwhile. */
 export function planRelease(plan: Plan, traffic: OpenTraffic, terms: DrainTerms): Plan {
   const { takeover, wanted } = plan;
   const present = takeover ?? plan.state;
@@ -198,7 +194,6 @@ export function planRelease(plan: Plan, traffic: OpenTraffic, terms: DrainTerms)
   return { ...plan, modules: [], settings: [], ...ends, stage: 'after takeover', delta, present, state };
 }
 
-/** Combined plan, for display. */
 export function joinRelease(plan: Plan, release: Plan): Plan {
   const { draining, kept, leftIpvs, cut, state } = release;
   const ends = { draining, kept, leftIpvs, state };
@@ -217,7 +212,7 @@ function isLeftAlone({ setting: { onlyFrom }, from }: RequiredChange): boolean {
   return onlyFrom !== undefined && (from === undefined || !onlyFrom.includes(from));
 }
 
-/** Whether the node is in the wanted state, including draining real servers. */
+/** Reports whether the node is in the wanted state, apart from draining real servers. */
 export function isEmptyPlan(plan: Plan): boolean {
   return plan.modules.length === 0 && plan.settings.length === 0 && isEmptyDelta(plan.delta);
 }

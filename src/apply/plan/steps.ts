@@ -33,10 +33,9 @@ import {
 import { findOwners } from '../../kube-proxy/owners.ts';
 
 export type PlanStep =
-  /** `what`: the purpose of the command, or what distinguishes its input from the tool's other inputs. */
+  /** The purpose of the command, or what distinguishes its input from the tool's other inputs. */
   | { readonly kind: 'run'; readonly command: ToolCommand; readonly what: string }
   | { readonly kind: 'write'; readonly setting: RequiredSysctl }
-  /** Has nginx check a configuration with these ports, puts it in place and reloads the balancer. */
   | { readonly kind: 'balance'; readonly proxyPorts: readonly ProxyPort[] };
 
 const restoreCommands = {
@@ -56,12 +55,11 @@ function feed(command: ToolCommand, phase: 'add' | 'remove', stdin: string): rea
     : [{ kind: 'run', command: { ...command, stdin }, what: phase === 'remove' ? ', removals' : '' }];
 }
 
-/** When a plan's rules change: before the virtual servers change, after new ones are added, or after old ones are removed. */
 type RulesMoment = 'before IPVS' | 'between' | 'after IPVS';
 
 /**
- * If no rules are wanted, they go after the virtual servers, like the guard. When IPVS replaces iptables mode, the rules serve until the
- * virtual servers exist: rules see a packet first, so nothing is served twice.
+ * If no rules are wanted, they are removed after the virtual servers, like the guard. When IPVS replaces iptables mode, the rules serve
+ * until the virtual servers exist. Rules see a packet first, so nothing is served twice.
  */
 function chooseMoment({ state, delta, stage }: Pick<Plan, 'state' | 'delta' | 'stage'>): RulesMoment {
   if (stage === 'after takeover') return 'after IPVS';
@@ -82,25 +80,25 @@ function changeRules(at: RulesMoment, { present, state, delta, stage, variants }
     places: readonly RulesPlace[] = families,
   ): readonly PlanStep[] =>
     places.flatMap((place) =>
-      // --wait: another program may hold the tables' lock for a moment.
+      // --wait, because another program may hold the lock of the tables for a moment.
       feed(
         { tool: rulesTool(place, 'restore', variants), args: ['--noflush', '--wait', '10'] },
         'add',
         formatTablesDelta(deltas[place] ?? []),
       ),
     );
-  // Rules of the other variant serve until everything else is there.
+  // Rules of the other variant serve until everything else exists.
   const others = at === 'after IPVS' ? restoreRules(delta.iptables, ['other ipv4', 'other ipv6']) : [];
   const moment = chooseMoment({ state, delta, stage });
   if (moment !== 'between') return moment === at ? [...restoreRules(delta.iptables), ...others] : others;
   if (at === 'after IPVS') return others;
-  // An address must not exist before the rules that close it to all but Services. Test: apply/access-guard.test.ts.
+  // An address must not exist before the rules that close it to everything but Services. Test: apply/access-guard.test.ts.
   const guarded = settleTables(present.iptables, addGuard(present, guardOf(state), 'before').iptables);
   const [from, to] = at === 'before IPVS' ? [present.iptables, guarded] : [guarded, state.iptables];
   return restoreRules(diffFamilyTables(from, to));
 }
 
-/** One transaction per family changes the rules that packets meet; everything else is prepared first, in both families. */
+/** Prepares both families first. Then one transaction per family changes the rules that packets meet. */
 function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): readonly PlanStep[] {
   const stages = families.map((family) => formatNftStages(deltas.filter((delta) => familyOfDelta(delta) === family)));
   return [...stages.flatMap((inputs) => inputs.slice(0, -1)), ...stages.flatMap((inputs) => inputs.slice(-1))].flatMap(
@@ -108,7 +106,7 @@ function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): 
   );
 }
 
-/** Serves a port before rules lead to it, until none does. */
+/** A port is served before rules lead to it, and until no rule does. */
 function balance(phase: 'add' | 'remove', { delta: { proxyPorts }, present, state }: Plan): readonly PlanStep[] {
   if (!proxyPorts.some(({ to }) => (to === undefined) === (phase === 'remove'))) return [];
   const ports = phase === 'add' ? withAdditions(present.proxyPorts, state.proxyPorts) : state.proxyPorts;
@@ -120,8 +118,8 @@ export function listSteps(plan: Plan): readonly PlanStep[] {
 }
 
 /**
- * Adds things before what uses them (masquerade rules before anything is routed); removes in reverse order once everything new exists.
- * Rules change in one piece: see chooseMoment.
+ * Adds objects before whatever uses them (masquerade rules before anything is routed), and removes in reverse order once everything new
+ * exists. Rules change at one moment: see chooseMoment.
  */
 function listStageSteps(plan: Plan): readonly PlanStep[] {
   const { modules, settings, delta } = plan;
@@ -153,13 +151,13 @@ function listStageSteps(plan: Plan): readonly PlanStep[] {
   ];
 }
 
-/** How many transactions the kernel counts if only these steps change the rules; undefined if that proves nothing. */
+/** Returns the transactions that the kernel counts if only these steps change nftables; undefined if the count would prove nothing. */
 export function countNftTransactions(
   { delta, present, state, variants }: Plan,
   steps: readonly PlanStep[],
 ): number | undefined {
   const isOf = (tool: string) => steps.filter((step) => step.kind === 'run' && step.command.tool === tool).length;
-  // With the nft variant, iptables makes transactions too.
+  // In the nft variant, iptables also makes transactions.
   if (rulesPlaces.some((place) => isOf(rulesTool(place, 'restore', variants)) > 0)) return undefined;
   const transactions = isOf(restoreCommands.nft.tool);
   if (transactions === 0) return 0;
@@ -171,9 +169,9 @@ export function countNftTransactions(
 }
 
 /**
- * The kernel does not count a transaction without effect, such as adding elements that another program just added:
- * kpc-apply would then mistake that program's transaction for its own. Adding a rule always counts, and removing what
- * is gone fails. Test: apply/nft-generation.test.ts.
+ * Reports whether the kernel surely counts this change. The kernel does not count a transaction without effect, such as adding elements
+ * that another program has just added. kpc-apply would then mistake the other program's transaction for its own. Adding a rule always
+ * counts, and removing a missing object fails. Test: apply/nft-generation.test.ts.
  */
 function isSurelyCounted(delta: NftTableDelta): boolean {
   if (delta.kind === 'table') return true;
@@ -183,11 +181,10 @@ function isSurelyCounted(delta: NftTableDelta): boolean {
   });
 }
 
-/** The parts of a node, as read, that these plans change. */
 export function changedParts(plans: readonly Plan[]): ReadonlySet<ReadingPart> {
   const parts = plans.flatMap(({ delta }): readonly ReadingPart[] => [
     ...rulesPlaces.filter((place) => (delta.iptables[place] ?? []).length > 0),
-    // List both families in one call, so the two readings match.
+    // Read both families again, so that the two readings match.
     ...(delta.nftables.length > 0 ? families.map((family) => `nft ${family}` as const) : []),
     ...(delta.ipvsTimeouts ? (['ipvs timeouts'] as const) : []),
     ...delta.sets.map(() => 'ipset' as const),
@@ -202,7 +199,7 @@ export function toolOf(step: PlanStep): string | undefined {
   return step.kind === 'balance' ? 'nginx' : undefined;
 }
 
-/** "ipset: 12 lines". */
+/** Describes a step, such as "ipset: 12 lines". */
 export function describeStep(step: PlanStep): string {
   if (step.kind === 'write') return `set ${step.setting.name} to ${step.setting.value}`;
   if (step.kind === 'balance') return `give the balancer ${count(step.proxyPorts.length, 'proxy port')}`;
@@ -210,14 +207,12 @@ export function describeStep(step: PlanStep): string {
   return stdin === undefined ? step.what : `${tool}: ${count(stdin.split('\n').length - 1, 'line')}${step.what}`;
 }
 
-/** The changes of a plan one by one, in the order of steps. */
 export function listPlan(plan: Plan): readonly KernelChange[] {
   const { present, wanted, state } = plan;
   const owners = { from: findOwners([present, wanted]), to: findOwners([wanted, state, present]) };
   return [...changesOfNode(plan), ...listKernelChanges(plan.delta, owners, objectKinds)];
 }
 
-/** Counts a plan's changes, in the order of steps. */
 export function countPlan(plan: Plan): readonly ChangeCount[] {
   const { modules, settings } = plan;
   const ofNode: readonly ChangeCount[] = [
@@ -227,7 +222,6 @@ export function countPlan(plan: Plan): readonly ChangeCount[] {
   return [...ofNode.filter(({ number }) => number > 0), ...countChanges(plan.delta)];
 }
 
-/** Changes outside the delta: modules and sysctls. */
 function changesOfNode({ modules, settings }: Plan): readonly KernelChange[] {
   return [
     ...modules.map((name) => moduleChange(name, 'added')),

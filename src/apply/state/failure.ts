@@ -1,7 +1,6 @@
 import type { Cause, FailureArguments, FailureCode, FailureFault } from '../../base/findings/apply.ts';
 import { describeError, hasCode, isSystemError } from '../../base/system-errors.ts';
 
-/** Why something could not be done, as data: `say` has the words of each code. */
 export class Failure extends Error {
   readonly finding: FailureFault;
 
@@ -19,7 +18,6 @@ export class Failure extends Error {
     return this.finding.code;
   }
 
-  /** Whether the kernel refused it to this process. */
   get lacksRights(): boolean {
     const { code, arguments: details } = this.finding;
     if (code === 'system-error') return details.problem === 'refused' && details.lacks === 'rights';
@@ -32,12 +30,11 @@ export class Failure extends Error {
   }
 }
 
-/** The uncaught error that aborted the work, if any: an operator's signal gives no reason. */
+/** Returns the uncaught error that aborted the work; undefined if the operator stopped it. */
 export function failureOfSignal(signal: AbortSignal | undefined): Failure | undefined {
   return signal?.reason instanceof Failure ? signal.reason : undefined;
 }
 
-/** Any error as a Failure: the system's refusals and unforeseen ones. */
 export function explainError(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (isSystemError(error)) {
@@ -51,7 +48,6 @@ export function causeOf(error: unknown): Cause {
   return error instanceof Failure ? error.finding : describeError(error);
 }
 
-/** The system's message, with the file if it leaves that out. */
 function nameFile({ message, path }: NodeJS.ErrnoException): string {
   return path === undefined || message.includes(path) ? message : `${message} '${path}'`;
 }

@@ -20,13 +20,11 @@ export type ChangeOrigin =
   | { readonly kind: 'rollback'; readonly to: StateMark; readonly bundle?: undefined };
 
 export interface History {
-  /** The node's state. Undefined before the first change. */
   readonly present: StateMark | undefined;
-  /** The state before the last change, if it was kept. */
+  /** The id of the state before the last change, if this state was kept. */
   readonly before: number | undefined;
-  /** The latest first. */
+  /** The latest comes first. */
   readonly states: readonly StoredSnapshot[];
-  /** States whose file cannot be read, and why. */
   readonly damaged: ReadonlyMap<number, Failure>;
 }
 
@@ -42,7 +40,7 @@ async function listIds(host: Host, folder: StateFolder): Promise<readonly number
   });
 }
 
-/** No node makes so many: a file with a higher number is another program's, and must not set the next id. Test: apply/cleanup.test.ts. */
+/** No node stores this many states, so a higher number is another program's and must not set the next id. Test: apply/cleanup.test.ts. */
 const highestId = 1_000_000_000;
 
 export async function nextId(host: Host, folder: StateFolder, present: StateMark | undefined): Promise<number> {
@@ -74,14 +72,16 @@ async function readKeptState(host: Host, folder: StateFolder, id: number): Promi
   throw new Failure('bad-state-folder', { problem: 'other-state', path });
 }
 
-/** A state, with all that later changes did. Throws a Failure if its file or one of theirs is missing or damaged. */
+/**
+ * Returns a state, with what later changes touched. Throws a Failure if the state, or the file of a later state, is missing or damaged.
+ */
 export function findState({ states, damaged, before }: History, id: number): StoredSnapshot {
   const problem = damaged.get(id) ?? (id === before ? undefined : [...damaged.values()][0]);
   if (problem) throw problem;
   const found = states.find(({ state }) => state.id === id);
   if (!found) throw new Failure('bad-usage', { problem: 'no-state', id, states: states.map(({ state }) => state) });
   const since = states.filter(({ state }) => state.id >= id);
-  // The oldest comes last. Settings that it did not record have the values that the later states found.
+  // The oldest state comes last and wins. Settings that it did not record get the values that later states found.
   const settings = Object.assign({}, ...since.map(({ reading }) => reading.settings));
   return {
     ...found,
@@ -101,7 +101,7 @@ export function joinSettingsMade(changes: readonly Pick<StoredSnapshot, 'setting
   return Object.fromEntries([...all].map(([path, values]) => [path, [...values]]));
 }
 
-/** Whether a change keeps the node's state: `watch` repairs others' changes or ends drains. */
+/** Reports whether a change keeps the node's state, because `watch` repairs other programs' changes or ends drains. */
 export function isRepair(origin: ChangeOrigin, present: StateMark): boolean {
   return origin.kind === 'watch' && origin.bundle.digest === present.bundle?.digest;
 }
@@ -117,7 +117,7 @@ async function pruneStates(host: Host, folder: StateFolder, most = mostStates): 
   for (const id of ids.toSorted((a, b) => b - a).slice(most)) await host.remove(statePath(folder, id));
 }
 
-/** Commits a change: the record first, then the journal becomes the replaced state; a repair replaces none. */
+/** Commits a change. Writes the record first; then the journal becomes the replaced state. A repair replaces no state. */
 export async function commit(
   host: Host,
   folder: StateFolder,
@@ -131,7 +131,7 @@ export async function commit(
   await pruneStates(host, folder).catch(() => undefined);
 }
 
-/** If the disk is full, removes files that only save time, then earlier states, and tries again. Test: apply/rollback-states.test.ts. */
+/** If the disk is full, removes files that only save time, then earlier states, and retries. Test: apply/rollback-states.test.ts. */
 export async function makingSpace(host: Host, folder: StateFolder, write: () => Promise<void>): Promise<void> {
   for (const free of [() => host.remove(folder.tables), () => pruneStates(host, folder, 1)]) {
     try {

@@ -5,7 +5,7 @@ import { explainError } from './failure.ts';
 import { readJsonFile, readRecord, writeJson, type BundleMark } from './record.ts';
 import type { lastCommandSchema } from './schemas.ts';
 
-/** A command after which the node is unchanged. A plain rollback must not undo the command before it. */
+/** A command that left the node unchanged. A plain rollback must not undo the command before it. */
 export type LastCommand = Shaped<typeof lastCommandSchema>;
 
 type Work = () => Promise<ChangeOutcome>;
@@ -20,7 +20,7 @@ async function isKnown({ host, folder }: Session): Promise<boolean> {
   return names.includes('record.json');
 }
 
-/** Runs a command, and keeps a note of it unless it changed the node. */
+/** Runs a command. Saves a note unless the command changed the node. */
 export async function noting(session: Session, command: string, work: Work): Promise<ChangeOutcome> {
   try {
     const outcome = await work();
@@ -36,7 +36,7 @@ export async function noting(session: Session, command: string, work: Work): Pro
   }
 }
 
-/** Like noting, for a round of watch: it counts as a command while it fails to apply a new bundle. */
+/** Like noting, for a round of watch. A round counts as a command only while it fails to apply a new bundle. */
 export async function notingRound(session: Session, bundle: BundleMark, work: Work): Promise<ChangeOutcome> {
   const { host, folder } = session;
   const command = `watch ${bundle.folder}`;
@@ -47,7 +47,7 @@ export async function notingRound(session: Session, bundle: BundleMark, work: Wo
   return outcome;
 }
 
-/** The last command of this boot, if it did not change the node. */
+/** Returns the last command since boot, if it did not change the node. */
 export async function readLastCommand({ host, folder }: Session): Promise<LastCommand | undefined> {
   const last = await readJsonFile<LastCommand>(host, folder.lastCommand, lastCommandCheck, 'last-command');
   return last?.bootId === folder.network.bootId ? last : undefined;

@@ -10,7 +10,6 @@ import type { claimSchema, processSchema } from './schemas.ts';
 
 type ProcessIdentity = Shaped<typeof processSchema>;
 
-/** This process's identity, for findProcess of a later one. */
 export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
   const [started, bootId, namespace, network] = await Promise.all([
     readStartTime(host, host.pid),
@@ -22,8 +21,7 @@ export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
 }
 
 /**
- * Whether a process still runs. "out of sight": in another PID namespace, as a container's and the node's are to each other, or hidden by
- * /proc.
+ * Reports whether a process runs. "out of sight": in another PID namespace (a container and its node, for example), or hidden by /proc.
  */
 export async function findProcess(host: Host, process: ProcessIdentity) {
   if (process.bootId !== (await readBootId(host))) return 'gone';
@@ -40,12 +38,12 @@ function namespaceLink(host: Host, kind: 'pid' | 'net'): Promise<string | undefi
 
 type LockClaim = Shaped<typeof claimSchema>;
 
-/** How long a claim of an unseen process counts: only waiting for a confirmation takes longer. */
+/** How long the claim of an unseen process counts. Only waiting for a confirmation takes longer. */
 const unseenMilliseconds = 10 * 60_000;
 
 /**
- * Claims are per network namespace, whatever the state folder. A folder of root's, because any user could bind an abstract socket to
- * block root. /run is empty after a boot.
+ * Returns the folder for claims in this network namespace, whatever the state folder. The folder is root's, because any user could bind an
+ * abstract socket to block root. /run is empty after a boot.
  */
 async function lockFolder(host: Host): Promise<string> {
   const namespace = await namespaceLink(host, 'net');
@@ -53,12 +51,12 @@ async function lockFolder(host: Host): Promise<string> {
 }
 
 /**
- * Does some work while no other kpc-apply works on this node or state folder; fails with "busy" at once otherwise. The state folder has its
- * own claims because containers with a /run each may share it; a claim of another network blocks nobody.
+ * Does some work while no other kpc-apply works in this network or state folder. Otherwise throws a Failure "busy" at once. The state
+ * folder has claims of its own, because containers with separate /run folders may share it. A claim from another network blocks nobody.
  *
- * Node has no flock(2), so each contender writes a claim of its own name, then looks for others: of two at the same moment at least one
- * sees the other, and at worst both give way. A dead process's claim can be removed safely because its name is never reused. Test:
- * apply/lock.test.ts.
+ * Node has no flock(2), so each process writes a claim with a unique name, then looks for others. If two do this at the same moment, at
+ * least one sees the other; at worst both give way. The claim of a dead process can be removed safely, because its name is never reused.
+ * Test: apply/lock.test.ts.
  */
 export async function withLock<T>(host: Host, folder: string, command: string, work: () => Promise<T>): Promise<T> {
   const claim: LockClaim = { ...(await identifyOwnProcess(host)), command, since: host.uptime() };
@@ -81,12 +79,11 @@ export async function withLock<T>(host: Host, folder: string, command: string, w
     }
     return await work();
   } finally {
-    // A remaining claim has no owner once this process has ended, and does not undo the work. Test: apply/lock.test.ts.
+    // A claim that cannot be removed has no owner once this process ends. This must not undo the work. Test: apply/lock.test.ts.
     for (const path of laid) await host.remove(path).catch(() => undefined);
   }
 }
 
-/** Another kpc-apply working in this network, with any state folder. */
 export async function findHolder(host: Host, folder: string): Promise<LockClaim | undefined> {
   for (const { claims } of await claimPlaces(host, folder)) {
     const { holder } = await lookAtClaims(host, claims);
@@ -102,7 +99,6 @@ async function claimPlaces(host: Host, folder: string) {
   ] as const;
 }
 
-/** The other holder of the lock, if any, and the ownerless claims before its own. */
 async function lookAtClaims(host: Host, claims: string, own?: string) {
   const abandoned: string[] = [];
   const network = await namespaceLink(host, 'net');
@@ -111,7 +107,7 @@ async function lookAtClaims(host: Host, claims: string, own?: string) {
     const claim = await readClaim(host, `${claims}/${name}`);
     if (!claim) continue;
     if (await isHeld(host, claim)) {
-      // A claim of an earlier version names no network.
+      // A claim by an earlier version has no network.
       if (claim.network === undefined || claim.network === network) return { holder: claim, abandoned };
     } else abandoned.push(`${claims}/${name}`);
   }
@@ -124,7 +120,7 @@ async function isHeld(host: Host, claim: LockClaim): Promise<boolean> {
   return place === 'running';
 }
 
-/** Undefined if the file is not a claim: a claim is written whole or not at all, so a partial one is no claim. */
+/** Returns undefined for a file that is not a claim. A claim is written whole or not at all, so a partial one is no claim. */
 async function readClaim(host: Host, path: string): Promise<LockClaim | undefined> {
   try {
     return await readJsonFile(host, path, claimCheck, 'copy');

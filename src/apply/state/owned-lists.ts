@@ -1,17 +1,17 @@
 export const ownedLists = [
-  /** virtualServerKey. */
+  /** By virtualServerKey. */
   'virtualServers',
   'sets',
-  /** chainKey. */
+  /** By chainKey. */
   'chains',
-  /** By jumpKey: owned rules in chains that are not owned, such as jumps, or kube-proxy's rule in a kubelet's KUBE-FIREWALL. */
+  /** By jumpKey. Owned rules in chains that are not owned, such as jumps, or kube-proxy's rule in a kubelet's KUBE-FIREWALL. */
   'jumps',
   'links',
-  /** By addressKey: addresses on another program's link. */
+  /** By addressKey. Addresses on another program's link. */
   'addresses',
-  /** Chains and rules that kubelet also makes, missing when kpc-apply made them. A later kubelet takes them over. */
+  /** Chains and rules that kubelet also makes but that were missing when kpc-apply made them. A later kubelet takes them over. */
   'besideKubelet',
-  /** By nftTableKey: nftables tables with their content. */
+  /** By nftTableKey. Tables with their content. */
   'nftTables',
 ] as const;
 

@@ -30,7 +30,7 @@ export function isNothingOwned(owned: OwnedNames): boolean {
   return ownedLists.every((list) => owned[list].length === 0);
 }
 
-/** "nft ipv4": the place of rules, whatever iptables variant is in use; prefix of chain and jump keys. */
+/** Returns a prefix for the keys of chains and jumps, such as "nft ipv4". It does not depend on the iptables variant in use. */
 export function rulesKey(place: RulesPlace, variants: Variants): string {
   return `${variantOfPlace(place, variants)} ${familyOfPlace(place)}`;
 }
@@ -44,12 +44,12 @@ export function isOfPlace(key: string, place: string): boolean {
   return key.startsWith(`${place} `);
 }
 
-/** "ip kube-proxy", as nft names it. */
+/** "ip kube-proxy", as nft names the table. */
 export function nftTableKey(family: Family, name: string): string {
   return `${nftFamily[family]} ${name}`;
 }
 
-/** "nft ipv4 nat PREROUTING -m comment …": `chain` holds the rule. */
+/** "nft ipv4 nat PREROUTING -m comment …" for a rule in `chain`. */
 export function jumpKey(place: string, table: TableName, chain: string, rule: Rule): string {
   return `${chainKey(place, table, chain)} ${ruleMeaning(rule)}`;
 }
@@ -59,7 +59,6 @@ export function addressKey(link: Link['name'], { address, prefixLength }: LinkAd
   return `${link} ${address.text}/${prefixLength}`;
 }
 
-/** The part of a state that these names cover, with these iptables variants in use. */
 export function ownershipOf(owned: OwnedNames, variants: Variants): Ownership {
   const has = mapLists((list) => new Set(owned[list]));
   const partlyOwned = new Set(owned.addresses.map((key) => key.slice(0, key.indexOf(' '))));
@@ -70,7 +69,7 @@ export function ownershipOf(owned: OwnedNames, variants: Variants): Ownership {
     set: (name) => has.sets.has(name),
     virtualServer: (server) => has.virtualServers.has(virtualServerKey(server)),
     link: (name) => has.links.has(name) || partlyOwned.has(name),
-    // A link that is up gets an address of scope link by itself.
+    // The kernel itself gives a link that is up an address with scope link.
     address: (address, link) =>
       address.scope !== 'link' && (has.links.has(link) || has.addresses.has(addressKey(link, address))),
     sysctl: () => true,

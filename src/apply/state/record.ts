@@ -1,4 +1,3 @@
-// The record, the journal and other files of the state folder: kube-proxy's last known tables, and the balancer's file.
 import type { StoredKind } from '../../base/findings/apply.ts';
 import type { OtherNetwork } from '../../base/findings/node-checks.ts';
 import { UnreadableFile } from '../../base/read-file.ts';
@@ -29,34 +28,31 @@ import { isLaterBy, type NftGeneration } from '../node/tools.ts';
 import { hashHex } from '#hash';
 import { formatBalancer, parseBalancer } from '../../kernel/balancer/balancer.ts';
 
-/** Where the state folder is unless --state-dir names another. */
 export const defaultStateFolder = '/var/lib/kpc';
 
 export type BundleMark = Shaped<typeof bundleSchema>;
 
 export type StateMark = Shaped<typeof stateSchema>;
 
-/** A TCP real server that has left the bundle but not the kernel. */
 export type DrainingServer = Shaped<typeof drainingSchema>;
 
-/** The objects that kpc-apply made on this node and may remove. It holds for one network of one boot. */
+/** The objects that kpc-apply made on this node and may remove. Valid for one network during one boot. */
 export type OwnershipRecord = Shaped<typeof recordSchema>;
 
 /**
- * The files of one network; they have their own folder, except those of the node's first network. A journal exists from
- * before the first change until the last check, then becomes an earlier state: see history.ts.
+ * Names the files of one network, which has its own folder unless it is the node's first. A journal exists from before the first change
+ * until the last check, then becomes an earlier state: see history.ts.
  */
 export function stateFolder(base: string, network: NodeNetwork) {
   const path = network.mark === undefined ? base : `${base}/network-${network.inode}-${network.mark}`;
   return {
     network,
-    /** The state folder of all networks. */
     base,
     path,
     ...filesIn(path),
-    /** The highest serial of an applied signed bundle: a new network does not lower it. */
+    /** The highest serial of an applied signed bundle, for all networks. */
     newestSerial: `${base}/newest-serial.json`,
-    /** nginx is told this path, so all networks share it. See BalancerFile. */
+    /** One file for all networks, because nginx knows this path. See BalancerFile. */
     balancer: `${base}/balancer.conf`,
     balancerRecord: `${base}/balancer.json`,
   } as const;
@@ -66,28 +62,24 @@ function filesIn(path: string) {
   return {
     record: `${path}/record.json`,
     journal: `${path}/journal.json`,
-    /** See last-command.ts. */
     lastCommand: `${path}/last-command.json`,
     awaiting: `${path}/awaiting.json`,
     confirmed: `${path}/confirmed.json`,
     unconfirmed: `${path}/unconfirmed.json`,
-    /** See tool-time-limits.ts. */
     doing: `${path}/doing.json`,
-    /** See KnownTables. */
     tables: `${path}/tables.json`,
   } as const;
 }
 
 export type StateFolder = ReturnType<typeof stateFolder>;
 
-/** A state to go back to: raw tool output, which later versions and people can read, and the owned objects. */
 export type StoredSnapshot = Shaped<typeof snapshotSchema>;
 
 function isOfNetwork({ bootId, network }: Shaped<typeof bindingSchema>, here: NodeNetwork): boolean {
   return bootId === here.bootId && network?.inode === here.inode && network.mark === here.mark;
 }
 
-/** This network's record. A record of another network or boot describes rules that are elsewhere or gone. */
+/** Returns this network's record; an empty one if the file is from another network or boot. */
 export async function readRecord(host: Host, folder: StateFolder): Promise<OwnershipRecord> {
   const { bootId, ...network } = folder.network;
   const record = await readJsonFile(host, folder.record, recordCheck, 'record');
@@ -96,21 +88,20 @@ export async function readRecord(host: Host, folder: StateFolder): Promise<Owner
     : { bootId, network, owned: nothingOwned, draining: [] };
 }
 
-/** The bundle recorded last, also from before a boot. Undefined if the record is damaged. */
 export async function readLastBundle(host: Host, folder: StateFolder): Promise<BundleMark | undefined> {
   const record = await readJsonFile(host, folder.record, recordCheck, 'record').catch(() => undefined);
   return record?.state?.bundle;
 }
 
-/** A kept earlier state; undefined if there is none, or it is of another network. */
+/** Reads a kept state; undefined if there is none or it belongs to another network. */
 export async function readSnapshot(host: Host, folder: StateFolder, path: string): Promise<StoredSnapshot | undefined> {
   const snapshot = await readJsonFile(host, path, snapshotCheck, path === folder.journal ? 'record' : 'state');
   return snapshot && isOfNetwork(snapshot.record, folder.network) ? snapshot : undefined;
 }
 
 /**
- * Undefined if there is none or it is of an earlier boot. Throws a Failure for a journal of this boot that may belong
- * to another network: it can only be put back there, so nothing may replace it. Test: apply/networks.test.ts.
+ * Reads the journal; undefined if there is none or it is from an earlier boot. Throws a Failure for a journal of this boot that may belong
+ * to another network. Such a journal can only be rolled back there, so nothing may replace it. Test: apply/networks.test.ts.
  */
 export async function readJournal(host: Host, folder: StateFolder): Promise<StoredSnapshot | undefined> {
   const journal = await readJsonFile(host, folder.journal, snapshotCheck, 'record');
@@ -121,7 +112,6 @@ export async function readJournal(host: Host, folder: StateFolder): Promise<Stor
   throw new Failure('bad-state-folder', { problem: 'other-network', path: folder.journal, ...networks });
 }
 
-/** The record and the journal's record, of any network and boot. Undefined if damaged. */
 async function readBinding(host: Host, { record, journal }: ReturnType<typeof filesIn>) {
   return {
     record: await readJsonFile(host, record, recordCheck, 'copy').catch(() => undefined),
@@ -129,7 +119,7 @@ async function readBinding(host: Host, { record, journal }: ReturnType<typeof fi
   };
 }
 
-/** A file of the state folder; undefined if missing. Throws a Failure if the check refuses it. */
+/** Reads a file in the state folder; undefined if missing. Throws a Failure if `check` refuses the content. */
 export async function readJsonFile<T>(
   host: Host,
   path: string,
@@ -145,7 +135,7 @@ export async function readJsonFile<T>(
     if ('value' in reading) return reading.value;
     throw damaged(reading.wrong);
   } catch (error) {
-    // The parser's message quotes the text, which may be of an unrelated file.
+    // Do not pass on the parser's message, because it quotes text that may come from an unrelated file.
     if (error instanceof SyntaxError) throw damaged({ problem: 'no-json' });
     throw error instanceof UnreadableFile ? damaged(error.reason) : error;
   }
@@ -155,7 +145,6 @@ export function writeJson(host: Host, path: string, value: object): Promise<void
   return host.replaceFile(path, `${JSON.stringify(value)}\n`);
 }
 
-/** Folders with a record or journal that says whose it is. */
 async function listPlaces(host: Host, { base }: StateFolder) {
   const names = (await host.list(base)).filter((name) => /^network-\d+-kpc-[\da-f]{16}$/.test(name));
   const places = [];
@@ -165,7 +154,7 @@ async function listPlaces(host: Host, { base }: StateFolder) {
   return places;
 }
 
-/** Unfinished applies in other networks of this boot, and their records if this network has none. */
+/** Lists unfinished applies in other networks during this boot. Also lists other networks' records if this network has none. */
 export async function listOtherNetworks(host: Host, folder: StateFolder): Promise<readonly OtherNetwork[]> {
   const { network: here } = folder;
   const places = await listPlaces(host, folder);
@@ -182,7 +171,6 @@ export async function listOtherNetworks(host: Host, folder: StateFolder): Promis
   });
 }
 
-/** Removes the folders of networks that ended with an earlier boot. */
 export async function forgetEarlierBoots(host: Host, folder: StateFolder): Promise<void> {
   for (const { path, record, journal } of await listPlaces(host, folder)) {
     if (path === folder.base) continue;
@@ -193,39 +181,37 @@ export async function forgetEarlierBoots(host: Host, folder: StateFolder): Promi
   }
 }
 
-/** kube-proxy's tables as `nft list` would print them, and the generation for which that holds. */
+/** kube-proxy's tables as `nft list` would print them, and the generation at which they have this content. */
 export type KnownTables = Omit<Shaped<typeof knownTablesSchema>, 'bootId'>;
 
-/** The stored tables, if the rules are still of their generation. */
 export async function recallTables(
   host: Host,
   folder: StateFolder,
   generation: NftGeneration,
 ): Promise<KnownTables | undefined> {
-  // A damaged file only costs a listing.
+  // Ignore a damaged file, because it only costs a listing.
   const known = await readJsonFile(host, folder.tables, knownTablesCheck, 'copy').catch(() => undefined);
   const isStill = known?.bootId === folder.network.bootId && isLaterBy(0, known.generation, generation);
   return isStill ? known : undefined;
 }
 
-/** Stores the tables; may fail, since they only save a listing. */
+/** Stores the tables. Errors are ignored, because the file only saves a listing. */
 export async function rememberTables(host: Host, folder: StateFolder, known: KnownTables): Promise<void> {
   try {
     await writeJson(host, folder.tables, { bootId: folder.network.bootId, ...known });
   } catch {
-    // An outdated one would only take space that the next journal needs. Test: apply/nft-generation.test.ts.
+    // An outdated file would only take space that the next journal needs. Test: apply/nft-generation.test.ts.
     await host.remove(folder.tables).catch(() => undefined);
   }
 }
 
 type BalancerRecord = Shaped<typeof balancerRecordSchema>;
 
-/** nginx's file in userspace mode. It outlives a reboot, and so does its record. */
+/** nginx's file in userspace mode. The file and its record outlive a reboot. */
 export interface BalancerFile {
   readonly text: string;
-  /** Whether its content is what kpc-apply wrote, in this network or before a reboot. */
   readonly isOwned: boolean;
-  /** Whether --adopt takes it over: kpc-apply would write the same, and no other network owns it. */
+  /** Whether --adopt may take the file over, because kpc-apply would write the same text and no other network owns it. */
   readonly isAdoptable: boolean;
 }
 
@@ -246,12 +232,11 @@ export async function readBalancerFile(host: Host, folder: StateFolder): Promise
   return { text: content, isOwned, isAdoptable: isOwned || (isWhole && !(isWritten && isOthers)) };
 }
 
-/** A damaged record owns nothing. */
 function readBalancerRecord(host: Host, folder: StateFolder): Promise<BalancerRecord | undefined> {
   return readJsonFile(host, folder.balancerRecord, balancerRecordCheck, 'copy').catch(() => undefined);
 }
 
-/** Replaces the file if `check` accepts the new text. Both texts are recorded first, in case this is killed. */
+/** Replaces the file if `check` accepts the new text. Records the old and the new text first, because the process may be killed. */
 export async function replaceBalancerFile(
   host: Host,
   folder: StateFolder,
@@ -265,7 +250,7 @@ export async function replaceBalancerFile(
   await host.renameFile(next, folder.balancer);
 }
 
-/** Records the file as it is: --adopt takes it over unchanged. */
+/** Records the file as kpc-apply's, because --adopt takes it over unchanged. */
 export async function claimBalancerFile(host: Host, folder: StateFolder): Promise<void> {
   const file = await readBalancerFile(host, folder);
   if (!file || file.isOwned) return;
@@ -284,7 +269,7 @@ async function recordBalancer(host: Host, folder: StateFolder, content: string):
   const found = file?.isOwned ? record?.found : present;
   const hashes = [...(file?.isOwned && present !== undefined ? [present] : []), hashHex(content)];
   const { bootId, ...network } = folder.network;
-  // After a rollback, the file again has the content that was found. Test: apply/real-networks.slow.test.ts.
+  // After a rollback, the file again has the content that was found, which is not kpc-apply's. Test: apply/real-networks.slow.test.ts.
   const written = hashes.filter((hash) => hash !== found);
   await writeJson(host, folder.balancerRecord, { bootId, network, written, found } satisfies BalancerRecord);
 }

@@ -1,4 +1,3 @@
-// The files of the state folder.
 import {
   amount,
   listOf,
@@ -18,38 +17,34 @@ import type { NodeReading } from '../node/node-reading.ts';
 import { ownedLists, type OwnedNames } from './owned-lists.ts';
 
 export const bundleSchema = objectOf({
-  /** The path that it was read from. */
   folder: text,
-  /** SHA-256 of its manifest, which has the checksums of all its files. */
   digest: text,
-  /** The serial of its signature, if checked. */
   serial: optional(wholeNumber(0)),
 });
 
 export const stateSchema = objectOf({
-  /** Later states have higher ids. */
   id: wholeNumber(0),
-  /** The state a rollback goes to, before the last change. Undefined if unknown. */
+  /** The id of the state before the last change, to which a rollback goes; undefined if unknown. */
   replaced: optional(wholeNumber(0)),
-  /** Milliseconds since 1970. Undefined, like the next two, for a state that kpc-apply found. */
+  /** Milliseconds since 1970. Undefined, like `command` and `bundle`, for a state that kpc-apply found. */
   since: optional(amount),
   command: optional(oneOf('apply', 'watch', 'cleanup')),
   bundle: optional(bundleSchema),
 });
 
 export const drainingSchema = objectOf({
-  /** Key by virtualServerKey and realServerKey. */
+  /** Keys by virtualServerKey and realServerKey. */
   virtualServer: text,
   realServer: text,
-  /** Milliseconds since 1970, for people. */
+  /** Milliseconds since 1970, for display. */
   since: amount,
-  /** Milliseconds since boot, the clock of draining. */
+  /** Milliseconds since boot, for measuring the drain. */
   sinceBoot: amount,
 });
 
 const bindingFields = {
   bootId: text,
-  /** Undefined in the record of an older kpc-apply, which may be of any network. */
+  /** Undefined in the record of an older kpc-apply, which may belong to any network. */
   network: optional(objectOf({ inode: text, mark: optional(text) })),
 };
 
@@ -65,15 +60,14 @@ export const recordSchema = objectOf({
   ...bindingFields,
   owned: ownedNamesSchema,
   draining: listOf(drainingSchema),
-  /** Uptime in ms when the node left IPVS for rules, while addresses of that remain. */
+  /** Uptime in milliseconds when the node left IPVS for rules, while IPVS addresses remain. */
   leftIpvs: optional(amount),
-  /** The state that the node is in; undefined before the first change. */
   state: optional(stateSchema),
-  /** UDP Service ports, without endpoints: flows to removed ones may remain. Undefined if no bundle says. */
+  /** UDP Service ports, without endpoints, because flows to removed ports may remain. Undefined if no bundle gave them. */
   udpPorts: optional(listOf(servicePortSchema)),
 });
 
-/** A rollback writes these files, so only the network's kernel settings are accepted. Test: apply/damaged-state.test.ts. */
+/** Accepts only the network's kernel settings, because a rollback writes these files. Test: apply/damaged-state.test.ts. */
 function byPath<T>(values: Schema<T>): Schema<Readonly<Record<string, T>>> {
   return narrowed<Readonly<Record<string, T>>>(
     mapOf(values),
@@ -82,7 +76,7 @@ function byPath<T>(values: Schema<T>): Schema<Readonly<Record<string, T>>> {
   );
 }
 
-/** Marks our own child processes, which a later kpc-apply may kill; no other program may use it. Test: apply/hanging-tools.test.ts. */
+/** Marks our child processes, which a later kpc-apply may kill. No other program may use this mark. Test: apply/hanging-tools.test.ts. */
 const toolMarkSchema = matching('a mark of kpc-apply', /^KPC_APPLY_RUN=[\da-f-]{36}$/);
 
 const variantSchema = oneOf('nft', 'legacy');
@@ -108,21 +102,20 @@ export const snapshotSchema = objectOf({
     balancer: optional(text),
   }),
   record: recordSchema,
-  /** Everything that may have been changed or made since: a rollback restores or removes it. */
+  /** Objects that may have been changed or made since. A rollback restores or removes them. */
   touched: ownedNamesSchema,
-  /** Settings changed since, with all values they got. */
   settingsMade: byPath(listOf(text)),
-  /** Identifies the tools of the process that made the change: see Host. */
+  /** Identifies the tools of the process that made the change. See Host. */
   toolMark: toolMarkSchema,
-  /** When that process started, see readStartTime: its tools are younger. Older versions did not note it. */
+  /** When this process started (readStartTime). Its tools are younger. Missing in files by older versions. */
   started: optional(matching('a number of ticks', /^\d{1,20}$/)),
 });
 
 export const balancerRecordSchema = objectOf({
   ...bindingFields,
-  /** Texts that kpc-apply wrote, or is about to write. */
+  /** SHA-256 of each text that kpc-apply wrote or is about to write. */
   written: listOf(text),
-  /** SHA-256 of the content that --adopt found: as long as the file has it, the file is not kpc-apply's. */
+  /** SHA-256 of the content that --adopt found. While the file has this content, the file is not kpc-apply's. */
   found: optional(text),
 });
 
@@ -139,18 +132,17 @@ export const lastCommandSchema = objectOf({
   /** Milliseconds since 1970. */
   at: amount,
   outcome: oneOf('unchanged', 'put-back', 'refused'),
-  /** Why it was put back or refused. */
   reason: optional(text),
 });
 
 const processFields = {
   pid: wholeNumber(1),
-  /** Clock ticks from boot to its start. */
+  /** Clock ticks from boot to the start of the process. */
   started: text,
   bootId: text,
-  /** Its PID namespace ("pid:[4026531836]"): ids are unique in it only. Undefined if unknown. */
+  /** The PID namespace, such as "pid:[4026531836]". Process ids are unique only within it. Undefined if unknown. */
   namespace: optional(text),
-  /** Its network namespace ("net:[4026531840]"). Undefined if unknown. */
+  /** The network namespace, such as "net:[4026531840]". Undefined if unknown. */
   network: optional(text),
 };
 
@@ -159,7 +151,7 @@ export const processSchema = objectOf(processFields);
 export const claimSchema = objectOf({
   ...processFields,
   command: text,
-  /** Uptime in ms when it was written. */
+  /** Uptime in milliseconds when the claim was written. */
   since: optional(amount),
 });
 
@@ -169,12 +161,11 @@ export const unconfirmedSchema = objectOf({
   ...processFields,
   /** Unique to this apply until the node reboots. */
   id: text,
-  /** Its question, once the change is made. Holds all that is needed to keep the change if the process is gone. */
+  /** The question to the operator, once the change is made. Has all that is needed to keep the change if the process has died. */
   question: optional(
     objectOf({
-      /** Uptime in ms. */
+      /** Uptime in milliseconds. */
       deadline: amount,
-      /** The record to write if the change is kept. */
       record: recordSchema,
     }),
   ),
@@ -182,11 +173,11 @@ export const unconfirmedSchema = objectOf({
 
 export const doingSchema = objectOf({
   id: text,
-  /** Uptime in ms by which it ends if all is well. */
+  /** Uptime in milliseconds by which the step normally ends. */
   until: amount,
 });
 
 export const serialSchema = objectOf({ serial: wholeNumber(0) });
 
-/** The last good bundle: its files, checked like any bundle's, and its folder. Another folder's is not used. */
+/** The last good bundle, with its folder. The files are checked like any bundle's. A bundle from another folder is not used. */
 export const keptSchema = objectOf({ folder: text, files: mapOf(text) });

@@ -4,7 +4,6 @@ import { renameInError } from '../../base/system-errors.ts';
 import type { ExaminedPath, Host } from '../node/host.ts';
 import { Failure } from './failure.ts';
 
-/** Whose files root trusts: root's, and for a bundle also the sudo user's. */
 interface Trusted {
   readonly owners: ReadonlySet<number>;
   readonly groups: ReadonlySet<number>;
@@ -12,10 +11,10 @@ interface Trusted {
 
 const root: Trusted = { owners: new Set([0]), groups: new Set([0]) };
 
-/** The deepest files of kpc-apply: lock/ID in the state folder. A bundle has no folders. */
+/** Levels of folders to examine. The deepest file in the state folder is lock/ID; a bundle has no folders. */
 const depths = { state: 2, bundle: 1 };
 
-/** Throws a Failure if anyone but root could change what is in the state folder. */
+/** Throws a Failure if anyone but root could change the content of the state folder. */
 export async function assertTrustedState(host: Host, folder: string): Promise<void> {
   if (host.user.uid !== 0) return;
   const examined = await host.examine(folder);
@@ -29,9 +28,9 @@ export async function assertTrustedState(host: Host, folder: string): Promise<vo
 }
 
 /**
- * Reads a bundle, or the keys that sign one. Throws a Failure if anyone but root or the sudo user could change or have placed it. `read`
- * gets the examined path; errors name the original. An unprivileged run cannot harm others, so nothing is checked. Test:
- * apply/trust.test.ts.
+ * Reads a bundle, or the keys that sign bundles. Throws a Failure if anyone but root or the sudo user could have placed or could change
+ * it. `read` gets the examined path; errors name the original path. An unprivileged run cannot harm others, so it checks nothing.
+ * Test: apply/trust.test.ts.
  */
 export async function readTrusted<T>(
   { host, path, of }: { readonly host: Host; readonly path: string; readonly of: TrustedKind },
@@ -39,13 +38,13 @@ export async function readTrusted<T>(
 ): Promise<T> {
   if (host.user.uid !== 0) return read(path);
   const { uid, gid } = host.user.invoker ?? { uid: 0, gid: 0 };
-  // A group with the user's number is the user's own, as useradd makes it; one like "users" has others in it.
+  // A group with the user's number is the user's own, as useradd makes it. A group such as "users" has other members.
   const trusted = { owners: new Set([0, uid]), groups: new Set([0, gid === uid ? gid : 0]) };
   const examined = await host.examine(path);
   try {
     const exposure = await findExposure(host, examined, trusted, depths.bundle);
     if (exposure) throw new Failure('bad-bundle', { problem: 'exposed', of, path, exposure });
-    // Throws the system's error if the path is missing or not a file.
+    // Read first, because this throws the system's error if the path is missing or not a file.
     const content = await read(examined.path);
     if (examined.levels.some(({ isParent }) => !isParent)) return content;
     throw new Failure('bad-bundle', { problem: 'replaced', of, path });
@@ -56,7 +55,7 @@ export async function readTrusted<T>(
   }
 }
 
-/** The ways in which others could change a file, or a folder and its content. Does not list a folder that others can change. */
+/** Returns a way in which others could change a file, or a folder and its content; undefined if there is none. */
 async function findExposure(
   host: Host,
   { levels, path, examine }: ExaminedPath,
@@ -83,7 +82,7 @@ const sticky = 0o1000;
 const groupMayWrite = 0o020;
 const allMayWrite = 0o002;
 
-/** In a folder like /tmp users cannot move others' files. A ConfigMap's volume is read-only, with mode 777. */
+/** In a folder such as /tmp, users cannot move others' files. A ConfigMap's volume is read-only, with mode 777. */
 function isSafeToWrite({ mode, isParent, isReadOnly }: PathLevel): boolean {
   return isReadOnly || (isParent && (mode & sticky) !== 0);
 }
@@ -102,8 +101,9 @@ function showMode(mode: number): string {
 }
 
 /**
- * Whom an access control list lets write. With an access control list, the mode shows its mask instead of the group's rights (acl(5)), so
- * only a path that looks group-writable can have such an entry. Node cannot read the list. Test: apply/trust.test.ts.
+ * Returns the user or group that an access control list lets write. If a path has a list, its mode shows the list's mask instead of the
+ * group's rights (acl(5)), so only a path that looks group-writable can have such an entry. Node cannot read the list, so this runs
+ * getfacl. Test: apply/trust.test.ts.
  */
 async function findGrant(host: Host, level: PathLevel, trusted: Trusted): Promise<Exposure | undefined> {
   const { path, mode } = level;

@@ -18,7 +18,7 @@ import { basename, dirname, join } from 'node:path';
 
 export interface NodeFiles {
   readonly files: BundleFiles;
-  /** SHA-256 by name, of files that other nodes may share. */
+  /** SHA-256 by file name, for files that other nodes may share. */
   readonly digests: Manifest['files'];
 }
 
@@ -32,20 +32,18 @@ export type NodeDifference =
 type CompareUntil = 'unless-equal' | 'unless-alike';
 
 /**
- * A folder with a bundle folder per node. Equal files are hard links to one file. A node's folder is replaced whole, so after a kill the
- * next run skips finished folders and writes the rest.
+ * A folder with one bundle folder per node. Equal files are hard links to one file. A node's folder is replaced as a whole, so after a
+ * kill the next run skips finished folders and writes the rest.
  */
 export class FleetFolder {
   readonly folder: string;
-  /** SHA-256 → a file with that content. */
   readonly #paths: Map<string, string>;
-  /** Files read and found to have this SHA-256, so that their links need no reading. */
+  /** Maps the identity of a file that was read to its SHA-256, so that links to the file need no reading. */
   readonly #verified = new Map<string, string>();
 
-  /** The folder when first looked at: whether it is itself a bundle, and the few dot names. */
+  /** The folder when first looked at: whether it is itself a bundle, and its few names with a dot. */
   #found: Promise<{ readonly isBundle: boolean; readonly hidden: readonly string[] }> | undefined;
 
-  /** `links`: from another FleetFolder of the same folder. */
   constructor(folder: string, links: ReadonlyMap<string, string> = new Map()) {
     this.folder = folder;
     this.#paths = new Map(links);
@@ -55,12 +53,12 @@ export class FleetFolder {
     return this.#paths;
   }
 
-  /** With `inputs` (their SHA-256), writes only if they or the folder changed. */
+  /** Writes a node's folder. With `inputs` (their SHA-256), writes only if the inputs or the folder changed. */
   async write(node: string, make: () => NodeFiles, inputs?: string): Promise<WrittenNode | FolderProblem> {
     try {
       const { isBundle, hidden } = await (this.#found ??= this.#look());
       if (isBundle) return { kind: 'is-a-bundle', folder: this.folder };
-      // Removes only files of this node, because another run may be writing other nodes.
+      // Remove only this node's files, because another run may be writing other nodes.
       for (const entry of hidden.filter((name) => isRemainOf(node, name))) {
         removeTree(join(this.folder, entry));
       }
@@ -84,7 +82,7 @@ export class FleetFolder {
     );
   }
 
-  /** A stamp vouches for the manifest, and that for the rest. */
+  /** Reports whether a folder was made from these inputs. The stamp vouches for the manifest, and the manifest for the other files. */
   async #isMadeOf(node: string, inputs: string): Promise<boolean> {
     const target = join(this.folder, node);
     try {
@@ -112,16 +110,16 @@ export class FleetFolder {
     return true;
   }
 
-  /** Beside the nodes' folders: a bundle's folder holds only what the node needs. */
+  /** Stamps are beside the nodes' folders, because a bundle's folder holds only what the node needs. */
   #stampPath(node: string): string {
-    // A node may be called services.json, which readers would take for manifests.
+    // Readers would take the stamp of a node called services.json for manifests, so add "~".
     return join(this.folder, stamps, `${node}~`);
   }
 
   async #write(node: string, bundle: NodeFiles): Promise<WrittenNode | FolderProblem> {
     const target = join(this.folder, node);
     if ((await this.#compare(node, bundle, 'unless-equal')).kind === 'same') return 'unchanged';
-    // Files are not flushed one by one: the next run finds and rewrites files that a power cut left incomplete.
+    // Do not flush each file, because the next run finds and rewrites files that a power cut left incomplete.
     const place = (path: string, text: string, name: string) => this.#place(path, text, bundle, name);
     const problem = await replaceFolder(target, bundle.files, place);
     if (problem) return problem;
@@ -131,18 +129,17 @@ export class FleetFolder {
     return 'written';
   }
 
-  /** Compares the node's folder with the bundle or golden, as a check does. */
   async check(node: string, bundle: NodeFiles): Promise<NodeDifference> {
     return this.#compare(node, bundle, 'unless-alike');
   }
 
-  /** `unless-equal`: byte by byte, up to the first file that differs. `unless-alike`: all, as a check of a golden reads them. */
+  /** `unless-equal` compares bytes, up to the first file that differs. `unless-alike` compares all files, as a check of a golden does. */
   async #compare(node: string, bundle: NodeFiles, differs: CompareUntil): Promise<NodeDifference> {
     const target = join(this.folder, node);
     try {
       const present = new Set(await readdir(target));
       const differing: string[] = [];
-      // The manifest comes first, and nearly always decides.
+      // The manifest comes first and nearly always decides.
       for (const name of new Set([...bundle.files.keys(), ...present])) {
         const same = present.has(name) && (await this.#isSame(target, name, bundle, differs));
         if (same) continue;
@@ -166,7 +163,6 @@ export class FleetFolder {
     return differs === 'unless-alike' && isSameInGolden(name, present.toString('utf8'), text);
   }
 
-  /** Links to a file with the same content if possible. */
   async #place(path: string, text: string, { digests }: NodeFiles, name: string): Promise<void> {
     const digest = digests[name as BundleFileName];
     const known = digest === undefined ? undefined : this.#paths.get(digest);
@@ -174,7 +170,7 @@ export class FleetFolder {
       try {
         return await link(known, path);
       } catch {
-        // The file is gone, has too many links, or cannot be linked: later files may link to the new one.
+        // The file is gone, has too many links, or cannot be linked. Later files may link to the new one.
         this.#paths.delete(digest);
       }
     }
@@ -184,7 +180,7 @@ export class FleetFolder {
   async #look() {
     const entries = await this.#entries();
     return {
-      // A node may be called manifest.json, too: then it is a folder. Test: bundle/fleet/node-names.test.ts.
+      // A node may be called manifest.json, but then the name is a folder's. Test: bundle/fleet/node-names.test.ts.
       isBundle: entries.some((entry) => heads.has(entry.name) && !entry.isDirectory()),
       hidden: entries.map(({ name }) => name).filter((name) => name.startsWith('.')),
     };
@@ -197,7 +193,7 @@ export class FleetFolder {
     });
   }
 
-  /** The names of folders among those that `isMeant` selects that hold only a bundle or golden. */
+  /** Lists the folders that `isMeant` selects and that hold only a bundle or golden. */
   async list(isMeant: (name: string) => boolean): Promise<readonly string[]> {
     const folders = (await this.#entries()).filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
     const own: string[] = [];
@@ -218,7 +214,6 @@ export class FleetFolder {
 
 const heads: ReadonlySet<string> = new Set([bundleHead, goldenHead]);
 
-/** Where the nodes' stamps are: no node name begins with a dot. */
 const stamps = '.compiled';
 
 const longestStamp = 64;
@@ -233,12 +228,12 @@ function hashOf(...parts: readonly (string | Buffer)[]): string {
   return hash.digest('hex');
 }
 
-/** Identifies a file and its content: changes when it is written again, not with a further link. */
+/** Identifies a file and its content. Changes when the file is rewritten, but not when it gets another link. */
 function identifyFile({ dev, ino, size, mtimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs].join(' ');
 }
 
-/** The SHA-256 of all inputs of a node's bundle and of this program. services.json represents all Services and endpoints. */
+/** Returns the SHA-256 of all inputs of a node's bundle, and of this program. services.json stands for all Services and endpoints. */
 export function hashInputs(inputs: BundleInputs, gates: ReadonlyMap<string, boolean>, texts: BundleTexts): string {
   const { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion, assumed } = inputs;
   const services = texts.digest('services.json', texts.writeServices(cluster));

@@ -1,12 +1,11 @@
 import { hashBinary } from '#hash';
 
-/** One of `count` parts of a fleet; `index` counts from 0, as in an Indexed Job. */
 export interface Shard {
   readonly index: number;
   readonly count: number;
 }
 
-/** Reads "I/N", with I from 0 to N-1; undefined otherwise. */
+/** Reads "I/N", with I from 0 to N-1. Returns undefined for any other text. */
 export function parseShard(text: string): Shard | undefined {
   const match = /^(\d{1,6})\/(\d{1,6})$/.exec(text);
   if (!match) return undefined;
@@ -14,7 +13,7 @@ export function parseShard(text: string): Shard | undefined {
   return shard.index < shard.count ? shard : undefined;
 }
 
-/** Whether the node is in the shard. Depends only on its name and N, so new nodes move no others. */
+/** Reports whether the node is in the shard. Depends only on the node's name and N, so new nodes move no others. */
 export function isInShard(node: string, { index, count }: Shard): boolean {
   const digest = hashBinary(node);
   let number = 0;

@@ -7,28 +7,27 @@ const table = Uint32Array.from({ length: 256 }, (_, byte) => {
   return value;
 });
 
-/** gzip's checksum (RFC 1952) over bytes, continuing from `sum`. */
+/** Continues gzip's checksum (RFC 1952) from `sum`. */
 export function crc32(bytes: Uint8Array, sum: number): number {
-  // Node has its own since 20.15 and 22.2.
+  // Node has its own crc32 since 20.15 and 22.2.
   const { crc32: native } = zlib as Partial<typeof zlib> & { readonly crc32?: typeof crc32 };
   return native ? native(bytes, sum) : crc32InScript(bytes, sum);
 }
 
-/** For releases of Node whose zlib has no crc32. */
 export function crc32InScript(bytes: Uint8Array, sum: number): number {
   let value = ~sum;
   for (const byte of bytes) value = (value >>> 8) ^ (table[(value ^ byte) & 0xff] ?? 0);
   return ~value >>> 0;
 }
 
-/** The gzip header and trailer: here without name, comment or time, and for an unknown system. */
+/** The gzip header, and the trailer's length. The header has no name, comment or time, and an unknown system. */
 const gzipHead = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255]);
 const gzipTail = 8;
 
-/** The unit of an archive: a header is one, and contents are padded to it. */
+/** Bytes. A header has this length, and contents are padded to it. */
 const block = 512;
 
-/** Offsets and lengths in a header: ustar, POSIX.1-1988. */
+/** Offsets and lengths in a header (ustar, POSIX.1-1988). */
 const nameLength = 100;
 const size = { start: 124, end: 135 };
 const checksum = { start: 148, length: 8 };
@@ -45,12 +44,12 @@ export class ArchiveError extends Error {
   }
 }
 
-/** Files as a gzipped tar archive: owned by root, readable by all, dated 1970, so equal files give equal bytes. */
+/** Writes a gzipped tar archive. Its files are owned by root, readable by all and dated 1970, so equal files give equal bytes. */
 export function writeArchive(files: ReadonlyMap<string, string>): Buffer {
   return compress(writeTar(files));
 }
 
-/** Gzips with kpc's head, on any system. */
+/** Gzips with kpc's header, which is the same on every system. */
 export function compress(bytes: Uint8Array): Buffer {
   const packed = gzipSync(bytes, { level: 9 });
   gzipHead.copy(packed);
@@ -88,9 +87,9 @@ export function isGzip(bytes: Buffer): boolean {
 }
 
 /**
- * The files of an archive, each unpacked when requested, after `admit` accepts its name and size. Throws an ArchiveError unless
- * writeArchive would write it, up to compression choices. So no link, folder, path, owner, odd header or non-UTF-8 text gets through, and
- * all readers of tar find the same files.
+ * Returns the files of an archive. Each is unpacked when requested, after `admit` accepts its name and size. Throws an ArchiveError unless
+ * writeArchive would write the archive, apart from choices of compression. So no link, folder, path, owner, odd header or non-UTF-8 text
+ * gets through, and all readers of tar find the same files.
  */
 export async function* readArchive(
   packed: Buffer,
@@ -134,7 +133,6 @@ class Unpacked {
     this.#engine.end(packed.subarray(gzipHead.length));
   }
 
-  /** Throws an ArchiveError if there are fewer bytes. */
   async take(count: number): Promise<Buffer> {
     const taken = Buffer.allocUnsafe(count);
     let at = 0;
@@ -147,7 +145,7 @@ class Unpacked {
     return taken;
   }
 
-  /** Throws an ArchiveError unless this was all and gzip's checks match. */
+  /** Throws an ArchiveError if bytes are left or gzip's checks fail. */
   async end(): Promise<void> {
     if (this.#piece.length > 0 || (await this.#next())) throw new ArchiveError('other');
     const tail = this.#packed.subarray(gzipHead.length + this.#engine.bytesWritten);

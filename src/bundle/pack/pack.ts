@@ -4,20 +4,18 @@ import type { BundleFiles } from '../make-bundle.ts';
 import { ArchiveError, isGzip, readArchive, writeArchive, type ArchiveProblem } from './archive.ts';
 import { bytesOf, readSignature, signatureFile } from './signature.ts';
 
-/** Most bytes of a pack, held in memory before it is checked. Rules shrink to a tenth. */
+/** Limit on the bytes of a pack, which is in memory before it is checked. Rules shrink to a tenth. */
 export const largestPack = 2 ** 25;
 
-/** Most bytes of the files that come before the signature check. */
 const largestOf = new Map([
   [signatureFile, 4096],
-  // A few lines per health check; the largest clusters have thousands.
+  // A few lines per health check. The largest clusters have thousands.
   ['manifest.json', 2 ** 23],
 ]);
 
-/** The files of a pack in order: signature and manifest first, because they verify the rest. */
+/** The files of a pack in order. Signature and manifest come first, because they verify the rest. */
 const packNames: readonly string[] = [...new Set([signatureFile, 'manifest.json', ...[...knownNames].toSorted()])];
 
-/** Whether an archive that begins with this file may be a pack. */
 export function beginsPack(name: string): boolean {
   return packNames.includes(name);
 }
@@ -30,16 +28,15 @@ export function packFiles(files: BundleFiles): Buffer {
   return writeArchive(new Map(ordered));
 }
 
-/** Whether readPack accepts it. */
 export function isPackable(files: BundleFiles, pack: Buffer): boolean {
   const fits = [...largestOf].every(([name, most]) => Buffer.byteLength(files.get(name) ?? '') <= most);
   return fits && bytesOf(files) <= largestBundle && pack.length <= largestPack;
 }
 
 /**
- * Undefined if gzip did not write it. `check` gets the signature and the manifest, which lists the SHA-256 of the other
- * files, before anything else is unpacked; an exception from it ends the reading. Throws an UnreadableFile for an
- * archive that packFiles would not write, and as soon as sizes exceed the signed number.
+ * Reads a pack; undefined if gzip did not write the file. `check` gets the signature and the manifest, which lists the SHA-256 of the
+ * other files, before anything else is unpacked. If `check` throws, the reading ends. Throws an UnreadableFile for an archive that
+ * packFiles would not write, and as soon as the files exceed the signed size.
  */
 export async function readPack(
   path: string,

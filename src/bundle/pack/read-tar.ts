@@ -5,14 +5,13 @@ import { openRegularFile, UnreadableFile } from '../../base/read-file.ts';
 
 const block = 512;
 
-/** Most bytes that an archive may unpack to: a larger one is made to fill a disk. */
+/** Limit on the bytes of an unpacked archive. A larger one is made to fill a disk. */
 const largestArchive = 2 ** 31;
 const mostEntries = 200_000;
 
-/** Bytes of a name that does not fit into a header. */
 const longestName = 2 ** 14;
 
-/** The number of line ends in kept files. Empty lines count, because each takes a byte. */
+/** Limit on line ends in kept files. Empty lines count, because each takes a byte. */
 const mostLineEnds = 10 * mostLines;
 
 export interface TarFile {
@@ -20,13 +19,12 @@ export interface TarFile {
   readonly bytes: Buffer;
 }
 
-/** Whether to keep a file, or to stop reading. */
 type Wants = (path: string, bytes: number) => boolean | 'stop';
 
 /**
- * Reads the regular files of a tar archive of GNU tar, BSD tar or Python, gzipped or not. Writes nothing to disk and skips links, devices
- * and outside paths. `wants` gets each file's path and size first, and may end the reading. Anything but an archive has no files. Throws an
- * UnreadableFile for a damaged, cut-off or too large archive.
+ * Reads the regular files of a tar archive by GNU tar, BSD tar or Python, gzipped or not. Writes nothing to disk, and skips links, devices
+ * and paths outside the archive. `wants` gets each file's path and size first, and may end the reading. Returns no files for anything but
+ * an archive. Throws an UnreadableFile for an archive that is damaged, cut off or too large.
  */
 export async function readTar(
   source: string,
@@ -46,7 +44,7 @@ export async function readTar(
   }
 }
 
-/** Takes the next `count` bytes; undefined at the end. Unkept bytes are skipped. */
+/** Takes the next `count` bytes; undefined at the end. Skips bytes that are not kept. */
 type Take = (count: number, isKept?: boolean) => Promise<Buffer | undefined>;
 
 function takerOf(source: string, pieces: AsyncIterator<Buffer>, limit: number): Take {
@@ -137,18 +135,16 @@ function nameOfMember(header: Buffer): string {
   return prefix === '' ? name : `${prefix}/${name}`;
 }
 
-/** The path in records such as "30 path=some/name\n". */
 function paxPath(records: string): string | undefined {
   return /(?:^|\n)\d{1,6} path=([^\n]*)/.exec(records)?.[1];
 }
 
-/** A relative path without "./"; undefined if it leads out of the archive. */
+/** Returns a relative path without "./"; undefined if the path leads out of the archive. */
 function cleanPath(name: string): string | undefined {
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
   return name.startsWith('/') || parts.includes('..') || parts.length === 0 ? undefined : parts.join('/');
 }
 
-/** The size in octal, or for large files in base 256. */
 function sizeOf(header: Buffer): number | undefined {
   if ((header[124] ?? 0) & 0x80) {
     const size = Number(header.readBigUInt64BE(128));

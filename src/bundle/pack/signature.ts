@@ -10,7 +10,7 @@ import type { signatureSchema } from '../schemas.ts';
 
 export const signatureFile = 'signature.json';
 
-/** Who signed a bundle, and a number that grows with each signed successor. */
+/** Who signed a bundle, and a serial that grows with each signed successor. */
 export type Signature = Shaped<typeof signatureSchema>;
 
 export interface TrustedKey {
@@ -18,17 +18,16 @@ export interface TrustedKey {
   readonly key: KeyObject;
 }
 
-/** Identifies a bundle: the SHA-256 of its manifest, which lists the SHA-256 of each other file. */
+/** Identifies a bundle by the SHA-256 of its manifest, which lists the SHA-256 of each other file. */
 export function digestOf(files: BundleFiles): string {
   return hashHex(files.get('manifest.json') ?? '');
 }
 
-/** "1a2b3c4d 5e6f7081 …": a digest for people. */
 export function groupDigest(digest: string): string {
   return (digest.match(/.{8}/g) ?? []).join(' ');
 }
 
-/** The signed bytes start with a purpose string, so the signature cannot be reused elsewhere. */
+/** Returns the signed bytes. They start with a purpose, so the signature cannot be reused elsewhere. */
 function message(files: BundleFiles, { serial, bytes }: Pick<Signature, 'serial' | 'bytes'>): Buffer {
   const manifest = `manifest.json sha256 ${digestOf(files)}`;
   return Buffer.from(`kpc bundle\n${manifest}\nserial ${serial}\nbytes ${bytes}\n`);
@@ -45,7 +44,6 @@ export function signBundle(files: BundleFiles, key: KeyObject, serial: number): 
   return { keyId: id, serial, bytes, signature };
 }
 
-/** The signature comes first. */
 export function addSignature(files: BundleFiles, signature: Signature): BundleFiles {
   return new Map([[signatureFile, formatSignature(signature)], ...files]);
 }
@@ -54,7 +52,7 @@ function formatSignature({ keyId, serial, bytes, signature }: Signature): string
   return `${JSON.stringify({ keyId, serial, bytes, signature }, undefined, 2)}\n`;
 }
 
-/** The unchecked signature; undefined without one, 'damaged' if kpc would not write it. */
+/** Returns the unchecked signature; undefined if there is none, "damaged" if kpc would not write it. */
 export function readSignature(files: BundleFiles): Signature | 'damaged' | undefined {
   const text = files.get(signatureFile);
   if (text === undefined) return undefined;
@@ -62,12 +60,11 @@ export function readSignature(files: BundleFiles): Signature | 'damaged' | undef
   return 'value' in reading && formatSignature(reading.value) === text ? reading.value : 'damaged';
 }
 
-/** Whether the key signed a bundle with this manifest, which lists the SHA-256 of each other file. */
 function isSignedBy({ key }: TrustedKey, files: BundleFiles, signature: Signature): boolean {
   return verify(null, message(files, signature), key, Buffer.from(signature.signature, 'base64'));
 }
 
-/** The signature, or why no key of these vouches for it. `files`: at least the signature and the manifest. */
+/** Returns the signature, or why none of these keys vouches for it. `files`: at least the signature and the manifest. */
 export function checkSignature(
   path: string,
   files: BundleFiles,
@@ -91,20 +88,20 @@ export function readKeyFile<Keys>(file: string, read: (pem: string) => Keys | st
   }
 }
 
-/** A string says why there is none. */
+/** Returns a text with the reason if there is no key. */
 export function readPrivateKey(pem: string): KeyObject | string {
   if (/-----BEGIN ENCRYPTED /.test(pem)) return 'the key has a passphrase, which kpc cannot ask for';
   return readPemKey(pem, 'private', createPrivateKey);
 }
 
-/** A string says what is wrong. */
+/** Returns a text with the reason if the file cannot be used. */
 export function readPublicKeys(pem: string): readonly TrustedKey[] | string {
-  // Each PEM reader derives public keys from private ones. Private keys must not be on a node.
+  // Refuse private keys, because they must not be on a node. PEM readers would derive public keys from them.
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem))
     return 'it holds a private key, which belongs to the signer alone';
   const blocks = pem.match(/-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----/g) ?? [];
   if (blocks.length === 0) return 'it holds no public key in PEM';
-  // A certificate, or a partly copied key.
+  // The rest may be a certificate or a partly copied key.
   if (pem.split('-----BEGIN').length - 1 > blocks.length)
     return 'it holds something else beside whole public keys in PEM';
   const keys: TrustedKey[] = [];

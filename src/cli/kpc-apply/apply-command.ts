@@ -86,7 +86,7 @@ export const confirm = defineApplyCommand({
   },
 });
 
-/** Reports how a change of the node ended; `nothing` and `what` as in describeDone. */
+/** Reports the outcome of a change. `nothing` and `what` are as in describeDone. */
 export async function reportOutcome(
   outcome: ChangeOutcome,
   terminal: ApplyTerminal,
@@ -141,7 +141,6 @@ export const cleanup = defineApplyCommand({
   },
 });
 
-/** Reports which objects a cleanup would remove, and which would stay. Throws a Failure if a cleanup would refuse. */
 async function showCleanup(
   session: Session,
   options: Options<'adopt' | 'assumeAlone' | 'ipvsExcludeCidrs' | 'force'>,
@@ -157,7 +156,6 @@ async function showCleanup(
   return exitStatus.ok;
 }
 
-/** Reports objects with kube-proxy's names that stay. */
 async function reportLeftovers(plan: Plan, terminal: ApplyTerminal): Promise<void> {
   for (const text of describeKept(plan)) await terminal.tell(text);
 }
@@ -171,7 +169,7 @@ export const rollback = defineApplyCommand({
   flags: ['to', 'list', 'dryRun', 'drainTimeout', 'balancerReload', 'unconfirmed', 'assumeAlone', 'force', 'stateDir'],
   run: (options, environment) =>
     interruptible(environment, async (signal) => {
-      // Without a record there is nothing to go back to, so leave no mark.
+      // Leave no mark in the network, because without a record there is nothing to go back to.
       const session = await openSession(environment, { ...options, mayChange: false, signal });
       return runRollback(session, options, environment.terminal);
     }),

@@ -14,25 +14,23 @@ import { describeEvent, describeStuck } from '../../say/apply-outcomes.ts';
 import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 import type { UsageCall } from '../shared/usage-errors.ts';
 
-/** Passed in, so that tests can replace it. */
 export interface ApplyEnvironment {
   readonly terminal: ApplyTerminal;
   readonly host: Host;
-  /** Also called for each event of the work on the node. */
   readonly onEvent?: ((event: ChangeEvent) => void) | undefined;
-  /** Aborted by an uncaught error, with its Failure as the reason: see catchUncaught. */
+  /** Aborted by an uncaught error. The reason is the error's Failure: see catchUncaught. */
   readonly fault?: AbortSignal | undefined;
 }
 
 interface SessionChoices extends Pick<Session, 'signal' | 'balancerReload'> {
   readonly stateDir: string;
-  /** Whether the command may change the node: its records must then be known to be of this network. */
+  /** Whether the command may change the node, so its records must belong to this network. */
   readonly mayChange: boolean;
   readonly assumeAlone?: boolean;
   readonly force?: boolean;
 }
 
-/** A command's session: the host, which reports long waits, and the files of this network. Reports other networks' unfinished work. */
+/** Opens a command's session. Its host reports long waits. Warns about unfinished work in other networks. */
 export async function openSession(
   environment: ApplyEnvironment,
   { stateDir, mayChange, signal = environment.fault, balancerReload, assumeAlone, force }: SessionChoices,
@@ -41,7 +39,7 @@ export async function openSession(
   const said = new Set<string>();
   const onEvent = (event: ChangeEvent): void => {
     environment.onEvent?.(event);
-    // A watch would repeat a warning in each round. Test: apply/other-variant.test.ts.
+    // Report each warning once, because a watch would repeat it in each round. Test: apply/other-variant.test.ts.
     if (event.kind === 'warning' && said.size === said.add(JSON.stringify(event.remark)).size) return;
     showEvent(event, terminal);
   };
@@ -50,7 +48,7 @@ export async function openSession(
       onEvent({ kind: 'waiting', command: formatCommand(command), since: host.now() - taken, limit });
     const result = await environment.host.run(command, { onWaiting, signal, ...patience });
     const cut = result.kind === 'ended' ? result.cut : undefined;
-    // A cut listing is refused.
+    // Do not warn about a cut listing, because its reader refuses it.
     if (cut === 'stderr' || (cut && !command.room)) {
       onEvent(remark('cut-output', { command: formatCommand(command), most: mostSaid, of: cut }));
     }
@@ -65,10 +63,8 @@ export async function openSession(
   return { host, folder, onEvent, say, signal, balancerReload, assumesAlone };
 }
 
-/** Events that logs must show. */
 const saidToLogs: ReadonlySet<ChangeEvent['kind']> = new Set(['awaiting-confirmation', 'waiting']);
 
-/** Shows progress in one changing line, only on a terminal; some events are printed on their own lines. */
 function showEvent(event: ChangeEvent, terminal: ApplyTerminal): void {
   if (event.kind === 'warning') {
     void reportWarning(event.remark, terminal);
@@ -80,7 +76,6 @@ function showEvent(event: ChangeEvent, terminal: ApplyTerminal): void {
   else if (terminal.interactive) void terminal.status(text);
 }
 
-/** Failures of the request, not of the node. */
 const asksInVain: ReadonlySet<Failure['code']> = new Set([
   'bad-bundle',
   'bad-usage',
@@ -89,7 +84,6 @@ const asksInVain: ReadonlySet<Failure['code']> = new Set([
   'not-trusted',
 ]);
 
-/** Prints why a command has no answer, if its call asks for JSON. */
 export async function printFailures(
   failures: readonly Failure[],
   { command, output }: UsageCall,
@@ -102,7 +96,6 @@ export async function printFailures(
   await terminal.out(formatJson({ command, findings }));
 }
 
-/** Prints the failure with its advice; returns its exit status. */
 export async function reportFailure(failure: Failure, terminal: ApplyTerminal): Promise<ExitStatus> {
   const { code, finding } = failure;
   const { text, help } = sayApply(finding);
@@ -121,8 +114,8 @@ export async function reportStuck(left: Plan | 'unknown' | undefined, terminal: 
 }
 
 /**
- * Runs work that an uncaught error aborts, such as one in an event handler: by default Node would exit, and nothing could be put back.
- * Returns the work's result, and that error. Test: apply/handlers.test.ts.
+ * Runs work that an uncaught error aborts, such as an error in an event handler. Otherwise Node would exit and nothing could be rolled
+ * back. Returns the work's result, and the error. Test: apply/handlers.test.ts.
  */
 export async function catchUncaught<T>(work: (fault: AbortSignal) => Promise<T>) {
   const controller = new AbortController();
@@ -136,9 +129,9 @@ export async function catchUncaught<T>(work: (fault: AbortSignal) => Promise<T>)
 }
 
 /**
- * Runs work that the first SIGINT or SIGTERM aborts, or `fault`, so that a change in progress can be put back. Ignores
- * SIGHUP, because a change that cuts off the operator's own connection must live to undo itself, and Ctrl-Z, which
- * would leave a change half done with the lock held.
+ * Runs work that the first SIGINT or SIGTERM, or `fault`, aborts, so that a change in progress can be rolled back. Ignores SIGHUP, because
+ * a change that cuts off the operator's own connection must live to undo itself. Ignores Ctrl-Z, which would leave a change half done with
+ * the lock held.
  */
 export async function interruptible<T>(
   { fault }: Pick<ApplyEnvironment, 'fault'>,
@@ -157,16 +150,13 @@ export async function interruptible<T>(
 }
 
 interface MessageDetails {
-  /** By default info. */
   readonly level?: 'error' | 'warning';
   readonly code?: string | undefined;
-  /** The advice. */
   readonly help?: string | undefined;
 }
 
-/** The terminal of a command that may run for long, whose messages may go to a log. */
+/** A terminal for long work. Its messages may go to a log. */
 export interface ApplyTerminal extends Terminal {
-  /** Writes a message for people, or as a record. */
   readonly tell: (text: string, details?: MessageDetails) => Promise<void>;
 }
 
@@ -176,7 +166,6 @@ export function formatMessage(text: string, { level, code, help }: MessageDetail
   return `${printableLines(`${start}${text}${end}`)}\n`;
 }
 
-/** A message as a line of JSON. */
 export function formatLogRecord(
   text: string,
   { level, code, help }: MessageDetails = {},

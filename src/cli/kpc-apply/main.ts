@@ -10,7 +10,7 @@ export async function main(
   },
 ): Promise<number> {
   if (await printsVersion(argv, environment.terminal)) return exitStatus.ok;
-  // SIGHUP asks a watch for a sync. A watch that is still starting syncs anyway, and must not be ended.
+  // SIGHUP asks a watch to sync. A watch that is still starting will sync anyway, and SIGHUP must not end it.
   const ignore = () => undefined;
   if (argv[0] === 'watch') process.on('SIGHUP', ignore);
   try {
@@ -21,10 +21,9 @@ export async function main(
   }
 }
 
-/** Set by scripts/build-binary.mjs: whether Node and the program are one file. */
+/** Set by scripts/build-binary.mjs. True if Node and the program are one file. */
 declare const KPC_IS_BINARY: boolean | undefined;
 
-/** The command that starts this program again: Node and its file, or the one file that is both. */
 export function ownProgram(): readonly string[] {
   if (typeof KPC_IS_BINARY !== 'undefined' && KPC_IS_BINARY) return [process.execPath];
   const [, file] = process.argv;

@@ -11,7 +11,7 @@ import type { Done, ExitStatus } from '../shared/terminal.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import type { ApplyEnvironment } from './environment.ts';
 
-/** Makes an Option for each command, because its parser is wrapped to record refused values. */
+/** Makes a new Option for each command, because its parser is wrapped to record refused values. */
 interface ApplyFlag<T> {
   (): Option;
   readonly value?: T;
@@ -25,7 +25,6 @@ function switchFlag(flags: string, description: string): ApplyFlag<boolean> {
   return flag(flags, description, (option) => option.default(false, 'no'));
 }
 
-/** The short help leaves it out. */
 function further<T>(make: ApplyFlag<T>): ApplyFlag<T> {
   return () => make().helpGroup(helpGroups.further);
 }
@@ -156,7 +155,7 @@ export type Options<K extends FlagName> = {
 interface CommandDefinition<K extends FlagName> {
   readonly name: string;
   readonly description: string;
-  /** The bundle argument, if the command takes one; "[bundle]" is optional. */
+  /** Set if the command takes a bundle. "[bundle]" is optional. */
   readonly bundle?: '<bundle>' | '[bundle]';
   readonly flags: readonly K[];
   readonly run: (options: Options<K>, environment: ApplyEnvironment, bundle: string) => Promise<ExitStatus>;
@@ -182,7 +181,7 @@ function parseFolder(folder: string): string {
   return resolve(folder);
 }
 
-/** Words between blanks. Refuses shell syntax, so that nobody relies on it. */
+/** Splits words at blanks. Refuses shell syntax, so that nobody relies on it. */
 function parseCommand(text: string): readonly string[] {
   const words = text.split(' ').filter(Boolean);
   if (words.length > 0 && /^[\w ./:=@%+,-]+$/.test(text)) return words;
@@ -197,14 +196,14 @@ function addNetworks(text: string, before: readonly string[]): readonly string[]
   return [...before, ...cidrs];
 }
 
-/** Nobody can confirm within no time at all. */
+/** Refuses 0, because nobody can confirm in no time. */
 function parseConfirmTimeout(text: string): number {
   const milliseconds = readDurationOption(text);
   if (milliseconds > 0) return milliseconds;
   throw new InvalidArgumentError('Write a time that is long enough to run "kpc-apply confirm" in, like 1m.');
 }
 
-/** "90s", "1m30s", "500ms" → milliseconds, as Go writes durations. */
+/** Reads "90s", "1m30s" or "500ms", as Go writes durations. Returns milliseconds. */
 function readDurationOption(text: string): number {
   const seconds = readSeconds(text);
   if (seconds !== undefined && seconds >= 0) return Math.round(seconds * 1000);
@@ -216,7 +215,7 @@ function parseStateId(text: string): number {
   throw new InvalidArgumentError('Write the number of a state, as "kpc-apply rollback --list" shows it.');
 }
 
-/** "0.0.0.0:10256", "[::]:10256", or a port on this machine alone: "9810". */
+/** Reads "0.0.0.0:10256" or "[::]:10256". A port alone, such as "9810", is on this machine only. */
 function parseListenAddress(text: string): ListenAddress {
   const isPort = /^\d+$/.test(text);
   const parsed = parseSocketAddress(isPort ? `127.0.0.1:${text}` : text);

@@ -18,12 +18,10 @@ import { addCompletionCommand, addVersionCommand } from '../shared/common-comman
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
 
-/** How a command is called, once that is known. */
 type Called = { command: string; output: string | undefined; logFormat?: 'text' | 'json' | undefined };
 
 const uncalled = (): Called => ({ command: 'kpc-apply', output: undefined });
 
-/** Passed in, so that tests can replace it. */
 export interface CalledFrom extends Pick<ApplyEnvironment, 'host'> {
   readonly terminal: Terminal;
 }
@@ -36,7 +34,7 @@ export async function runApplyProgram(argv: readonly string[], { terminal, host 
     terminal: makePatient(terminal, (text, details) =>
       called.logFormat === 'json' ? formatLogRecord(text, details, host.now()) : formatMessage(text, details),
     ),
-    // Continuing or undoing an unfinished change counts too.
+    // An unfinished change that is continued or undone counts too.
     onEvent: ({ kind }: ChangeEvent) => {
       hasBegun ||= kind === 'step' || kind === 'recovering' || kind === 'putting-back';
     },
@@ -54,10 +52,9 @@ export async function runApplyProgram(argv: readonly string[], { terminal, host 
   return fault && !isReported ? reportFailedCommand(fault, hasBegun, environment.terminal) : status;
 }
 
-/** Time for last messages. */
+/** Time for the last messages. */
 const lastMilliseconds = 2000;
 
-/** In the order of help. */
 const commands = [doctor, plan, apply, confirm, rollback, verify, dump, cleanup, watch];
 
 export function kpcApplyProgram(environment: ApplyEnvironment, call: Called = uncalled()): Program {
@@ -68,7 +65,7 @@ export function kpcApplyProgram(environment: ApplyEnvironment, call: Called = un
       command.hook('preAction', async (_, called) => {
         const { logFormat, output, stateDir } = called.opts<Partial<Options<'logFormat' | 'output' | 'stateDir'>>>();
         Object.assign(call, { command: `kpc-apply ${called.name()}`, logFormat, output } satisfies Called);
-        // Doctor reports problems with it among its other checks.
+        // Doctor reports an untrusted state folder among its other checks.
         if (stateDir !== undefined && called.name() !== 'doctor') await assertTrustedState(environment.host, stateDir);
       });
       for (const add of commands) add(command, environment, done);
@@ -85,7 +82,10 @@ export function kpcApplyProgram(environment: ApplyEnvironment, call: Called = un
   };
 }
 
-/** For long work: messages replace the progress line, and a terminal that has hung up gets no output but does not stop the work. */
+/**
+ * Makes a terminal for long work. Messages replace the progress line. A terminal that has hung up gets no output, but does not stop the
+ * work.
+ */
 function makePatient(terminal: Terminal, format: typeof formatMessage): ApplyTerminal {
   let isShowing = false;
   const status = (text: string): Promise<void> => {
@@ -122,7 +122,7 @@ async function reportError(
   return status;
 }
 
-/** After the first change, nothing has read the node since the error. */
+/** Reports an error outside the usual failures. If a change had begun, nothing has read the node since, so its state is unknown. */
 async function reportFailedCommand(fault: Failure, hasBegun: boolean, terminal: ApplyTerminal): Promise<ExitStatus> {
   const status = await reportFailure(fault, terminal);
   if (!hasBegun) return status;

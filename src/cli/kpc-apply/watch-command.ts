@@ -18,7 +18,7 @@ export const watch = defineApplyCommand({
   description: 'Apply a bundle and keep the node that way: repair drift, apply new bundles, answer health checks.',
   bundle: '<bundle>',
   flags: ['syncPeriod', 'minSyncPeriod', ...applyFlags, 'metrics', 'metricsFile', 'healthz', 'logFormat'],
-  /** Runs until SIGTERM or SIGINT; SIGHUP asks for a sync as soon as minSyncPeriod allows. */
+  /** Runs until SIGTERM or SIGINT. SIGHUP asks for a sync as soon as minSyncPeriod allows. */
   async run(options, environment, path) {
     const { host, terminal } = environment;
     assertTwoAddresses(options);
@@ -34,7 +34,7 @@ export const watch = defineApplyCommand({
     const { createWatchMonitor } = await import('../../apply/monitor/watch-monitor.ts');
     const monitor = createWatchMonitor(options, {
       host,
-      // Warns once per port: every round tries a taken port again.
+      // Warn once for each port, because every round tries a taken port again.
       warn: async (problem) => {
         if (said.size !== said.add(JSON.stringify(problem)).size) await reportWarning(problem, terminal);
       },
@@ -51,7 +51,7 @@ export const watch = defineApplyCommand({
       rounds.stop();
       stopping.abort();
     };
-    // Puts the current round back. The cause of the error may be gone with this process.
+    // This rolls the current round back. A new process may be free of the error's cause.
     environment.fault?.addEventListener(
       'abort',
       () => {
@@ -71,7 +71,6 @@ export const watch = defineApplyCommand({
   },
 });
 
-/** Throws a Failure if both have the same address. */
 function assertTwoAddresses({ metrics, healthz }: Options<'metrics' | 'healthz'>): void {
   if (!metrics || metrics.port !== healthz?.port || metrics.host !== healthz.host) return;
   throw new Failure('bad-usage', { problem: 'one-port', socket: joinHostPort(metrics.host, metrics.port) });
@@ -85,7 +84,7 @@ async function syncOnce(
 ): Promise<Round> {
   const { host, folder } = session;
   try {
-    // A watch runs for months, and its folder's permissions may change meanwhile. Test: apply/trust.test.ts.
+    // Check in each round, because a watch runs for months and the folder's permissions may change. Test: apply/trust.test.ts.
     await assertTrustedState(host, folder.base);
     const bundle = await watched.read();
     const problem = watched.problem();
@@ -102,7 +101,7 @@ async function syncOnce(
     if (isDone(outcome)) await watched.keep();
     return { isGood: !problem, bundle: { mark, manifest, listenOn }, outcome };
   } catch (error) {
-    // Whatever it was, it may have passed by the next round.
+    // The next round may succeed, whatever the error was.
     const failure = explainError(error);
     await reportFailure(failure, terminal);
     return { isGood: watched.problem() === undefined, failure };

@@ -17,7 +17,7 @@ interface BundleOptions extends MessageOptions {
 
 const actions = ['pack', 'verify'] as const;
 
-/** -o is needed for the first action. */
+/** The flags of each action. `pack` requires -o. */
 const optionsOf: Readonly<Record<(typeof actions)[number], readonly (keyof BundleOptions)[]>> = {
   pack: ['out', 'sign', 'serial'],
   verify: ['trust'],

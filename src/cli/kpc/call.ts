@@ -22,25 +22,23 @@ import {
   type MessageOptions,
 } from './messages.ts';
 
-/** The findings that a call has reported so far, for programs. */
 interface Reported {
   readonly findings: Finding[];
   readonly refusals: SaidFinding[];
 }
 
-/** Ends a command whose errors have been reported. */
 class Ended extends Error {}
 
-/** One call of a command: its command line, and the terminal, which nothing below this folder knows. */
+/** One call of a command: its command line and its terminal. Nothing below this folder knows the terminal. */
 export class Call<Options extends MessageOptions = MessageOptions> {
   readonly command: Command;
   readonly program: Command;
   readonly argv: readonly string[];
   readonly options: Options;
   private readonly loud: Terminal;
-  /** Silent with --quiet. */
+  /** Prints only results and errors with --quiet. */
   readonly terminal: Terminal;
-  /** Runs kpc, for a command that shows the output of another. */
+  /** Runs kpc, for a command that shows another command's output. */
   readonly run: RunProgram;
   private readonly reported: Reported;
 
@@ -63,26 +61,24 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     this.reported = reported;
   }
 
-  /** What every format reports besides the result. */
   get said(): SaidByCommand {
     const { findings, refusals } = this.reported;
     const once = new Map(wantedFindings(findings, this.terminal).map((each) => [keyOfFinding(each), each])).values();
     return { command: `kpc ${this.command.name()}`, findings: [...sayFindings([...once]), ...refusals] };
   }
 
-  /** Ends the call without an answer; programs get the reasons. `looked`: the nodes that do not have what was asked for. */
+  /** Ends the call without an answer, and gives programs the reasons. `looked`: the nodes that lack what was asked for. */
   async fail(status: ExitStatus, looked: readonly Snapshot[] = []): Promise<ExitStatus> {
     await this.out(await formatFailure(this.options.output, this.said, looked));
     return status;
   }
 
-  /** Replaces options, or parts of the terminal. */
   with<More extends object>(more: More, terminal: Partial<Terminal> = {}): Call<Options & More> {
     const { command, program, argv, run, options, reported } = this;
     return new Call(command, program, { ...this.loud, ...terminal }, argv, run, { ...options, ...more }, reported);
   }
 
-  /** Prints each message once: wrong manifests are wrong in every mode. */
+  /** Prints each message once, because wrong manifests are wrong in every mode. */
   once(): Call<Options> {
     const said = new Set<string>();
     const err = async (text: string): Promise<void> => {
@@ -92,7 +88,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     return this.with({}, { err });
   }
 
-  /** Returns false if the part failed, which has been reported. */
+  /** Runs a part. Returns false if the part failed; the failure has been reported. */
   async tries(part: () => Promise<void>): Promise<boolean> {
     try {
       await part();
@@ -115,17 +111,17 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     return this.command.getOptionValueSource(key) === 'cli';
   }
 
-  /** The paths of the arguments and of -f. kpc.yaml's count only if the command line has none. */
+  /** Joins the paths in the arguments and in -f. Paths in kpc.yaml count only if the command line has none. */
   inputs(named: readonly string[], file: readonly string[] | undefined): readonly string[] {
     const counts = this.isGiven('file') || named.length === 0;
     return [...named.map((path) => withSlashes(path)), ...(counts ? (file ?? []) : [])];
   }
 
-  /** Prints an input's diagnostics. Errors (with --strict, also warnings) end the call, and are printed alone. */
+  /** Prints an input's diagnostics. Errors end the call, and are printed alone. With --strict, warnings are errors. */
   async report(input: { readonly diagnostics: readonly Finding[]; readonly files: ReadFiles }): Promise<void> {
     const said = makeStrict(input.diagnostics, this.options);
     const isRefused = said.some(isError);
-    // Includes how many files have errors, and how to go on without them.
+    // Also print how many files have errors, and how to go on without them.
     const counts = said.filter((each) => !isError(each) && each.code === 'left-out');
     const shown = isRefused ? [...counts, ...said.filter(isError)] : said;
     await this.print(shown, input.files);
@@ -138,13 +134,11 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     if (said !== '') await this.terminal.err(said);
   }
 
-  /** Ends the call for faults of its arguments, before anything is read. */
   async expectNone(faults: readonly Finding[]): Promise<void> {
     await this.print(faults, new Map());
     if (faults.length > 0) throw new Ended();
   }
 
-  /** Reports notes on reading the input, and facts that it does not show. */
   async note(...notes: readonly ArgumentsOf<'reading'>[]): Promise<void> {
     await this.print(
       notes.map((each) => diagnose('reading', each)),
@@ -152,12 +146,11 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     );
   }
 
-  /** Ends the call for reported reasons. */
   end(): never {
     throw new Ended();
   }
 
-  /** Reports a refusal. Rethrows anything else, except the end of a command. */
+  /** Reports a refusal. Rethrows any other error, except the end of a command. */
   async refuse(error: unknown): Promise<void> {
     if (error instanceof Refusal) {
       this.reported.refusals.push(error.finding);
@@ -165,7 +158,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     } else if (!(error instanceof Ended)) throw error;
   }
 
-  /** Prints text for people besides the result; nothing with --quiet. */
+  /** Prints text for people besides the result. Prints nothing with --quiet. */
   async say(text: string): Promise<void> {
     await say(this.terminal, text);
   }
@@ -174,7 +167,6 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     await sayTaken(taken, this.command, this.loud);
   }
 
-  /** In the requested format. */
   async answerAs(output: AnswerOutput, answered: Answered): Promise<void> {
     const { formatAnswer } = await import('../../say/formats/answer.ts');
     const { files: read = [] } = answered;
@@ -200,7 +192,7 @@ interface Definition<Options extends MessageOptions> {
   readonly name: string;
   readonly summary?: string;
   readonly description?: string;
-  /** As in help, "<from>" or "[input...]", with its meaning and choices. */
+  /** As in the help: "<from>" or "[input...]", its meaning and its choices. */
   readonly arguments?: readonly (readonly [usage: string, help: string, choices?: readonly string[]])[];
   readonly flags?: readonly Flag[];
   readonly isHidden?: boolean;
@@ -208,7 +200,6 @@ interface Definition<Options extends MessageOptions> {
   readonly run: (call: Call<Options>) => Promise<ExitStatus>;
 }
 
-/** `argv` is the command line. */
 export type AddCommand = (
   program: Command,
   terminal: Terminal,

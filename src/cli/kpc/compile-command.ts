@@ -125,7 +125,7 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     };
     if (isFleet(options)) return compileMany(call, opened, wordsFor);
     const made = compileOne(opened, options);
-    // The summary, or the answer, names the mode.
+    // The summary or the answer names the mode, so drop the note on it.
     const isSaid = check !== undefined || (print === undefined && output === 'text');
     const { snapshot, gaps, diagnostics: found } = isSaid ? withoutDefaultMode(made) : made;
     await reportCompiled(call, [...gaps(), ...found], opened);
@@ -146,7 +146,6 @@ export const addCompileCommand = defineCommand<CommandOptions>({
   },
 });
 
-/** Reports everything about the input, and ends the call after an error. */
 async function reportCompiled(
   call: Call<CommandOptions>,
   found: readonly Finding[],
@@ -157,7 +156,6 @@ async function reportCompiled(
   if (diagnostics.some(isError)) call.end();
 }
 
-/** Run by the threads of --jobs. */
 export const addThreadCommand = defineCommand({
   name: 'fleet-thread',
   isHidden: true,
@@ -168,7 +166,7 @@ export const addThreadCommand = defineCommand({
   },
 });
 
-/** Set by scripts/build-binary.mjs: whether Node and the program are one file, which no thread can load. */
+/** Set by scripts/build-binary.mjs. True if Node and the program are one file, which no thread can load. */
 declare const KPC_IS_BINARY: boolean | undefined;
 const isBinary = typeof KPC_IS_BINARY !== 'undefined' && KPC_IS_BINARY;
 
@@ -215,7 +213,7 @@ async function compileMany(
   return exitStatus.ok;
 }
 
-/** Flags of a check without meaning when writing the folder; true for those with a value. */
+/** Flags of a check that have no meaning when the folder is written. True if the flag has a value. */
 const left: ReadonlyMap<string, boolean> = new Map([
   ['--check', true],
   ['--output', true],
@@ -223,7 +221,7 @@ const left: ReadonlyMap<string, boolean> = new Map([
   ['--quiet', false],
 ]);
 
-/** The command that rewrites a folder compared with --check: the same words, with --golden or -o instead. */
+/** Returns the command that rewrites the folder of --check: the same words, but with --golden or -o. */
 export function acceptCommand(
   argv: readonly string[],
   folder: string,

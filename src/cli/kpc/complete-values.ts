@@ -13,7 +13,6 @@ export async function findKpcValues(request: ValueRequest): Promise<readonly Com
   return (await proposeValues(of, typed, async () => findManifests(request))).map((value) => ({ value }));
 }
 
-/** The inputs that earlier words name, else those of kpc.yaml. */
 function findManifests({ program, called, before }: ValueRequest): FileOptions | undefined {
   if (!isConfigured(called.name())) return undefined;
   const { operands } = called.parseOptions([...before]);

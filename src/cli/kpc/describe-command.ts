@@ -106,7 +106,6 @@ function refuseDump(path: string): never {
   return refuse({ problem: 'no-dump', path });
 }
 
-/** A question for the cluster: a node's dump. Undefined if no node is named. */
 function nodeDumper(call: Call<DescribeOptions>) {
   const { cluster, fromNode, debugImage } = call.options;
   if (fromNode === undefined) return undefined;
@@ -124,7 +123,7 @@ async function sortArguments(call: Call<DescribeOptions>) {
   for (const word of args) if (!isNamed && (await isInRevision(word))) inRevisions.add(word);
   const isInput = (word: string) => inRevisions.has(word) || (isNamed ? isFileName(word) : isPath(word));
   const asked = args.filter((word) => !isInput(word));
-  // As kubectl has it: "describe svc nginx". One word "services" is a chain of nftables mode.
+  // Accept kubectl's form, "describe svc nginx". The single word "services" is a chain in nftables mode.
   const isOfKind =
     (asked.length === 2 ? /^(?:svc|services?)$/i : /^(?:svc|service)$/i).test(asked[0] ?? '') && asked.length <= 2;
   const what = isOfKind ? asked[1] : asked[0];
@@ -135,7 +134,7 @@ async function sortArguments(call: Call<DescribeOptions>) {
   if (what !== undefined || first === undefined || rest.length === 0 || isFileName(first) || first.endsWith('/')) {
     return { what, paths };
   }
-  // A folder often has the name of a Service: it is read only if it holds a dump or a bundle.
+  // A folder often has the name of a Service, so read it only if it holds a dump or a bundle.
   if (await findOther([first], node)) return { what, paths };
   await call.note({ problem: 'taken-as-subject', word: first });
   return { what: first, paths: rest };

@@ -84,7 +84,7 @@ export const addDiffCommand = defineCommand<DiffFlags>({
   run: async (call) => {
     const { toKubernetesVersion, file: files = [], ...others } = call.options;
     if (toKubernetesVersion !== undefined) return diffReleases(call, toKubernetesVersion);
-    // If too few sides are named, -f names them.
+    // If there are too few arguments, take the sides from -f.
     const areInFiles = call.words.length < 2 && call.words.length + files.length === 2;
     const [from, to] = areInFiles ? [...call.words, ...files] : call.words;
     if (from === undefined || to === undefined) return refuse({ problem: 'no-side', first: from });
@@ -99,7 +99,7 @@ async function diffPaths(
 ): Promise<ExitStatus> {
   const { file: more = [] } = options;
   const found = await recognisePair([pathSide(paths[0]), pathSide(paths[1])], options);
-  // Before any flag about compiling applies.
+  // Check this before any flag about compiling applies.
   refuseStrays(
     call.given.filter((each) => !isUsefulForStored(each, found)),
     found,
@@ -114,7 +114,7 @@ async function diffPaths(
   if (named) await call.report(named);
   const [from, to] = named?.sides ?? sides;
   const [before, after] = [from.settings?.release, to.settings?.release];
-  // If the sides have different releases, the manifests do not show why.
+  // If the releases differ, the manifests alone do not explain every difference.
   if (before !== undefined && after !== undefined && before !== after) {
     const releases = { fromRelease: before, toRelease: after };
     await call.note({ problem: 'two-releases', from: from.name, to: to.name, ...releases });
@@ -132,7 +132,6 @@ async function diffPaths(
   return status;
 }
 
-/** --to-kubernetes-version: shows the changes on a node from another Kubernetes release, with the same manifests. */
 async function diffReleases(call: Call<DiffFlags>, toVersion: string): Promise<ExitStatus> {
   const toFlag = '--to-kubernetes-version';
   const { options } = call;
@@ -158,7 +157,7 @@ async function print(
   const services = listSkipped(differences);
   if (services.length > 0) await call.note({ problem: 'skipped-on-both', services });
   const parts = listUncompared(differences);
-  // JSON has the list in its result.
+  // JSON has this list in its result.
   if (parts.length > 0) await call.say(`note: not compared, because one side lacks them: ${parts.join(', ')}\n`);
   const isSame = isUnchanged(differences);
   const { output, limit } = call.options;

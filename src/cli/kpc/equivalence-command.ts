@@ -72,7 +72,6 @@ export const addEquivalenceCommand = defineCommand<EquivalenceFlags>({
   },
 });
 
-/** Compares on representative nodes. */
 async function reportComparison(
   call: Call<EquivalenceFlags>,
   comparison: NodeComparison,

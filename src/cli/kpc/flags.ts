@@ -36,17 +36,17 @@ function flagsOfCommand(command: Command): readonly Flag[] {
   return command.options.flatMap((option) => (option instanceof FlagOption ? [option.row] : []));
 }
 
-/** `cli`: on the command line; `config`: in kpc.yaml. */
+/** `cli`: flags on the command line. `config`: flags in kpc.yaml. */
 export function givenFlags(command: Command, sources: readonly ('cli' | 'config')[] = ['cli']): readonly Flag[] {
   return flagsOfCommand(command).filter((row) => {
     const source = command.getOptionValueSource(row.key);
     const isGiven = sources.some((each) => each === source);
-    // "--assume" and "--no-assume" have one key.
+    // "--assume" and "--no-assume" share a key.
     return isGiven && (command.getOptionValue(row.key) === false) === (row.kind === 'off');
   });
 }
 
-/** Only for the command line: kpc.yaml holds the flags of many calls. */
+/** Looks only at the command line, because kpc.yaml holds flags for many calls. */
 export function findIdleOption(command: Command): BadCall | undefined {
   return findIdleFlag(givenFlags(command).map((row) => ({ row, value: command.getOptionValue(row.key) as unknown })));
 }
@@ -69,12 +69,11 @@ export const limitFlag: Flag = flagRow(
   },
 );
 
-/** The first format is the default. */
 export function outputFlag(formats: readonly string[], facts: Partial<Flag> = {}): Flag {
   return flagRow('text', '--output <format>', 'how to print', { choices: formats, usual: formats[0], ...facts });
 }
 
-/** Flags about compiling, as a kpc.yaml holds them. */
+/** Returns the flags about compiling that a kpc.yaml may keep. */
 export function flagsToKeep(command: Command): ReadonlyMap<string, string | readonly string[] | boolean> {
   return new Map(
     givenFlags(command).flatMap(({ name, key, kind, needs, isOfCall }) => {
@@ -86,8 +85,8 @@ export function flagsToKeep(command: Command): ReadonlyMap<string, string | read
 }
 
 /**
- * A `kpc trace` of the same input, without the packet, with settings of the command line and of kpc.yaml, whose section
- * for trace may differ. `words` name the input; `settings` are further flags, which win.
+ * Returns a `kpc trace` command for the same input, without the packet. It has the settings of the command line and of kpc.yaml, because
+ * kpc.yaml's section for trace may differ. `words`: the input. `settings`: more flags, which win.
  */
 export function givenTraceWords(
   command: Command,
@@ -107,7 +106,7 @@ const ofNode: ReadonlySet<string> = new Set(
   openFlags('programs').flatMap(({ name, isOfNode }) => (isOfNode ? [name] : [])),
 );
 
-/** A `kpc trace` of one side of a comparison, without the packet. `inputs` and `settings` are for manifests. */
+/** Returns a `kpc trace` command for one side of a comparison, without the packet. `inputs` and `settings` are for manifests. */
 export function traceSide(
   command: Command,
   side: Snapshot,
@@ -127,12 +126,12 @@ export function configuredOf(program: Command): readonly ConfiguredCommand[] {
   return program.commands.filter((each) => isConfigured(each.name())).map(asConfigured);
 }
 
-/** Excludes flags that would let a repository's kpc.yaml run a program. */
+/** Leaves out flags that would let a repository's kpc.yaml run a program. */
 function asConfigured(command: Command): ConfiguredCommand {
   return { name: command.name(), flags: flagsOfCommand(command).filter(({ isOfCall }) => !isOfCall) };
 }
 
-/** Applies kpc.yaml's flags that the command line lacks. Undefined if there is no kpc.yaml. */
+/** Applies the flags in kpc.yaml that the command line lacks. Returns undefined if there is no kpc.yaml. */
 export function applyKpcYaml(
   command: Command,
   program: Command,
@@ -155,7 +154,10 @@ export function applyKpcYaml(
   return found;
 }
 
-/** Uses a revision's kpc.yaml, not the working folder's. Undefined if the revision has none, or if the command line names one. */
+/**
+ * Reads options from a revision's kpc.yaml instead of the working folder's. Returns undefined if the revision has none, or if the command
+ * line names a file.
+ */
 function optionsInTree(command: Command, program: Command, tree: FileTree) {
   if (command.getOptionValueSource('kpcYaml') === 'cli') return undefined;
   const twin = addFlags(new Command(command.name()), flagsOfCommand(command));
@@ -163,13 +165,13 @@ function optionsInTree(command: Command, program: Command, tree: FileTree) {
   for (const { key } of givenFlags(command)) twin.setOptionValueWithSource(key, command.getOptionValue(key), 'cli');
   const found = applyKpcYaml(twin, program, undefined, tree);
   const elsewhere = givenFlags(command, ['config']);
-  // A command that shows one side reads the working folder's file.
+  // A trace of one side would read the working folder's file, so turn this off.
   if (elsewhere.length > 0) twin.setOptionValueWithSource('kpcYaml', 'none', 'config');
   const without = Object.fromEntries(elsewhere.map(({ key }) => [key, undefined]));
   return found && { ...found, command: twin, options: { ...without, ...twin.opts() } };
 }
 
-/** How to read sides that are revisions: with the flags of each revision's kpc.yaml. Notes the flags taken from these. */
+/** Returns how to read sides that are revisions: with the flags in each revision's kpc.yaml. Notes these flags. */
 export function readRevisions(call: {
   readonly command: Command;
   readonly program: Command;

@@ -16,7 +16,6 @@ import { clusterFlags, nameInputs, expectManifests, type ClusterOptions, type In
 
 interface LintFlags extends InputFlags, ClusterOptions {
   readonly ignore?: readonly string[];
-  /** From kpc.yaml. */
   readonly configuredIgnores?: readonly Ignore[];
   readonly output: AnswerOutput;
   readonly limit: number;
@@ -72,7 +71,6 @@ export const addLintCommand = defineCommand<LintFlags>({
   },
 });
 
-/** Comma-separated, as in the annotation. */
 function readCodes(written: string): readonly string[] {
   const codes = written.split(',').map((each) => each.trim());
   for (const code of codes) {

@@ -1,7 +1,7 @@
 import { describeError, isSystemError } from '../../base/system-errors.ts';
 import { type ExitStatus, type Terminal, exitStatus, printsVersion, processTerminal } from '../shared/terminal.ts';
 
-/** Loads commands when they are called, so that asking for the version does not load the compiler. */
+/** Runs kpc. Loads a command only when it is called, so that --version does not load the compiler. */
 export async function main(argv: readonly string[], terminal: Terminal = processTerminal()): Promise<number> {
   if (await printsVersion(argv, terminal)) return exitStatus.ok;
   try {
@@ -12,7 +12,7 @@ export async function main(argv: readonly string[], terminal: Terminal = process
   }
 }
 
-/** An unexpected error has its own status: 1 would mean a difference. */
+/** Returns a status other than 1, because 1 would mean a difference. */
 async function reportUnexpected(error: unknown, terminal: Terminal): Promise<ExitStatus> {
   const help = isSystemError(error) ? '' : '  help: this is a bug in kpc: report it with the command and its input\n';
   try {

@@ -15,14 +15,11 @@ export interface MessageOptions {
   readonly quiet?: boolean;
   readonly strict?: boolean;
   readonly output?: string;
-  /** The inputs of -f, if the command has it. */
   readonly file?: readonly string[];
   readonly flagPlaces?: FlagPlaces;
-  /** Names the flags from a kpc.yaml. */
   readonly taken?: readonly string[];
 }
 
-/** Long name of a flag → where a file sets it. */
 type FlagPlaces = ReadonlyMap<string, Finding['place']>;
 
 export const messageFlags: readonly Flag[] = [
@@ -32,18 +29,17 @@ export const messageFlags: readonly Flag[] = [
   strictFlag,
 ];
 
-/** With --quiet, drops warnings, notes and summaries. */
 export function quieten(terminal: Terminal, { quiet = false }: MessageOptions): Terminal {
   return quiet ? { ...terminal, quiet, interactive: false } : terminal;
 }
 
-/** No kpc.yaml can silence it: only -q on the command line does. */
+/** Notes the flags from a kpc.yaml. Only -q on the command line silences this; a kpc.yaml cannot. */
 export async function sayTaken(taken: readonly string[], command: Command, terminal: Terminal): Promise<void> {
   const quiet = command.getOptionValueSource('quiet') === 'cli';
   for (const words of taken) await say(quieten(terminal, { quiet }), `note: ${words}\n`);
 }
 
-/** With --strict, warnings become errors. Adds the place in kpc.yaml to diagnostics of its flags. */
+/** Turns warnings into errors with --strict. Adds the place in kpc.yaml to findings about its flags. */
 export function makeStrict(
   diagnostics: readonly Finding[],
   { strict = false, flagPlaces }: MessageOptions,
@@ -54,7 +50,7 @@ export function makeStrict(
   });
 }
 
-/** For diagnostics that do not name their flag in an argument. */
+/** The flags of findings that do not name their flag in an argument. */
 const flagOfCode: { readonly [Code in Finding['code']]?: string } = {
   'bad-feature-gate': '--feature-gates',
   'bad-host-addresses': '--host-addresses',
@@ -62,7 +58,7 @@ const flagOfCode: { readonly [Code in Finding['code']]?: string } = {
   'nothing-to-check': '--check',
 };
 
-/** For a terminal; '' if none is wanted. */
+/** Formats findings for a terminal; "" if none is wanted. */
 export function renderSaid(diagnostics: readonly Finding[], files: ReadFiles, terminal: Terminal): string {
   const wanted = wantedFindings(diagnostics, terminal);
   if (wanted.length === 0) return '';
@@ -77,7 +73,7 @@ export function formatRefusal(finding: SaidFinding, terminal: Terminal): string 
   return formatFindings([finding], () => '', terminal.colour.err);
 }
 
-/** With --quiet, only errors and the parts of the input that the result lacks. */
+/** Selects the findings to print. With --quiet, only errors and the note on what the result lacks. */
 export function wantedFindings(findings: readonly Finding[], { quiet }: Terminal): readonly Finding[] {
   if (!quiet) return findings;
   return findings.filter((each) => isError(each) || (each.code === 'left-out' && each.arguments.problem === 'all'));
@@ -86,7 +82,6 @@ export function wantedFindings(findings: readonly Finding[], { quiet }: Terminal
 /** Milliseconds between two updates of the line. */
 const interval = 100;
 
-/** Shows the progress of a long run, only on a terminal. */
 export function showProgress(total: number, terminal: Terminal): Progress {
   if (!terminal.interactive) return noProgress;
   const start = Date.now();
@@ -105,7 +100,7 @@ export function showProgress(total: number, terminal: Terminal): Progress {
   };
 }
 
-/** Errors of an input without an answer, in --output's formats for programs. `looked`: as for `fail` of a call. */
+/** Formats the errors of a call without an answer, in a format for programs. `looked`: as in Call.fail. */
 export async function formatFailure(
   format: string | undefined,
   said: SaidByCommand,

@@ -1,4 +1,3 @@
-// Opens the inputs of a call: paths, or a cluster.
 import { refuseIdleOfPacket } from '../../library/command-flags.ts';
 import { refuse } from '../../library/refusal.ts';
 import { pathWord, printable } from '../../base/printable.ts';
@@ -40,7 +39,7 @@ export const clusterFlags: readonly Flag[] = [
   }),
 ];
 
-/** Uses the named paths, or the output of kubectl if the command line asks for it. `words` name the same input on a command line. */
+/** Uses the named paths, or kubectl's output if the command line asks for it. `words`: the same input on a command line. */
 export async function nameInputs<Options extends FileOptions & MessageOptions & ClusterOptions>(
   call: Call<Options>,
   paths: readonly string[],
@@ -57,7 +56,7 @@ export async function nameInputs<Options extends FileOptions & MessageOptions & 
     call.say(`note: runs ${printable(callWords(started))}\n`),
   );
   if (read.warning !== undefined) await call.print([read.warning], new Map());
-  // A cluster lacks nothing, so nothing is assumed.
+  // A cluster lacks nothing, so assume nothing.
   const assume = call.isGiven('assume') ? {} : { assume: false };
   const readStdin = async () => read.text;
   const options = { file: [...file, '-'], readStdin, unread: read.unread, ...assume };
@@ -73,7 +72,6 @@ export function openInput(call: Call<InputFlags>): Promise<OpenedPaths> {
   return openPaths({ ...call.options, into: { command: 'kpc describe -' } });
 }
 
-/** Opens one node, or all Nodes of the input. */
 export async function openScenes(call: Call<InputFlags>, given: readonly Flag[]): Promise<readonly Scene[]> {
   const opened = await openInput(call.with({ traffic: true, addsFlows: true }));
   refuseIdleOfPacket(given, opened, call.options);
@@ -83,7 +81,6 @@ export async function openScenes(call: Call<InputFlags>, given: readonly Flag[])
   return scenes;
 }
 
-/** Refuses --all-nodes without any Node. */
 export async function expectNodes(call: Call<InputFlags>, { loaded, nodes }: Opened): Promise<void> {
   if (!call.options.allNodes || !loaded || (nodes.length > 0 && !loaded.diagnostics.some(isError))) return;
   await call.report(loaded);
@@ -91,7 +88,7 @@ export async function expectNodes(call: Call<InputFlags>, { loaded, nodes }: Ope
   call.end();
 }
 
-/** Reports a reading's findings, then returns its snapshot or ends the call. */
+/** Reports a reading's findings. Then returns its snapshot or ends the call. */
 export async function useReading(call: Call, reading: Reading): Promise<Snapshot> {
   // The output names the mode.
   await call.report(withoutDefaultMode(reading));
@@ -102,7 +99,6 @@ export async function useReading(call: Call, reading: Reading): Promise<Snapshot
   return side ?? call.end();
 }
 
-/** Refuses anything but readable manifests. */
 export async function expectManifests(
   call: Call,
   paths: readonly string[],

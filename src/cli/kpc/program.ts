@@ -34,7 +34,7 @@ export function kpcProgram(terminal: Terminal): Program {
     description: 'Compiles Kubernetes Services to the rules that kube-proxy programs, offline.',
     addCommands: async (program, done, argv) => {
       const [called = ''] = argv;
-      // Loads only the called command, if possible: all of them would slow down the start.
+      // Load only the called command if possible, because loading all would slow down the start.
       const own = Object.hasOwn(commands, called) && !mayUseKpcYaml(called, argv) ? commands[called] : undefined;
       for (const load of own ? [own] : Object.values(commands)) (await load())(program, terminal, done, argv);
       if (own) return;
@@ -59,7 +59,6 @@ const ofKpcApply = (command: string): string => `kpc-apply changes nodes: "kpc-a
 
 const asMode = (mode: string): string => `write "kpc compile -f services.yaml --proxy-mode ${mode}"`;
 
-/** Other spellings of flags, from kubectl and similar programs. */
 const slips: Slips = {
   file: 'name a command before it: "kpc describe FILE" shows its Services, and "kpc lint FILE" checks them',
   commands: {
@@ -130,19 +129,18 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   explain: async () => (await import('./explain-command.ts')).addExplainCommand,
 };
 
-/** Whether a kpc.yaml may hold flags of this call; it may refer to other commands' too. */
+/** Reports whether a kpc.yaml may hold flags for this call. Such a file may name flags of any command. */
 function mayUseKpcYaml(called: string, argv: readonly string[]): boolean {
   if (!isConfigured(called)) return false;
   return argv.some((word) => word.startsWith('--kpc-yaml')) || mayHoldFlags(argv);
 }
 
-/** Loads names to complete only when a shell asks. */
 const findValues: FindValues = async (request) => {
   const { findKpcValues } = await import('./complete-values.ts');
   return findKpcValues(request);
 };
 
-/** Applies kpc.yaml's flags. Returns true if flags are wrong, there or on the command line (`refused`), after reporting all of them. */
+/** Applies the flags in kpc.yaml. If any flag is wrong, there or on the command line (`refused`), reports all errors and returns true. */
 async function takeKpcYaml(
   program: Command,
   called: Command,
@@ -186,7 +184,6 @@ async function reportWrongFlags(
   await reportErrors(diagnostics, { command: `kpc ${called.name()}`, output: options.output, files, terminal });
 }
 
-/** Prints why a command cannot run, in the requested format. */
 async function reportErrors(
   findings: readonly Finding[],
   { command, output, files = new Map(), terminal }: UsageCall & Reporting,
@@ -202,7 +199,7 @@ interface Reporting {
 
 const kinds = new Map(openFlags('programs').map(({ name, kind }) => [name, kind]));
 
-/** Keeps a flag that needs no value from taking the next word, such as a file name, as its value. */
+/** Keeps a flag that needs no value from taking the next word as its value, such as a file name. */
 function writeInFull(argv: readonly string[]): readonly string[] {
   const end = countBeforeEnd(argv);
   return argv.map((word, i) => {
@@ -214,7 +211,7 @@ function writeInFull(argv: readonly string[]): readonly string[] {
   });
 }
 
-/** Makes a line of iptables-save an argument, though it begins like a flag. */
+/** Makes a line of iptables-save an argument, because it begins like a flag. */
 function separateRuleLine(argv: readonly string[]): readonly string[] {
   const line = argv.find((word) => /^-[AI] ./.test(word));
   return line === undefined || argv.includes('--') ? argv : [...argv.filter((word) => word !== line), '--', line];

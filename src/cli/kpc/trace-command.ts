@@ -122,7 +122,7 @@ async function runTests(call: Call<TestFlags>): Promise<ExitStatus> {
     stdin,
     (read) => new TestRun(read, { given, file: options.file, locate: pathFromTest }),
   );
-  // Tests may name these themselves: findMisfit compares them with the input.
+  // Tests may name these themselves, and findMisfit compares them with the input.
   const flags = call.given.filter(({ key }) => key !== 'proxyMode' && key !== 'kubernetesVersion');
   const quiet = call.once();
   let isUsable = true;
@@ -139,7 +139,6 @@ async function runTests(call: Call<TestFlags>): Promise<ExitStatus> {
   return results.every(({ faults }) => faults.length === 0) ? exitStatus.ok : exitStatus.negative;
 }
 
-/** Paths in a file of tests are relative to its folder. */
 function pathFromTest(testFile: string, path: string): string {
   return path === '-' || isAbsolute(path) ? path : join(dirname(testFile), path);
 }

@@ -1,4 +1,3 @@
-// Commands of both programs: version and completion.
 import { Option, Argument, type Command } from 'commander';
 import { kubeProxyVersions, newestRelease, releaseRange, releases } from '../../kube-proxy/releases.ts';
 import { formatJson } from '../../say/formats/json.ts';
@@ -7,7 +6,7 @@ import { countBeforeEnd } from './path-words.ts';
 import { exitStatus, type Done, type Terminal } from './terminal.ts';
 import { version } from '../../base/version.ts';
 
-/** Everything that a bug report should name. kpc and kpc-apply are released together. */
+/** Prints everything that a bug report should name. kpc and kpc-apply are released together. */
 export function addVersionCommand(program: Command, terminal: Terminal, done: Done): void {
   program
     .command('version')
@@ -30,7 +29,7 @@ export function addVersionCommand(program: Command, terminal: Terminal, done: Do
     });
 }
 
-/** The script for a shell, and a hidden command that it calls. */
+/** Adds the command that prints a shell's script, and the hidden command that this script calls. */
 export function addCompletionCommand(
   program: Command,
   terminal: Terminal,
@@ -73,7 +72,10 @@ async function answer(program: Command, shell: Shell, typed: string, findValues:
 const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
-/** The shell passes on the typed words without running them. If the program offers nothing, the shell completes file names. */
+/**
+ * Returns a shell's script. The shell passes on the typed words without running them, and completes file names if the program offers
+ * nothing.
+ */
 function completionScript(shell: Shell, program: string): string {
   const name = `_${program.replaceAll('-', '_')}`;
   switch (shell) {
@@ -128,22 +130,22 @@ export interface Completion {
   readonly help?: string | undefined;
 }
 
-/** Without candidates, the shell completes file names. */
+/** Finds candidates. If there are none, the shell completes file names. */
 export type FindValues = (request: ValueRequest) => Promise<readonly Completion[]>;
 
 export interface ValueRequest {
   readonly program: Command;
   readonly called: Command;
   readonly before: readonly string[];
-  /** The key of a flag's option, or "command argument". */
+  /** The key of a flag, or "command argument". */
   readonly of: string;
   readonly typed: string;
 }
 
-/** Characters without a meaning in any shell. Candidates with others are not offered. */
+/** Characters without a meaning in any shell. A candidate with any other character is not offered. */
 const plain = /^[\w.,:/@%+=-]+$/;
 
-/** Candidates for the last word; the words follow the program's name. */
+/** Returns candidates for the last word. `words` follow the program's name. */
 export async function completeWords(
   program: Command,
   words: readonly string[],
@@ -212,7 +214,7 @@ function countOperands(command: Command, words: readonly string[]): number {
   return operands.length + Math.max(0, words.length - own.length - 1);
 }
 
-/** Splits like a shell: removes quotes, expands nothing. The last word may be empty. */
+/** Splits a line like a shell, without expansion. The last word may be empty. */
 export function splitShellLine(line: string): readonly string[] {
   const words = line.match(/(?:\\.|'[^']*'?|"(?:\\.|[^"\\])*"?|[^\s\\'"])+|\s$/gs) ?? [''];
   return words.map((word) =>

@@ -1,7 +1,7 @@
 import { countBeforeEnd } from './path-words.ts';
 import { Help, type Command, type Option } from 'commander';
 
-/** In their order; options without a group come first. */
+/** In the order of the help. Options without a group come first. */
 export const helpGroups = {
   input: 'Input:',
   nodes: 'Many nodes:',
@@ -12,32 +12,30 @@ export const helpGroups = {
 
 const groupOrder: readonly string[] = ['Options:', ...Object.values(helpGroups)];
 
-/** Columns if the terminal does not say. */
 const usualWidth = 80;
 
 /** Longer lines of help are hard to read. */
 const mostWidth = 120;
 
-/** A longer option gets its own line. */
+/** A longer option gets a line of its own. */
 const widestTerm = 24;
 
 export function helpWidth(width: number | undefined): number {
   return Math.min(mostWidth, width ?? usualWidth);
 }
 
-/** By -h, or without any word. */
 export function asksInShort(argv: readonly string[]): boolean {
   const words = argv.slice(0, countBeforeEnd(argv));
   return words.length === 0 || (words.includes('-h') && !words.includes('--help'));
 }
 
-/** Wraps help to the terminal, with options in groups; the short form fits one screen. */
+/** Wraps help to the terminal, with options in groups. The short form fits one screen. */
 export function layOutHelp(command: Command, isShort: boolean): void {
   command.configureHelp({ ...command.configureHelp(), formatItem, groupItems, padWidth, ...(isShort ? inShort : {}) });
   for (const each of command.commands) layOutHelp(each, isShort);
 }
 
-/** Flags in a group. */
+/** Counts the flags that the short help leaves out. */
 export function hiddenInShort(command: Command): number {
   return command.options.filter((option) => !option.hidden && isGrouped(option)).length;
 }

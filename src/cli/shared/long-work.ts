@@ -1,12 +1,12 @@
 import { Worker } from 'node:worker_threads';
 import type { Terminal } from './terminal.ts';
 
-/** Who owns the terminal's line, in the memory that the threads share. The next item: whether the line shows the time. */
+/** Who owns the terminal's line, in memory that the threads share. The next item of this memory: whether the line shows the time. */
 const free = 0;
 const writing = 1;
 const taken = 2;
 
-/** Compiling does not stop for a timer, so another thread writes the line, after the first second. */
+/** Writes the line from the first second on. This runs in another thread, because compiling does not stop for a timer. */
 const ticking = new URL(
   `data:text/javascript,${encodeURIComponent(`
   import { writeSync } from 'node:fs';
@@ -27,7 +27,7 @@ const ticking = new URL(
 `)}`,
 );
 
-/** On a terminal, shows after a second how long the work has taken, until it prints its result or its own progress. */
+/** On a terminal, shows after a second how long the work has taken, until the work prints its result or its own progress. */
 export async function showTimeTaken<Result>(
   name: string,
   terminal: Terminal,
@@ -47,7 +47,7 @@ export async function showTimeTaken<Result>(
   const giveBack = (): void => {
     if (!isOver) Atomics.store(shared, 0, free);
   };
-  /** Hides the line while text is written. The progress line no longer returns once a part of the result is shown. */
+  /** Hides the line while text is written. After a part of the result, the line does not return. */
   const around = (write: (text: string) => Promise<void>, isResult: boolean) => async (text: string) => {
     isOver ||= isResult;
     await takeLine();
@@ -61,7 +61,7 @@ export async function showTimeTaken<Result>(
       status: around(terminal.status, true),
       err: around(terminal.err, false),
       readStdin: async () => {
-        // Do not use the line while a user types the input there.
+        // Do not use the line while a user types the input on it.
         await takeLine();
         const input = await terminal.readStdin();
         giveBack();

@@ -2,19 +2,17 @@ import { existsSync, statSync } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
 import { withSlashes } from '../../base/system-paths.ts';
 
-/** Whether a word means manifests, not a name: by its form, or because the file or folder exists. */
 export function isPath(word: string): boolean {
   return isFileName(word) || (word !== '' && existsSync(word));
 }
 
-/** By its form, or because the file exists. */
 export function isFileName(word: string): boolean {
   if (word === '-' || /\.(ya?ml|json)$/i.test(word)) return true;
   if (word === '' || !existsSync(word)) return false;
   return /^[./~]/.test(word) || !statSync(word).isDirectory();
 }
 
-/** How many words come before a "--", which ends the flags. */
+/** Counts the words before "--", which ends the flags. */
 export function countBeforeEnd(words: readonly string[]): number {
   return words.includes('--') ? words.indexOf('--') : words.length;
 }

@@ -17,26 +17,27 @@ import {
 export interface Program {
   readonly name: string;
   readonly description: string;
-  /** Adds at least the command that the words name, or all if they name none. */
+  /** Adds at least the command that the words name, or all commands if they name none. */
   readonly addCommands: (program: Command, done: Done, argv: readonly string[]) => Promise<void> | void;
-  /** Reports faults of a command line in the requested format. */
   readonly refuse: (faults: readonly UsageFault[], call: UsageCall) => Promise<void>;
-  /** Reports wrong values of the command line and other errors before a command runs; returns whether there are any, which stop it. */
+  /**
+   * Reports wrong values on the command line and other errors before a command runs. Returns true if there are any; the command then does
+   * not run.
+   */
   readonly checkCommand?: (program: Command, called: Command, wrong: readonly UsageFault[]) => Promise<boolean>;
   readonly slips?: Slips;
 }
 
-/** kubectl calls its plugins by such a name. */
+/** Reports whether kubectl called this program as its plugin, which kubectl recognises by the name. */
 export function isKubectlPlugin(name: string): boolean {
   return [process.argv0, process.argv[1]].some(
     (path) => path !== undefined && basename(path, '.exe') === `kubectl-${name}`,
   );
 }
 
-/** The program with its help texts, but without commands. */
 export function newProgram({ name, description }: Program): Command {
   const command = new Command(name);
-  // Users call kubectl-kpc "kubectl kpc".
+  // Users call kubectl-kpc as "kubectl kpc".
   if (isKubectlPlugin(name)) {
     command.configureHelp({ commandUsage: (each) => `kubectl ${new Help().commandUsage(each)}` });
   }
@@ -46,7 +47,7 @@ export function newProgram({ name, description }: Program): Command {
     .helpOption('-h, --help', 'print help: -h the usual flags, --help all');
 }
 
-/** Errors of the command are thrown. */
+/** Parses the command line and runs the command. Throws the command's errors. */
 export async function runCommands(
   definition: Program,
   argv: readonly string[],
@@ -89,7 +90,7 @@ export async function runCommands(
     await program.parseAsync([...askForHelp(program, argv)], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    // Help and version end by an "error" of status 0.
+    // The parser throws after help and version, with status 0.
     status = error.exitCode === 0 ? exitStatus.ok : exitStatus.badInput;
     if (status !== exitStatus.ok && error.code !== wrongFlags) {
       const usage = { program, argv, slips };
@@ -100,17 +101,15 @@ export async function runCommands(
   return status;
 }
 
-/** The code of an error that has been reported. */
 const wrongFlags = 'wrong-flags';
 
-/** Makes the parser report an unknown name in "kpc help nosuch" as it does in a call. */
+/** Turns "kpc help nosuch" into a call, so that the parser reports an unknown name as in a call. */
 function askForHelp(program: Command, argv: readonly string[]): readonly string[] {
   const [called, topic] = argv;
   if (called !== 'help' || topic === undefined || topic === 'help') return argv;
   return program.commands.some((command) => command.name() === topic) ? [topic, '--help'] : [topic];
 }
 
-/** By program and command, with names of files that a user may have. */
 const examples: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   kpc: {
     compile: [
@@ -179,7 +178,6 @@ export function examplesOf(program: string, command: string): readonly string[] 
   return examples[program]?.[command] ?? [];
 }
 
-/** By program and command: paragraphs of help after the options. */
 const notes: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'kpc-apply': {
     apply: [
@@ -199,7 +197,10 @@ export function notesOfCommand(program: string, command: string): readonly strin
   return notes[program]?.[command] ?? [];
 }
 
-/** Also appends the first examples to the program's help; in short help, only how to see the rest. */
+/**
+ * Adds notes and examples to the help of each command, and the first examples to the program's help. The short help only says how to see
+ * the rest.
+ */
 function addHelpTexts(program: Command, isShort: boolean): void {
   for (const command of program.commands) {
     const paragraphs = isShort ? [] : notesOfCommand(program.name(), command.name());

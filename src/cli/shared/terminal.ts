@@ -5,17 +5,17 @@ import { isatty } from 'node:tty';
 import { hasCode } from '../../base/system-errors.ts';
 import { version } from '../../base/version.ts';
 
-/** docs/diagnostics.md lists them for users. */
+/** The exit statuses, which docs/diagnostics.md lists for users. */
 export const exitStatus = {
-  /** Done; no difference; nothing found. */
+  /** Done, with no difference and no problem. */
   ok: 0,
   /** A difference, or a problem. */
   negative: 1,
-  /** Bad input or usage: nothing was written. */
+  /** Bad input or usage. Nothing was written. */
   badInput: 2,
-  /** Could not apply, and the node is as it was. */
+  /** Could not apply. The node is as it was. */
   notApplied: 3,
-  /** Could not apply, nor put everything back. */
+  /** Could neither apply nor roll back. */
   notRestored: 4,
 } as const;
 
@@ -23,50 +23,55 @@ export type ExitStatus = (typeof exitStatus)[keyof typeof exitStatus];
 
 export type Done = (status: ExitStatus) => void;
 
-/** A command's access to the world outside, which tests can replace. */
+/** A command's access to the outside. Tests replace it. */
 export interface Terminal {
   readonly out: (text: string) => Promise<void>;
   readonly err: (text: string) => Promise<void>;
-  /** Replaces the status line on stderr; '' removes it. Only for interactive use. */
+  /** Replaces the status line on stderr; "" removes it. Only for interactive use. */
   readonly status: (text: string) => Promise<void>;
-  /** All of standard input, as bytes or as decoded text. Read once; the result is the same each time. */
+  /** Returns all of standard input, as bytes or decoded text. Later calls return the same. */
   readonly readStdin: () => Promise<Uint8Array | string>;
   readonly colour: { readonly out: boolean; readonly err: boolean };
-  /** Whether a user watches stderr: only then is progress shown. */
+  /** Whether stderr is a terminal. Progress is shown only there. */
   readonly interactive: boolean;
-  /** Columns of the terminal that shows results; undefined for a file or a pipe. */
+  /** Columns of the terminal for results; undefined for a file or a pipe. */
   readonly width?: number | undefined;
-  /** Whether only results and errors are wanted. */
   readonly quiet?: boolean;
 }
 
-/** Prints the version if the words only ask for that: then no command need be loaded. */
+/** Prints the version if the command line asks for nothing else. No command is loaded for this. */
 export async function printsVersion(argv: readonly string[], terminal: Terminal): Promise<boolean> {
   const isAsked = argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V');
   if (isAsked) await terminal.out(`${version}\n`);
   return isAsked;
 }
 
-/** Nothing with --quiet. */
+/** Prints nothing with --quiet. */
 export async function say(terminal: Terminal, text: string): Promise<void> {
   if (!terminal.quiet) await terminal.err(text);
 }
 
-/** At exit Node restores each terminal, and aborts if it has hung up. Leaves a descriptor alone if it now belongs to another file. */
+/**
+ * Replaces terminals that have hung up, because Node restores each terminal at exit and would abort. Leaves a descriptor alone if it now
+ * belongs to another file.
+ */
 function leaveHungUp(): void {
   for (const fd of [0, 1, 2]) {
     try {
       if (!fstatSync(fd).isCharacterDevice() || isatty(fd)) continue;
       closeSync(fd);
-      // The lowest free number, which is this one.
+      // This gets the lowest free number, which is the closed one.
       openSync('/dev/null', 'r+');
     } catch {
-      // It was closed already, which Node handles.
+      // Node handles a descriptor that was closed already.
     }
   }
 }
 
-/** NO_COLOR (no-color.org) turns a terminal's colour off. FORCE_COLOR overrides both: 0 and false mean no, anything else yes. */
+/**
+ * NO_COLOR (no-color.org) turns a terminal's colour off. FORCE_COLOR overrides this and the terminal: 0 and false mean no, anything else
+ * yes.
+ */
 function wantsColour(environment: Readonly<Record<string, string | undefined>>, isTerminal: boolean): boolean {
   const { FORCE_COLOR: forced, NO_COLOR: none, TERM: term } = environment;
   if (forced !== undefined) return forced !== '0' && forced !== 'false';
@@ -78,9 +83,9 @@ export function processTerminal(): Terminal {
   const hasColour = (stream: NodeJS.WriteStream) => wantsColour(process.env, stream.isTTY === true);
   let stdin: Promise<Uint8Array> | undefined;
   return {
-    // A terminal gets nothing that it would act on; a file or another program gets every byte.
+    // Keep control characters from a terminal. A file or another program gets every byte.
     out: (chunk) => writeChunk(process.stdout, process.stdout.isTTY ? makeHarmless(chunk) : chunk),
-    // Nothing here is for programs, and a CI service shows it and acts on it.
+    // Disarm every line, because no program reads stderr, and a CI service acts on its commands.
     err: (chunk) => writeChunk(process.stderr, makeHarmless(chunk).split('\n').map(disarm).join('\n')),
     status: (text) => writeChunk(process.stderr, `\r${text}\u001b[K`),
     readStdin: () => (stdin ??= readToEnd(process.stdin)),
@@ -90,7 +95,7 @@ export function processTerminal(): Terminal {
   };
 }
 
-/** Up to the limit for a file. */
+/** Reads a stream. Throws an UnreadableFile beyond the limit for a file. */
 async function readToEnd(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {
   const pieces: Buffer[] = [];
   let total = 0;
@@ -102,7 +107,7 @@ async function readToEnd(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {
   return Buffer.concat(pieces, total);
 }
 
-/** The ANSI sequences chalk writes to start and end a colour or weight. */
+/** The ANSI sequences that chalk writes to start and end a colour or weight. */
 const colours: ReadonlySet<string> = new Set([1, 2, 22, 31, 32, 33, 34, 35, 36, 39].map((code) => `\u001b[${code}m`));
 
 /** Replaces characters that a terminal would act on with dots, except line ends, tabs and colours. */
@@ -114,7 +119,7 @@ function makeHarmless(text: string): string {
 
 /** Resolves when the text is written, because a pipe takes it in pieces. A reader that stops early (head) is not an error. */
 function writeChunk(stream: NodeJS.WriteStream, chunk: string): Promise<void> {
-  // The stream reports an error twice: here, and by a later event that would end the process without a listener.
+  // The stream reports an error here and by a later event. Without a listener, the event would end the process.
   if (!stream.listeners('error').includes(ignoreError)) stream.on('error', ignoreError);
   return new Promise((resolve, reject) => {
     stream.write(chunk, (error) => {

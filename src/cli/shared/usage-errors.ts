@@ -3,11 +3,9 @@ import { findNearest } from '../../base/names.ts';
 import { countBeforeEnd } from './path-words.ts';
 import { didYouMean } from '../../say/words/rows.ts';
 
-/** Advice on words of other programs. */
 export interface Slips {
   readonly commands: Readonly<Record<string, string>>;
   readonly options: Readonly<Record<string, string>>;
-  /** For a file instead of a command. */
   readonly file: string;
 }
 
@@ -16,11 +14,10 @@ export interface UsageFault {
   readonly help?: string | undefined;
 }
 
-/** As far as an unparsable command line shows it. */
+/** A call, as far as a command line with errors shows it. */
 export interface UsageCall {
   /** "kpc trace", or the program alone if no command is named. */
   readonly command: string;
-  /** The format that --output names. */
   readonly output: string | undefined;
 }
 
@@ -30,7 +27,6 @@ interface CommandUsage {
   readonly slips: Slips | undefined;
 }
 
-/** Adds advice to the parser's error. */
 export function describeUsageError(error: CommanderError, usage: CommandUsage): UsageFault {
   return { reason: error.message.replace(/^error: /, ''), help: adviseUsage(error, usage) };
 }
@@ -74,7 +70,7 @@ function adviseUsage({ code }: CommanderError, { program, argv, slips }: Command
   }
 }
 
-/** "FROM TO", as usage says "<from> <to>". */
+/** Turns "<from> <to>" of the usage into "FROM TO". */
 function argumentWords(command: Command): string {
   return command
     .usage()
@@ -82,12 +78,11 @@ function argumentWords(command: Command): string {
     .replaceAll(/<(\w+)>/g, (_, name: string) => name.toUpperCase());
 }
 
-/** Undefined for an unknown word. */
 function findSlip(word: string, known: Readonly<Record<string, string>> = {}): string | undefined {
   return Object.hasOwn(known, word) ? known[word] : undefined;
 }
 
-/** Collects all refusals of flags and arguments, in command-line order; the parser alone would stop at the first. */
+/** Collects all refusals of flags and arguments, in command-line order. The parser alone would stop at the first. */
 export function keepWrongValues(program: Command): readonly UsageFault[] {
   const wrong: UsageFault[] = [];
   for (const { options, registeredArguments } of program.commands) {
@@ -113,7 +108,6 @@ function keepWrong(of: Pick<Option, 'parseArg'>, say: (value: string) => string,
   };
 }
 
-/** In the style of help. */
 function asHelp(sentence: string): string {
   return sentence.replace(/\.$/, '').replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase());
 }

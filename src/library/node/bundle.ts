@@ -28,7 +28,7 @@ import { sayApply } from '../../say/words/apply.ts';
 import { summarize } from '../../say/bundle-text.ts';
 import { refuse } from '../refusal.ts';
 
-/** Returns a description of the pack. Refuses a folder without a bundle. */
+/** Writes a pack and returns a description of it. Refuses a folder without a bundle. */
 export async function packBundle(
   folder: string,
   { out, sign, serial }: { readonly out: string; readonly sign: string | undefined; readonly serial: number },
@@ -63,7 +63,9 @@ async function readFilesOf(folder: string, most?: number): Promise<BundleFiles> 
   }
 }
 
-/** Checks what kpc-apply checks before applying, except facts about the node. Returns a description, or every reason to refuse it. */
+/**
+ * Makes the checks of kpc-apply before an apply, except checks of the node. Returns a description, or every reason to refuse the bundle.
+ */
 export async function verifyBundle(path: string, trust: readonly string[]) {
   const keys: TrustedKey[] = [];
   for (const file of trust) {

@@ -27,26 +27,22 @@ export { isFleet, printNames };
 
 export type { FolderForm };
 
-/** The words of a report on a folder; `adds` are flags for the command that writes it. */
 export type WordsOfForm = (form: FolderForm, adds: readonly string[]) => CheckWords;
 
 export interface CompileRequest extends Omit<FileOptions, 'node'>, FleetChoice {
-  /** Where to write a bundle or golden, or the folder to compare. */
+  /** Only one of these is set: where to write a bundle or golden, or the folder to compare. */
   readonly out?: string | undefined;
   readonly golden?: string | undefined;
   readonly check?: string | undefined;
-  /** Prints one file. */
   readonly print?: string | undefined;
   readonly allowEmpty?: boolean | undefined;
 }
 
-/** `refusals`: why not to write the result. */
 export interface OpenedToCompile {
   readonly loaded: LoadedInputs;
   readonly refusals: readonly Finding[];
 }
 
-/** For a result that is written, printed or compared. */
 export async function openToCompile(options: CompileRequest): Promise<OpenedToCompile> {
   const { check, config, print, hostAddresses } = options;
   const hasMany = isFleet(options);
@@ -55,7 +51,7 @@ export async function openToCompile(options: CompileRequest): Promise<OpenedToCo
     ...options,
     // With many nodes, addresses are read once the nodes are known.
     hostAddresses: isHostFolder(hostAddresses) || hasMany ? undefined : hostAddresses,
-    // A check names what a golden does not record.
+    // A check also reports what a golden does not record.
     traffic: check !== undefined,
     emptyResult: options.allowEmpty ? 'allowed' : replacesFiles(options) ? 'refused' : 'of-a-cluster',
   });
@@ -64,12 +60,11 @@ export async function openToCompile(options: CompileRequest): Promise<OpenedToCo
   const loaded = implied === undefined ? asked : asked.inMode(implied);
   if (check === undefined) return { loaded, refusals: [] };
   const problem = await findCheckProblem(check, hasMany);
-  // The folder shows the mode, and answers mark an unnamed one.
+  // Keep only the note on an unnamed mode, because the folder shows any other mode.
   const modeNote = loaded.modeNote?.code === 'default-mode' ? loaded.modeNote : undefined;
   return { loaded: { ...loaded, modeNote }, refusals: problem ? [problem] : [] };
 }
 
-/** Refuses a file that the configuration's mode lacks. */
 function expectPrinted(print: string | undefined, { modeNote, settings: { mode }, diagnostics }: LoadedInputs): void {
   if (modeNote?.code !== 'default-mode' && !diagnostics.some(isError)) expectInMode(print, mode);
 }
@@ -79,31 +74,32 @@ function expectInMode(print: string | undefined, mode: ProxyMode): void {
     refuse({ problem: 'no-such-file', file: printNames.get(print) ?? '', mode });
 }
 
-/** If nothing else names a mode. */
+/** Returns the mode that has the file to print, if nothing else names a mode. */
 function impliedMode({ modeNote, settings }: LoadedInputs, file: string | undefined): ProxyMode | undefined {
   if (file === undefined || modeNote?.code !== 'default-mode') return undefined;
   return modeOfPrint(file, settings.mode);
 }
 
-/** Undefined if the folder can be compared. */
 export async function findCheckProblem(checked: string, hasMany: boolean): Promise<Finding | undefined> {
   const { checkFolder } = await import('../../snapshot/files/check-folder.ts');
   const { trees, faults } = await openTrees([checked]);
   return faults.get(checked) ?? checkFolder(checked, hasMany, trees.get(checked));
 }
 
-/** A whole cluster may have an empty result, but that must not replace a bundle or golden that may program Services. */
+/**
+ * Reports whether the result would replace files. A whole cluster may have an empty result, but this must not replace a bundle or golden
+ * that may program Services.
+ */
 function replacesFiles({ out, golden, check: checked }: CompileRequest): boolean {
   const folder = out ?? golden ?? checked;
   try {
     return folder !== undefined && existsSync(folder) && readdirSync(folder).length > 0;
   } catch {
-    // The problem is reported when the folder is written.
+    // Writing the folder reports the problem.
     return false;
   }
 }
 
-/** Whether an empty input was meant as a bundle or as a dump. */
 export async function findEmptyInput(
   { loaded: { diagnostics, services, nodes } }: OpenedToCompile,
   { file = [], readStdin }: CompileRequest,
@@ -126,7 +122,7 @@ export function compileOne(
   return compileLoaded(own, { node, ipFamily, name: file?.join(', ') }, wrong);
 }
 
-/** Writes to the folder in the options, if any. Refuses results that cannot be written. */
+/** Writes to the folder in the options, if there is one. Refuses a result that cannot be written. */
 export async function writeSnapshot(
   snapshot: CompiledSnapshot,
   { out, golden, assume }: Pick<CompileRequest, 'out' | 'golden' | 'assume'>,
@@ -147,7 +143,7 @@ export async function writeGolden(folder: string, snapshot: CompiledSnapshot): P
   if (problem) refuse({ problem: 'folder', wrong: problem });
 }
 
-/** Refuses calls that can write nothing, whatever the input is: a file that the mode lacks, or several nodes without a folder. */
+/** Refuses calls that can write nothing, whatever the input: a file that the mode lacks, or several nodes without a folder. */
 export function expectTarget(options: CompileRequest): void {
   const { print, out, golden, check } = options;
   if (isFleet(options) && (print ?? out ?? golden ?? check) === print) refuse({ problem: 'no-folder' });
@@ -155,7 +151,6 @@ export function expectTarget(options: CompileRequest): void {
   if (mode) expectInMode(print, mode);
 }
 
-/** `name`: as for --print. */
 export function formatOne(name: string, snapshot: CompiledSnapshot): string {
   const file = printNames.get(name) ?? 'manifest.json';
   const text = file === 'manifest.json' ? makeBundle(snapshot).files.get(file) : formatFile(file, snapshot);
@@ -163,7 +158,6 @@ export function formatOne(name: string, snapshot: CompiledSnapshot): string {
   return text ?? refuse({ problem: 'no-such-file', file, mode: settings.mode, families });
 }
 
-/** `folder` may be in a revision. */
 export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, wordsFor: WordsOfForm) {
   const { checkBundleFolder, lookInto } = await import('../../snapshot/files/check-folder.ts');
   const tree = (await openTrees([folder])).trees.get(folder);
@@ -175,7 +169,7 @@ export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, 
   const isSame = result.kind === 'same';
   const { reportCheck } = await import('../../say/check-report.ts');
   const own = wordsFor(form, []);
-  // A revision is not rewritten, nor is a real bundle replaced by one with assumptions.
+  // Do not offer to rewrite a revision, or to replace a real bundle by one with assumptions.
   const isKept = tree !== undefined || (form === 'bundle' && (await holdsReal(folder, makeBundle(snapshot).manifest)));
   const words = isKept ? { ...own, accept: undefined } : own;
   return { isSame, result, report: await reportCheck(folder, result, snapshot, words) };

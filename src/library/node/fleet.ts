@@ -27,7 +27,6 @@ import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { refuse } from '../refusal.ts';
 import type { OpenedToCompile, WordsOfForm } from './compile.ts';
 
-/** `step` is called for each finished node. */
 export interface Progress {
   readonly step: () => Promise<void>;
   readonly end: () => Promise<void>;
@@ -37,11 +36,11 @@ export const noProgress: Progress = { step: async () => {}, end: async () => {} 
 
 interface RunOptions extends Omit<FileOptions, 'node'>, FleetChoice {
   readonly jobs: number;
-  /** Only the main thread needs to know where options come from. */
+  /** Only the main thread needs the origin of options. */
   readonly flagPlaces?: unknown;
 }
 
-/** Compiled one after the other. */
+/** A fleet run whose nodes are compiled one at a time. */
 export interface FleetRun extends Pick<OpenedToCompile, 'loaded'> {
   readonly fleet: Fleet;
   readonly nodes: Iterable<FleetNode> | undefined;
@@ -56,11 +55,10 @@ export function openFleet({ loaded, refusals }: OpenedToCompile, options: RunOpt
   return { diagnostics, run: { loaded, fleet, nodes, options } satisfies FleetRun };
 }
 
-/** Stops at the first folder that cannot be written. `said` is for people. */
 export async function writeFleetFolder(path: string, run: FleetRun, form: FolderForm, progress: Progress) {
   const folder = new FleetFolder(path);
   if (await isFile(path)) refuse({ problem: 'folder', wrong: { kind: 'is-a-file', folder: path } });
-  // A shard without nodes gets a folder too, for the program that collects the folders.
+  // A shard without nodes gets a folder too, because another program collects the shards' folders.
   await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
   const snapshots: SnapshotJson[] = [];
@@ -79,7 +77,7 @@ export async function writeFleetFolder(path: string, run: FleetRun, form: Folder
   };
 }
 
-/** With `withExample`, reports the first folder that differs in detail. */
+/** Compares the nodes' folders. With `withExample`, the report shows one difference in detail. */
 export async function checkFleetFolder(
   path: string,
   run: FleetRun,
@@ -107,7 +105,7 @@ export async function checkFleetFolder(
     if (difference.kind === 'missing') changed.push({ node, what: 'new' });
     if (difference.kind === 'differs') {
       changed.push({ node, what: difference.files.join(', ') });
-      // All nodes have the same Services, so one node that differs shows the change.
+      // All nodes have the same Services, so one example shows the change.
       if (withExample) example ??= await reportCheck(own, difference, snapshot, wordsFor(form, []));
     }
     await progress.step();
@@ -134,7 +132,7 @@ export async function checkFleetFolder(
   };
 }
 
-/** Uses --jobs threads; the first problem stops all of them. Adds the nodes to `snapshots`. */
+/** Writes the nodes with --jobs threads. The first problem stops all threads. Adds the nodes to `snapshots`. */
 async function writeNodes(
   folder: FleetFolder,
   run: FleetRun,
@@ -154,17 +152,17 @@ async function writeNodes(
       const result = await writeFleetNode(folder, each, form);
       if (typeof result === 'object') return result;
       await done(result);
-      // The first node's folder now holds the shared file, so all threads can link to it.
+      // The first node's folder now has the shared file, so all threads can link to the file.
       if (index === 1) threads = startThreads(run, folder, form, done);
     }
     return (await Promise.all(threads.map(({ end }) => end))).find((problem) => problem !== undefined);
   } finally {
-    // A half-written folder has not been moved into place yet.
+    // A thread may be stopped at any time, because a half-written folder is not in place yet.
     await Promise.all(threads.map(({ worker }) => worker.terminate()));
   }
 }
 
-/** A thread gets texts, not paths, because files may have changed since. */
+/** A thread gets texts instead of paths, because the files may have changed. */
 interface ThreadJob {
   readonly path: string;
   readonly form: FolderForm;
@@ -174,16 +172,14 @@ interface ThreadJob {
   readonly fleet: Fleet;
 }
 
-/** `end` resolves to its problem, if any. */
 interface Thread {
   readonly worker: Worker;
   readonly end: Promise<FolderProblem | undefined>;
 }
 
-/** A hidden command, run by each thread. */
 const threadCommand = 'fleet-thread';
 
-/** The main thread keeps the first node, and every --jobs-th one after it. */
+/** Starts the other threads. The main thread keeps the first node and every --jobs-th node after it. */
 function startThreads(
   { loaded: { texts }, fleet, options }: FleetRun,
   { folder: path, links }: FleetFolder,
@@ -200,7 +196,7 @@ function startThreads(
       form,
       links,
       texts: { manifests: texts.manifests.files, config: texts.config },
-      // The main thread has checked already whether the result may be empty.
+      // The main thread has checked whether the result may be empty.
       options: { ...plain, emptyResult: 'allowed' },
       fleet: { ...fleet, nodes, hostAddresses, diagnostics: [] },
     };
@@ -213,13 +209,12 @@ function startThreads(
       worker.on('error', reject);
       worker.on('exit', () => resolve(undefined));
     });
-    // If the main thread fails first, it does not await this promise.
+    // If the main thread fails first, nothing awaits this promise.
     end.catch(() => {});
     return { worker, end };
   });
 }
 
-/** Posts the result for each node's folder. Does nothing in the main thread. */
 export async function runThread(): Promise<void> {
   if (isMainThread) return;
   const { path, form, links, texts, options, fleet } = workerData as ThreadJob;
@@ -243,12 +238,12 @@ export async function runThread(): Promise<void> {
   }
 }
 
-/** Restores the methods that a text loses between threads. */
+/** Restores the methods that a TextFile loses between threads. */
 function copyFile({ name, text, hasByteOrderMark, origin }: TextFile): TextFile {
   return new TextFile(name, hasByteOrderMark ? `\uFEFF${text}` : text, origin);
 }
 
-/** Someone may have edited a golden, so it is always compared in full. */
+/** Writes a node's folder. A golden has no hash, because someone may have edited it, so it must be compared in full. */
 async function writeFleetNode(
   folder: FleetFolder,
   each: FleetNode,
@@ -264,12 +259,10 @@ function filesOf(snapshot: CompiledSnapshot, texts: BundleTexts, form: FolderFor
   return { files: bundle.files, digests: bundle.manifest.files };
 }
 
-/** A missing folder has no form: it differs in either. */
 async function formOfFolder(folder: string): Promise<FolderForm> {
   return (await holdsGolden(folder).catch(() => false)) ? 'golden' : 'bundle';
 }
 
-/** Within this shard, if any. */
 async function findStale(
   folder: FleetFolder,
   { options, loaded, fleet: { shard } }: FleetRun,
@@ -278,7 +271,6 @@ async function findStale(
   return folder.list((name) => !loaded.nodes.has(name) && (!shard || isInShard(name, shard)));
 }
 
-/** Removes them with --prune. Returns a message; '' if there are none. */
 async function handleStale(folder: FleetFolder, run: FleetRun): Promise<string> {
   const stale = await findStale(folder, run);
   if (stale.length === 0) return '';

@@ -20,7 +20,7 @@ import { kpcYamlKey, type Flag, type FlagKind } from '../../settings/flag.ts';
 
 export const onOrOff = named('onOrOff', oneOf(true, false, 'true', 'false'));
 
-/** A word of a command line cannot hold a null byte. */
+/** A word on a command line cannot contain a null byte. */
 export const word = named(
   'word',
   anyOf('a string or a number', textThat('a string without null bytes', 'isWithoutNull'), number('a number')),
@@ -28,14 +28,16 @@ export const word = named(
 
 export const words = named('words', anyOf('one or a list', word, listOf(word)));
 
-/** `reason` is for readers. */
 const ignoreFields = {
   code: text,
   service: optional(text),
   reason: matching('a reason that is not empty', /\S/),
 };
 
-/** A code that kpc lint ignores, perhaps for one Service. Closed: a misspelt `service` would mean all. */
+/**
+ * A code that kpc lint ignores, perhaps for one Service. Other fields are refused, because with a misspelt `service` the code would be
+ * ignored for all.
+ */
 const ignored = named(
   'ignore',
   anyOf(
@@ -49,7 +51,6 @@ export const acceptedCodes = anyOf('a code, or a list', text, listOf(ignored));
 
 export const oneOrTrue = anyOf('true, or its value', boolean, words);
 
-/** A flag that needs no value may be true. */
 const valuesOf: Readonly<Record<FlagKind, Schema>> = {
   on: onOrOff,
   off: onOrOff,
@@ -61,7 +62,6 @@ const valuesOf: Readonly<Record<FlagKind, Schema>> = {
   codes: acceptedCodes,
 };
 
-/** `flags`: the flags that a kpc.yaml may hold. */
 export interface ConfiguredCommand {
   readonly name: string;
   readonly flags: readonly Flag[];
@@ -78,7 +78,6 @@ export function kpcYamlSchema(commands: readonly ConfiguredCommand[]): Schema {
 
 const closed = { expected: 'a mapping of flags', additionalProperties: false } as const;
 
-/** By name. The values of a flag may differ between commands. */
 function schemasOf(commands: readonly ConfiguredCommand[]): Readonly<Record<string, Schema>> {
   const byName = groupBy(
     commands.flatMap(({ flags }) => flags),

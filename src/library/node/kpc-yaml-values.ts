@@ -11,7 +11,6 @@ import { knownNetworks } from '../options.ts';
 import { refuse as refuseCall } from '../refusal.ts';
 import type { acceptedCodes as acceptedCodesSchema } from './kpc-yaml-schema.ts';
 
-/** The commands that a kpc.yaml configures. */
 export const configuredCommands = [
   'compile',
   'lint',
@@ -29,18 +28,19 @@ export interface GivenFlag {
   readonly path: readonly string[];
 }
 
-/** `atKey`: at the value's key. */
+/** `atKey`: report the fault at the value's key. */
 export type Refuse = (path: FieldPath, details: ArgumentsOf<'bad-kpc-yaml'>, atKey?: boolean) => void;
 
-/** False for null, which unsets the flag, and for a wrong value. `called`: the name of the flag in errors. */
+/**
+ * Reports whether a value can be used. False for null, which unsets the flag, and for a wrong value. `called`: the flag's name in errors.
+ */
 export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refuse, called = kpcYamlKey(row)): boolean {
   if (value === null) return false;
   const { choices } = row;
   const faults = findFaults(valuesOf[row.kind].check, value);
   for (const { problem, path, check, value: found, name } of faults) {
-    // Reading the file has already reported it.
     if (Number.isNaN(found)) continue;
-    // An entry of a list, "ignore[0]", or a field of one.
+    // Names an entry of a list, such as "ignore[0]", or a field in one.
     const entryAt = (steps: FieldPath) =>
       steps.reduce((entry: string, step) => `${entry}${typeof step === 'number' ? `[${step}]` : `.${step}`}`, called);
     const { expected } = valuesOf[row.kind !== 'codes' && path.length > 0 ? 'text' : row.kind];
@@ -72,12 +72,11 @@ export function isConfigured(name: string): boolean {
   return configuredCommands.some((each) => each === name);
 }
 
-/** The content of lint's `ignore`. */
 export type Ignored = Shaped<typeof acceptedCodesSchema>;
 
 const yesOrNo = { check: onOrOff, expected: 'boolean' } as const;
 
-/** `expected`: the right kind of value, named in the error about a wrong one. A flag that needs no value may be true. */
+/** `expected`: the right kind of value, named in the error about a wrong value. */
 const valuesOf = {
   on: yesOrNo,
   off: yesOrNo,
@@ -89,7 +88,7 @@ const valuesOf = {
   codes: { check: acceptedCodes, expected: 'ignores' },
 } as const satisfies Readonly<Record<FlagKind, object>>;
 
-/** As from the command line; undefined for `false`, which unsets the flag. Refuses wrong values. */
+/** Parses words as from the command line. Returns undefined for `false`, which unsets the flag. Refuses wrong values. */
 export function valueOfWords(row: Flag, written: readonly string[]): unknown {
   const { kind, path, parse = path === undefined ? String : withSlashes } = row;
   const [first] = written;

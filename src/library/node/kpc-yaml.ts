@@ -29,9 +29,8 @@ import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 export interface KpcYaml {
   readonly file: TextFile;
   readonly diagnostics: readonly Finding[];
-  /** By long name of the flag. */
+  /** By the flag's long name. */
   readonly places: ReadonlyMap<string, Finding['place']>;
-  /** By key of the flag. */
   readonly values: ReadonlyMap<string, unknown>;
   readonly ignores: readonly Ignore[];
 }
@@ -39,22 +38,19 @@ export interface KpcYaml {
 const nothing = { places: new Map(), values: new Map(), ignores: [] } as const;
 
 export interface ConfiguredCall extends ConfiguredCommand {
-  /** All of its flags. */
   readonly all: readonly Flag[];
-  /** Whether the command line has a flag. */
   readonly has: (flag: Flag) => boolean;
-  /** Whether it compares two inputs on its command line. */
   readonly hasSides: boolean;
 }
 
-/** Whether a common key does not apply here: -f would add to both sides of a diff, and lint and migrate look at all nodes. */
+/** Reports whether a common key does not apply here. -f would add to both sides of a diff, and lint and migrate look at all nodes. */
 function isOfOthers(key: string, { name, hasSides }: ConfiguredCall): boolean {
   return key === 'node' ? name === 'lint' || name === 'migrate' : key === 'file' && hasSides;
 }
 
 /**
- * Reads flags that the command line lacks, from the file that `asked` names or the nearest one in the working folder or above, in `tree`.
- * Undefined if there is none.
+ * Reads the flags that the command line does not set. `asked`: the file to read; otherwise reads the nearest one in the working folder or
+ * above, in `tree`. Returns undefined if there is none.
  */
 export function readKpcYaml(
   call: ConfiguredCall,
@@ -64,8 +60,7 @@ export function readKpcYaml(
 ): KpcYaml | undefined {
   const path = asked ?? findKpcYaml(tree);
   if (asked === 'none' || path === undefined) return undefined;
-  // If kpc followed a link out of the repository, its messages could quote the target to anyone who runs it there. A
-  // file that the user names is trusted.
+  // Do not follow a link out of the repository, because messages could quote its target. A file that the user names is trusted.
   const isForeign = asked === undefined && tree.isForeignLink(path);
   const file = isForeign
     ? diagnose('bad-kpc-yaml', { problem: 'link-outside' }, placeAtLine(path))
@@ -76,10 +71,8 @@ export function readKpcYaml(
   return readFlags(file, call, known, { folder, tree });
 }
 
-/** By command, the keys that it has. */
 type KnownKeys = ReadonlyMap<string, readonly string[]>;
 
-/** Paths are relative to `home`. */
 export function readFlags(
   file: TextFile,
   call: ConfiguredCall,
@@ -117,26 +110,25 @@ export function readFlags(
   return { file, diagnostics: [...found, ...tally.rest(file.name)], places, values, ignores };
 }
 
-/** Undefined if there is none. Skips folders that any user may write to, such as /tmp. */
+/** Finds the nearest kpc.yaml. Skips folders that any user may write to, such as /tmp. */
 function findKpcYaml(tree: FileTree = disk): string | undefined {
-  // File modes on Windows do not show who may write: there, only a repository is searched.
+  // File modes on Windows do not show who may write, so there only a repository is searched.
   const top = isWindows() ? findRepository('.') : undefined;
   for (let folder = resolve('.'); ; folder = dirname(folder)) {
     const path = tree.join(tree.pathAt(folder), kpcYaml);
     const isOpenToAll = !isWindows() && (statSync(folder).mode & 0o002) !== 0;
     if (!isOpenToAll && tree.exists(path) && !tree.isFolder(path))
       return tree === disk ? withSlashes(relative('.', path)) : path;
-    // Files outside a repository do not apply in it.
+    // A file outside a repository does not apply in the repository.
     if (existsSync(join(folder, '.git')) || folder === dirname(folder) || realPath(folder) === top) return undefined;
   }
 }
 
-/** In this folder or above, or in a git revision that a word names. */
+/** Reports whether a kpc.yaml exists in this folder or above, or may exist in a git revision that a word names. */
 export function mayHoldFlags(words: readonly string[]): boolean {
   return words.some((word) => revisionOf(word) !== undefined) || findKpcYaml() !== undefined;
 }
 
-/** Wrong names for a kpc.yaml, which are not read. */
 const misnamed = ['kpc.yml', '.kpc.yaml', '.kpc.yml'];
 
 export function findMisnamed(): string | undefined {
@@ -148,7 +140,7 @@ interface Home {
   readonly tree: FileTree;
 }
 
-/** A command's own section overrides the common flags. */
+/** Lists the flags for this call. Flags in the command's own section come first, because they override common flags. */
 function findFlags(value: unknown, call: ConfiguredCall, known: KnownKeys, refuse: Refuse): readonly GivenFlag[] {
   if (!isObject(value)) {
     refuse([], { problem: 'no-mapping', of: kpcYaml, found: foundOf(value) });
@@ -175,7 +167,7 @@ function findFlags(value: unknown, call: ConfiguredCall, known: KnownKeys, refus
   return read(value, [...known.values()].flat()).toSorted((a, b) => b.path.length - a.path.length);
 }
 
-/** Undefined if refused, or if the command line or the file has the flag or a conflicting one. */
+/** Returns undefined if the value is refused, or if the command line or the file already sets this flag or a conflicting one. */
 function valueOfFlag(
   { row, value, path }: GivenFlag,
   { call, values, home }: { readonly call: ConfiguredCall; readonly values: KpcYaml['values']; readonly home: Home },
@@ -206,7 +198,6 @@ function valueOfFlag(
   }
 }
 
-/** Each entry keeps its place in kpc.yaml. */
 function readIgnores(
   { value, path }: GivenFlag,
   placeOf: (path: FieldPath) => NonNullable<Finding['place']>,
@@ -221,7 +212,7 @@ function readIgnores(
   });
 }
 
-/** Numbers as the file spells them: 1.30 is a version, not the number 1.3. */
+/** Returns numbers as the file spells them, because 1.30 is a version, not the number 1.3. */
 function asWritten(value: unknown, path: FieldPath, textAt: (path: FieldPath) => string): unknown {
   if (Array.isArray(value)) return value.map((item: unknown, i) => asWritten(item, [...path, i], textAt));
   if (typeof value !== 'number') return value;
@@ -234,23 +225,22 @@ function pathFromHome(path: string, { folder, tree }: Home): string {
 }
 
 /**
- * A kpc.yaml may come with a repository that its user does not know well: it must not cause unrelated files to be read and quoted, or
- * unrelated folders to be replaced.
+ * Returns why a path is refused. A kpc.yaml may come with a repository that its user does not know well, so it must not cause unrelated
+ * files to be read and quoted, or unrelated folders to be replaced.
  */
 function findStray(path: string, row: Flag, { folder: own, tree }: Home) {
   if (path === '-') return undefined;
-  // A revision is only read, and holds nothing from outside.
+  // A revision is only read, and contains nothing from outside.
   if (tree !== disk) return isAbsolute(path) ? 'reads-outside' : undefined;
   if (row.path === 'written') return findStrayTarget(path, own);
   return readsOutside(path, own) ? 'reads-outside' : undefined;
 }
 
-/** Whether a kpc.yaml in a folder may not name a path to read. */
+/** Reports whether a path leads outside both the folder's repository and the working folder. */
 export function readsOutside(path: string, folder: string): boolean {
   return !leadsInto(path, findRepository(folder)) && !leadsInto(path, '.');
 }
 
-/** Names the file's flags, because they may hide something from the result. */
 export function takenWords({ file, places }: KpcYaml): readonly string[] {
   return places.size === 0 ? [] : [`from ${printable(file.name)}: ${[...places.keys()].join(', ')}`];
 }

@@ -4,7 +4,6 @@ import { releases } from '../../kube-proxy/releases.ts';
 import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 
-/** Completes `typed` to values of the option or argument `of`. Reads the manifests only if they matter. */
 export async function proposeValues(
   of: string,
   typed: string,
@@ -45,20 +44,18 @@ function servicesIn(
     .filter(({ namespace, name }) => isName(namespace, 'label') && isName(name, 'label'));
 }
 
-/** With namespaces as soon as anything is typed. */
 function completeServices(loaded: LoadedInputs | undefined, typed: string): readonly string[] {
   const services = servicesIn(loaded);
   const full = typed === '' ? [] : services.map(({ namespace, name }) => `${namespace}/${name}`);
   return [...new Set([...services.map(({ name }) => name), ...full])];
 }
 
-/** Undefined if there are no manifests, or they cannot be read. */
 async function read(manifests: () => Promise<FileOptions | undefined>): Promise<LoadedInputs | undefined> {
   try {
     const options = await manifests();
     return options && (await loadInputs({ ...options, render: false, assume: true, skipInvalid: true }));
   } catch {
-    // An unfinished command line is often wrong: offer nothing, and report nothing.
+    // An unfinished command line is often wrong, so offer nothing and report nothing.
     return undefined;
   }
 }

@@ -18,10 +18,9 @@ import { Refusal, refuse } from '../refusal.ts';
 export { isInRevision, openPaths, repositoryPaths };
 export type { FileOptions, FileTree, Opened, OpenedPaths, Reading, SideOptions, Snapshot };
 
-/** By the names that diagnostics give them. */
 export type ReadFiles = Reading['files'];
 
-/** The first path that does not hold manifests, and why it cannot be read, if so. */
+/** Finds the first path that does not hold manifests. `diagnostics`: why it cannot be read, if so. */
 export async function findOther(paths: readonly string[], node?: string) {
   for (const path of paths) {
     const { kind, diagnostics } = await readStoredSide(path, { node });
@@ -30,7 +29,7 @@ export async function findOther(paths: readonly string[], node?: string) {
   return undefined;
 }
 
-/** Reports unreadable files; `stdin` is read for "-". */
+/** Reads and runs tests. Reports unreadable files. `stdin`: the text for "-". */
 export function readTestFiles(
   paths: readonly string[],
   stdin: Parameters<typeof loadFile>[1],
@@ -52,8 +51,8 @@ export async function lintFiles(
 }
 
 /**
- * Returns kubectl's output, the lists that could not be read and that no option gives, and a warning about them.
- * Refuses if needed objects cannot be read. `context`: the context of the kubeconfig.
+ * Returns kubectl's output, the unread lists that no option replaces, and a warning about unread lists. Refuses if needed objects cannot
+ * be read. `context`: the context in the kubeconfig.
  */
 export async function readCluster(
   context: string | undefined,
@@ -83,16 +82,14 @@ export async function readCluster(
 export { callWords };
 export type { KubectlAnswer, Cluster, ClusterUse };
 
-/** Without these, nothing is known about a Service on a node. */
+/** Without these lists, nothing is known about a Service on a node. */
 const needed: ReadonlySet<UnreadResource['list']> = new Set(['services', 'slices', 'nodes']);
 
-/** Options that replace what cannot be read. */
 const standIns: { readonly [List in UnreadResource['list']]?: readonly (keyof FileOptions)[] } = {
   'kube-proxy': ['config', 'proxyMode'],
   serviceCidrs: ['serviceClusterIpRange'],
 };
 
-/** Warns about what could not be read, or refuses if it is needed. */
 function judgeUnread(unread: readonly UnreadResource[], isExact: boolean): Finding | undefined {
   const fatal = isExact ? unread : unread.filter(({ list }) => needed.has(list));
   const said = fatal.length > 0 ? fatal : unread;

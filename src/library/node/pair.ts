@@ -38,7 +38,7 @@ export type FromTo<T> = readonly [from: T, to: T];
 /** A path, or manifests with options of their own. */
 export interface NamedSide {
   readonly name: string;
-  /** Options only for this side, such as a mode; undefined for a path. */
+  /** Options for this side only, such as a mode; undefined for a path. */
   readonly adds:
     | Partial<
         Pick<SideOptions, 'proxyMode' | 'kubernetesVersion' | 'config' | 'featureGates' | 'isModeUnnamed' | 'sideOf'>
@@ -54,7 +54,6 @@ export function pathSide(name: string): NamedSide {
   return { name, adds: undefined };
 }
 
-/** Reads a mode, a release or a configuration, else a path. */
 export function readSide(name: string): NamedSide {
   const proxyMode = proxyModes.find((mode) => mode === name);
   if (proxyMode) return { name, adds: { proxyMode, sideOf: 'mode' } };
@@ -69,7 +68,7 @@ function holdsConfiguration(path: string): boolean {
   return /\bkind["']?:\s*["']?KubeProxyConfiguration\b/.test(start) && !/\bkind["']?:\s*["']?Service\b/.test(start);
 }
 
-/** Whether a word is neither a mode nor a release nor an existing path. */
+/** Reports whether a word cannot be a mode, a release or a path. */
 export function isUnknownSide({ name, adds }: NamedSide): boolean {
   return !(adds || name === '-' || existsSync(name) || revisionOf(name) !== undefined || /[./\\]/.test(name));
 }
@@ -86,27 +85,26 @@ export async function recognisePair([from, to]: FromTo<NamedSide>, options: Side
   return [await recognise(from), await recognise(to)];
 }
 
-/** Whether neither side needs compiling. */
 export function areStored(sides: FromTo<FoundSide>): boolean {
   return sides.every(({ found: { kind } }) => kind === 'bundle' || kind === 'dump');
 }
 
-/** Whether a flag affects sides without manifests: it gives a dump names, or selects a node of a fleet. */
+/** Reports whether a flag affects sides without manifests, because it gives a dump names or selects a node in a fleet. */
 export function isUsefulForStored({ key, needs }: Flag, sides: FromTo<FoundSide>): boolean {
   if (key === 'file') return sides.some(({ found }) => found.kind === 'dump');
-  // The bundle of a node was found inside the named folder.
+  // If the names differ, the node's bundle was found inside the named folder.
   if (needs === 'nodes') return sides.some(({ found, name }) => found.kind === 'bundle' && found.side.name !== name);
   return needs === undefined;
 }
 
-/** Refuses flags without effect on two sides that are compiled already. */
+/** Refuses these flags if both sides are compiled already, because the flags have no effect then. */
 export function refuseStrays(flags: readonly Flag[], sides: FromTo<FoundSide>): void {
   if (flags.length === 0 || !areStored(sides)) return;
   const because = { kind: 'both-compiled-already', paths: [sides[0].name, sides[1].name] } as const;
   refuse({ problem: 'idle-flag', flags: flags.map(({ name }) => name), because });
 }
 
-/** Refuses flags about manifests that no side is compiled from, or whose value each side has its own. */
+/** Refuses flags about manifests if no side is compiled from manifests, or if each side has its own value. */
 export function refuseIdleOfSides(given: readonly Flag[], sides: FromTo<FoundSide>): void {
   const flags = given.filter(({ needs }) => needs !== undefined);
   refuseNamedTwice(
@@ -122,7 +120,6 @@ export function refuseIdleOfSides(given: readonly Flag[], sides: FromTo<FoundSid
   if (ofFiles.length > 0) refuse({ problem: 'idle-flag', flags: ['-f'], because: { kind: 'no-side' } });
 }
 
-/** Options from the kpc.yaml of a side's revision, if there is one. */
 type OptionsOfRevision = (
   tree: FileTree,
   name: string,
@@ -136,15 +133,14 @@ type OptionsOfRevision = (
 >;
 
 interface PairOptions extends SideOptions {
-  /** The command that takes the sides as its arguments. */
   readonly command?: 'diff' | 'equivalence' | undefined;
   readonly allNodes?: boolean;
-  /** Already loaded manifests, for sides with options of their own. */
+  /** Manifests that are loaded already, for sides with options of their own. */
   readonly loaded?: LoadedInputs | undefined;
 }
 
 /**
- * Opens two sides. Manifests named as a side are compiled with the other side's settings, together with the manifests of `beside`; a side
+ * Opens two sides. A side that names manifests is compiled with the other side's settings, together with the manifests in `beside`. A side
  * that is only options uses the manifests given for both sides. Refuses sides that cannot be compared.
  */
 export async function openPair(
@@ -153,7 +149,7 @@ export async function openPair(
   beside: readonly string[] = [],
   optionsOf: OptionsOfRevision = async () => undefined,
 ): Promise<FromTo<Opened>> {
-  // What kube-proxy does not read differs between two inputs only.
+  // What kube-proxy does not read can differ only between two inputs.
   const options = { ...given, traffic: !(from.adds && to.adds) };
   if ((from.adds || to.adds) && (options.file ?? []).length === 0) refuse({ problem: 'no-input', takes: 'both-sides' });
   if (options.allNodes && [from, to].some(({ found }) => found.kind !== 'manifests'))
@@ -179,7 +175,6 @@ export async function openPair(
   return [compileBeside(sides[0], sides[1], to.name), compileBeside(sides[1], sides[0], from.name)];
 }
 
-/** Where the manifests of a side go, once rendered. */
 function intoSide(command: string, sides: FromTo<string>, name: string): Into {
   const revision = revisionOf(name);
   return revision === undefined
@@ -187,13 +182,12 @@ function intoSide(command: string, sides: FromTo<string>, name: string): Into {
     : { revision };
 }
 
-/** `name`: the other side's. */
 function compileBeside(side: Opened | ManifestSide, other: Opened | ManifestSide, name: string): Opened {
   if (!('compile' in side)) return side;
   return side.compile('compile' in other ? factsBeside(side, other, name) : {});
 }
 
-/** The name of a side for `ofSides`: a mode or release is not a path. */
+/** Names a side for `ofSides`. A mode or release is not a path. */
 export function calledSide({ name, adds }: NamedSide): CalledSide {
   return { name, isPath: !adds || adds.config !== undefined };
 }
@@ -206,13 +200,12 @@ export function readPair([from, to]: FromTo<Opened>, [before, after]: FromTo<Nam
     sides: [old.side, fresh.side] as const,
     diagnostics: sortDiagnostics([...old.diagnostics.filter(isKept), ...fresh.diagnostics]),
     files: new Map(readings.flatMap(({ files }) => [...files])),
-    /** What both sides were compiled for, if that is the same. */
     made: old.made === fresh.made ? old.made : undefined,
     notes: readings.flatMap(({ notes }) => notes),
   };
 }
 
-/** Drops warnings and notes of a revision that are still true of the new side. */
+/** Returns a filter that drops a revision's warnings and notes if the new side still has them. */
 function keptBeside(path: string, fresh: readonly Finding[]): (each: Finding) => boolean {
   const revision = revisionOf(path);
   if (revision === undefined) return () => true;
@@ -222,7 +215,6 @@ function keptBeside(path: string, fresh: readonly Finding[]): (each: Finding) =>
   return (each) => isError(each) || !said.has(words(each));
 }
 
-/** Gives the contents of dumps the names of Services in manifests. */
 export async function nameSides(sides: FromTo<Snapshot>, options: SideOptions) {
   const { cluster, release, ...read } = namesInManifests(await loadInputs(options));
   const name = (side: Snapshot): Snapshot => (side.kind === 'dump' && cluster ? side.namedBy(cluster, release) : side);
@@ -235,7 +227,7 @@ export function expectChange(options: AskedChange & Pick<SideOptions, 'kubernete
   if (wrong) refuse(wrong);
 }
 
-/** Opens a change of mode or an upgrade, with the announcements about it. Refuses anything else. */
+/** Opens a change of mode or an upgrade, with the announcements about it. Refuses any other change. */
 export async function openChange(options: SideOptions & AskedChange) {
   const loaded = await loadInputs(options);
   const change = planChange(options, loaded);
@@ -247,7 +239,7 @@ export async function openChange(options: SideOptions & AskedChange) {
 }
 
 /**
- * Opens the same manifests for two Kubernetes releases. `name` is their name; `compare` lists the differences, unless a
+ * Opens the same manifests for two Kubernetes releases. `name`: the manifests' name. `compare` lists the differences; undefined if a
  * diagnostic is an error.
  */
 export async function openUpgrade(

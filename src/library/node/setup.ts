@@ -19,7 +19,6 @@ import { readsOutside } from './kpc-yaml.ts';
 
 export const workflowFile = '.github/workflows/kpc.yaml';
 
-/** Why no workflow is written, if this build does not know where its action is. */
 export const noWorkflow =
   projectUrl === undefined
     ? 'No workflow is written: this build of kpc names no repository to take its action from. A job that has kpc can run the command below; examples/github-actions of the package has one.'
@@ -28,16 +27,13 @@ export const noWorkflow =
 export interface SetupOptions extends FileOptions {
   readonly file: readonly string[];
   readonly node?: string;
-  /** The folder of the golden. */
   readonly golden: string;
-  /** Whether to write a workflow. */
   readonly github?: boolean;
 }
 
-/** Flags of the command line to keep in kpc.yaml. */
 type KeptFlags = ReadonlyMap<string, string | readonly string[] | boolean>;
 
-/** Compiles a repository's manifests for the node, mode and release found in them. Refuses to replace other files. */
+/** Compiles a repository's manifests for the node, mode and release found in them. Refuses to replace existing files. */
 export async function openSetup(options: SetupOptions, given: KeptFlags) {
   const { file, golden, github, render } = options;
   const present = [kpcYaml, ...(github ? [workflowFile] : [])].filter((path) => existsSync(path));
@@ -64,7 +60,6 @@ export async function openSetup(options: SetupOptions, given: KeptFlags) {
   return { setup, snapshot, diagnostics: [...gaps(), ...diagnostics], files: loaded.files };
 }
 
-/** Returns the written files and a summary of the golden. */
 export async function writeSetup(
   setup: Setup,
   snapshot: CompiledSnapshot,
@@ -86,14 +81,13 @@ export async function writeSetup(
   return { paths, summary: summarizeSide(snapshot) };
 }
 
-/** `lines`: kpc.yaml beyond the command line's flags, with reasons. */
 export interface Setup {
   readonly node: string | undefined;
   readonly lines: readonly string[];
   readonly options: Pick<FileOptions, 'kubernetesVersion' | 'node'>;
 }
 
-/** The release and node that the manifests show. An unnamed mode is only a comment: it stays kpc's choice. */
+/** Chooses the release and node that the manifests show. Writes an unnamed mode as a comment only, so that it stays kpc's choice. */
 function chooseSetup(loaded: LoadedInputs, options: SetupOptions, given: ReadonlyMap<string, unknown>): Setup {
   const { modeNote } = loaded;
   const nodes = [...loaded.nodes.keys()].toSorted();
@@ -147,14 +141,14 @@ function yamlValue(value: string | readonly string[] | boolean): string {
   return value.length === 1 ? yamlWord(first) : `[${value.map(yamlWord).join(', ')}]`;
 }
 
-/** JSON is YAML; a plain word needs no quotes. */
+/** Quotes a text for YAML. JSON is YAML, and a plain word needs no quotes. */
 function yamlWord(text: string): string {
   return /^[A-Za-z./][\w./-]*$/.test(text) && !/^(?:true|false|yes|no|on|off|null|y|n)$/i.test(text)
     ? text
     : printableJson(JSON.stringify(text));
 }
 
-/** GitHub splits and trims lines, and evaluates ${{ }}. */
+/** Reports whether a path is safe in a workflow. GitHub splits and trims lines, and evaluates ${{ }}. */
 function isSafeInWorkflow(path: string): boolean {
   return printable(path) === path && path.trim() === path && !path.includes('${{');
 }
