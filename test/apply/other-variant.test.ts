@@ -140,5 +140,5 @@ test('a watch warns of the rules of the other variant once, not in each round', 
   };
   const { err } = await callApply({ ...node.host, sleep, run }, 'watch', bundleOf('iptables'), '--sync-period', '10s');
   expect(rounds).toBeGreaterThan(2);
-  expect(err.match(/warning: these still take connections: .*KUBE/g)).toHaveLength(1);
+  expect(err.match(/warning: these objects still match connections: .*KUBE/g)).toHaveLength(1);
 });

@@ -79,7 +79,7 @@ describe('what stands by for an apply that is to be confirmed', () => {
     while (!node.files.has(awaiting)) await tick();
     const { id } = JSON.parse(node.files.get(`${state}/unconfirmed.json`) ?? '') as { readonly id: string };
     const { status, err } = await standBy(node, id);
-    expect([status, err]).toEqual([0, `nothing to do: apply ${id} has been confirmed, put back or replaced\n`]);
+    expect([status, err]).toEqual([0, `nothing to do: apply ${id} has been confirmed, rolled back or replaced\n`]);
     expect((await applying).status).toBe(3);
     expect([node.dump(), remains(node)]).toEqual([there, []]);
   });

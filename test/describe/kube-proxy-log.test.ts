@@ -42,7 +42,7 @@ const report = (file: string) => `kube-proxy's log: 16 lines, from 03-02 10:00:0
   node addresses 192.0.2.11, 2001:db8::11
   flags --config=/var/lib/kube-proxy/config.conf --masquerade-all=true
   sysctls set: net.netfilter.nf_conntrack_max=262144
-  2 syncs, the slowest in 12.25s, more than minSyncPeriod (1s): changes wait for it; nftables mode takes less  (${file}:10)
+  2 syncs, the slowest in 12.25s, more than minSyncPeriod (1s): changes wait for it; nftables mode is faster  (${file}:10)
   iptables lacks a match or target that kube-proxy needs, or the kernel lacks its module  (${file}:11)
 `;
 

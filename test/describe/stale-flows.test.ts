@@ -101,7 +101,7 @@ test('flows that go where no rule leads are named, with the commands that delete
   expect(stdout).toContain(`
 8 flows of UDP, 4 stale
   infra/dns, 10.96.0.53:53/udp: 2 flows, 1 without an answer, to 10.244.9.9:53, to which no rule leads now
-${command('10.96.0.53', 53, '10.244.9.9', 53)}  infra/statsd, 10.96.0.25:8125/udp: 1 flow without an answer to 10.96.0.25:8125, which is no endpoint: begun before the Service had rules here
+${command('10.96.0.53', 53, '10.244.9.9', 53)}  infra/statsd, 10.96.0.25:8125/udp: 1 flow without an answer to 10.96.0.25:8125, which is not an endpoint: the flow began before the Service had rules here
 ${command('10.96.0.25', 8125, '10.96.0.25', 8125)}  infra/statsd, 192.0.2.11:30125/udp: 1 flow without an answer to 10.244.2.7:8125, to which no rule leads now
 ${command('192.0.2.11', 30125, '10.244.2.7', 8125)}`);
 });
@@ -118,7 +118,7 @@ test('manifests decide by the status of endpoints: one that terminates keeps its
   const flows = write('c.txt', flow({ to: dns, by: '10.244.1.6:53' }) + flow({ to: dns, by: '10.244.9.9:53' }));
   const { stdout, stderr } = await runKpc(['describe', flows, write('in.yaml', manifests)]);
   expect(stdout).toMatch(
-    /^2 flows of UDP, 1 stale\n.*1 flow to 10\.244\.9\.9:53, which is no serving endpoint of it\n/,
+    /^2 flows of UDP, 1 stale\n.*1 flow to 10\.244\.9\.9:53, which is not a serving endpoint of the Service\n/,
   );
   expect(stderr).toBe('');
   const { stdout: json } = await runKpc(['describe', '-q', flows, write('in.yaml', manifests), '--output', 'json']);

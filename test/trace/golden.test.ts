@@ -80,8 +80,8 @@ describe.concurrent('what kpc trace cannot answer', () => {
     [['--to', 'web'], 'no sender is named [bad-call]\n  help: add --from, such as --from pod'],
     [['--from', 'pod', '--to', '10.96.0.10', '--proto', 'udp'], 'which port of 10.96.0.10? It has 80/TCP [bad-packet]'],
     [['--from', 'missing', '--to', '10.96.0.10:99999'], 'has no valid port'],
-    [['--all', 'web', '--to', 'web'], '--to: --all asks for a table, not for one packet'],
-    [['--all', 'web', '--proto', 'tcp'], '--proto: --all asks each port by its own protocol'],
+    [['--all', 'web', '--to', 'web'], '--to: --all prints a table, not the trace of one packet'],
+    [['--all', 'web', '--proto', 'tcp'], '--proto: --all traces each port with its own protocol'],
     [['--all', 'web', '--in-interface', 'eth0'], '--in-interface: only with --from'],
   ] as const)('%s', async ([args, message]) => {
     const run = await runKpc(['trace', ...input, ...args], { cwd });
