@@ -87,7 +87,7 @@ test('doctor looks at the state folder', async () => {
   );
   await callApply(node.host, 'apply', bundle('iptables'), '--state-dir', '/srv/kpc');
   const looked = (...args: readonly string[]) => callApply(node.host, 'doctor', bundle('iptables'), ...args);
-  expect((await looked('--state-dir', '/srv/kpc')).out).toContain('/srv/kpc: the record is whole');
+  expect((await looked('--state-dir', '/srv/kpc')).out).toContain('/srv/kpc: the record is intact');
   node.files.set('/srv/kpc/record.json', '{');
   expect(await looked('--state-dir', '/srv/kpc')).toMatchObject({
     status: 1,

@@ -195,7 +195,7 @@ test('the log of a second pod is left out, and one of another mode than the dump
   expect(two.stdout).toContain("kube-proxy's log: 1 line,");
   const dump = 'fixtures/dumps/kube-proxy-nftables-loadbalancer-source-ranges/nft-ruleset';
   const { stderr, stdout } = await runKpc(['describe', dump, write('proxy.log', klog)]);
-  expect(stderr).toContain('note: the log is of kube-proxy in iptables mode, and the dump shows nftables mode');
+  expect(stderr).toContain('note: the log is from kube-proxy in iptables mode, but the dump shows nftables mode');
   expect(stdout).toContain("1 Service port in nftables mode\n\nkube-proxy's log: 16 lines");
 });
 

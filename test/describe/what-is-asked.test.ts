@@ -265,9 +265,9 @@ describe('an address that the node does not serve', () => {
   test.for([
     ['203.0.113.8', proxied],
     ['203.0.113.8:80', proxied],
-    ['192.168.10.12', `${owned}: ask with --node node-2`],
-    ['192.168.10.12:30080', `${owned}; node port 30080 of default/nginx answers there: ask with --node node-2`],
-    ['192.168.10.12:30080/udp', `${owned}: ask with --node node-2`],
+    ['192.168.10.12', `${owned}: use --node node-2`],
+    ['192.168.10.12:30080', `${owned}; node port 30080 of default/nginx answers there: use --node node-2`],
+    ['192.168.10.12:30080/udp', `${owned}: use --node node-2`],
   ] as const)('%s is named as what it is', async ([what, words]) => {
     const flags = ['--node', 'node-1', '--proxy-mode', 'nftables'];
     const run = await runKpc(['describe', what, 'elsewhere.yaml', ...flags], { cwd });

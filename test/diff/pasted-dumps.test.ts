@@ -63,7 +63,7 @@ describe('the Services of two dumps', () => {
         'shop/web:http changed',
         '    endpoints 2 → 1',
         '    endpoint 10.244.1.6:8080 removed',
-        '    … and 2 chains that follow',
+        '    … and 2 chains that change as a result',
         '',
         '1 Service port changed; not compared: IPv4 rules of table filter, IPv6 rules, sets, virtual servers, addresses, sysctls.',
         '',

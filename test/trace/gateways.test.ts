@@ -314,7 +314,7 @@ describe('which listener takes a request', () => {
     expect(goes([from({ from: 'All' }, [{ kind: 'TLSRoute' }]), foreign], 'http://a.b/')).toEqual([]);
     const way = followIn([from({ from: 'Same' }), foreign], 'httproute/web/foreign');
     expect(way?.problems).toEqual([
-      'Gateway infra/open, listener l1 does not take it: it accepts no routes from namespace web',
+      'Gateway infra/open, listener l1 does not accept it: it accepts no routes from namespace web',
     ]);
   });
 
@@ -456,7 +456,7 @@ describe('the listeners of ListenerSets', () => {
       by('v1', ofSet('set', { namespace })),
     ];
     expect(goes(objects, 'http://ls.com/')).toEqual(expected);
-    const why = `Gateway infra/open, ListenerSet ${namespace}/set, listener ls does not take it: Gateway infra/open accepts no ListenerSets from namespace ${namespace}`;
+    const why = `Gateway infra/open, ListenerSet ${namespace}/set, listener ls does not accept it: Gateway infra/open accepts no ListenerSets from namespace ${namespace}`;
     expect(followIn(objects, 'httproute/v1')?.problems).toEqual(expected.length === 0 ? [why] : []);
   });
 
@@ -532,7 +532,7 @@ describe('of two routes that exclude each other', () => {
     ];
     expect(goes(apart, 'http://c.d/x.Y/Z')).toEqual(['v2']);
     expect(followIn(both(early, late), 'grpcroute/v2')?.problems).toEqual([
-      'Gateway infra/open, listener l1 does not take it: it takes HTTPRoute infra/v1, which is older, or the first by its name',
+      'Gateway infra/open, listener l1 does not accept it: it accepts HTTPRoute infra/v1, which is older or comes first by name',
     ]);
   });
 
@@ -549,7 +549,7 @@ test('namespaces whose labels the input lacks are assumed to be taken', () => {
   ]);
   const far = of('HTTPRoute', 'far', { parentRefs: [{ name: 'open', namespace: 'infra' }], rules: [{}] }, 'unknown');
   expect(followIn([listeners, far], 'http://a.b/')?.lines[1]?.text).toBe(
-    'assumed: listener l1 takes what is of namespace unknown, of which the input lacks the labels',
+    'assumed: listener l1 accepts namespace unknown, whose labels the input lacks',
   );
 });
 
@@ -646,8 +646,8 @@ describe('routes of connections', () => {
     ]);
     expect(way?.traces.map(({ target }) => target.protocol)).toEqual(['tcp', 'udp']);
     expect(followIn(objects, 'httproute/http')?.problems).toEqual([
-      'Gateway infra/open, listener l1 does not take it: its protocol is TCP',
-      'Gateway infra/open, listener l2 does not take it: its protocol is UDP',
+      'Gateway infra/open, listener l1 does not accept it: its protocol is TCP',
+      'Gateway infra/open, listener l2 does not accept it: its protocol is UDP',
     ]);
     expect(goes(objects, 'udproute/udp')).toEqual(['v2']);
   });

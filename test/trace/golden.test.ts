@@ -74,7 +74,7 @@ describe.concurrent('what kpc trace cannot answer', () => {
     ],
     [['--from', 'pod', '--to', '10.96.0.10:99999'], '10.96.0.10:99999 has no valid port [bad-packet]'],
     [['--from', '300.1.1.1', '--to', '10.96.0.10:80'], '300.1.1.1 is not an address [bad-packet]'],
-    [['--all', 'web', '--output', 'svg'], '--output svg: --all asks for a table'],
+    [['--all', 'web', '--output', 'svg'], '--output svg: --all prints a table'],
     [[], 'no packet is named [bad-call]\n  help: write --from SOURCE --to DESTINATION, or --all SERVICE'],
     [['--from', 'pod'], 'no destination is named [bad-call]\n  help: add --to, such as --to svc/NAME'],
     [['--to', 'web'], 'no sender is named [bad-call]\n  help: add --from, such as --from pod'],

@@ -313,7 +313,7 @@ test('a pod is of the network that the rules name, and the node of none of it', 
     ':OUTPUT ACCEPT [0:0]\nCOMMIT',
     ':OUTPUT ACCEPT [0:0]\n-A OUTPUT -s 172.17.0.0/16 -j DROP\nCOMMIT',
   );
-  expect(trace(ranged, 'node', web)).toContain('its routes choose one');
+  expect(trace(ranged, 'node', web)).toContain("the node's routes choose one");
 });
 
 test('a node port and pods, over iptables mode as nft lists it', () => {

@@ -34,7 +34,7 @@ const words: {
   value: ({ name, must }) => `${name} ${must === undefined ? 'is not what kpc writes' : `must ${must}`}`,
   'no-service': ({ name }) => `${quotePrintable(name)} has ports or health checks, but is not among the Services`,
   address: ({ of, what, text, is }) => `${quotePrintable(of)}: ${what} ${text} is ${uses[is]}`,
-  line: ({ text, expected }) => `${quoteLine(text)} is not what kpc writes here, which is ${quoteLine(expected)}`,
+  line: ({ text, expected }) => `not what kpc writes: ${quoteLine(text)}, in place of ${quoteLine(expected)}`,
   more: ({ more }) => `and ${more} more`,
 };
 

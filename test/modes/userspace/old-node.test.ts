@@ -116,7 +116,9 @@ describe('manifests, from userspace mode to another', () => {
     expect(noMode.stderr).toContain('kpc does not follow userspace mode of Kubernetes 1.36');
     const { stdout } = await runKpc(['migrate', ...asked, '--to', 'iptables', '--to-kubernetes-version', '1.36']);
     expect(stdout).toContain('1.25 userspace → 1.36 iptables: ');
-    expect(stdout).toMatch(/A port where connections to Services are taken .*\n {2}port of the node itself, /);
+    expect(stdout).toMatch(
+      /The port on the node that accepts connections to Services .*\n {2}port of the node itself, /,
+    );
     expect(stdout).not.toContain('Packets are treated differently');
   });
 
