@@ -175,7 +175,7 @@ export function beyondWords(beyond: BeyondKernel): string {
     case 'nodes':
       return `packets on ${nameSome(beyond.names)}, which only one side has`;
     case 'readiness':
-      return `when Pods of ${nameSome(beyond.names)} are ready: their probes or gates differ, and they are assumed ready`;
+      return `the readiness of Pods of ${nameSome(beyond.names)}: their probes or gates differ, but all are assumed ready`;
   }
 }
 

@@ -167,7 +167,7 @@ export function linesUnder(matrix: Matrix, scene: Scene): readonly string[] {
   const lost = cells.flatMap((cell) => lostWayWords(cell, scene) ?? []);
   const places = cells.flatMap(({ fate, target }) => {
     const place = assumedPlace(target, fate, scene);
-    return place === '' ? [] : [`${fate.verdict}${place}: none is assumed on this one`];
+    return place === '' ? [] : [`${fate.verdict}${place}; no Pod is assumed on this node`];
   });
   const lacks = cells.flatMap((cell) => lackNote(cell, scene) ?? []);
   return [

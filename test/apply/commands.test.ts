@@ -672,7 +672,7 @@ describe('doctor', () => {
             : host.run(command),
     };
     expect((await callApply(stray, 'doctor')).out).toMatch(
-      /warning .*the legacy variant holds 1 chain of kube-proxy too, and they still match/,
+      /warning .*the legacy variant also holds 1 chain of kube-proxy, which packets still reach/,
     );
   });
 });

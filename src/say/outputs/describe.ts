@@ -32,7 +32,7 @@ const assumed = about(
   'what kpc chose because the input lacks it',
   objectOf({
     clusterIPs: listOf(text),
-    nodePorts: about('the name of a port to its number', mapOf(portNumber)),
+    nodePorts: about('a map from the name of each port to its number', mapOf(portNumber)),
     healthCheckNodePort: optional(portNumber),
     loadBalancerIPs: optional(listOf(text)),
   }),

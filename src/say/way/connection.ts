@@ -263,7 +263,7 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
     case 'echo-ignored':
       return `the node answers no pings (${ignoresEcho[family]} is 1)`;
     case 'loopback-source':
-      return `${to} gets a packet from a loopback address, but hosts discard such packets from others`;
+      return `${to} gets a packet from a loopback address, and hosts discard such packets if they arrive from outside`;
     case 'no-route':
       return `the node has no route to ${to}`;
     case 'blackhole':
@@ -271,7 +271,7 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
     case 'prohibit':
       return `a route of type ${decision.kind} takes packets to ${to}`;
     case 'martian':
-      return 'its source is an address of the node itself, but the kernel drops such packets from others';
+      return 'its source is an address of the node itself, and the kernel drops such packets if they arrive from outside';
     case 'reverse-path': {
       const { input, back } = decision;
       const way = back === undefined ? 'no route leads back to its source' : `the route back to its source is ${back}`;

@@ -121,7 +121,7 @@ export function lostRuleCause(to?: string): string {
 
 /** A sentence with what to do about kube-proxy's dormant table. */
 export function dormantWords(table: string): string {
-  return `table ${table} is dormant, so no packet comes to its rules: delete the table and restart kube-proxy`;
+  return `table ${table} is dormant, so no packet reaches its rules: delete the table and restart kube-proxy`;
 }
 
 /** A clause saying that it is unknown whether a jump exists. */

@@ -63,7 +63,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     ],
     refused: ({ field, error }, say) => [`${field}: ${say(error).text}`, say(error).help],
     'not-tests': ({ fields }) => [
-      `not a file of kpc test: it has no tests, but ${nameSome(fields.map((field) => escapeText(field)))}`,
+      `not a file of kpc test: it has ${nameSome(fields.map((field) => escapeText(field)))}, but no tests`,
       'write them as a list under "tests:", each with from, to and expect; name manifests with -f',
     ],
   }),

@@ -149,7 +149,7 @@ export const checkWords: NodeCheckWords<CheckArguments> = {
     one: ({ variant, other }) =>
       `iptables is the ${variant} variant; the ${other} variant holds no chains of kube-proxy`,
     both: ({ variant, other, chains, by }) => [
-      `iptables is the ${variant} variant, but the ${other} variant holds ${count(chains, 'chain')} of ${by} too, and they still match`,
+      `iptables is the ${variant} variant, but the ${other} variant also holds ${count(chains, 'chain')} of ${by}, which packets still reach`,
       by === 'kpc-apply'
         ? 'apply again: kpc-apply moves its rules to the variant in use'
         : 'take them over with apply --adopt, or remove them with cleanup --adopt',

@@ -47,7 +47,7 @@ function likelyCause(likely: Likely): string | undefined {
   if (lacking) {
     if (lacking.isOnOwner)
       return `${printable(lacking.owner)} has ${printable(lacking.label)} itself, but its Pods do not get it: add it to the labels of the template`;
-    const lacks = `${printable(lacking.owner)} has all of these labels but ${printable(lacking.label)}`;
+    const lacks = `${printable(lacking.owner)} has all of these labels except ${printable(lacking.label)}`;
     return mayBeUnseen(likely) ? `${lacks}: add it to the template, unless a program sets it at run time` : lacks;
   }
   return (
@@ -103,7 +103,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   },
   'ignored-field': ({ field, needs }) => [`the API server refuses ${field} here: it needs ${needs}`, 'remove it'],
   'long-comment': ({ servicePort, lack, limit }) => [
-    `${servicePort}: where the Service has ${lack.replaceAll('-', ' ')}, nft refuses all of kube-proxy's rules: this ${servicePort.length}-byte name becomes a comment, and nft allows ${limit}; kpc truncates it`,
+    `${servicePort}: where the Service has ${lack.replaceAll('-', ' ')}, nft refuses all of kube-proxy's rules, because this ${servicePort.length}-byte name becomes a comment and nft allows ${limit} bytes; kpc truncates it`,
     'shorten the names',
   ],
   'missing-cluster-ip': ({ first }) => [
