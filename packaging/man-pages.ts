@@ -14,7 +14,7 @@ const exitStatuses: Readonly<Record<string, readonly string[]>> = {
     'A difference or a finding.',
     'The bundle or the command line is wrong.',
     'Could not apply, and the node is as it was.',
-    'Could neither apply nor put everything back.',
+    'Could neither apply nor roll everything back.',
   ],
 };
 

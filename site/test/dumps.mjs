@@ -67,7 +67,7 @@ const pasted = [
 const others = [
   { name: 'ip addr', text: addresses, says: /the dump shows no Service/ },
   { name: 'the log of kube-proxy', text: log, says: /kube-proxy's log: 3 lines/ },
-  { name: 'conntrack -L', text: flow, says: /1 flow of UDP|the dump shows no Service/ },
+  { name: 'conntrack -L', text: flow, says: /1 UDP flow|the dump shows no Service/ },
 ];
 
 /** @param {import('./look.mjs').Tools} tools */

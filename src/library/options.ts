@@ -116,14 +116,14 @@ export function openFlags(
 export const upgradeFlag: Flag = flagRow(
   'text',
   '--to-kubernetes-version <version>',
-  `upgrade to this release, up to 1.${lastAnnounced}: beyond ${lastRelease}, with the changes announced for it`,
+  `upgrade to this release, at most 1.${lastAnnounced}; for releases after ${lastRelease}, with the changes announced so far`,
 );
 
 export const changeFlags = {
   from: flagRow(
     'text',
     '--from <mode>',
-    "the mode now (default: the configuration's; without one, ipvs, but iptables in an upgrade, as kube-proxy has it)",
+    "the present mode (default: the configuration's; without a configuration, ipvs, or in an upgrade iptables, kube-proxy's own default)",
     {
       choices: ['ipvs', 'iptables', 'userspace'],
     },

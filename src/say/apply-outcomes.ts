@@ -1,4 +1,4 @@
-// What kpc-apply says of its work: while it goes on, and how it ended.
+// What kpc-apply prints about its work, during and after it.
 import { Chalk } from 'chalk';
 import { count, joinWords, nameSome, printable } from '../base/printable.ts';
 import { fitModes, type NodeCheck } from '../apply/doctor/node-checks.ts';
@@ -30,11 +30,11 @@ export function describeEvent(event: Exclude<ChangeEvent, { readonly kind: 'warn
     case 'checking':
       return 'reading everything back';
     case 'awaiting-confirmation':
-      return `run "kpc-apply confirm" within ${event.milliseconds / 1000} s, or everything is put back`;
+      return `run "kpc-apply confirm" within ${event.milliseconds / 1000} s, or everything is rolled back`;
     case 'waiting':
       return `kpc-apply: waiting for "${event.command}" since ${formatTime(event.since)}; kpc-apply stops it after ${event.limit / 1000} s`;
     case 'putting-back':
-      return `putting everything back: ${sayApply(event.because.finding).text}`;
+      return `rolling back: ${sayApply(event.because.finding).text}`;
     default:
       return event satisfies never;
   }
@@ -51,14 +51,14 @@ export function describeDone(
   return `${work}${describeConnections(plan)}`;
 }
 
-/** Further changes that could not be put back are counted, not named. */
+/** Further changes that could not be rolled back are counted, not named. */
 const mostNamed = 50;
 
 /** `left`: undefined if the node cannot be read. */
 export function describeStuck(left: Plan | 'unknown' | undefined): readonly string[] {
   return [
-    `NOT everything could be put back${restOf(left)}`,
-    'Fix the cause, then run "kpc-apply rollback" to put back the rest.',
+    `NOT everything could be rolled back${restOf(left)}`,
+    'Fix the cause, then run "kpc-apply rollback" to undo the rest.',
   ];
 }
 
@@ -93,7 +93,7 @@ type StandByEnd = Exclude<Awaited<ReturnType<typeof standBy>>, 'stuck'>;
 export function describeStandBy(end: StandByEnd, id: string): string {
   switch (end) {
     case 'nothing-to-do':
-      return `nothing to do: apply ${id} has been confirmed, put back or replaced`;
+      return `nothing to do: apply ${id} has been confirmed, rolled back or replaced`;
     case 'kept':
       return `done: apply ${id} was confirmed, so its changes stay`;
     case 'put-back':

@@ -9,7 +9,7 @@ import { formatJson, type SaidByCommand } from './formats/json.ts';
 import type { compiled } from './outputs/compile-and-compare.ts';
 import { snapshotsJson } from './snapshots.ts';
 
-/** What each file holds, and the tool that reads it, in order of interest: first the objects of Services, last what every node has. */
+/** What each file holds, and the tool that reads it, in order of interest: objects of Services first, what every node has last. */
 const titles: Readonly<Record<StateFileName | 'services.json' | 'manifest.json', string>> = {
   'nftables.nft': 'rules of both families, for nft -f',
   'ipvsadm.restore': 'virtual servers and the endpoints behind them, for ipvsadm -R',
@@ -20,7 +20,7 @@ const titles: Readonly<Record<StateFileName | 'services.json' | 'manifest.json',
   'ip6tables.restore': 'IPv6 rules, for ip6tables-restore --noflush',
   'sysctl.conf': 'sysctls, for sysctl -p',
   'modules.conf': 'kernel modules, for modules-load.d',
-  'services.json': 'the Services and endpoints that all this comes from',
+  'services.json': 'the Services and endpoints that the other files are made from',
   'manifest.json': 'what was compiled, and the checksums of the files',
 };
 

@@ -23,7 +23,7 @@ export function describeKernelChange(change: KernelChange): string {
   }
 }
 
-/** An object that a Service port adds to a kernel. `isTaken`: it belongs to another one, with other content. */
+/** An object that a Service port adds to a kernel. `isTaken`: it belongs to another Service port, with other content. */
 export function describePresent(change: KernelChange, isTaken: boolean): string {
   if (change.kind === 'virtual-server') {
     const { added, optionsTo } = change.fields;
@@ -169,7 +169,7 @@ function tableContent(fields: ChangeOf<'nft-table'>['fields']): string {
   const gone = strangeFrom.filter((head) => !strangeTo.includes(head)).join(', ');
   const come = strangeTo.filter((head) => !strangeFrom.includes(head)).join(', ');
   const parts = [...(gone === '' ? [] : [`without ${gone}`]), ...(come === '' ? [] : [`with ${come}`])];
-  return `: made anew ${parts.join(' and ')}`;
+  return `: recreated ${parts.join(' and ')}`;
 }
 
 function nftChainSubject({ change, fields }: ChangeOf<'nft-chain'>, plus: string): string {

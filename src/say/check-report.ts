@@ -31,7 +31,7 @@ export interface CheckWords {
   readonly accept: string | undefined;
   /** The words of a `kpc trace` on the input, without the packet. */
   readonly trace: readonly string[];
-  /** The flags that a kpc.yaml gave, in words. */
+  /** The flags that come from a kpc.yaml, in words. */
   readonly taken?: readonly string[] | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface CheckReport extends CheckWords {
   readonly files: readonly string[];
   /** The result of compiling the input. */
   readonly to: CompiledSnapshot;
-  /** What the folder does not record of it, in words. */
+  /** What the folder does not record of the input, in words. */
   readonly unrecorded: readonly string[];
   /** Undefined if the folder holds no readable bundle: the differences are unknown then. */
   readonly comparison: { readonly from: Snapshot; readonly diff: SideDiff } | undefined;
@@ -148,7 +148,7 @@ function findingsOf(
   const found = comparison
     ? differencesFound(comparison.diff, golden)
     : [diagnose('state-differs', { golden, ...firstLines(problems) })];
-  // For example after another version of kpc, or a setting that does not affect the kernel.
+  // For example, another version of kpc wrote the folder, or a setting changed that does not affect the kernel.
   const others =
     found.length > 0 ? found : [diagnose('state-differs', { golden, what: [`in ${files.join(', ')}`], more: 0 })];
   return sayFindings(others);
@@ -196,7 +196,7 @@ function acceptMarkdown(differs: string, { accept }: Pick<CheckWords, 'accept'>)
   return [`${escapeMarkdown(differs)}. To accept it, run this and commit the result:\n`, codeBlock('sh', [accept])];
 }
 
-// Another version of kpc, say, or the name of the node.
+// For example, the version of kpc or the name of the node differs.
 const onlyFiles = 'Only the files differ: no Service changes, and nothing in the kernel.';
 
 export async function fleetCheckToJson(report: FleetReport): Promise<Shaped<typeof checkedFleet>> {

@@ -45,7 +45,7 @@ function reportServicePort(
     ...lines('heading', 0, `${label} ${change}`),
     ...cutBlock(lines('plain', 2, ...words), limit, 2),
     ...cutBlock(kernel.flatMap(changeLine), limit, 2),
-    ...lines('dim', 2, follows.length > 0 && `… and ${count(follows.length, 'chain')} that follow`),
+    ...lines('dim', 2, follows.length > 0 && `… and ${count(follows.length, 'chain')} that change as a result`),
     ...lines('dim', 2, kernel.length + follows.length === 0 && !isReadBack && `… ${unchanged}`),
   ];
 }
@@ -169,13 +169,13 @@ export function beyondWords(beyond: BeyondKernel): string {
     case 'kept-slices':
       return `endpoints of ${nameSome(beyond.names)}, whose EndpointSlices fit only one side (give each its own, or both the Pods)`;
     case 'later-connections':
-      return `later connections of a client, as session affinity of ${nameSome(beyond.names)} differs`;
+      return `later connections of a client, because session affinity of ${nameSome(beyond.names)} differs`;
     case 'zones':
-      return `near endpoints of ${nameSome(beyond.names)}, as no Node shows a zone`;
+      return `which endpoints of ${nameSome(beyond.names)} are near, because no Node shows a zone`;
     case 'nodes':
       return `packets on ${nameSome(beyond.names)}, which only one side has`;
     case 'readiness':
-      return `when Pods of ${nameSome(beyond.names)} are ready: their probes or gates differ, and they are assumed ready`;
+      return `the readiness of Pods of ${nameSome(beyond.names)}: their probes or gates differ, but all are assumed ready`;
   }
 }
 
@@ -198,7 +198,7 @@ export function describeUnshown({ side: { name, coverage, mode } }: Scene): read
   const unshown = partsOfDump.filter((part) => !coverage[part]).map((part) => partNames[part]);
   return [
     ...(lacking.length > 0
-      ? [`${name} does not show ${joinWords(lacking)}: what packets meet there is not known`]
+      ? [`${name} does not show ${joinWords(lacking)}: which rules packets meet there is not known`]
       : []),
     ...(unshown.length > 0 ? [`${name} does not show ${unshown.join(', ')}: assumed equal to the other side`] : []),
   ];

@@ -293,14 +293,14 @@ function effectWords(effect: ServiceEffect, { from, to, diff }: Review, mixed: R
 /** The packets that were not compared, and what happens to them. */
 function uncomparedPackets({ packets, diff, from, to }: Review): readonly string[] {
   if (areSidesSame(diff)) return [];
-  if (!packets) return ['packets, as there are many Services: "kpc equivalence" compares them'];
+  if (!packets) return ['packets, because there are many Services: "kpc equivalence" compares them'];
   return [
-    ...(from.nodeName === '' && to.nodeName === '' ? ['pods of the node, as no node is named'] : []),
+    ...(from.nodeName === '' && to.nodeName === '' ? ['pods on the node, because no node is named'] : []),
     ...(packets.touchesHairpins ? ['pods that reach themselves through a Service: "kpc equivalence" shows them'] : []),
   ];
 }
 
-/** What a diff leaves open; `review` adds what it leaves open about packets. */
+/** What a diff leaves unknown; `review` adds what is unknown about packets. */
 export function lacksOf({ gaps }: SideDiff, review?: Review): ArgumentsOf<'answer-lacks'> {
   const notCompared = [...describeGaps(gaps), ...(review ? uncomparedPackets(review) : [])];
   const { unknown, unknownOnOne } = review?.packets ?? nothingLacks;
@@ -316,7 +316,7 @@ function mixedServices(sides: readonly Snapshot[]): ReadonlySet<string> {
   return new Set(own.flatMap(([name, all]) => (new Set(all.map(({ protocol }) => protocol)).size > 1 ? name : [])));
 }
 
-/** Names the protocol unless it is TCP, as is all of the Service. */
+/** Names the protocol, unless all ports of the Service are TCP. */
 function sentWords({ to, nodePort, protocol }: Effect['example'], isMixed: boolean): string {
   const where = nodePort === undefined ? to : `every node's port ${nodePort}`;
   return protocol === 'icmp' || (protocol === 'tcp' && !isMixed) ? where : `${where}/${protocol.toUpperCase()}`;
@@ -364,7 +364,7 @@ function effectEndWords({ from, to, choice }: ServiceEffect, added: readonly str
     ...(isOther && after === 1 ? [`another endpoint${named}`] : [numbers]),
     ...(isOther && after > 1 ? [`${formatCount(fresh)} of them new${named}`] : []),
     ...(!isOther && fresh > 0 && choice.kept < before
-      ? [choice.kept === 0 ? 'all of them others' : `${formatCount(fresh)} of them new`]
+      ? [choice.kept === 0 ? 'all of them different' : `${formatCount(fresh)} of them new`]
       : []),
     ...(after > 1 ? [shareWords(choice.to)] : []),
     ...(source ? [`with ${source.to} as source, before: ${source.from}`] : []),

@@ -49,7 +49,7 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   return { from, to, diff, packets: withoutOutsiders(withLosses(packets, others, severities)), trace };
 }
 
-/** Adds what only other Nodes gain or lose; anything else differs there as it does here, or is not known here. */
+/** Adds what only other Nodes gain or lose. Every other difference is the same there as on this node, or unknown here. */
 function withLosses(
   packets: ServiceEffects,
   others: readonly ServiceEffects[],
@@ -129,7 +129,7 @@ function changeToJson({ kind, change, fields }: KernelChange): ChangeJson {
 
 const mostLines = 20;
 
-/** The first lines, and the number of the others. */
+/** The first lines, and the number of omitted ones. */
 export function firstLines(lines: readonly string[]) {
   return { what: lines.slice(0, mostLines), more: Math.max(0, lines.length - mostLines) };
 }

@@ -2,7 +2,7 @@ import { printable } from '../base/printable.ts';
 import type { WayInWords } from './way/step.ts';
 import { escapeXml } from './formats/junit.ts';
 
-/** A picture of a packet's way: its sender, the stations on the node, and the endpoints that it reaches. Units are pixels. */
+/** A picture of a packet's path: its sender, the stations on the node, and the endpoints that it reaches. Units are pixels. */
 export interface Picture {
   readonly width: number;
   readonly height: number;
@@ -65,7 +65,7 @@ function layOutRow(way: WayInWords, width: number): Picture {
   const stations = placeBoxes(stationBoxes(way), side + arrow, 0, middle);
   const ends = placeBoxes(endBoxes(way), side + middle + 2 * arrow, 0, side);
   const height = Math.max(...[sender, ...stations, ...ends].map(bottom));
-  // The way goes from the top left to the bottom right.
+  // The path goes from the top left to the bottom right.
   const drop = height - Math.max(...ends.map(bottom));
   const endpoints = ends.map((box) => lower(box, drop));
   const last = stations.at(-1) ?? sender;

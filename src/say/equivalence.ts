@@ -30,7 +30,7 @@ export interface Tracing {
 export interface EquivalenceReport extends Compared {
   readonly from: string;
   readonly to: string;
-  /** Follows the names of the sides if nothing names a mode. */
+  /** Text after the name of a side whose mode nothing names. */
   readonly modeFrom?: string | undefined;
   readonly modeTo?: string | undefined;
   readonly trace: TraceWords;
@@ -69,7 +69,7 @@ const severityWords: Readonly<
 export const targetWords: Readonly<Record<Effect['target'], string>> = {
   ...addressWords,
   'health-check': 'health check node port',
-  ping: 'ping of a Service address',
+  ping: 'ping to a Service address',
   'unserved-port': 'other port of a Service address',
   'unserved-address': 'address of no Service',
   node: 'port of the node itself',
@@ -80,7 +80,7 @@ const notCompared = [
   'connections that are open while the rules change',
   'multicast',
   'what other hosts and network plugins do',
-  'what DNS answers, as for headless and ExternalName Services',
+  'DNS answers, such as those for headless and ExternalName Services',
 ] as const;
 
 const mostNames = 5;
@@ -118,7 +118,7 @@ function harmlessLines({ findings }: EquivalenceReport): Block {
     const ways = [...new Set(own.map(({ from, to }) => `${from} → ${to}`))].join('; ');
     return lines('plain', 1, `${causeWords[cause].title}: ${ways} (${countClasses(own)})`);
   });
-  return section('No action needed, as it works on neither side', harmless, Infinity);
+  return section('No action needed, because it works on neither side', harmless, Infinity);
 }
 
 function countClasses(effects: readonly Effect[]): string {
@@ -205,7 +205,7 @@ function notes(report: EquivalenceReport): readonly string[] {
     ...(assumed === undefined ? [] : [`${assumed}.`]),
     ...unknownWords(report).map((what) => `${what}.`),
     ...(standIns < nodes ? [represented] : []),
-    `Not looked at: ${joinWords([...beyond, ...notCompared])}.`,
+    `Not compared: ${joinWords([...beyond, ...notCompared])}.`,
   ];
 }
 
@@ -228,7 +228,7 @@ export function equivalenceAnswer(
     findings: () =>
       sayFindings([...preparations, ...report.findings.map((each) => divergenceFinding(each, report, placeOf))]),
     snapshots: () => report.snapshots,
-    // Leave out what no comparison looks at.
+    // Leave out what no comparison covers.
     lacks: () => {
       const { unknown, unknownOnOne, reasons } = report;
       return { notCompared: report.beyond, unknown, unknownOnOne, reasons };
@@ -336,7 +336,7 @@ function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly Te
     const { title } = causeWords[finding.cause];
     const all = describeFinding(finding, report).map(({ text }) => text);
     const place = firstPlace(finding.servicePorts, placeOf);
-    // A change of mode fails only for what it breaks; sides that should be equal fail for any difference that needs an action.
+    // A change of mode fails only for what it breaks. Sides that should be equal fail for every difference that needs action.
     const isBad = report.preparations
       ? finding.severity === 'breaks' || finding.severity === 'unknown'
       : divergenceFinding(finding, report, placeOf).severity !== 'note';

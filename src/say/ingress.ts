@@ -23,7 +23,7 @@ export function ingressLines(way: IngressWay): Block {
     ];
   });
   return [
-    ...(way.idle === undefined ? routes : lines('bad', 0, `${way.idle} takes no route of the input`)),
+    ...(way.idle === undefined ? routes : lines('bad', 0, `${way.idle} accepts no route in the input`)),
     ...lines('bad', 1, ...way.faults.map(inOneLine)),
     ...(way.reachesService
       ? lines('dim', 1, `assumed: ${controller}`)
@@ -31,7 +31,7 @@ export function ingressLines(way: IngressWay): Block {
   ];
 }
 
-/** What a way rests on that the input does not show, in clauses. */
+/** Assumptions that a path depends on, as clauses. */
 export function assumedOfIngress({ objects, reachesService }: IngressWay): readonly string[] {
   return [...new Set(objects.flatMap(doubtsOf)), ...(reachesService ? [controller] : [])];
 }
@@ -82,18 +82,18 @@ function doubtsOf({ doubts }: FollowedObject): readonly string[] {
 }
 
 function doubtWords(doubt: AttachmentDoubt): string {
-  if (doubt.kind === 'no-owner') return `${doubt.owner}, which the input lacks, takes all that names it`;
+  if (doubt.kind === 'no-owner') return `${doubt.owner}, which the input lacks, accepts everything that names it`;
   const taker = 'owner' in doubt.taker ? doubt.taker.owner : `listener ${doubt.taker.listener}`;
-  return `${taker} takes what is of namespace ${doubt.namespace}, of which the input lacks the labels`;
+  return `${taker} accepts namespace ${doubt.namespace}, whose labels the input lacks`;
 }
 
 /** Why requests do not get to a Service. */
 function problemsOfRoute({ name, refusals, ungranted }: FollowedObject): readonly string[] {
   const refused = refusals?.map(
-    ({ entrance, refusal }) => `${entranceWords(entrance)} does not take it: ${attachmentWords(refusal)}`,
+    ({ entrance, refusal }) => `${entranceWords(entrance)} does not accept it: ${attachmentWords(refusal)}`,
   );
   return [
-    ...(refused?.length === 0 ? ['no Gateway takes it: it names none'] : (refused ?? [])),
+    ...(refused?.length === 0 ? ['no Gateway accepts it, because it names none'] : (refused ?? [])),
     ...ungranted.map(
       (to) =>
         `no ReferenceGrant of the input lets ${name} use Service ${to}: without one, the Gateway answers with an error`,
@@ -104,19 +104,19 @@ function problemsOfRoute({ name, refusals, ungranted }: FollowedObject): readonl
 function attachmentWords(refusal: AttachmentRefusal): string {
   switch (refusal.kind) {
     case 'no-listener-sets':
-      return `${refusal.owner} takes no ListenerSets of namespace ${refusal.namespace}`;
+      return `${refusal.owner} accepts no ListenerSets from namespace ${refusal.namespace}`;
     case 'conflict':
       return `it is in conflict with listener ${refusal.listener}`;
     case 'rival':
-      return `it takes ${refusal.route}, which is older, or the first by its name`;
+      return `it accepts ${refusal.route}, which is older or comes first by name`;
     case 'other-listener':
       return 'the route names another listener';
     case 'protocol':
       return `its protocol is ${refusal.protocol}`;
     case 'route-kind':
-      return `it takes no ${refusal.route}`;
+      return `it accepts no ${refusal.route}`;
     case 'namespace':
-      return `it takes no routes of namespace ${refusal.namespace}`;
+      return `it accepts no routes from namespace ${refusal.namespace}`;
     case 'host':
       return `its host is ${refusal.host}`;
   }
@@ -149,7 +149,7 @@ function endWords(end: RouteEnd): string {
     case 'other':
       return end.what;
     case 'none':
-      return 'an error, because it has no backend that takes requests';
+      return 'an error, because no backend accepts requests';
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ChangeKind } from '../ask/changes/kernel-change.ts';
 import { cutLines } from '../base/printable.ts';
 
-/** A line for people. A format shows its role: by a colour, a sign, as a heading, as code. */
+/** A line for people. Each format shows its role in its own way, such as a colour, a sign or a heading. */
 export interface Line {
   readonly role: 'heading' | 'plain' | 'dim' | 'good' | 'bad' | 'command' | 'summary' | ChangeKind | EffectRole;
   /** The indentation. */

@@ -46,7 +46,7 @@ export function lintAnswer(report: LintReport, { lineOf, isColoured, limit, said
   };
 }
 
-const noServices = 'no Service to look at';
+const noServices = 'no Service to check';
 
 function countOfSeverity(findings: readonly SaidFinding[], severity: Severity): number {
   return findings.filter((each) => each.severity === severity).length;

@@ -74,7 +74,7 @@ function faultWords(fault: Unexpected, { trace, scene }: Pick<PacketResult, 'tra
       return missed === '' ? `also went to ${reached}` : `went to ${reached}, expected ${missed}`;
     }
     case 'share':
-      return `${fault.endpoint} got ${percent(fault.share)} of connections, without those that fail, expected ${percent(fault.wanted)}`;
+      return `${fault.endpoint} got ${percent(fault.share)} of the connections that work, expected ${percent(fault.wanted)}`;
     case 'source': {
       const changed = fault.seen === 'changed' ? ` (${sourceText(fate.source)})` : '';
       return `expected the source ${fault.expected}, but it is ${fault.seen}${changed}`;
@@ -111,7 +111,7 @@ function summarizeTests(results: readonly PacketResult[]): string {
   return [counts, ...describeScenes(results.map(({ scene }) => scene))].join(', ');
 }
 
-/** The failures, each with its trace folded, and what was assumed. */
+/** The failures, each with its folded trace, and the assumptions. */
 function resultsToMarkdown(results: readonly PacketResult[]): string {
   const alike = [...groupBy(results.filter(hasFailed), failureKey).values()];
   const beside = [...allBeside(results), assumedIn(results)].flatMap((each) => each ?? []);
@@ -131,7 +131,7 @@ function failuresOf(results: readonly PacketResult[]): readonly SaidFinding[] {
   return sayFindings(failed);
 }
 
-/** The same for packets of one test that fail in the same way on one node: the first one's trace explains all. */
+/** Equal for packets of one test that fail alike on one node: the trace of the first explains all of them. */
 function failureKey(result: PacketResult): string {
   const {
     place,
@@ -149,7 +149,7 @@ function failureKey(result: PacketResult): string {
 }
 
 /**
- * Remarks besides a result: what was skipped, network policies, and an unknown connection. A failed test leaves out the
+ * Remarks besides a result: what was skipped, network policies, and an unknown connection. A failed test omits the
  * last, because its trace shows it.
  */
 function besideOf({ title, trace, scene, faults }: PacketResult): readonly string[] {

@@ -108,11 +108,11 @@ function describeDraining({ virtualServer, realServer }: DrainingServer): string
   return `${protocol} ${joinHostPort(address, Number(port))} → ${joinHostPort(realAddress, Number(realPort))}`;
 }
 
-/** "2 addresses of IPVS mode stay for open connections, closed by KUBE-IPVS-FILTER"; empty if there are none. */
+/** "2 addresses of IPVS mode stay for open connections; KUBE-IPVS-FILTER refuses new ones"; empty if there are none. */
 function describeLeftAddresses(plan: Plan): readonly string[] {
   const { length } = listLeftAddresses(plan);
   const stay = length === 1 ? '1 address of IPVS mode stays' : `${length} addresses of IPVS mode stay`;
-  return length === 0 ? [] : [`${stay} for open connections, closed by ${accessFilter.chain}`];
+  return length === 0 ? [] : [`${stay} for open connections; ${accessFilter.chain} refuses new ones`];
 }
 
 /** "Plan: 17 sets and 11 chains to add, 7 sysctls to change, nothing to remove". */
@@ -198,7 +198,7 @@ function summarizeNothing(as: PlanView['as'], conflicts: number): string {
 export function describeLeftSettings({ leftSettings }: Plan): readonly string[] {
   return leftSettings.map(
     ({ setting: { path, value, onlyFrom }, from }) =>
-      `${settingName(path)} stays ${from ?? 'absent'}: kpc-apply set it to ${onlyFrom?.join(' and ')}, and it was changed since; it was ${value} before`,
+      `${settingName(path)} stays ${from ?? 'absent'}: kpc-apply changed it from ${value} to ${onlyFrom?.join(' and ')}, and something has changed it since`,
   );
 }
 
@@ -251,7 +251,7 @@ export function formatRollBack({ to, plan }: RollBackPlan): string {
   return `back to ${where}:\n${formatPlanText(plan, { as: 'plan', bundle: undefined })}`;
 }
 
-/** Each tool's input, under the command that reads it; the whole can be fed to a shell piece by piece. */
+/** Each tool's input, under the command that reads it. */
 export function formatDryRun(plan: Plan, balancer: string): string {
   if (isEmptyPlan(plan)) return 'nothing to do\n';
   return printableLines(

@@ -41,7 +41,7 @@ export function portJson(port: ShownPort, type?: ServiceInfo['type']) {
 export interface Fact {
   readonly kind: 'type' | 'port' | 'node-port' | 'address' | 'policy' | 'endpoints';
   readonly text: string;
-  /** Set for defaults that a Service has without asking. */
+  /** Set for values that a Service has by default. */
   readonly isUsual?: boolean;
 }
 

@@ -39,7 +39,7 @@ import { familyNames } from '../kernel/family.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 
-/** A question about packets, as the flags of `kpc trace` put it. */
+/** A question about packets, as given by the flags of `kpc trace`. */
 export interface TraceQuestion {
   readonly from?: string | undefined;
   readonly to?: string | undefined;
@@ -48,7 +48,7 @@ export interface TraceQuestion {
   /** A Service: traces every kind of sender to each of its addresses. */
   readonly all?: string | undefined;
   readonly namespace?: string | undefined;
-  /** Set if a node was named, or all nodes are asked: a named Pod then sends from that node, even if it runs elsewhere. */
+  /** Set if a node was named, or all nodes are traced: a named Pod then sends from that node, even if it runs elsewhere. */
   readonly node?: string | undefined;
   readonly allNodes?: boolean | undefined;
 }
@@ -167,7 +167,7 @@ export function linesUnder(matrix: Matrix, scene: Scene): readonly string[] {
   const lost = cells.flatMap((cell) => lostWayWords(cell, scene) ?? []);
   const places = cells.flatMap(({ fate, target }) => {
     const place = assumedPlace(target, fate, scene);
-    return place === '' ? [] : [`${fate.verdict}${place}: none is assumed on this one`];
+    return place === '' ? [] : [`${fate.verdict}${place}; no Pod is assumed on this node`];
   });
   const lacks = cells.flatMap((cell) => lackNote(cell, scene) ?? []);
   return [
@@ -211,8 +211,8 @@ function legendOf(shown: readonly string[]): readonly string[] {
     [/^forwarded/, 'forwarded: leaves the node unchanged'],
     [/ unsure\??$/, 'unsure: it arrives, but it is not known whether its connection works'],
     [/fails?\??$/, 'fails: connections do not work, though packets arrive'],
-    [/\?$/, '?: if what is not shown lets it pass unchanged'],
-    [/^-$/, '-: such packets do not come here'],
+    [/\?$/, '?: assuming that what is not shown lets it pass unchanged'],
+    [/^-$/, '-: no such packets arrive here'],
   ] as const;
   return rows.flatMap(([pattern, words]) => (shown.some((text) => pattern.test(text)) ? [`  ${words}`] : []));
 }
@@ -245,7 +245,7 @@ function knownInShort(fate: KnownFate): Pick<Line, 'role' | 'text'> {
   const isUnsure = fate.verdict !== 'unknown' && fate.connection().ways.some(({ outcome }) => isUndecided(outcome));
   const differs = isArrival(fate.verdict) && otherwiseShare(fate) > 0;
   const role = failing > 0 || differs || isUnsure ? 'bad' : roles[fate.verdict];
-  const rest = `${failing > 0 ? ', some fail' : ''}${differs ? ', some end otherwise' : ''}${isUnsure ? ', unsure' : ''}`;
+  const rest = `${failing > 0 ? ', some fail' : ''}${differs ? ', some end differently' : ''}${isUnsure ? ', unsure' : ''}`;
   if (fate.verdict !== 'delivered') return { role, text: `${fate.verdict}${rest}` };
   const count = new Set(fate.endpoints.map(formatSocketAddress)).size;
   const isMasqueraded = new Set(fate.endpoints.map(({ source }) => source === 'masqueraded'));

@@ -75,7 +75,7 @@ function readInterface(source: SettingSource, mode: keyof typeof interfaces): De
     const because =
       value === ''
         ? `detectLocalMode ${mode} needs an interface`
-        : 'kube-proxy takes it, and its rules fail or match other interfaces';
+        : 'kube-proxy accepts it, but its rules fail or match other interfaces';
     const expected = `at most ${most} bytes without blanks, quotes, slashes and *`;
     refuseValue(source, { name, value, path }, expected, { because });
   }

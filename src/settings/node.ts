@@ -77,7 +77,7 @@ export const nodePortAddresses = plainSetting({
   },
   stored: listOf(storedText),
   must: {
-    text: 'be CIDRs and words of primary, localhost and all, each word once',
+    text: 'be CIDRs and the words primary, localhost and all, each word once',
     isMet: (list) =>
       repeatedWord(list) === undefined && list.every((each) => isNodePortWord(each) || parseNetwork(each)),
   },
@@ -103,7 +103,7 @@ function checkUnmixed(written: Given<readonly string[]>, source: SettingSource):
   const { value: list } = written;
   const version = kubeProxyVersions[source.release];
   const because = `kube-proxy ${version} does not start with it`;
-  const expected = `networks; Kubernetes ${behaviourChanges['node-port-words'].since} takes the words, too`;
+  const expected = `networks; Kubernetes ${behaviourChanges['node-port-words'].since} also accepts the words`;
   if (!list.includes('primary')) {
     for (const item of itemsOf(written)) {
       if (isNodePortWord(item.value)) refuseValue(source, item, expected, { because });

@@ -108,7 +108,7 @@ function checkPeriods(source: SettingSource): void {
   else if (leastSeconds > seconds)
     refusePeriod(
       source.field(usual) === undefined ? least : usual,
-      `syncPeriod as long as minSyncPeriod at least (${leastSeconds}s)`,
+      `a syncPeriod of at least minSyncPeriod (${leastSeconds}s)`,
     );
 }
 

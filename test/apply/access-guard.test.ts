@@ -118,7 +118,9 @@ describe('while a node leaves IPVS mode', () => {
     const { status, out } = await callApply(node.host, 'verify', iptables);
     expect([status, out]).toEqual([
       0,
-      expect.stringContaining('\n1 address of IPVS mode stays for open connections, closed by KUBE-IPVS-FILTER\n'),
+      expect.stringContaining(
+        '\n1 address of IPVS mode stays for open connections; KUBE-IPVS-FILTER refuses new ones\n',
+      ),
     ]);
     const { out: json } = await callApply(node.host, 'verify', iptables, '--output', 'json');
     expect(resultOf(json)).toMatchObject({ changes: [], addressesLeft: [address] });

@@ -95,7 +95,7 @@ test.each(['plan', 'apply'])(
     };
     const { status, err, out } = await callApply(host, command, 'fixtures/dual-stack/expected-ipvs');
     expect([status, node.dump()]).toEqual([command === 'plan' ? 1 : 3, there]);
-    expect(err + out).toMatch(/the node would list more than the 96 MB/);
+    expect(err + out).toMatch(/listings of the node would exceed the 96 MB/);
   },
 );
 

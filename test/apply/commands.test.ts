@@ -219,7 +219,7 @@ describe('apply', () => {
     };
     const { status, err } = await callApply(failing, 'apply', ipvs);
     expect([status, dump()]).toEqual([3, there]);
-    expect(err).toMatch(/warning: everything is put back, but .*\/journal\.json cannot be closed: EROFS/);
+    expect(err).toMatch(/warning: everything is rolled back, but .*\/journal\.json cannot be closed: EROFS/);
     expect(err).toMatch(/error: "ipvsadm -R" exited with status 1\nno memory \[tool-failed\]/);
     expect(err).toMatch(/The node is as it was before\.\n$/);
     expect((await callApply(host, 'rollback')).status).toBe(0);
@@ -258,7 +258,7 @@ describe('apply', () => {
     };
     const { status, err } = await callApply(failing, 'apply', other);
     expect(status).toBe(4);
-    expect(err).toMatch(/NOT everything could be put back\. Left to do:\n.*\n {2}- virtual server /);
+    expect(err).toMatch(/NOT everything could be rolled back\. Left to do:\n.*\n {2}- virtual server /);
     expect((await callApply(host, 'rollback')).status).toBe(0);
     expect(dump()).toBe(there);
   });
@@ -627,7 +627,7 @@ describe('doctor', () => {
     files.set('/proc/self/ns/net', 'net:[1]');
     const { out } = await callApply(host, 'doctor', ipvs);
     expect(out).toContain('kube-proxy is not running in this network');
-    expect(out).toMatch(/warning this node does not have .*, and the bundle was compiled for it/);
+    expect(out).toMatch(/warning the bundle was compiled for a node with .*, which this node does not have/);
     files.set('/proc/77/ns/net', 'net:[1]');
     expect((await callApply(host, 'doctor', ipvs)).status).toBe(1);
   });
@@ -672,7 +672,7 @@ describe('doctor', () => {
             : host.run(command),
     };
     expect((await callApply(stray, 'doctor')).out).toMatch(
-      /warning .*the legacy variant holds 1 chain of kube-proxy too, and they still match/,
+      /warning .*the legacy variant also holds 1 chain of kube-proxy, which packets still reach/,
     );
   });
 });

@@ -48,7 +48,8 @@ describe('a rollback puts back a sysctl', () => {
     const node = nodeWith('0');
     await callApply(node.host, 'apply', bundle('ipvs'));
     node.files.set(path, '2\n');
-    const words = 'net.ipv4.vs.conntrack stays 2: kpc-apply set it to 1, and it was changed since; it was 0 before\n';
+    const words =
+      'net.ipv4.vs.conntrack stays 2: kpc-apply changed it from 0 to 1, and something has changed it since\n';
     expect((await callApply(node.host, 'rollback', '--dry-run')).out).toContain(words);
     const run = await callApply(node.host, 'rollback');
     expect([run.status, value(node)]).toEqual([0, '2']);

@@ -31,7 +31,7 @@ describe("the node's own connections, at a change of mode to iptables rules", ()
     expect([status, err]).toEqual([
       0,
       expect.stringMatching(
-        /^warning: sysctls that only IPVS mode needs .*\ndone: .*; 1 address of IPVS mode stays for open connections, closed by KUBE-IPVS-FILTER\n$/,
+        /^warning: sysctls that only IPVS mode needs .*\ndone: .*; 1 address of IPVS mode stays for open connections; KUBE-IPVS-FILTER refuses new ones\n$/,
       ),
     ]);
     expect(node.dump()).toContain(`kube-ipvs0 ${address}/32\n`);
@@ -39,7 +39,7 @@ describe("the node's own connections, at a change of mode to iptables rules", ()
     expect((await callApply(node.host, 'verify', iptables)).status).toBe(0);
     expect((await callApply(node.host, 'plan', iptables)).status).toBe(0);
     expect((await callApply(node.host, 'apply', iptables)).err).toBe(
-      'nothing to do: the node matches the bundle; 1 address of IPVS mode stays for open connections, closed by KUBE-IPVS-FILTER\n',
+      'nothing to do: the node matches the bundle; 1 address of IPVS mode stays for open connections; KUBE-IPVS-FILTER refuses new ones\n',
     );
     const { out } = await callApply(node.host, 'plan', iptables, '--output', 'json');
     expect(resultOf(out)).toMatchObject({ changes: [], addressesLeft: [address] });

@@ -53,7 +53,7 @@ describe.each(variants)('rules in %s, and iptables is %s', (old, used) => {
       expect(err).toContain('--adopt');
       expect((await callApply(node.host, 'plan', bundleOf(mode))).out).toContain(`of ${old} iptables exists already`);
       expect((await callApply(node.host, 'doctor', bundleOf(mode))).out).toMatch(
-        `warning iptables is the ${used} variant, but the ${old} variant holds`,
+        `warning iptables is the ${used} variant, but the ${old} variant also holds`,
       );
       expect(node.dump()).toBe(there);
     });
@@ -92,7 +92,9 @@ describe.each(variants)('rules in %s, and iptables is %s', (old, used) => {
       const before = await chainsOf(node, old);
       node.useVariant(used);
       const { out } = await callApply(node.host, 'doctor', bundleOf(mode));
-      expect(out).toMatch(new RegExp(`the ${old} variant holds \\d+ chains of kpc-apply too, and they still match`));
+      expect(out).toMatch(
+        new RegExp(`the ${old} variant also holds \\d+ chains of kpc-apply, which packets still reach`),
+      );
       expect(out).not.toMatch(/chains? of kube-proxy/);
       expect((await callApply(node.host, 'verify', bundleOf('iptables'))).status).toBe(1);
       expect((await callApply(node.host, 'apply', bundleOf(mode))).status).toBe(0);
@@ -140,5 +142,5 @@ test('a watch warns of the rules of the other variant once, not in each round', 
   };
   const { err } = await callApply({ ...node.host, sleep, run }, 'watch', bundleOf('iptables'), '--sync-period', '10s');
   expect(rounds).toBeGreaterThan(2);
-  expect(err.match(/warning: these still take connections: .*KUBE/g)).toHaveLength(1);
+  expect(err.match(/warning: these objects still match connections: .*KUBE/g)).toHaveLength(1);
 });

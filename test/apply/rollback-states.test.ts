@@ -44,7 +44,7 @@ describe('a rollback has nothing to undo after an apply that', () => {
       'was not confirmed',
       (node) => run(node, 'apply', b3, '--confirm-timeout', '1s'),
       3,
-      /put everything back \(no confirmation within 1 s\)/,
+      /rolled everything back \(no confirmation within 1 s\)/,
     ],
     [
       'had a bad bundle',
@@ -64,7 +64,7 @@ describe('a rollback has nothing to undo after an apply that', () => {
         return callApply({ ...node.host, run: fail }, 'apply', b3);
       },
       3,
-      /put everything back \("ipvsadm -R" exited with status 1\)/,
+      /rolled everything back \("ipvsadm -R" exited with status 1\)/,
     ],
     [
       'was refused',
@@ -170,7 +170,7 @@ describe('a rollback', () => {
     expect(node.dump()).toBe(second);
     const again = await callApply(host, 'rollback');
     expect([again.status, node.dump()]).toEqual([2, second]);
-    expect(again.err).toMatch(/put everything back \(an apply did not finish\)/);
+    expect(again.err).toMatch(/rolled everything back \(an apply did not finish\)/);
   });
 
   test('goes to any state that is kept, over several changes, sysctls and all', async () => {
@@ -269,7 +269,7 @@ describe('a new bundle that watch cannot apply', () => {
     expect(node.dump()).toBe(second);
     const { status, err } = await run(node, 'rollback');
     expect(status).toBe(2);
-    expect(err).toMatch(/the last command, "watch \S+nodeport\S+" at \S+, put everything back/);
+    expect(err).toMatch(/the last command, "watch \S+nodeport\S+" at \S+, rolled everything back/);
     await watchOnce(node, b3);
     expect((await run(node, 'rollback')).status).toBe(0);
     expect(node.dump()).toBe(second);
@@ -349,7 +349,11 @@ describe('a forged state', () => {
       ({ reading }) => Object.assign(reading?.['settings'] ?? {}, { '/proc/sys/net/../kernel/core_pattern': '|/x' }),
       /must be an object with paths of network sysctls/,
     ],
-    ['that is another', (snapshot) => Object.assign(snapshot['state'] ?? {}, { id: 7 }), /it holds another state/],
+    [
+      'that is another',
+      (snapshot) => Object.assign(snapshot['state'] ?? {}, { id: 7 }),
+      /it holds a state with another id/,
+    ],
     [
       'with an id that is none',
       (snapshot) => Object.assign(snapshot['state'] ?? {}, { id: '../x' }),

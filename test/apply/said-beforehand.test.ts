@@ -60,7 +60,8 @@ test('plan and apply say why nf_conntrack_max goes down', async () => {
   const node = startNode();
   const path = '/proc/sys/net/netfilter/nf_conntrack_max';
   node.files.set(path, '262144\n');
-  const why = 'net.netfilter.nf_conntrack_max goes down from 262144 to 131072, as kube-proxy sets it (32768 × 4 cores';
+  const why =
+    'net.netfilter.nf_conntrack_max goes down from 262144 to 131072, the value that kube-proxy sets (32768 × 4 cores';
   expect((await callApply(node.host, 'plan', older)).out).toContain(why);
   expect((await callApply(node.host, 'apply', older)).err).toContain(why);
   node.files.set(path, '1000\n');
@@ -87,7 +88,7 @@ test('doctor looks at the state folder', async () => {
   );
   await callApply(node.host, 'apply', bundle('iptables'), '--state-dir', '/srv/kpc');
   const looked = (...args: readonly string[]) => callApply(node.host, 'doctor', bundle('iptables'), ...args);
-  expect((await looked('--state-dir', '/srv/kpc')).out).toContain('/srv/kpc: the record is whole');
+  expect((await looked('--state-dir', '/srv/kpc')).out).toContain('/srv/kpc: the record is intact');
   node.files.set('/srv/kpc/record.json', '{');
   expect(await looked('--state-dir', '/srv/kpc')).toMatchObject({
     status: 1,
@@ -144,7 +145,7 @@ test('confirm says to wait while apply has not asked yet', async () => {
     },
   };
   await callApply(host, 'apply', bundle('iptables'));
-  expect(said).toMatchObject({ status: 3, err: expect.stringContaining('wait until apply asks for it') });
+  expect(said).toMatchObject({ status: 3, err: expect.stringContaining('wait until apply asks for confirmation') });
   expect((await callApply(node.host, 'confirm')).err).not.toContain('wait until');
 });
 

@@ -50,7 +50,7 @@ describe.each(strangeParts)('%s', (_, text, heads) => {
   test('is named, and the rest is not said to be new', () => {
     expect(strange.strange?.heads).toEqual(heads);
     expect(told(strange, plain)).toEqual([
-      `changed table kube-proxy (nftables): made anew without ${heads.join(', ')}`,
+      `changed table kube-proxy (nftables): recreated without ${heads.join(', ')}`,
     ]);
     expect(listNftChanges(diffNftTables([strange], [plain]), owners).flatMap(countsOf)).toEqual([
       ['table', 'changed', 1],
@@ -70,7 +70,7 @@ describe.each(strangeParts)('%s', (_, text, heads) => {
   });
 
   test('that it comes back is told', () => {
-    expect(told(plain, strange)).toEqual([`changed table kube-proxy (nftables): made anew with ${heads.join(', ')}`]);
+    expect(told(plain, strange)).toEqual([`changed table kube-proxy (nftables): recreated with ${heads.join(', ')}`]);
   });
 
   test.each([
@@ -86,7 +86,7 @@ describe.each(strangeParts)('%s', (_, text, heads) => {
 test('what else differs of a table that is made anew is told too', () => {
   const strange = read(listed('\tquota q {\n\t\tover 10 mbytes\n\t}\n', `${chains}\tchain b {\n\t\tdrop\n\t}\n`));
   expect(told(strange, plain)).toEqual([
-    'changed table kube-proxy (nftables): made anew without quota q',
+    'changed table kube-proxy (nftables): recreated without quota q',
     'removed chain b (nftables) with 1 rule',
   ]);
 });

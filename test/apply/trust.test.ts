@@ -227,7 +227,7 @@ test('a bundle that appears after it was looked for is refused', async () => {
     path === bundle ? [level({ path: '/tmp', mode: 0o1777, isParent: true })] : [rootsLevel(path)],
   );
   const { status, err } = await callApply({ ...host, examine }, 'apply', bundle);
-  expect(err).toMatch(/the bundle .* was not there before it was read \[bad-bundle\]/);
+  expect(err).toMatch(/the bundle .* was replaced after its owner and mode were checked \[bad-bundle\]/);
   expect(status).toBe(2);
 });
 

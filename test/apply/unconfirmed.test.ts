@@ -79,7 +79,7 @@ describe('what stands by for an apply that is to be confirmed', () => {
     while (!node.files.has(awaiting)) await tick();
     const { id } = JSON.parse(node.files.get(`${state}/unconfirmed.json`) ?? '') as { readonly id: string };
     const { status, err } = await standBy(node, id);
-    expect([status, err]).toEqual([0, `nothing to do: apply ${id} has been confirmed, put back or replaced\n`]);
+    expect([status, err]).toEqual([0, `nothing to do: apply ${id} has been confirmed, rolled back or replaced\n`]);
     expect((await applying).status).toBe(3);
     expect([node.dump(), remains(node)]).toEqual([there, []]);
   });
@@ -173,9 +173,7 @@ describe('what stands by for an apply that is to be confirmed', () => {
     const startApart = () => Promise.reject(new Error('spawn EAGAIN'));
     const { status, err } = await callApply({ ...node.host, startApart }, 'apply', ipvs, '--confirm-timeout', '60s');
     expect([status, node.dump(), remains(node)]).toEqual([3, there, []]);
-    expect(err).toMatch(
-      /nothing can put everything back .* killed: spawn EAGAIN \[system-error\]\n {2}help: fix the cause/,
-    );
+    expect(err).toMatch(/nothing would roll back .* killed: spawn EAGAIN \[system-error\]\n {2}help: fix the cause/);
   });
 });
 
@@ -230,16 +228,14 @@ describe('with systemd', () => {
     const node = withSystemd(async () => ({ kind: 'ended', status: 1, stdout: '', stderr: 'Access denied\n' }));
     const { status, err } = await callApply(node.host, 'apply', ipvs, '--confirm-timeout', '1s');
     expect(status).toBe(3);
-    expect(err).toMatch(
-      /warning: no systemd timer can put everything back .*: systemd-run ended with 1: Access denied\n/,
-    );
+    expect(err).toMatch(/warning: no systemd timer would roll back .*: systemd-run ended with 1: Access denied\n/);
   });
 
   test('a timer is enough where no process can be started', async () => {
     const node = withSystemd(fine);
     const startApart = () => Promise.reject(new Error('spawn EAGAIN'));
     const { err } = await callApply({ ...node.host, startApart }, 'apply', ipvs, '--confirm-timeout', '1s');
-    expect(err).toMatch(/warning: only a systemd timer can put everything back .*: spawn EAGAIN\n/);
+    expect(err).toMatch(/warning: only a systemd timer would roll back .*: spawn EAGAIN\n/);
     expect(err).toMatch(/\[not-confirmed\]/);
   });
 
@@ -282,7 +278,7 @@ describe('confirm', () => {
     const node = createFakeNode();
     await killWaiting(node);
     node.files.delete(awaiting);
-    expect((await callApply(node.host, 'confirm')).err).toMatch(/one that was killed before is put back/);
+    expect((await callApply(node.host, 'confirm')).err).toMatch(/an apply that was killed before that is rolled back/);
     processOf(node, 500);
     expect((await callApply(node.host, 'confirm')).err).toMatch(/process 500 .* is still changing the node/);
   });

@@ -98,7 +98,7 @@ function isTrue(
   { before, after }: { readonly before: string; readonly after: string },
 ): boolean {
   if (status === 0) return dump === after;
-  return status === 3 ? dump === before : status === 4 && err.includes('NOT everything could be put back');
+  return status === 3 ? dump === before : status === 4 && err.includes('NOT everything could be rolled back');
 }
 
 async function startNode(mode: Mode): Promise<FakeNode> {
@@ -195,7 +195,7 @@ test('doctor names a tool whose output is not whole', async () => {
     'doctor',
     first('ipvs'),
   );
-  expect([status, out]).toEqual([1, expect.stringContaining('its output is incomplete: the table nat has no end')]);
+  expect([status, out]).toEqual([1, expect.stringContaining('its output is incomplete: the table nat is incomplete')]);
 });
 
 // Another program's table has nothing that apply needs, but what is read after the change would be cut there, too.
@@ -217,5 +217,5 @@ test('where the node cannot be read any more, that is said', async () => {
   const later = garbled(node.host, 'ipset', () => '?', 2);
   const { status, err } = await callApply(later, 'apply', second('ipvs'));
   expect(status, err).toBe(4);
-  expect(err).toContain('NOT everything could be put back, and the node cannot be read.\n');
+  expect(err).toContain('NOT everything could be rolled back, and the node cannot be read.\n');
 });

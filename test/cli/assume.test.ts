@@ -153,7 +153,7 @@ describe.concurrent('manifests from git', () => {
       const run = await runKpc(['describe', ...files], { cwd });
       expect(run.stdout).toMatch(/default\/web .* 2\/2\*/);
       expect(run.stderr).toMatch(
-        /^a-patch\.yaml:3:.* duplicate Deployment default\/web, first defined at git\.yaml:\d+: kpc reads that one \[duplicate-object\]/m,
+        /^a-patch\.yaml:3:.* duplicate Deployment default\/web, first defined at git\.yaml:\d+; kpc reads the first one \[duplicate-object\]/m,
       );
     }
   });

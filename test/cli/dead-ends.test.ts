@@ -36,7 +36,7 @@ test.each([
   ['equivalence', "missing required argument 'from'", 'write kpc equivalence FROM TO; see --help'],
   ['bundle verify', "missing required argument 'bundle'", 'kpc bundle ACTION BUNDLE'],
   ['bundle pack nothing', 'no pack is named', 'name the file to write with -o, such as -o node.tgz'],
-  ['bundle verify svc.yaml --sign key', 'kpc bundle verify takes no --sign', ''],
+  ['bundle verify svc.yaml --sign key', 'kpc bundle verify has no --sign', ''],
   [
     'describe nginx apache -f svc.yaml',
     'describe takes one subject, not "nginx" and "apache"',

@@ -129,7 +129,7 @@ test.each([
   const cwd = folder({ 'svc.yaml': svc, [name]: '# mine\n' });
   const { status, stderr } = await runKpc(words, { cwd });
   expect(status).toBe(2);
-  expect(stderr).toBe(`error: ${name} is there already [bad-call]\n  help: edit or remove it\n`);
+  expect(stderr).toBe(`error: ${name} exists already [bad-call]\n  help: edit or remove it\n`);
   expect(readFileSync(join(cwd, name), 'utf8')).toBe('# mine\n');
   expect(existsSync(join(cwd, 'golden'))).toBe(false);
 });

@@ -42,7 +42,7 @@ const report = (file: string) => `kube-proxy's log: 16 lines, from 03-02 10:00:0
   node addresses 192.0.2.11, 2001:db8::11
   flags --config=/var/lib/kube-proxy/config.conf --masquerade-all=true
   sysctls set: net.netfilter.nf_conntrack_max=262144
-  2 syncs, the slowest in 12.25s, more than minSyncPeriod (1s): changes wait for it; nftables mode takes less  (${file}:10)
+  2 syncs, the slowest in 12.25s, more than minSyncPeriod (1s): changes wait for it; nftables mode is faster  (${file}:10)
   iptables lacks a match or target that kube-proxy needs, or the kernel lacks its module  (${file}:11)
 `;
 
@@ -195,7 +195,7 @@ test('the log of a second pod is left out, and one of another mode than the dump
   expect(two.stdout).toContain("kube-proxy's log: 1 line,");
   const dump = 'fixtures/dumps/kube-proxy-nftables-loadbalancer-source-ranges/nft-ruleset';
   const { stderr, stdout } = await runKpc(['describe', dump, write('proxy.log', klog)]);
-  expect(stderr).toContain('note: the log is of kube-proxy in iptables mode, and the dump shows nftables mode');
+  expect(stderr).toContain('note: the log is from kube-proxy in iptables mode, but the dump shows nftables mode');
   expect(stdout).toContain("1 Service port in nftables mode\n\nkube-proxy's log: 16 lines");
 });
 

@@ -39,7 +39,7 @@ writeFolder(cwd, { 'services.yaml': services, 'ip-addr.json': ipAddr });
 const manifests = ['-f', 'services.yaml', '--host-addresses', 'ip-addr.json'] as const;
 
 const only = (addresses: string) => `node port 30080 of shop/web listens on ${addresses} only`;
-const exceptLoopback = 'node port 30080 of shop/web listens on all addresses of the node but loopback';
+const exceptLoopback = 'node port 30080 of shop/web listens on all addresses of the node except loopback';
 
 /**
  * Where node port 30080 answers, as packets in a kernel showed it: flags, the addresses with an answer, and what is said of the

@@ -99,9 +99,9 @@ test('flows that go where no rule leads are named, with the commands that delete
   const command = (to: string, port: number, by: string, byPort: number) =>
     `    conntrack -D -f ipv4 -p udp --orig-dst ${to} --orig-port-dst ${port} --reply-src ${by} --reply-port-src ${byPort}\n`;
   expect(stdout).toContain(`
-8 flows of UDP, 4 stale
+8 UDP flows, 4 stale
   infra/dns, 10.96.0.53:53/udp: 2 flows, 1 without an answer, to 10.244.9.9:53, to which no rule leads now
-${command('10.96.0.53', 53, '10.244.9.9', 53)}  infra/statsd, 10.96.0.25:8125/udp: 1 flow without an answer to 10.96.0.25:8125, which is no endpoint: begun before the Service had rules here
+${command('10.96.0.53', 53, '10.244.9.9', 53)}  infra/statsd, 10.96.0.25:8125/udp: 1 flow without an answer to 10.96.0.25:8125, which is not an endpoint: the flow began before the Service had rules here
 ${command('10.96.0.25', 8125, '10.96.0.25', 8125)}  infra/statsd, 192.0.2.11:30125/udp: 1 flow without an answer to 10.244.2.7:8125, to which no rule leads now
 ${command('192.0.2.11', 30125, '10.244.2.7', 8125)}`);
 });
@@ -111,14 +111,14 @@ test('a flow to a Service that is gone is named only where the rules are known w
   const whole = await runKpc(['describe', '-q', write('node.txt', rules), gone]);
   expect(whole.stdout).toContain('10.96.0.99:53/udp: 1 flow to 10.244.4.4:53, where no Service is now');
   const part = await runKpc(['describe', '-q', write('part.txt', rules.replace(/\*filter[^]*?COMMIT\n/, '')), gone]);
-  expect(part.stdout).toContain('1 flow of UDP, none stale');
+  expect(part.stdout).toContain('1 UDP flow, none stale');
 });
 
 test('manifests decide by the status of endpoints: one that terminates keeps its flows', async () => {
   const flows = write('c.txt', flow({ to: dns, by: '10.244.1.6:53' }) + flow({ to: dns, by: '10.244.9.9:53' }));
   const { stdout, stderr } = await runKpc(['describe', flows, write('in.yaml', manifests)]);
   expect(stdout).toMatch(
-    /^2 flows of UDP, 1 stale\n.*1 flow to 10\.244\.9\.9:53, which is no serving endpoint of it\n/,
+    /^2 UDP flows, 1 stale\n.*1 flow to 10\.244\.9\.9:53, which is not a serving endpoint of the Service\n/,
   );
   expect(stderr).toBe('');
   const { stdout: json } = await runKpc(['describe', '-q', flows, write('in.yaml', manifests), '--output', 'json']);
@@ -132,7 +132,7 @@ test('manifests decide by the status of endpoints: one that terminates keeps its
 
 test('a Service that is asked about has its own stale flows below it', async () => {
   const { stdout } = await runKpc(['describe', '-q', 'dns', write('node.txt', rules), write('conntrack.txt', listing)]);
-  expect(stdout).toContain('8 flows of UDP, 2 stale\n  infra/dns, ');
+  expect(stdout).toContain('8 UDP flows, 2 stale\n  infra/dns, ');
   expect(stdout).not.toContain('infra/statsd');
 });
 
@@ -152,7 +152,7 @@ test.each([
   ['lines in a log', (text: string) => text.replace(/^/gm, 'Nov 14 11:06:11 node1 collect[12]: ')],
 ])('flows are read from %s', async (_name, change) => {
   const { stdout } = await runKpc(['describe', '-q', write('node.txt', rules), write('c.txt', change(listing))]);
-  expect(stdout).toContain('8 flows of UDP, 4 stale');
+  expect(stdout).toContain('8 UDP flows, 4 stale');
 });
 
 test('a line that is cut off names no endpoint, and one of another listing does not count', async () => {
@@ -160,11 +160,11 @@ test('a line that is cut off names no endpoint, and one of another listing does 
   const cut = write('cut.txt', `${listing}${stale.slice(0, stale.indexOf(' mark')).slice(0, -1)}`);
   const { stdout, stderr } = await runKpc(['describe', write('node.txt', rules), cut]);
   expect(stderr).toContain('warning: skipped: not a flow, or not all of one');
-  expect(stdout).toContain('8 flows of UDP, 4 stale');
+  expect(stdout).toContain('8 UDP flows, 4 stale');
   const later = write('later.txt', listing.replaceAll('10.244.9.9', '10.244.9.8'));
   const both = await runKpc(['describe', write('node.txt', rules), write('first.txt', listing), later]);
   expect(both.stderr).toContain('skipped conntrack -L from another node or time');
-  expect(both.stdout).toContain('8 flows of UDP, 4 stale');
+  expect(both.stdout).toContain('8 UDP flows, 4 stale');
 });
 
 test('beside manifests, a trace has the flows of the listing and the rules of the manifests', async () => {
@@ -173,7 +173,7 @@ test('beside manifests, a trace has the flows of the listing and the rules of th
   const { stdout, status } = await runKpc(['trace', '-q', ...inputs, ...flags]);
   expect(status).toBe(0);
   expect(stdout).toContain('delivered to');
-  expect(stdout).toContain('flows of this sender exist and keep their ends');
+  expect(stdout).toContain('flows of this sender exist and keep their destinations');
   // Only a trace compiles: describe has the endpoints of the manifests.
   const other = await runKpc(['describe', ...inputs, '--proxy-mode', 'iptables']);
   expect(other.stderr).toMatch(/--proxy-mode: only for manifests, but \S*conntrack\.txt is a dump/);
@@ -184,7 +184,7 @@ test('a trace says where flows of the same ends keep going', async () => {
   const ask = (from: string, ...more: readonly string[]) =>
     runKpc(['trace', '-q', ...inputs, '--from', from, '--to', dns, '--proto', 'udp', ...more]);
   expect((await ask('10.244.1.9')).stdout).toContain(
-    '3 flows of this sender exist and keep their ends, whatever the rules say: 2 to 10.244.9.9:53, where no rule leads now; 1 to 10.244.1.5:53\n',
+    '3 flows of this sender exist and keep their destinations, whatever the rules say: 2 to 10.244.9.9:53, where no rule leads now; 1 to 10.244.1.5:53\n',
   );
   expect((await ask('10.244.1.200')).stdout).toContain('3 flows to the same address exist');
   expect(resultOf((await ask('pod', '--output', 'json')).stdout).traces[0]).toMatchObject({

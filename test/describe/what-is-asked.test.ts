@@ -86,7 +86,7 @@ describe('a node port at loopback', () => {
     const closed = ['--proxy-mode', 'iptables', '--iptables-localhost-nodeports=false', '-q'];
     const run = await runKpc(['describe', '127.0.0.1:30080', '-f', 'svc.yaml', ...closed], { cwd });
     expect(run).toMatchObject({ status: 1, stdout: '' });
-    expect(run.stderr).toContain('listens on all addresses of the node but loopback');
+    expect(run.stderr).toContain('listens on all addresses of the node except loopback');
   });
 
   test('where its virtual server listens, as those of old releases do', async () => {
@@ -259,15 +259,15 @@ describe('an address that the node does not serve', () => {
   beforeAll(() => writeFileSync(join(cwd, 'elsewhere.yaml'), elsewhere));
 
   const proxied =
-    '203.0.113.8 is a load balancer address of default/nginx with ipMode Proxy: kube-proxy programs nothing for it, so that packets pass the load balancer';
+    '203.0.113.8 is a load balancer address of default/nginx with ipMode Proxy: kube-proxy programs nothing for it, so that packets go through the load balancer';
   const owned = '192.168.10.12 is an address of node node-2, not of node-1';
 
   test.for([
     ['203.0.113.8', proxied],
     ['203.0.113.8:80', proxied],
-    ['192.168.10.12', `${owned}: ask with --node node-2`],
-    ['192.168.10.12:30080', `${owned}; node port 30080 of default/nginx answers there: ask with --node node-2`],
-    ['192.168.10.12:30080/udp', `${owned}: ask with --node node-2`],
+    ['192.168.10.12', `${owned}: use --node node-2`],
+    ['192.168.10.12:30080', `${owned}; node port 30080 of default/nginx answers there: use --node node-2`],
+    ['192.168.10.12:30080/udp', `${owned}: use --node node-2`],
   ] as const)('%s is named as what it is', async ([what, words]) => {
     const flags = ['--node', 'node-1', '--proxy-mode', 'nftables'];
     const run = await runKpc(['describe', what, 'elsewhere.yaml', ...flags], { cwd });

@@ -106,7 +106,7 @@ describe.concurrent('a dump by nft with options', () => {
       const part = write(`${head.replaceAll(/\W/g, '')}.txt`, blockOf(head));
       const run = await runKpc(['diff', part, whole]);
       expect(run, run.stdout).toMatchObject({ status: 2, stdout: '' });
-      expect(run.stderr).toContain('do not both show what leads to the endpoints of Services');
+      expect(run.stderr).toContain('does not show how packets reach the endpoints of Services');
     },
   );
 });

@@ -114,7 +114,7 @@ describe.concurrent('a dump that does not hold all of nftables', () => {
     expect(run.stderr).toContain(
       'not compared, because one side lacks them: IPv4 nftables rules, IPv6 nftables rules\n',
     );
-    expect(run.stderr).toContain('do not both show what leads to the endpoints of Services');
+    expect(run.stderr).toContain('does not show how packets reach the endpoints of Services');
   });
 
   test('cut off, it is warned of', async () => {

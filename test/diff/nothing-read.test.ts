@@ -33,7 +33,7 @@ describe('two dumps that tell nothing of the same part of a node', () => {
       expect(run.status, run.stderr).toBe(2);
       const answer: unknown = output === 'json' ? JSON.parse(run.stdout).result : run.stdout;
       expect(answer ?? '').toMatch(output === 'markdown' ? /^\*\*No answer\*\*\n\n- \*\*error\*\* / : /^$/);
-      expect(run.stderr).toContain('do not both show what leads to the endpoints of Services');
+      expect(run.stderr).toContain('does not show how packets reach the endpoints of Services');
     }
   });
 

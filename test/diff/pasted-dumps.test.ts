@@ -47,7 +47,7 @@ COMMIT
 # Warning: iptables-legacy tables present, use iptables-legacy-save to see them
 `;
     const run = await runKpc(['diff', write('legacy.txt', text), manifests]);
-    expect(run.stderr).toContain('iptables-legacy has more rules, which are not here');
+    expect(run.stderr).toContain('iptables-legacy has more rules, which the input lacks');
     expect(run.stdout).not.toContain('added');
     const both = `$ iptables-nft-save\n${text}$ iptables-legacy-save\n${natTable}`;
     expect((await runKpc(['describe', write('both-variants.txt', both)])).stderr).not.toContain('not here');
@@ -63,7 +63,7 @@ describe('the Services of two dumps', () => {
         'shop/web:http changed',
         '    endpoints 2 → 1',
         '    endpoint 10.244.1.6:8080 removed',
-        '    … and 2 chains that follow',
+        '    … and 2 chains that change as a result',
         '',
         '1 Service port changed; not compared: IPv4 rules of table filter, IPv6 rules, sets, virtual servers, addresses, sysctls.',
         '',
@@ -248,7 +248,7 @@ describe('what another mode left', () => {
     const run = await runKpc(['describe', left]);
     expect(run.stdout).toBe(
       [
-        'Left by iptables mode, nothing jumps to them: 2 chains (KUBE-SVC-AAAAAAAAAAAAAAAA, KUBE-SEP-BBBBBBBBBBBBBBBB)',
+        'Left by iptables mode and no longer reached: 2 chains (KUBE-SVC-AAAAAAAAAAAAAAAA, KUBE-SEP-BBBBBBBBBBBBBBBB)',
         'Left by iptables mode, still reached from INPUT: chain KUBE-SERVICES (filter), which refuses packets, with 1 rule',
         '',
       ].join('\n'),
@@ -263,9 +263,9 @@ describe('what another mode left', () => {
       .replace(/^-A KUBE-SERVICES -d .*\n/m, '');
     const run = await runKpc(['diff', left, write('clean.txt', clean)]);
     expect(run.stdout).toContain(
-      'Left by iptables mode, nothing jumps to them\n  - chain KUBE-SVC-AAAAAAAAAAAAAAAA (nat) with 1 rule\n',
+      'Left by iptables mode and no longer reached\n  - chain KUBE-SVC-AAAAAAAAAAAAAAAA (nat) with 1 rule\n',
     );
-    expect(run.stdout).toContain('Left by iptables mode, packets still come to them\n');
+    expect(run.stdout).toContain('Left by iptables mode and still reached by packets\n');
     expect(run.stdout).not.toContain('Service port');
   });
 

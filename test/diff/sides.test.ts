@@ -142,7 +142,7 @@ describe.concurrent('the sides of kpc diff', () => {
     ]);
     expect(nothing).toMatchObject({ status: 2, stdout: '' });
     expect(nothing.stderr).toContain(
-      'do not both show what leads to the endpoints of Services, so whether they differ is unknown [bad-call]\n',
+      'does not show how packets reach the endpoints of Services, so kpc cannot tell whether they differ [bad-call]\n',
     );
   });
 

@@ -77,7 +77,7 @@ describe('the Services, flows and log of a node are read from', () => {
       const { status, stdout, stderr } = await runKpc(['describe', join(scratch, name)]);
       expect(status).toBe(0);
       expect(stdout).toMatch(web);
-      expect(stdout).toContain('1 flow of UDP, ');
+      expect(stdout).toContain('1 UDP flow, ');
       expect(stdout).toContain("kube-proxy's log: 1 line, from 03-02 10:00:00 to 03-02 10:00:00\n  mode iptables\n");
       expect(stderr).not.toContain('unrecognised');
     },

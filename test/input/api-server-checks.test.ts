@@ -70,7 +70,7 @@ suite('a Service', () => {
       'a second cluster IP that no family goes with',
       ['ipFamilies: [IPv4]', 'clusterIP: 10.96.0.1', 'clusterIPs: [10.96.0.1, "fd00::1"]', port],
       [
-        '7:27 warning: kube-proxy takes only the first of clusterIPs, because there is only one family in ipFamilies: name the family of each address in ipFamilies [missing-ip-families]',
+        '7:27 warning: kube-proxy uses only the first of clusterIPs, because there is only one family in ipFamilies: name the family of each address in ipFamilies [missing-ip-families]',
       ],
     ],
     [

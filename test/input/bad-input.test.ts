@@ -246,7 +246,7 @@ suite('Services', () => {
 
   test('texts that YAML takes for something else', () => {
     expect(wrongWith(['ports:', '- name: on', '  port: 80'])).toEqual([
-      '7:11 error: name is true, not a string: put it in quotes (to YAML 1.1, yes, y and on are true, no, n and off are false) [bad-value]',
+      '7:11 error: name is true, not a string: put it in quotes (YAML 1.1 reads yes, y and on as true; no, n and off as false) [bad-value]',
     ]);
   });
 

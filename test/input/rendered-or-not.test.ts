@@ -269,7 +269,7 @@ describe('what is left out', () => {
     const run = await compile(write(files), '-f', '.');
     expect(run.status).toBe(2);
     expect(run.stderr).toContain(
-      'duplicate Service default/web, first defined at base/web.yaml:3, as is 1 more of rendered that base holds too [',
+      'duplicate Service default/web, first defined at base/web.yaml:3; 1 more object is in both rendered and base [',
     );
     expect(run.stderr.match(/error:/g)).toHaveLength(1);
   });

@@ -164,7 +164,7 @@ suite('what is wrong with a config', () => {
     ],
     [
       'detectLocalMode: InterfaceNamePrefix\ndetectLocal: {interfaceNamePrefix: "a b"}',
-      '4:36 error: detectLocal.interfaceNamePrefix cannot be "a b": kube-proxy takes it, and its rules fail or match other interfaces: write at most 14 bytes without blanks, quotes, slashes and * [bad-value]',
+      '4:36 error: detectLocal.interfaceNamePrefix cannot be "a b": kube-proxy accepts it, but its rules fail or match other interfaces: write at most 14 bytes without blanks, quotes, slashes and * [bad-value]',
     ],
     [
       'bindAddress: here',

@@ -161,7 +161,7 @@ await checkInFastKernel('a tool that hangs is ended soon and said to, and everyt
   assertAsBefore();
   assert(isEnded(), 'it is still unconfirmed');
   const refused = await kpcApply(['rollback']);
-  assert(refused.status === 2 && refused.err.includes('put everything back'), refused.err);
+  assert(refused.status === 2 && refused.err.includes('rolled everything back'), refused.err);
   assertAsBefore();
 });
 

@@ -126,7 +126,7 @@ await checkInFastKernel('IPVS goes when its connections have ended', async () =>
   assert(run('ip', ['addr', 'show', 'kube-ipvs0']).includes('10.96.0.10/32'), 'its addresses are gone');
   const { out: verified } = await expectApply(['verify', rules], 0);
   assert(
-    /^\d+ addresses of IPVS mode stay for open connections, closed by KUBE-IPVS-FILTER$/m.test(verified),
+    /^\d+ addresses of IPVS mode stay for open connections; KUBE-IPVS-FILTER refuses new ones$/m.test(verified),
     verified,
   );
   assert(/ -w 0$/m.test(listed) && !/ -w 1$/m.test(listed), `not all at weight 0:\n${listed}`);
@@ -140,7 +140,7 @@ await checkInFastKernel('IPVS goes when its connections have ended', async () =>
   await stopAll(ids);
   await applyUntil(() => run('ipvsadm', ['-Sn']) === '');
   const { err: held } = await expectApply(['apply', rules], 0);
-  assert(/; 2 addresses of IPVS mode stay for open connections, closed by KUBE-IPVS-FILTER$/m.test(held), held);
+  assert(/; 2 addresses of IPVS mode stay for open connections; KUBE-IPVS-FILTER refuses new ones$/m.test(held), held);
   await assertMoving(ownIds, own);
   await assertClosed();
   await stopAll(ownIds);

@@ -375,7 +375,7 @@ spec: { gatewayClassName: x, listeners: [{ name: http, port: 80, protocol: HTTP 
       'app: web, role: leader',
       stateful,
       'note',
-      /^StatefulSet default\/pg has all of these labels but role=leader: /,
+      /^StatefulSet default\/pg has all of these labels except role=leader: /,
     ],
     [
       'one label that the workload has itself',

@@ -198,7 +198,7 @@ describe('virtual servers that sets name', () => {
   test('and whose real servers all have weight 0: that is why they refuse', async () => {
     const dump = dumpOf(ipvs, { 'ipvsadm-save': (text) => text.replaceAll(/ -w \d+/g, ' -w 0') });
     expect(await trace(dump, 'pod', '10.98.154.163:80')).toContain(
-      'has no ready endpoint: each of its real servers has weight 0 and takes no new connections',
+      'has no ready endpoint: each of its real servers has weight 0 and gets no new connections',
     );
   });
 
@@ -289,7 +289,7 @@ describe('a Service whose EndpointSlices the input lacks', () => {
 
 test.each([
   ['iptables', 'but the connection fails: nothing answers: 10.96.0.3 is the cluster IP of shop/b'],
-  ['ipvs', 'depends on what is there: this node holds 10.96.0.3 itself, the cluster IP of shop/b'],
+  ['ipvs', 'depends on more than the rules: this node holds 10.96.0.3 itself, the cluster IP of shop/b'],
 ])('an endpoint that is a cluster IP does not answer as one, in mode %s', async (mode, becomes) => {
   const input =
     service('a', '10.96.0.2', '') +

@@ -314,7 +314,7 @@ describe('which listener takes a request', () => {
     expect(goes([from({ from: 'All' }, [{ kind: 'TLSRoute' }]), foreign], 'http://a.b/')).toEqual([]);
     const way = followIn([from({ from: 'Same' }), foreign], 'httproute/web/foreign');
     expect(way?.problems).toEqual([
-      'Gateway infra/open, listener l1 does not take it: it takes no routes of namespace web',
+      'Gateway infra/open, listener l1 does not accept it: it accepts no routes from namespace web',
     ]);
   });
 
@@ -350,11 +350,11 @@ describe('which listener takes a request', () => {
     const way = followIn([route('alone', [rule('v1')], { hostnames: ['*.b'] })], 'https://a.b/');
     expect(way?.routes.map(({ to: end }) => end)).toEqual(['infra/v1:8080']);
     expect(way?.lines.map(({ text }) => text)).toContain(
-      'assumed: Gateway infra/open, which the input lacks, takes all that names it',
+      'assumed: Gateway infra/open, which the input lacks, accepts everything that names it',
     );
     const mesh = route('mesh', [rule('v1')], { parentRefs: [{ name: 'v1', kind: 'Service', group: '' }] });
     expect(followIn([mesh], 'http://a.b/')).toBeUndefined();
-    expect(followIn([mesh], 'httproute/mesh')?.problems).toEqual(['no Gateway takes it: it names none']);
+    expect(followIn([mesh], 'httproute/mesh')?.problems).toEqual(['no Gateway accepts it, because it names none']);
   });
 });
 
@@ -456,7 +456,7 @@ describe('the listeners of ListenerSets', () => {
       by('v1', ofSet('set', { namespace })),
     ];
     expect(goes(objects, 'http://ls.com/')).toEqual(expected);
-    const why = `Gateway infra/open, ListenerSet ${namespace}/set, listener ls does not take it: Gateway infra/open takes no ListenerSets of namespace ${namespace}`;
+    const why = `Gateway infra/open, ListenerSet ${namespace}/set, listener ls does not accept it: Gateway infra/open accepts no ListenerSets from namespace ${namespace}`;
     expect(followIn(objects, 'httproute/v1')?.problems).toEqual(expected.length === 0 ? [why] : []);
   });
 
@@ -493,10 +493,12 @@ describe('the listeners of ListenerSets', () => {
   test('of a set or a Gateway that the input lacks are assumed', () => {
     const way = followIn([set('set', [listener('ls')]), by('v1', ofSet('set'))], 'http://ls.com/');
     expect(way?.routes.map(({ to: end }) => end)).toEqual(['infra/v1:8080']);
-    expect(way?.lines[1]?.text).toBe('assumed: Gateway infra/open, which the input lacks, takes all that names it');
+    expect(way?.lines[1]?.text).toBe(
+      'assumed: Gateway infra/open, which the input lacks, accepts everything that names it',
+    );
     const alone = followIn([by('v1', ofSet('set'))], 'http://ls.com/');
     expect(alone?.lines[1]?.text).toBe(
-      'assumed: ListenerSet infra/set, which the input lacks, takes all that names it',
+      'assumed: ListenerSet infra/set, which the input lacks, accepts everything that names it',
     );
   });
 });
@@ -530,7 +532,7 @@ describe('of two routes that exclude each other', () => {
     ];
     expect(goes(apart, 'http://c.d/x.Y/Z')).toEqual(['v2']);
     expect(followIn(both(early, late), 'grpcroute/v2')?.problems).toEqual([
-      'Gateway infra/open, listener l1 does not take it: it takes HTTPRoute infra/v1, which is older, or the first by its name',
+      'Gateway infra/open, listener l1 does not accept it: it accepts HTTPRoute infra/v1, which is older or comes first by name',
     ]);
   });
 
@@ -547,7 +549,7 @@ test('namespaces whose labels the input lacks are assumed to be taken', () => {
   ]);
   const far = of('HTTPRoute', 'far', { parentRefs: [{ name: 'open', namespace: 'infra' }], rules: [{}] }, 'unknown');
   expect(followIn([listeners, far], 'http://a.b/')?.lines[1]?.text).toBe(
-    'assumed: listener l1 takes what is of namespace unknown, of which the input lacks the labels',
+    'assumed: listener l1 accepts namespace unknown, whose labels the input lacks',
   );
 });
 
@@ -581,7 +583,7 @@ describe('the backends of a rule', () => {
     expect(goes(objects, 'http://a.b/')).toEqual(['v1?', 'v2?']);
     expect(followIn(objects, 'http://a.b/')?.traces).toHaveLength(2);
     const idle = [open, route('idle', [{ backendRefs: [to('v3', { weight: 0 })] }])];
-    expect(goes(idle, 'http://a.b/')).toEqual(['an error, because it has no backend that takes requests']);
+    expect(goes(idle, 'http://a.b/')).toEqual(['an error, because no backend accepts requests']);
   });
 
   test('copies, redirects of one backend, and filters that may do anything', () => {
@@ -600,7 +602,7 @@ describe('the backends of a rule', () => {
   test('a redirect, none at all, another kind, and one that is not there', () => {
     const end_ = (rule_: object) => goes([open, route('one', [rule_])], 'http://a.b/');
     expect(end_({ filters: [{ type: 'RequestRedirect' }] })).toEqual(['a redirect']);
-    expect(end_({})).toEqual(['an error, because it has no backend that takes requests']);
+    expect(end_({})).toEqual(['an error, because no backend accepts requests']);
     expect(end_({ backendRefs: [{ kind: 'Nonexistent', name: 'v1', port: 8080 }] })).toEqual([
       'something else than a Service',
     ]);
@@ -644,8 +646,8 @@ describe('routes of connections', () => {
     ]);
     expect(way?.traces.map(({ target }) => target.protocol)).toEqual(['tcp', 'udp']);
     expect(followIn(objects, 'httproute/http')?.problems).toEqual([
-      'Gateway infra/open, listener l1 does not take it: its protocol is TCP',
-      'Gateway infra/open, listener l2 does not take it: its protocol is UDP',
+      'Gateway infra/open, listener l1 does not accept it: its protocol is TCP',
+      'Gateway infra/open, listener l2 does not accept it: its protocol is UDP',
     ]);
     expect(goes(objects, 'udproute/udp')).toEqual(['v2']);
   });

@@ -74,14 +74,14 @@ describe.concurrent('what kpc trace cannot answer', () => {
     ],
     [['--from', 'pod', '--to', '10.96.0.10:99999'], '10.96.0.10:99999 has no valid port [bad-packet]'],
     [['--from', '300.1.1.1', '--to', '10.96.0.10:80'], '300.1.1.1 is not an address [bad-packet]'],
-    [['--all', 'web', '--output', 'svg'], '--output svg: --all asks for a table'],
+    [['--all', 'web', '--output', 'svg'], '--output svg: --all prints a table'],
     [[], 'no packet is named [bad-call]\n  help: write --from SOURCE --to DESTINATION, or --all SERVICE'],
     [['--from', 'pod'], 'no destination is named [bad-call]\n  help: add --to, such as --to svc/NAME'],
     [['--to', 'web'], 'no sender is named [bad-call]\n  help: add --from, such as --from pod'],
     [['--from', 'pod', '--to', '10.96.0.10', '--proto', 'udp'], 'which port of 10.96.0.10? It has 80/TCP [bad-packet]'],
     [['--from', 'missing', '--to', '10.96.0.10:99999'], 'has no valid port'],
-    [['--all', 'web', '--to', 'web'], '--to: --all asks for a table, not for one packet'],
-    [['--all', 'web', '--proto', 'tcp'], '--proto: --all asks each port by its own protocol'],
+    [['--all', 'web', '--to', 'web'], '--to: --all prints a table, not the trace of one packet'],
+    [['--all', 'web', '--proto', 'tcp'], '--proto: --all traces each port with its own protocol'],
     [['--all', 'web', '--in-interface', 'eth0'], '--in-interface: only with --from'],
   ] as const)('%s', async ([args, message]) => {
     const run = await runKpc(['trace', ...input, ...args], { cwd });

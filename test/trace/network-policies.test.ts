@@ -252,7 +252,7 @@ spec: {ports: [{port: 80}]}
 
   test.for([
     ['ingress/shpo', 'no Ingress shpo here [not-found]\n  help: did you mean shop/shop?'],
-    ['https://else.example.com/', 'no Ingress or Gateway of the input takes https://else.example.com/'],
+    ['https://else.example.com/', 'no Ingress or Gateway in the input accepts https://else.example.com/'],
   ] as const)('%s', async ([to, message]) => {
     const run = await ask(to);
     expect(run.status).toBe(1);

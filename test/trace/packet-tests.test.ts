@@ -376,7 +376,7 @@ test('a file of another program is one error', async () => {
   const run = await runFile('apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---\nkind: Node\n');
   expect(run).toMatchObject({ status: 2, stdout: '' });
   expect(run.stderr.match(/error: .*/g)).toEqual([
-    'error: not a file of kpc test: it has no tests, but apiVersion, kind, metadata [bad-expectation]',
+    'error: not a file of kpc test: it has apiVersion, kind, metadata, but no tests [bad-expectation]',
   ]);
 });
 

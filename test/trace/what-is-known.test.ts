@@ -122,7 +122,7 @@ describe('what is not shown', () => {
   test('that an address is the node’s, where none of its addresses is known: the condition says so', () => {
     const answer = trace(nat + filter, 'external', 'shop/web');
     expect(answer).toContain('to the node, port 31674');
-    expect(answer).toMatch(/^ *if the address that is asked for is one of this node.*: delivered to 1 endpoint:$/m);
+    expect(answer).toMatch(/^ *if the destination is an address of this node.*: delivered to 1 endpoint:$/m);
     expect(answer).not.toContain('if :');
   });
 
@@ -245,7 +245,7 @@ test('how many connections end otherwise, where rules refuse some and drop other
     '-A FORWARD -p tcp -m statistic --mode random --probability 0.25000000000 -j DROP\n-A FORWARD -p tcp -j REJECT\n';
   const text = nat + filter.replace('COMMIT', `${rules}COMMIT`) + addresses;
   expect(trace(text, '192.168.50.99', web)).toContain(
-    'refused: the sender gets an error at once; 25% of connections end otherwise',
+    'refused: the sender gets an error at once; 25% of connections end differently',
   );
 });
 
@@ -313,7 +313,7 @@ test('a pod is of the network that the rules name, and the node of none of it', 
     ':OUTPUT ACCEPT [0:0]\nCOMMIT',
     ':OUTPUT ACCEPT [0:0]\n-A OUTPUT -s 172.17.0.0/16 -j DROP\nCOMMIT',
   );
-  expect(trace(ranged, 'node', web)).toContain('its routes choose one');
+  expect(trace(ranged, 'node', web)).toContain("the node's routes choose one");
 });
 
 test('a node port and pods, over iptables mode as nft lists it', () => {

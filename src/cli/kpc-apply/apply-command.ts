@@ -37,7 +37,7 @@ import { confirmApply, standBy } from '../../apply/change/unconfirmed-apply.ts';
 
 export const apply = defineApplyCommand({
   name: 'apply',
-  description: 'Program a bundle into this node; put everything back if that fails.',
+  description: 'Program a bundle into this node; roll everything back if that fails.',
   bundle: '<bundle>',
   flags: ['dryRun', 'confirmTimeout', ...applyFlags, 'logFormat'],
   async run(options, environment, folder) {
@@ -76,8 +76,7 @@ export const apply = defineApplyCommand({
 
 export const confirm = defineApplyCommand({
   name: 'confirm',
-  description:
-    'Keep the changes of an apply with --confirm-timeout, which otherwise undoes them when the time is over.',
+  description: 'Keep the changes of an apply with --confirm-timeout, which otherwise undoes them at the deadline.',
   flags: ['stateDir'],
   async run(options, environment) {
     await confirmApply(await openSession(environment, { ...options, mayChange: false }));

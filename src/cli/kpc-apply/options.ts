@@ -59,7 +59,7 @@ const flags = {
   ),
   confirmTimeout: duration<number | undefined>(
     '--confirm-timeout <duration>',
-    'put everything back unless "kpc-apply confirm" is run within this time',
+    'roll everything back unless "kpc-apply confirm" is run within this time',
     undefined,
     parseConfirmTimeout,
   ),
@@ -130,7 +130,7 @@ const flags = {
   ),
   unconfirmed: flag<string | undefined>(
     '--unconfirmed <id>',
-    'stand by for that one apply with --confirm-timeout, and put back nothing but what it did; apply runs this itself',
+    'stand by to roll back only the apply with this id, which runs with --confirm-timeout; apply starts this itself',
     (option) => option.hideHelp(),
   ),
 };

@@ -30,7 +30,7 @@ export const addTraceCommand = defineCommand<TraceFlags>({
   description:
     'Show what a node does with the first packet of a connection: whether it is delivered (to which endpoints, with which source), ' +
     "refused, dropped or left alone, and by which rules; and, if the input shows the node's routes, whether the connection works. " +
-    'The rules of other programs in a dump count, too. ' +
+    'The rules of other programs in a dump count too. ' +
     'If the result depends on something that kpc does not know, it says what would settle it instead of guessing. Network policies ' +
     'in the input are evaluated at the Pods, and an Ingress or a route of the Gateway API is followed to its Services.',
   arguments: [['[input...]', 'where to look, as with -f: manifests, a bundle, or a dump of a node']],
@@ -87,8 +87,8 @@ export const addTestCommand = defineCommand<TestFlags>({
   name: 'test',
   summary: 'Check what happens to packets against expectations.',
   description:
-    'Check what happens to packets against files of expectations: who sends what, and which endpoints get it, or that it ' +
-    'is refused or dropped. If a packet fares differently, kpc test shows its trace, and the exit status is 1.',
+    'Check what happens to packets against files of expectations: who sends what, and which endpoints get the packet, or that it ' +
+    'is refused or dropped. If a packet is treated differently, kpc test shows its trace, and the exit status is 1.',
   arguments: [['[file...]', 'files of expectations; with --init, manifests, a bundle or a dump']],
   flags: [
     flagRow('on', '--init', 'print a file of expectations that hold now: from every kind of sender to every address'),

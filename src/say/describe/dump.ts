@@ -112,10 +112,10 @@ export function isPortAmong(ports: readonly ShownPort[]): IsAsked {
 }
 
 const reasons: { readonly [R in StaleGroup['because']]: string } = {
-  'not-serving': 'which is no serving endpoint of it',
+  'not-serving': 'which is not a serving endpoint of the Service',
   'no-rule': 'to which no rule leads now',
-  untranslated: 'which is no endpoint: begun before the Service had rules here',
-  'no-service': 'where no Service is now: it was deleted, or another program translates them',
+  untranslated: 'which is not an endpoint: the flow began before the Service had rules here',
+  'no-service': 'where no Service is now: the Service was deleted, or another program translates these packets',
 };
 
 const fates: { readonly [F in FlowFate]: string } = {
@@ -133,7 +133,7 @@ function describeFlows({ listed, stale, change }: FlowFindings, limit: number, i
     ...lines('plain', 2, group.command),
   ]);
   return [
-    ...lines('heading', 0, `${count(listed, 'flow')} of UDP, ${total === 0 ? 'none' : formatCount(total)} stale`),
+    ...lines('heading', 0, `${count(listed, 'UDP flow')}, ${total === 0 ? 'none' : formatCount(total)} stale`),
     ...cutBlock(found, limit * 2, 1),
     ...(change ? describeFlowChange(change, limit, isAsked) : []),
   ];
@@ -149,7 +149,7 @@ function groupWords({ endpoint, flows, unanswered, because }: StaleGroup): strin
   return `${count(flows, 'flow')}${silent} to ${endpoint}, ${reasons[because]}`;
 }
 
-/** What becomes of flows after a change; empty if no asked flow is stale. */
+/** What happens to flows after a change; empty if none of them is stale. */
 export function describeFlowChange({ release, groups }: FlowChange, limit: number, isAsked = anyPort): Block {
   const asked = groups.filter(({ port }) => isAsked(port));
   const totals = Object.entries({ ...fates, unknown: 'unknown' }).flatMap(([fate, words]) => {

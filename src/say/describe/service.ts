@@ -212,7 +212,7 @@ function fallbackWords(fallback: NonNullable<PortInFamily['fallback']>, port: Sh
       return 'no endpoint can take traffic: connections are refused';
     case 'local-drops':
       return isPlacedByKpc(port)
-        ? `traffic of policy Local is dropped ${placeWithout(port)}: none is assumed on this one`
+        ? `traffic of policy Local is dropped ${placeWithout(port)}; no Pod is assumed on this node`
         : 'no endpoint on this node: traffic of policy Local is dropped';
     case 'local-to-all':
       return `no endpoint ${isPlacedByKpc(port) ? 'assumed ' : ''}on this node: in IPVS mode traffic of policy Local goes to endpoints on all nodes`;

@@ -93,7 +93,7 @@ function formatForCi(
     case 'github':
       return formatGithub([...notes, ...findings], pathOf);
     case 'gitlab':
-      // In GitLab every entry asks for attention, so an answer without findings does not list its assumptions.
+      // In GitLab every entry calls for attention, so an answer without findings does not list its assumptions.
       return formatGitlab(identify(findings.length === 0 && !lacks ? [] : [...findings, ...notes]), files, pathOf);
     case 'sarif':
       return formatSarif(identify(findings), assumes || lacks ? properties : undefined, files, pathOf);
@@ -155,7 +155,7 @@ function caseName(finding: SaidFinding): string {
   return `${about?.kind === 'service' ? about.name : (place?.file ?? 'input')}: ${code}`;
 }
 
-/** A difference is listed, as far as the finding has it. */
+/** The finding's text; for a difference, its parts as a list. */
 function caseLines(finding: SaidFinding): readonly string[] {
   const advice = helpWithTrace(finding)?.split('\n') ?? [];
   if (finding.code !== 'service-differs' && finding.code !== 'state-differs') return [finding.text, ...advice];

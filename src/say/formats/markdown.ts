@@ -2,7 +2,7 @@ import { count, printable } from '../../base/printable.ts';
 import type { Block, Line } from '../lines.ts';
 import { signs } from './text.ts';
 
-/** A block shows so many items; the others are folded. */
+/** The most items that a block shows; the others are folded. */
 const mostItems = 6;
 
 /** Blocks as a comment on a pull request: the summary first. Commands, and changes in the kernel, are folded. */
@@ -48,7 +48,7 @@ function isKernel({ role, name }: Line): boolean {
   return name === undefined && (role === 'added' || role === 'removed' || role === 'changed');
 }
 
-/** The changes in the kernel of a block and what follows them, under its title. */
+/** The kernel changes of a block, and the lines after them, under the block's title. */
 function kernelLines(block: Block): readonly string[] {
   const at = block.findIndex(isKernel);
   const title = block.find(({ role }) => role === 'heading');
@@ -85,7 +85,7 @@ function fold(title: string, content: string): string {
   return `<details><summary>${escapeMarkdown(title)}</summary>\n\n${content}\n</details>\n`;
 }
 
-/** A list of items that are Markdown already. */
+/** A list of items that are already Markdown. */
 export function listItems(items: readonly string[]): string {
   return items.map((item) => `- ${item}\n`).join('');
 }

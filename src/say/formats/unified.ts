@@ -18,12 +18,12 @@ import type { KernelState } from '../../kernel/state.ts';
 import type { CheckResult } from '../../snapshot/files/check-folder.ts';
 
 /**
- * Finding the smallest difference of two very different files takes quadratic time: beyond this many changed lines,
+ * Finding the smallest difference between two very different files takes quadratic time. Beyond this many changed lines,
  * about four seconds, kpc gives up. A limit in seconds would make the output depend on the machine.
  */
 const maxEditLength = 5000;
 
-/** The most lines (with empty ones) and characters of both files together, because a diff repeats them. */
+/** The most lines (including empty ones) and characters in both files together, because a diff repeats all of them. */
 const longest = { lines: mostLines, characters: 2 ** 27 };
 
 const headerOptions = { includeIndex: false, includeUnderline: false, includeFileHeaders: true };
@@ -100,7 +100,7 @@ export function formatSideDiffs(one: Snapshot, other: Snapshot): string {
     .join('');
 }
 
-/** A fast check whether few enough lines may have changed to compute the difference: it ignores their order. */
+/** A fast estimate, ignoring the order of lines, of whether few enough lines changed to compute the difference. */
 function mayBeAlike(from: DiffedText, to: DiffedText): boolean {
   const difference = Math.abs(from.lines - to.lines);
   if (difference > maxEditLength) return false;
@@ -124,7 +124,7 @@ function* linesOfSide({ text }: DiffedText): Generator<string> {
 }
 
 function replaceWhole(from: DiffedText, to: DiffedText): string {
-  // The lines themselves are added as one text: as an array, they take many times the room.
+  // The lines themselves are added as one text: an array of them takes many times the memory.
   const hunk = { oldStart: 1, oldLines: from.lines, newStart: 1, newLines: to.lines, lines: [] };
   const names = { oldFileName: from.path, newFileName: to.path, oldHeader: undefined, newHeader: undefined };
   return formatPatch({ ...names, hunks: [hunk] }, headerOptions) + signed('-', from) + signed('+', to);
@@ -171,7 +171,7 @@ function canonicalState(state: KernelState): KernelState {
 
 function canonicalTables(tables: Tables): Tables {
   const canonical = ({ name, rules }: Chain): Chain => ({ name, rules: actingRules(rules).map(canonicalRule) });
-  // A node also shows tables that hold nothing of kube-proxy's.
+  // A node's dump also lists tables without any object of kube-proxy.
   const shown = tableNames.filter((name) => {
     const chains = [...(tables[name]?.values() ?? [])];
     return chains.some((chain) => chain.rules.length > 0 || !isBuiltInChain(name, chain.name));

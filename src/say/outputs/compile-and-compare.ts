@@ -28,8 +28,8 @@ const printedEffectFields = {
 const divergence = objectOf({
   cause: oneOf(...causeIds),
   title: text,
-  reasons: about('what each side does, in sentences', listOf(text)),
-  help: about('what to do, in sentences', listOf(text)),
+  reasons: about('what each side does, as sentences', listOf(text)),
+  help: about('what to do, as sentences', listOf(text)),
   severity: severitySchema,
   services: about('"namespace/name", sorted', listOf(text)),
   servicePorts: about('"namespace/name:port", sorted', listOf(text)),
@@ -42,19 +42,19 @@ const divergence = objectOf({
 export const equivalence = objectOf({
   from: text,
   to: text,
-  nodes: about('how many there are', wholeNumber(0)),
-  standIns: about('how many of them were asked instead of all', wholeNumber(0)),
+  nodes: about('how many nodes there are', wholeNumber(0)),
+  standIns: about('how many nodes were traced to represent all', wholeNumber(0)),
   represented: about(
-    'of several nodes, for each, those that were asked instead: itself, if it was asked everything',
+    'with several nodes: for each node, the nodes that were traced in its place, or itself',
     listOf(objectOf({ node: text, by: listOf(text) })),
   ),
-  classes: about('of packets that were sent', wholeNumber(0)),
-  unknown: about('classes that neither side knows', wholeNumber(0)),
-  unknownOnOne: about('classes that only one side knows', wholeNumber(0)),
-  reasons: about('why, and what would settle it', listOf(text)),
-  notCompared: about('what was not looked at', listOf(text)),
+  classes: about('how many classes of packets were traced', wholeNumber(0)),
+  unknown: about('classes whose outcome neither side shows', wholeNumber(0)),
+  unknownOnOne: about('classes whose outcome only one side shows', wholeNumber(0)),
+  reasons: about('why outcomes are unknown, and what would settle them', listOf(text)),
+  notCompared: about('what was not compared', listOf(text)),
   summary: text,
-  causes: about('why packets fare differently, each with how', listOf(divergence)),
+  causes: about('the causes of differences, each with its effects', listOf(divergence)),
 });
 
 const reason = openOf({
@@ -90,10 +90,10 @@ export const difference = named(
         }),
       ),
     ),
-    servicePorts: about('the ones that differ, sorted by name', listOf(servicePortDifference)),
+    servicePorts: about('the Service ports that differ, sorted by name', listOf(servicePortDifference)),
     packets: optional(
       about(
-        'how packets are treated differently, if both sides name their Services and not too many of them',
+        'how packets are treated differently; absent if a side does not name its Services, or names too many',
         listOf(
           objectOf({
             ...printedEffectFields,
@@ -103,18 +103,25 @@ export const difference = named(
         ),
       ),
     ),
-    unknown: optional(about('classes of packets that neither side knows, if there are packets', wholeNumber(0))),
-    unknownOnOne: optional(about('classes of packets that only one side knows, if there are packets', wholeNumber(0))),
+    unknown: optional(
+      about('classes of packets whose outcome neither side shows; absent without packets', wholeNumber(0)),
+    ),
+    unknownOnOne: optional(
+      about('classes of packets whose outcome only one side shows; absent without packets', wholeNumber(0)),
+    ),
     flows: optional(flowChange),
-    base: about('what belongs to no Service', changes),
-    foreign: about("what is other programs'; with --foreign", changes),
-    unaccounted: about("what may be kube-proxy's or another program's: the dump does not show which", changes),
+    base: about('changes that belong to no Service', changes),
+    foreign: about('changes to objects of other programs; with --foreign', changes),
+    unaccounted: about(
+      "changes to objects that may be kube-proxy's or another program's: the dump does not show which",
+      changes,
+    ),
     leftovers: optional(
       about(
         'what another mode of kube-proxy left on the node of a dump',
         objectOf({
           dead: about('chains that nothing jumps to', changes),
-          live: about('chains that packets still come to', changes),
+          live: about('chains that packets still reach', changes),
         }),
       ),
     ),
@@ -131,16 +138,16 @@ export const compiled = objectOf({
 export const compiledFleet = objectOf({
   folder: text,
   nodes: wholeNumber(0),
-  written: about('folders of nodes', wholeNumber(0)),
+  written: about('how many folders of nodes were written', wholeNumber(0)),
   unchanged: wholeNumber(0),
 });
 
 const accept = optional(
-  about('the command that writes the folder again; absent if none can, or if it is the same', text),
+  about('the command that writes the folder again; absent if none can, or if nothing differs', text),
 );
 
 const comparison = {
-  files: about('those with other bytes', listOf(text)),
+  files: about('files whose bytes differ', listOf(text)),
   problems: about('why there is no comparison', listOf(text)),
   diff: optional(difference),
 };
@@ -149,7 +156,7 @@ export const checked = objectOf({
   folder: text,
   same: boolean,
   accept,
-  notCompared: optional(about('if it is the same: what the folder does not record', listOf(text))),
+  notCompared: optional(about('if nothing differs: what the folder does not record', listOf(text))),
   ...comparison,
 });
 
@@ -173,15 +180,18 @@ const counts = {
   errors: wholeNumber(0),
   warnings: wholeNumber(0),
   notes: wholeNumber(0),
-  ignored: about('findings that flags, kpc.yaml or annotations accept', wholeNumber(0)),
-  files: about('that were read', wholeNumber(0)),
-  services: about('that were looked at', wholeNumber(0)),
-  unserved: about('Services whose endpoints the input does not give: nothing of these was looked at', wholeNumber(0)),
-  nodes: about('Nodes of the input', wholeNumber(0)),
+  ignored: about('how many findings flags, kpc.yaml or annotations accept', wholeNumber(0)),
+  files: about('how many files were read', wholeNumber(0)),
+  services: about('how many Services were checked', wholeNumber(0)),
+  unserved: about(
+    'Services whose endpoints the input does not give, so that nothing about endpoints was checked',
+    wholeNumber(0),
+  ),
+  nodes: about('how many Nodes the input holds', wholeNumber(0)),
 };
 
 export const linted = objectOf({
   ...counts,
-  hasRun: about('false if errors of the input kept the rules from looking at it', boolean),
+  hasRun: about('false if errors in the input kept the rules of kpc lint from running', boolean),
   ignoredFindings: listOf(finding),
 });

@@ -23,13 +23,16 @@ import { modeSources } from '../../ask/describe/log-facts.ts';
 const portNumber = wholeNumber(0, 65_535);
 const protocol = oneOf(...protocols);
 const serviceType = oneOf('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName');
-const skipped = about('why kube-proxy programs nothing for it', oneOf('headless', 'external-name', 'no-cluster-ip'));
+const skipped = about(
+  'why kube-proxy programs nothing for the Service',
+  oneOf('headless', 'external-name', 'no-cluster-ip'),
+);
 
 const assumed = about(
   'what kpc chose because the input lacks it',
   objectOf({
     clusterIPs: listOf(text),
-    nodePorts: about('the name of a port to its number', mapOf(portNumber)),
+    nodePorts: about('a map from the name of each port to its number', mapOf(portNumber)),
     healthCheckNodePort: optional(portNumber),
     loadBalancerIPs: optional(listOf(text)),
   }),
@@ -44,12 +47,12 @@ const serviceSummary = objectOf({
   ports: listOf(objectOf({ name: text, port: portNumber, protocol, nodePort: optional(portNumber) })),
   endpoints: optional(
     about(
-      'how many addresses its endpoints have, how many are ready, and how many the node uses; absent if it cannot have any',
+      'how many endpoint addresses the Service has, how many are ready, and how many the node uses; absent if it cannot have endpoints',
       objectOf({ used: wholeNumber(0), ready: wholeNumber(0), total: wholeNumber(0) }),
     ),
   ),
-  policies: about('those that are not the default', listOf(text)),
-  notes: about('what is odd about it, such as that it has no endpoints, and why', listOf(text)),
+  policies: about('traffic policies other than the default', listOf(text)),
+  notes: about('problems, such as that the Service has no endpoints, and why', listOf(text)),
   assumed: optional(assumed),
 });
 
@@ -65,7 +68,7 @@ const clients = named(
 );
 
 const masquerade = about(
-  'whose packets get the node for their source',
+  "clients whose packets get the node's address as their source",
   objectOf({ clusterIP: optional(clients), external: optional(clients) }),
 );
 
@@ -109,7 +112,7 @@ const endpoint = objectOf({
   local: optional(about('for traffic of policy Local', use)),
   zoneHints: optional(listOf(text)),
   nodeHints: optional(listOf(text)),
-  assumed: optional(about('no input holds its Pod', boolean)),
+  assumed: optional(about('the input does not hold its Pod', boolean)),
   place: optional(place),
 });
 
@@ -118,13 +121,13 @@ const portInFamily = objectOf({
   endpoints: listOf(endpoint),
   fallback: optional(
     about(
-      'what becomes of traffic that no endpoint is chosen for',
+      'what happens to traffic without an endpoint',
       oneOf('no-endpoints-given', 'no-endpoints', 'local-drops', 'local-to-all'),
     ),
   ),
   unboundHints: optional(
     about(
-      'why zone hints count for nothing on this node',
+      'why zone hints have no effect on this node',
       variantOf('kind', {
         'endpoint-without-hint': objectOf({ endpoint: text }),
         'node-without-zone': objectOf({}),
@@ -138,12 +141,12 @@ const portInFamily = objectOf({
 const kernelItem = openOf({
   kind: about('which object it is; it decides which other fields there are', oneOf(...kernelObjectKinds)),
   text,
-  rules: optional(about('of a chain, as the tool lists them', listOf(text))),
+  rules: optional(about('the rules of a chain, as the tool lists them', listOf(text))),
   takenBy: optional(about('the Service port that has it instead', text)),
   place: optional(place),
 });
 
-const because = about('how what was asked about relates to the Service', listOf(openOf({ kind: text })));
+const because = about('how the subject of the question relates to the Service', listOf(openOf({ kind: text })));
 
 const describedService = objectOf({
   because,
@@ -180,8 +183,8 @@ const sharedSubject = named(
     name: text,
     family: optional(oneOf(...families)),
     table: optional(text),
-    type: optional(about('of a set', text)),
-    items: listOf(objectOf({ text, owner: optional(about('its Service port', text)) })),
+    type: optional(about('the type of a set', text)),
+    items: listOf(objectOf({ text, owner: optional(about('the Service port of the item', text)) })),
   }),
 );
 
@@ -195,21 +198,23 @@ export const describedDump = objectOf({
         listOf(
           objectOf({
             endpoint: text,
-            takes: about('the policies with traffic to it', listOf(policy)),
+            takes: about('the traffic policies that send traffic to this endpoint', listOf(policy)),
             draining: optional(oneOf(true)),
           }),
         ),
       ),
     }),
   ),
-  leftovers: optional(about('what another mode left, in sentences', listOf(text))),
-  skipped: optional(about('what is left out, as of another node or time than the rest, in sentences', listOf(text))),
+  leftovers: optional(about('what another mode left, as sentences', listOf(text))),
+  skipped: optional(
+    about('what is skipped because it comes from another node or time than the rest, as sentences', listOf(text)),
+  ),
   log: optional(
     about(
       'what a log of kube-proxy says',
       objectOf({
         lines: wholeNumber(0),
-        firstTime: optional(about('of the first line, as it is written', text)),
+        firstTime: optional(about('the time of the first line, as the log writes it', text)),
         lastTime: optional(text),
         mode: optional(oneOf(...proxyModes)),
         modeFrom: optional(
@@ -222,16 +227,16 @@ export const describedDump = objectOf({
         nodeAddresses: optional(listOf(text)),
         flags: mapOf(text),
         sysctls: mapOf(text),
-        syncs: about('how many it logs the duration of', wholeNumber(0)),
+        syncs: about('how many syncs the log gives a duration for', wholeNumber(0)),
         slowestSync: optional(about('seconds', number('seconds', 0))),
         slowestSyncAt: optional(logPlace),
-        minSyncPeriod: optional(about('as it is written: changes wait for the slowest sync, if it takes longer', text)),
+        minSyncPeriod: optional(about('as the log writes it; changes wait for a sync that takes longer', text)),
         problems: listOf(
           objectOf({
-            code: about('the row of the table of known lines', text),
+            code: about('which row of the table of known lines', text),
             meaning: text,
             advice: text,
-            releases: about('whose kube-proxy writes such a line', text),
+            releases: about('releases of Kubernetes whose kube-proxy writes such a line', text),
             source: about('the file of Kubernetes that writes it', text),
             count: wholeNumber(1),
             file: text,
@@ -240,7 +245,7 @@ export const describedDump = objectOf({
           }),
         ),
         unknown: about(
-          'lines that no row knows',
+          'lines that no row of the table matches',
           objectOf({ lines: wholeNumber(0), errors: wholeNumber(0), firstError: optional(logPlace) }),
         ),
       }),
@@ -248,12 +253,12 @@ export const describedDump = objectOf({
   ),
   flows: optional(
     about(
-      'the flows of UDP that conntrack lists',
+      'the UDP flows that conntrack lists',
       objectOf({
         listed: wholeNumber(0),
         stale: listOf(
           objectOf({
-            servicePort: optional(about('absent if no Service is there', text)),
+            servicePort: optional(about('absent if no Service has the destination', text)),
             destination: about('"address:port", where the client sends', text),
             endpoint: about('"address:port", where the flow goes', text),
             because: oneOf('not-serving', 'no-rule', 'untranslated', 'no-service'),

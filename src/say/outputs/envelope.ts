@@ -22,7 +22,7 @@ import { releases } from '../../kube-proxy/releases.ts';
 export const place = named(
   'place',
   objectOf({
-    file: about('as it was named', text),
+    file: about('the file, as it was named', text),
     line: optional(about('from 1; absent for a whole file', wholeNumber(1))),
     column: optional(about('from 1, in UTF-16 units, as editors count', wholeNumber(1))),
   }),
@@ -36,7 +36,7 @@ export const finding = named(
     code: about('stable: "kpc explain CODE" says more', text),
     text: about('what is wrong', text),
     help: optional(about('what to do about it, if kpc knows', text)),
-    arguments: about('what the text was made of, for programs', anyObject),
+    arguments: about('the values in the text, for programs', anyObject),
     place: optional(about('absent if it is about no file', place)),
     about: optional(
       objectOf({
@@ -49,26 +49,26 @@ export const finding = named(
     ),
     trace: optional(
       objectOf({
-        command: about('prints the way of a packet that shows it', text),
+        command: about('traces a packet that shows the finding', text),
         verdict: about('how that packet ends', text),
       }),
     ),
     page: optional(about('where the code is explained; "kpc explain CODE" says the same', text)),
-    fingerprint: optional(about('the same as long as the finding is about the same, wherever its lines are', text)),
+    fingerprint: optional(about('stays the same if the finding only moves to other lines', text)),
   }),
 );
 
 export const change = oneOf(...changeKinds);
 
 export const flowChange = about(
-  'what becomes of UDP flows if the Services of the dump become those of the manifests',
+  'what happens to UDP flows if the Services in the dump are replaced by those in the manifests',
   objectOf({
     release: about('the Kubernetes release of the kube-proxy', text),
     flows: about(
-      'those that no serving endpoint takes afterwards',
+      'flows that no longer go to a serving endpoint',
       listOf(
         objectOf({
-          servicePort: optional(about('absent if nothing shows which it is', text)),
+          servicePort: optional(about('absent if nothing shows which Service port it is', text)),
           destination: about('"address:port", where the client sends', text),
           endpoint: about('"address:port", where the flow goes', text),
           kubeProxy: about(
@@ -93,21 +93,23 @@ export const kernelChange = named(
 const assumed = named(
   'assumed',
   objectOf({
-    mode: optional(about('nothing names one', oneOf(true))),
-    node: optional(about('no input holds the Node', oneOf(true))),
+    mode: optional(about('nothing names a mode', oneOf(true))),
+    node: optional(about('the input does not hold the Node', oneOf(true))),
     services: optional(about('addresses and ports that kpc chose', listOf(assignedSchema))),
     pods: optional(about('Pods that the workloads of the input would have', listOf(assumedSchema))),
     clusterCIDRs: optional(about("kube-proxy's clusterCIDR", listOf(text))),
-    families: optional(about('those of the cluster, if a Service takes these', listOf(oneOf(...families)))),
+    families: optional(
+      about('the IP families of the cluster, if a Service takes its families from them', listOf(oneOf(...families))),
+    ),
     unplaced: optional(about('workloads whose nodeSelector or affinity no Node is known to meet', listOf(text))),
   }),
 );
 
-/** One node that a command looked at, from any kind of input. */
+/** One node that a command examined, from any kind of input. */
 const snapshot = named(
   'snapshot',
   objectOf({
-    name: about('as it was called', text),
+    name: about('the name of the input, as it was given', text),
     kind: oneOf('manifests', 'bundle', 'dump'),
     node: optional(about('absent if none is named, and for a dump', text)),
     mode: optional(about('absent if a dump does not show it', oneOf(...proxyModes))),
@@ -132,15 +134,15 @@ export function envelopeOf<T>(result: Schema<T>): Schema<Envelope<T>> {
   return objectOf<Envelope<T>>({
     kpc: about('the version of kpc', text),
     command: about('which command printed it, such as "kpc trace"', text),
-    snapshots: about('what it looked at, the old side first', listOf(snapshot)),
-    findings: about('what kpc has to say of the input', listOf(finding)),
+    snapshots: about('the inputs that were examined, the old side first', listOf(snapshot)),
+    findings: about('findings about the input', listOf(finding)),
     result: optional(about('absent if findings keep kpc from an answer', result)),
   });
 }
 
 /** Output of `kpc version` and `kpc-apply version`. */
 export const version = objectOf({
-  kubeProxyVersion: about('the kube-proxy that it follows', text),
-  releases: about('of Kubernetes, whose kube-proxy it follows', listOf(oneOf(...releases))),
-  nodeVersion: about('of the Node that runs it', text),
+  kubeProxyVersion: about('the version of kube-proxy that kpc follows', text),
+  releases: about('the releases of Kubernetes whose kube-proxy kpc follows', listOf(oneOf(...releases))),
+  nodeVersion: about('the version of the Node.js that runs kpc', text),
 });

@@ -4,8 +4,8 @@ import { changedObjects } from '../../ask/changes/kernel-change.ts';
 import { conflictSchema } from '../../apply/plan/ownership-draft.ts';
 
 const plannedChangeSchema = objectOf({
-  /** The bundle's "namespace/name:port", or as in rules' comments; the address if unknown. */
-  servicePort: optional(about('absent for what belongs to no Service', text)),
+  /** "namespace/name:port" from the bundle or from the comments of rules; the address if no name is known. */
+  servicePort: optional(about('absent if the change belongs to no Service', text)),
   action: oneOf('add', 'change', 'remove'),
   object: oneOf(...changedObjects),
   text,
@@ -13,9 +13,9 @@ const plannedChangeSchema = objectOf({
 
 /** Output of `kpc-apply plan` and `kpc-apply verify`. */
 export const plan = objectOf({
-  changes: about('none if nothing would change', listOf(plannedChangeSchema)),
+  changes: about('empty if nothing would change', listOf(plannedChangeSchema)),
   servicePorts: about(
-    'of the bundle, those that would change',
+    'the Service ports of the bundle that would change',
     listOf(
       objectOf({
         servicePort: text,
@@ -25,7 +25,7 @@ export const plan = objectOf({
       }),
     ),
   ),
-  conflicts: about('wanted objects that another program made otherwise', listOf(conflictSchema)),
+  conflicts: about('wanted objects that another program made with other content', listOf(conflictSchema)),
   foreignVirtualServers: listOf(text),
   draining: about(
     'real servers that wait for their connections to end',
@@ -40,7 +40,7 @@ export const plan = objectOf({
   ),
   leftSettings: optional(
     about(
-      'sysctls that a rollback leaves',
+      'sysctls that a rollback leaves as they are',
       listOf(
         objectOf({
           path: text,
@@ -59,17 +59,14 @@ export const plan = objectOf({
 
 const nodeCheck = objectOf({
   severity: oneOf('ok', 'note', 'warning', 'error'),
-  subject: about('what was looked at: "modules", "tools"', text),
+  subject: about('what was checked: "modules", "tools"', text),
   text,
   mode: optional(about('absent if all modes that were examined need it', oneOf(...proxyModes))),
   help: optional(text),
-  tool: optional(about('the one at fault', text)),
+  tool: optional(about('the tool at fault', text)),
 });
 
 export const doctor = objectOf({
-  fitFor: about(
-    'the modes, of those that were examined, that nothing keeps the node from',
-    listOf(oneOf(...proxyModes)),
-  ),
+  fitFor: about('the examined modes that the node is fit for', listOf(oneOf(...proxyModes))),
   checks: listOf(nodeCheck),
 });

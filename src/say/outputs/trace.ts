@@ -26,7 +26,7 @@ const knownFate = {
       port: wholeNumber(0),
       probability: number('a share', 0, 1),
       sourceAfter,
-      connection: optional(about('where the endpoints differ', oneOf(...connectionKinds))),
+      connection: optional(about('present if the endpoints differ', oneOf(...connectionKinds))),
     }),
   ),
   sourceAfter,
@@ -45,7 +45,7 @@ const reasons = listOf(
 const fate = {
   ...knownFate,
   connection: about(
-    'what becomes of the connection: partial if some of several endpoints work, depends if that is beyond the node',
+    'what happens to the connection; partial: some of several endpoints work; depends: more than the rules decides',
     oneOf(...connectionKinds),
   ),
   connectionReason: optional(about('why, as a clause', text)),
@@ -55,7 +55,7 @@ const fate = {
   reasons: optional(about('why the verdict is unknown', reasons)),
   otherwise: optional(
     about(
-      'how the packet ends if what is not shown lets it pass unchanged',
+      'how the packet ends, assuming that what is not shown lets it pass unchanged',
       objectOf({ condition: text, ...knownFate }),
     ),
   ),
@@ -94,18 +94,18 @@ const answerFields = {
   ),
   from: objectOf({
     sender: about('in words: "a pod on this node"', text),
-    example: optional(about('whether kpc chose the address, one of those that such a sender may have', boolean)),
+    example: optional(about('whether kpc chose the address as an example for this kind of sender', boolean)),
     address: optional(about('absent for the node, which chooses one itself', text)),
-    column: optional(about('in the table of --all', text)),
+    column: optional(about('its column in the table of --all', text)),
   }),
   to: objectOf({ ...destination, servicePort: optional(about('the Service port that was named', text)) }),
   node: optional(about('absent if none is named, and for a dump', text)),
   mode: optional(oneOf(...proxyModes)),
   assumed: optional(about('the values here that kpc chose because the input lacks them', listOf(text))),
-  notes: optional(about('what an operator asks next, in sentences', listOf(text))),
+  notes: optional(about('what an operator is likely to want to know next, as sentences', listOf(text))),
   policies: optional(policies),
   existingFlows: optional(
-    about('where the listed flows of these ends keep going, whatever the rules say', existingFlows),
+    about('where the listed flows between these addresses keep going, whatever the rules say', existingFlows),
   ),
 };
 
@@ -119,7 +119,7 @@ const trace = named(
 
 const request = objectOf({
   node: optional(text),
-  ingress: optional(about('"namespace/name" of the Ingress, if one takes the request', text)),
+  ingress: optional(about('"namespace/name" of the Ingress, if one accepts the request', text)),
   routes: listOf(
     objectOf({
       host: text,
@@ -128,17 +128,20 @@ const request = objectOf({
       route: optional(about('the route of the Gateway API: "HTTPRoute shop/web"', text)),
       gateway: optional(about('"namespace/name"', text)),
       depends: optional(
-        about('whether only some of these requests go there, by method, headers, query, weights or filters', boolean),
+        about(
+          'whether only some of these requests go there, depending on method, headers, query, weights or filters',
+          boolean,
+        ),
       ),
     }),
   ),
-  assumed: optional(about('what this rests on that the input does not show, in clauses', listOf(text))),
+  assumed: optional(about('assumptions that this depends on, as clauses', listOf(text))),
   problems: optional(about('why requests do not get there', listOf(text))),
 });
 
 export const traced = objectOf({
-  traces: about('of one packet, of a request, or of a packet of each sender, node after node', listOf(trace)),
-  requests: optional(about('ways over an Ingress or a Gateway, one for each node', listOf(request))),
+  traces: about('traces of one packet, of a request, or of one packet from each sender, node by node', listOf(trace)),
+  requests: optional(about('paths through an Ingress or a Gateway, one for each node', listOf(request))),
 });
 
 export const tested = objectOf({

@@ -28,11 +28,11 @@ export interface ConnectionInWords {
   readonly kind: Connection['kind'];
   /** Undefined if it works, or if its first packet already says why not. */
   readonly reason: string | undefined;
-  /** The part of it that is sure: why some connections fail. */
+  /** Why some connections certainly fail. */
   readonly failure: string | undefined;
-  /** Why it is open how others end. */
+  /** Why it is unknown how the other connections end. */
   readonly doubt: string | undefined;
-  /** Whether something shown, such as a rule that only the answer meets, leaves open whether it works. */
+  /** Whether something that is shown, such as a rule that only the answer meets, makes the outcome unknown. */
   readonly isUndecided: boolean;
   /** By endpoint "address:port", if the endpoints differ. */
   readonly byEndpoint: ReadonlyMap<string, Connection['kind']>;
@@ -73,7 +73,7 @@ export const connectionDoes = {
   works: 'works',
   fails: 'fails',
   partial: 'works for some',
-  depends: 'depends on what is there',
+  depends: 'depends on more than the rules',
   unknown: 'is not known to work',
 } as const;
 
@@ -95,15 +95,15 @@ function outcomeWords(outcome: Outcome, family: Family, scene: Scene): readonly 
 
 const stoppedTurns = {
   answer: 'the answer does not come back',
-  later: "it stalls, as the client's next packet is lost",
-  data: 'it stalls, as packets after the handshake are lost',
+  later: "it stalls, because the client's next packet is lost",
+  data: 'it stalls, because packets after the handshake are lost',
 } as const;
 
 function lossWords(loss: Loss, family: Family, isSure: boolean): string {
   switch (loss.kind) {
     case 'stopped': {
       const last = loss.steps.at(-1);
-      const part = isSure ? '' : 'by one of its ways ';
+      const part = isSure ? '' : 'on one of its paths ';
       return `${part}${stoppedTurns[loss.turn]}: ${last ? carrierWords(loss.steps) + stoppedWords(last) : 'the node drops it'}`;
     }
     case 'untranslated':
@@ -115,11 +115,11 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
     case 'kept':
       return `the node itself has ${loss.address.text} and keeps the answer`;
     case 'elsewhere':
-      return `what the client sends after the answer goes to ${loss.destination.text}`;
+      return `packets that the client sends after the answer go to ${loss.destination.text}`;
     case 'other-hop': {
       const { destination, output = '', gateway } = loss;
       const via = gateway ? ` via ${gateway.text}` : '';
-      return `what the client sends after the answer leaves by ${output}${via}, unlike its first packet: the connection fails unless it gets to ${destination.text} from there`;
+      return `packets that the client sends after the answer leave by ${output}${via}, unlike its first packet: the connection fails unless they reach ${destination.text} from there`;
     }
     case 'service-address':
       if (loss.isHeld)
@@ -129,16 +129,16 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
       const end = family === 'ipv4' ? 'drops packets from it' : 'keeps answers to it';
       const { text } = loss.address;
       return isSure
-        ? `the packet comes from ${text}, which the endpoint's node has too: it ${end}`
+        ? `the packet comes from ${text}, which the endpoint's node has too: that node ${end}`
         : `the packet comes from ${text}, which every node has: the connection fails if the endpoint is on another node, which ${end}`;
     }
     case 'left':
-      return `the node sends it on untranslated, to ${loss.isClusterIP ? 'the cluster IP' : 'an address'} of ${loss.service}: the connection fails unless another ${loss.isClusterIP ? 'node' : 'host'} takes ${loss.address.text}`;
+      return `the node sends it on untranslated, to ${loss.isClusterIP ? 'the cluster IP' : 'an address'} of ${loss.service}: the connection fails unless another ${loss.isClusterIP ? 'node' : 'host'} accepts packets to ${loss.address.text}`;
     case 'own-gateway':
       return `${loss.endpoint.text} sees the client's address and may answer it directly: the connection fails unless the answer passes through this node`;
     case 'own-network': {
       const { destination, inside, gateway, output = '' } = loss;
-      const to = `the node sends packets for ${destination.text}, which is ${inside === undefined ? 'its own' : `of the network of its ${inside}`}, to ${gateway.text} by ${output}`;
+      const to = `the node sends packets for ${destination.text}, which is ${inside === undefined ? 'its own address' : `in the network of its ${inside}`}, to ${gateway.text} by ${output}`;
       return `${to}: the connection fails ${inside === undefined ? 'unless they come back from there' : 'if they come back from there'}`;
     }
     case 'closer-route': {
@@ -149,13 +149,13 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
       return `a route brings packets for ${loss.address.text} to this node, which does not have the address: the connection fails unless a transparent program answers`;
     case 'unbound': {
       const { address, source, client } = loss;
-      return `a program that is bound to all addresses may answer from ${source.text}, by the route to ${client.text}, and nothing translates that: the connection fails unless it answers from ${address.text}`;
+      return `a program bound to all addresses may answer from ${source.text}, the source address of the route to ${client.text}, and no NAT corrects it: the connection fails unless the program answers from ${address.text}`;
     }
     case 'no-arp':
     case 'no-neighbour':
       return neighbourWords(loss, family);
     case 'foreign-source':
-      return `the answer goes to ${loss.address.text}, which the node does not have: the connection fails unless the network sends that to this node`;
+      return `the answer goes to ${loss.address.text}, which the node does not have: the connection fails unless the network delivers the answer to this node`;
   }
 }
 
@@ -167,7 +167,7 @@ const silenceWords = {
   'on-another-link': 'another interface has it',
 } as const satisfies Record<Exclude<ArpSilence, 'NOARP' | 'port' | 'no-port' | 'tentative'>, string>;
 
-/** Neighbours that do not find each other's link addresses. */
+/** Why neighbours do not learn each other's link addresses. */
 function neighbourWords(loss: Loss & { readonly kind: 'no-arp' | 'no-neighbour' }, family: Family): string {
   if (loss.kind === 'no-neighbour') {
     const last = loss.steps.at(-1);
@@ -176,13 +176,13 @@ function neighbourWords(loss: Loss & { readonly kind: 'no-arp' | 'no-neighbour' 
   }
   const { address, link, why } = loss;
   if (why === 'NOARP')
-    return `${link} finds no neighbours (NOARP): the connection fails unless both sides know each other's link address`;
+    return `${link} does no neighbour discovery (NOARP): the connection fails unless both sides know each other's link address`;
   if (why === 'port')
-    return `${link} finds no neighbours, as it is a port of another interface, which takes all that it receives: the connection fails unless both sides know each other's link address`;
+    return `${link} does no neighbour discovery, because it is a port of another interface, which takes all packets that it receives: the connection fails unless both sides know each other's link address`;
   if (why === 'no-port')
     return `bridge ${link} has no port, so nobody behind it has ${address.text}: the connection fails unless a port is added`;
   if (why === 'tentative')
-    return `${address.text} is a tentative address of the node, which takes no neighbour advertisement for it: the connection fails unless it already knows the link address`;
+    return `${address.text} is still tentative on the node, which therefore ignores neighbour advertisements for it: the connection fails unless the node already knows the link address`;
   const request = family === 'ipv4' ? 'ARP request' : 'neighbour solicitation';
   return `the node answers no ${request} for ${address.text} on ${link} (${silenceWords[why]}): the connection fails unless another program answers, or the sender knows the address`;
 }
@@ -193,16 +193,16 @@ function hopWords({ link, gateway }: NextHop): string {
 
 function untranslatedWords({ source, port, why, link }: Loss & { kind: 'untranslated' }, family: Family): string {
   const from = port === undefined ? source.text : joinHostPort(source.text, port);
-  const wrong = `it comes from ${from}, not from the address that the client asked, so it is not accepted`;
+  const wrong = `it comes from ${from}, not from the address that the client sent to, so the client does not accept it`;
   switch (why) {
     case 'bridge': {
       const sysctl = `net.bridge.bridge-nf-call-${family === 'ipv4' ? 'iptables' : 'ip6tables'}`;
-      return `the answer crosses bridge ${link ?? ''} untranslated, as ${sysctl} is 0: ${wrong}; set ${sysctl} to 1`;
+      return `the answer crosses bridge ${link ?? ''} untranslated, because ${sysctl} is 0: ${wrong}; set ${sysctl} to 1`;
     }
     case 'past':
       return link === undefined
-        ? `the endpoint is on another node, and answers the client past this one, as nothing masquerades: ${wrong}`
-        : `the answer goes past this node, as client and endpoint are both behind ${link} and nothing masquerades: ${wrong}`;
+        ? `the endpoint is on another node and answers the client directly, because nothing masquerades: ${wrong}`
+        : `the answer bypasses this node, because client and endpoint are both behind ${link} and nothing masquerades: ${wrong}`;
     case 'untracked':
       return `a rule keeps the answer out of connection tracking, so that nothing translates it: ${wrong}`;
     case 'zone':
@@ -215,7 +215,7 @@ export function stopperWords(step: Step & { readonly kind: 'rule' | 'policy' }):
   return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} it`;
 }
 
-/** The start of a clause about what stops a packet: that it is inside another one, if it is. */
+/** The start of a clause about what stops a packet, if another packet carries it. */
 export function carrierWords(steps: readonly Step[]): string {
   const carrier = steps.find(({ kind }) => kind === 'carrier');
   return carrier?.kind === 'carrier' ? `${carrier.link} carries it in ${outerWords(carrier)}, and ` : '';
@@ -263,7 +263,7 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
     case 'echo-ignored':
       return `the node answers no pings (${ignoresEcho[family]} is 1)`;
     case 'loopback-source':
-      return `${to} gets a packet from a loopback address, but hosts discard such packets from others`;
+      return `${to} gets a packet from a loopback address, and hosts discard such packets if they arrive from outside`;
     case 'no-route':
       return `the node has no route to ${to}`;
     case 'blackhole':
@@ -271,10 +271,10 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
     case 'prohibit':
       return `a route of type ${decision.kind} takes packets to ${to}`;
     case 'martian':
-      return 'its source is an address of the node itself, but the kernel drops such packets from others';
+      return 'its source is an address of the node itself, and the kernel drops such packets if they arrive from outside';
     case 'reverse-path': {
       const { input, back } = decision;
-      const way = back === undefined ? 'no route leads back to its source' : `the way back to its source is ${back}`;
+      const way = back === undefined ? 'no route leads back to its source' : `the route back to its source is ${back}`;
       return `it comes by ${input}, but ${way}: the reverse-path filter drops it (rp_filter; 2 is loose)`;
     }
     case 'isolated':

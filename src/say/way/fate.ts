@@ -81,7 +81,7 @@ export function fateWords(
 function stopClause({ sender, packet, fate }: Met, scene: Scene): string {
   const target = { ...packet, address: packet.destination, label: undefined };
   const isUndetected = stopOf(fate) && isUndetectedPod({ sender, target, fate }, scene);
-  return `${verdictCondition(target, fate, scene)}${isUndetected ? ', as no setting tells kube-proxy which clients are pods' : ''}`;
+  return `${verdictCondition(target, fate, scene)}${isUndetected ? ', because no setting tells kube-proxy which clients are pods' : ''}`;
 }
 
 const lossWords = { all: ', but the connection fails', some: ', with some connections lost', none: '' } as const;

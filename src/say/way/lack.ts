@@ -1,4 +1,4 @@
-// Why Services have no endpoints, why packets do not come to their rules, why nothing is found, and what dumps do not show.
+// Why Services have no endpoints, why packets do not reach their rules, why nothing is found, and what dumps do not show.
 import { isIdle, type UnfitPod, type Unready } from '../../base/findings/lint.ts';
 import { mayBeUnseen } from '../../base/findings/services.ts';
 import { count, joinWords, nameSome } from '../../base/printable.ts';
@@ -19,7 +19,7 @@ export function faultWords(fault: PortFault): string {
     case 'selects-nothing':
       return 'its selector matches no Pod in the input';
     case 'no-node-fits':
-      return `no Node has ${fault.arguments.wanted}, as ${fault.arguments.owner} asks`;
+      return `no Node has ${fault.arguments.wanted}, which ${fault.arguments.owner} requires`;
     case 'no-ready-endpoint':
       return unreadyWords(fault.arguments);
     case 'family-without-endpoints': {
@@ -63,7 +63,7 @@ function unreadyInShort(details: Unready): string {
   return pods === undefined ? 'empty EndpointSlices' : `its Pods ${unfitPodWords(pods, shortUnfit)}`;
 }
 
-/** A clause: why no endpoint of a Service takes connections. */
+/** A clause: why no endpoint of a Service accepts connections. */
 export function unreadyWords(details: Unready): string {
   const { endpoints, owner, unused, pods } = details;
   if (isIdle(details)) return `the ${owner} that it selects is scaled to 0`;
@@ -104,12 +104,12 @@ export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefin
   const fault = lackOfEndpoints(port, side);
   if (fault) return faultWords(fault);
   const areIdle = side.kind === 'dump' && (port.endpoints ?? []).length > 0;
-  return areIdle ? 'each of its real servers has weight 0 and takes no new connections' : undefined;
+  return areIdle ? 'each of its real servers has weight 0 and gets no new connections' : undefined;
 }
 
 export const lostJumpCause = "something removed kube-proxy's jump; restart kube-proxy";
 
-/** Why a node's rules are not those of the manifests. */
+/** Why a node's rules differ from the manifests. */
 export const unprogrammedCause = 'kube-proxy has not programmed it yet, or another program changed its rules';
 
 /** Why nothing leads to `to`. kube-proxy itself leaves node ports unserved if it has no address to serve them at. */
@@ -121,7 +121,7 @@ export function lostRuleCause(to?: string): string {
 
 /** A sentence with what to do about kube-proxy's dormant table. */
 export function dormantWords(table: string): string {
-  return `table ${table} is dormant, so no packet comes to its rules: delete the table and restart kube-proxy`;
+  return `table ${table} is dormant, so no packet reaches its rules: delete the table and restart kube-proxy`;
 }
 
 /** A clause saying that it is unknown whether a jump exists. */
@@ -150,12 +150,12 @@ export function noSubjectWords(nothing: NoSubject): string {
     case 'other-ports':
       return nameSome(nothing.owners.map((owner) => `${nothing.address} ${ownerWords(owner, nothing.port)}`));
     case 'proxied-address':
-      return `${nothing.address} is a load balancer address of ${nothing.service} with ipMode Proxy: kube-proxy programs nothing for it, so that packets pass the load balancer`;
+      return `${nothing.address} is a load balancer address of ${nothing.service} with ipMode Proxy: kube-proxy programs nothing for it, so that packets go through the load balancer`;
     case 'other-node': {
       const { address, node, here, answers } = nothing;
       const what = answers?.kind === 'node-port' ? 'node port' : 'health check node port';
       const there = answers ? `; ${what} ${answers.port} of ${answers.label} answers there` : '';
-      return `${address} is an address of node ${node}${here === '' ? '' : `, not of ${here}`}${there}: ask with --node ${node}`;
+      return `${address} is an address of node ${node}${here === '' ? '' : `, not of ${here}`}${there}: use --node ${node}`;
     }
     case 'idle-pods':
       return nameSome(
@@ -237,7 +237,7 @@ export function listenerWords(listeners: NodePortListeners): string {
     case 'listed':
       return listeners.addresses.join(', ') || 'no address';
     case 'all':
-      return listeners.loopback ? 'all addresses of the node' : 'all addresses of the node but loopback';
+      return listeners.loopback ? 'all addresses of the node' : 'all addresses of the node except loopback';
     case 'unknown':
       return 'other addresses';
   }

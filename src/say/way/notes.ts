@@ -52,7 +52,7 @@ export function policyNotes(trace: Trace, scene: Scene): readonly string[] {
   return judgePolicies(trace, scene).map((finding) => policyWords(finding, trace.fate));
 }
 
-/** A note if the assumed input link of a packet from another host matters. */
+/** A note if the fate of a packet from another host depends on the link that kpc assumed it to arrive by. */
 function arrivalNote(trace: Trace, scene: Scene): string | undefined {
   const { sender, target, fate } = trace;
   const arrival = fate.verdict === 'unknown' ? undefined : fate.arrival();
@@ -77,7 +77,7 @@ function endKey({ verdict, endpoints }: Fate): string {
   return [verdict, ...endpoints.map(formatSocketAddress)].join(' ');
 }
 
-/** A note on where the dump's flows between the same ends go. */
+/** A note on where the dump's flows between the same addresses go. */
 function existingFlowNote(trace: Trace, scene: Scene, port: ShownPort | undefined): string | undefined {
   const found = findExistingFlows(trace, scene);
   const labels = port?.endpoints && new Set(port.endpoints.map(({ label }) => label));
@@ -108,11 +108,11 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Sce
     // With the flag sh-port or mh-port, the client's port counts too.
     if (byClient.has(scheduler) && !schedulerFlags.includes('flag-2'))
       notes.push(
-        `scheduler ${scheduler} chooses by the client's address: one client always gets the same endpoint, and the shares are those of many clients`,
+        `scheduler ${scheduler} chooses by the client's address: one client always gets the same endpoint, and the shares are averages over many clients`,
       );
     if (byDestination.has(scheduler))
       notes.push(
-        `scheduler ${scheduler} chooses by the destination: all clients of ${address.text} get the same endpoint, and the shares are those of many addresses`,
+        `scheduler ${scheduler} chooses by the destination: all clients of ${address.text} get the same endpoint, and the shares are averages over many addresses`,
       );
   }
   if (port?.affinitySeconds) {
@@ -140,7 +140,7 @@ function unprogrammedNote({ target }: Trace, { side }: Scene): string | undefine
   return port && `the manifests have ${port.label} there, but this node has no rule for it: ${unprogrammedCause}`;
 }
 
-/** Notes that a node port was asked in a family that its Service does not have. */
+/** Notes that a node port was traced in a family that its Service does not have. */
 function otherFamilyNote({ target }: Trace, { side }: Scene): string | undefined {
   const { family } = target.address;
   const other = side.ports.find(({ nodePort, family: own }) => nodePort === target.port && own !== family);
@@ -156,15 +156,15 @@ function listenerNote({ label, nodePort }: ShownPort, { fate }: Trace) {
     : undefined;
 }
 
-/** Names another program's rule that diverts a packet from kube-proxy's rules, which translate only tracked packets, and each only once. */
+/** Names another program's rule that keeps a packet from kube-proxy's rules, which translate only tracked packets, and each only once. */
 function divertedNote({ fate }: Trace): string | undefined {
   const { verdict, steps } = fate.otherwise ?? fate;
   const step = steps.find((each) => each.kind === 'rule' && diversions.has(each.action.kind) && isStrange(each));
   if (step?.kind !== 'rule' || (verdict !== 'local' && verdict !== 'forwarded')) return undefined;
   const why =
     step.action.kind === 'notrack'
-      ? 'it exempts it from connection tracking, and untracked packets are not translated'
-      : 'it translates it first';
+      ? 'that rule exempts it from connection tracking, and untracked packets are not translated'
+      : 'that rule translates it first';
   return `${whereOf(step)} keeps it from kube-proxy's rules: ${why}`;
 }
 
@@ -223,19 +223,18 @@ function policyNames({ direction, policies }: PolicyFinding): string {
 
 function policyWords(finding: PolicyFinding, fate: Fate): string {
   const { verdict, policies, endpoints } = finding;
-  const isOne = policies.length === 1;
   const all = new Set(fate.endpoints.map(formatSocketAddress)).size;
   const where = endpoints.size < all ? ` at ${joinWords([...endpoints.keys()], 'and')}` : '';
   const does = fate.verdict === 'delivered' ? 'kube-proxy delivers it' : 'the node forwards it';
   const who = policyNames(finding);
   if (policies.length === 0) return `${does}; whether a policy refuses it is not known: ${unreadPolicies}`;
   if (verdict === 'unknown')
-    return `${does}; ${who} may refuse it${where}: ${isOne ? 'it depends' : 'they depend'} on facts about Pods or Namespaces that the input lacks`;
+    return `${does}; ${who} may refuse it${where}: that depends on facts about Pods or Namespaces that the input lacks`;
   const seen = {
     refused: '',
     'refused-node': " and sees the node's address as the client",
     'refused-client': ' and sees the client before masquerading',
-    'refused-endpoint': ', and sees the endpoint and not the address that the sender asks for',
+    'refused-endpoint': ', and sees the endpoint, not the address that the sender uses',
   };
   return `${does}; ${who} would refuse it${where}, if your network plugin enforces policies${seen[verdict]}`;
 }
@@ -297,7 +296,7 @@ export function findExistingFlows(
 /** The most destinations that a sentence names. */
 const mostNamed = 5;
 
-/** A sentence about them. `serves`: whether an endpoint takes new flows; undefined if unknown. */
+/** A sentence about existing flows. `serves`: whether an endpoint gets new flows; undefined if unknown. */
 function existingFlowWords(
   { isSender, ends }: ExistingFlows,
   serves: (endpoint: string) => boolean | undefined,
@@ -307,8 +306,8 @@ function existingFlowWords(
     const at = formatSocketAddress(end);
     return `${formatCount(flows)} to ${at}${serves(at) === false ? ', where no rule leads now' : ''}`;
   });
-  const more = ends.length > mostNamed ? `; and ${count(ends.length - mostNamed, 'more end')}` : '';
+  const more = ends.length > mostNamed ? `; and ${count(ends.length - mostNamed, 'more destination')}` : '';
   const whose = isSender ? 'of this sender' : 'to the same address';
-  const exist = total === 1 ? 'exists and keeps its end' : 'exist and keep their ends';
+  const exist = total === 1 ? 'exists and keeps its destination' : 'exist and keep their destinations';
   return `${count(total, 'flow')} ${whose} ${exist}, whatever the rules say: ${named.join('; ')}${more}`;
 }

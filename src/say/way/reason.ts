@@ -69,7 +69,7 @@ function wordsOfReason(reason: Reason, family: Family, scene: Scene): Omit<Reaso
     }
     case 'too-many-ways':
       return {
-        text: 'the rules branch into more ways than kpc follows, or never end',
+        text: 'the rules branch into more paths than kpc follows, or loop',
         settle: ['follow them on the node with nft monitor trace'],
         command: 'nft monitor trace',
       };
@@ -123,7 +123,7 @@ const circumstances: { readonly [C in Circumstance]: string } = {
   memory: 'a rule depends on earlier packets',
   peer: 'a rule matches the address of the other end of a tunnel',
   encryption:
-    'a policy of IPsec encrypts such packets, or takes only encrypted ones: they pass if both ends have keys for it',
+    'an IPsec policy encrypts such packets, or accepts only encrypted ones: they pass if both ends have its keys',
   content: 'a rule matches something that the question does not specify',
 };
 
@@ -145,7 +145,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
       return missingTablesWords(missing, side);
     case 'legacy-iptables': {
       const command = missing.family === 'ipv4' ? 'iptables-legacy-save' : 'ip6tables-legacy-save';
-      return { text: 'the dump lacks the rules of iptables-legacy that the node has, too', command };
+      return { text: "the dump lacks the node's rules of iptables-legacy", command };
     }
     case 'nftables':
       return nftablesWords(family, side);
@@ -210,7 +210,7 @@ function routesWords(
   const settle =
     side.kind === 'dump'
       ? `add the output of ${command} and ${ip} rule`
-      : `ask a dump of the node, with the output of ${command}`;
+      : `trace a dump of the node that holds the output of ${command}`;
   return { text, command, settle: [settle] };
 }
 
@@ -295,7 +295,7 @@ function unlistedClause({ doubts }: Snapshot): string {
 function ownAddressWords({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {
   const command = 'ip addr';
   if (kind === 'dump') return { command, settle: ['add the output of ip addr', 'name it with --host-addresses'] };
-  // For two sides, no command takes all Nodes at once.
+  // No comparison of two sides traces all Nodes at once.
   if (nodeName === '' && objects.nodes.length > 1)
     return { command: '--node', settle: ['name one of the Nodes with --node'] };
   // A difference is traced without its sides' objects, so an unnamed Node may exist.
@@ -310,7 +310,7 @@ function missingFlagWords(
   if (reason.flag === '--from') {
     const command = `ip route get ${reason.to.text}`;
     return {
-      text: `a rule distinguishes between the node's own addresses, and its routes choose one${ruleClause(reason.rule)}`,
+      text: `a rule treats the node's own addresses differently, and the node's routes choose one${ruleClause(reason.rule)}`,
       settle: [`${command} on the node shows it: name it with --from, such as --from ${reason.such.text}`],
       command,
     };
@@ -318,15 +318,15 @@ function missingFlagWords(
   if (reason.flag === '--node') {
     const [one, other] = reason.nodes;
     return {
-      text: `no node is named, and it depends on the node: ${one} and ${other} do not treat this packet alike`,
+      text: `no node is named, and the outcome depends on the node: ${one} and ${other} do not treat this packet alike`,
       settle: [`name it with --node, such as --node ${one}`],
       command: `--node ${one}`,
     };
   }
-  // The question comes from a kernel check or the way back, not from a rule.
+  // The question comes from a kernel check or the return path, not from a rule.
   if (reason.such !== undefined && !reason.rule) {
     return {
-      text: 'the packet may arrive by several links of the node, but not all lead to the same end',
+      text: 'the packet may arrive by several links of the node, and the outcome depends on which',
       settle: [`name it with --in-interface, such as --in-interface ${reason.such}`],
       command: `--in-interface ${reason.such}`,
     };
@@ -371,7 +371,7 @@ function assumptionWords(reason: Reason, isSo: boolean): string | undefined {
   if (reason.missing.kind === 'jump') return `${reason.missing.from} jumps to ${reason.missing.to}`;
   if (reason.missing.kind === 'chain') return `${reason.missing.chain} is as kube-proxy makes it`;
   if (reason.missing.kind === 'policy') return `the policy of ${reason.missing.chain} is to accept`;
-  if (reason.missing.kind === 'own-addresses' && isSo) return 'the address that is asked for is one of this node';
+  if (reason.missing.kind === 'own-addresses' && isSo) return 'the destination is an address of this node';
   if (reason.missing.kind !== 'own-address') return undefined;
   return `${reason.missing.address.text} is ${isSo ? 'an' : 'no'} address of this node`;
 }

@@ -100,7 +100,7 @@ export function nodeClause(isLocal: boolean | undefined): string {
   return isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
 }
 
-/** Whether it is unknown that the rule matches, and the packet's end depends on it. */
+/** Whether it is unknown that the rule matches, and the packet's fate depends on it. */
 function isDoubted(step: RuleStep, { reasons }: Pick<Fate, 'reasons'>): boolean {
   const where = whereOf(step);
   return step.action.kind !== 'unknown' && reasons.some(({ rule }) => rule !== undefined && whereOf(rule) === where);
@@ -154,7 +154,7 @@ function markWords({ stays, start, flip }: MarkChange): string {
   return stays === 0xffffffff && flip !== 0 ? 'loses its mark' : 'has its mark changed';
 }
 
-/** The way of packets from one kind of sender to one address, to be drawn. */
+/** The path of packets from one kind of sender to one address, to be drawn. */
 export interface WayInWords {
   /** The question, node and mode. */
   readonly heading: string;
@@ -167,7 +167,7 @@ export interface WayInWords {
   readonly isGood: boolean;
   /** Whether the end of the packets is known. */
   readonly isKnown: boolean;
-  /** The chains, sets and virtual servers on the way, in order. */
+  /** The chains, sets and virtual servers on the path, in order. */
   readonly stations: readonly DrawnStation[];
   readonly endpoints: readonly WayEndpoint[];
 }
@@ -184,7 +184,7 @@ interface WayEndpoint {
   readonly note: string;
 }
 
-/** `rests`: further assumptions that the way depends on, as clauses. */
+/** `rests`: further assumptions that the path depends on, as clauses. */
 export function describeWay(
   trace: Trace,
   { heading, assumed, verdict, isGood }: TraceInWords,

@@ -83,7 +83,7 @@ function noLocalWords(port: ShownPort, trace: Trace): string {
   return `${policy} is Local, but ${port.label} has no endpoint on this node`;
 }
 
-/** Words after a verdict about what it depends on: assumptions, and what kpc cannot see. '' if there is nothing. */
+/** The assumptions and unseen facts that a verdict depends on, as words after it; '' if none. */
 export function verdictCondition(target: Trace['target'], fate: Pick<Fate, 'verdict' | 'steps'>, scene: Scene): string {
   const kind = stopOf(fate)?.kind;
   const port = servicePortAt(target, scene.side.addresses);
@@ -109,7 +109,7 @@ function noServerWords(port: ShownPort, trace: Trace, scene: Scene): string {
   const { kind, mode } = scene.side;
   const isKnown = kind !== 'dump' || (mode && !modeFacts[mode].kinds.has('virtualServers'));
   const why = becauseOf(port, scene);
-  return `${port.label} has no ready endpoint${why === '' && !isKnown ? ', or policy Local and none on this node' : why}`;
+  return `${port.label} has no ready endpoint${why === '' && !isKnown ? ', or it has policy Local and no endpoint on this node' : why}`;
 }
 
 function becauseOf(port: ShownPort, { side }: Scene): string {
@@ -127,7 +127,7 @@ export function lackNote({ target, fate }: Trace, scene: Scene): string | undefi
     : undefined;
 }
 
-/** A dump shows what its rules admit; manifests beside it may name other ranges. */
+/** Compares the source ranges in a dump's rules with those in the manifests given with it. */
 function rangesWords(port: ShownPort, { sender }: Trace, { side }: Scene): string {
   const { label, family } = port;
   const isDump = side.kind === 'dump';
@@ -152,7 +152,7 @@ function unservedPortWords({ target }: Trace, scene: Scene): string | undefined 
   const own = scene.side.ports.filter((each) => addressKind(each, address) !== undefined);
   const [first] = own;
   if (!first) return undefined;
-  if (protocol === 'icmp') return `${titleOfMode(scene.side.mode)} refuses pings of ${address.text}`;
+  if (protocol === 'icmp') return `${titleOfMode(scene.side.mode)} rejects pings to ${address.text}`;
   const has = own.map((each) => `${each.port}/${each.protocol}`).join(', ');
   return `${address.text} belongs to ${serviceName(first)}, which has no port ${port}/${protocol.toUpperCase()} (has ${has})`;
 }
@@ -168,7 +168,7 @@ export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): 
   const { verdict, endpoints, ways, steps, redirectedTo } = fate;
   if (verdict === 'unknown') return verdict;
   const others = isArrival(verdict) ? knownOtherwise(fate) : lostShare({ ways, verdict });
-  const rest = others > 1e-9 ? `; ${percent(others)} of connections end otherwise` : '';
+  const rest = others > 1e-9 ? `; ${percent(others)} of connections end differently` : '';
   const failing = failingShare(fate);
   const lost = isArrival(verdict) && isPart(failing) ? `, but ${percent(failing)} of connections fail` : '';
   switch (verdict) {
@@ -179,7 +179,7 @@ export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): 
     case 'local':
       if (redirectedTo !== undefined)
         return `redirected to port ${redirectedTo} of the node itself: a program on the node answers, if one listens there${rest}${lost}`;
-      return `reaches the node itself: no rule of a Service takes it, so a program on the node answers${target.protocol === 'icmp' ? '' : ', if one listens there'}${rest}${lost}`;
+      return `reaches the node itself: no rule of a Service matches it, so a program on the node answers${target.protocol === 'icmp' ? '' : ', if one listens there'}${rest}${lost}`;
     default: {
       const isClosed = verdict === 'refused' && target.protocol === 'tcp' && steps.at(-1)?.kind === 'listener';
       const { end, meaning } = isClosed ? closedByBalancer : endWords[verdict];
@@ -188,7 +188,7 @@ export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): 
   }
 }
 
-/** The share of connections that are said to end otherwise: why it is open how some end is told after the verdict. */
+/** The share of connections that the verdict reports as ending differently. Unknown ends are explained after it instead. */
 function knownOtherwise(fate: KnownFate): number {
   return shareOf(fate, (verdict, outcome) => verdict !== fate.verdict && outcome.kind !== 'fails' && !isOpen(outcome));
 }

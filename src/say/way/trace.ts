@@ -81,7 +81,7 @@ function withConnection(fate: KnownFate, connection: ConnectionInWords): string 
   // The verdict says how many fail.
   if (isPart(failing) || isPart(open)) {
     const why = failure === undefined ? '' : `: ${failure}`;
-    const rest = doubt === undefined ? '' : `; whether ${percent(open)} of connections work is open: ${doubt}`;
+    const rest = doubt === undefined ? '' : `; whether ${percent(open)} of connections work is unknown: ${doubt}`;
     return `${why}${rest}` || colonIfDelivered(fate);
   }
   switch (kind) {
@@ -97,7 +97,7 @@ function withConnection(fate: KnownFate, connection: ConnectionInWords): string 
     case 'partial':
       return `, but some connections fail: ${reason}`;
     case 'depends':
-      return `, but whether the connection works depends on what is there: ${reason}`;
+      return `, but whether the connection works depends on more than the rules: ${reason}`;
   }
 }
 

@@ -4,7 +4,7 @@ import type { answerFindings } from '../../base/findings/answers.ts';
 import { count, formatCount, nameSome } from '../../base/printable.ts';
 import type { WordsOf } from './rows.ts';
 
-/** The most parts of a difference in its line. */
+/** The most parts of a difference that its line names. */
 const mostParts = 5;
 
 function parts(what: readonly string[], more = 0): string {

@@ -1,4 +1,4 @@
-// Parts of sentences that failures of kpc-apply, its checks of a node and its remarks share.
+// Parts of sentences that are shared by kpc-apply's failures, node checks and remarks.
 import type {
   Cause,
   CommandEnd,
@@ -27,7 +27,7 @@ export const unseenWords: { readonly [U in Unseen]: readonly [text: string, advi
   ],
 };
 
-/** Advice if something that kpc-apply must know is out of sight. */
+/** What to do if kpc-apply cannot see processes that it must know about. */
 export function adviseUnseen(unseen: Unseen, what: string): string {
   return `${unseenWords[unseen][1]}; if you know that ${what} runs here, add --assume-alone`;
 }
@@ -37,7 +37,6 @@ export function nameProcess({ pid, within }: KubeProxyProcess): string {
   return `kube-proxy is running (${within === undefined ? '' : `in ${within}, `}process ${pid})`;
 }
 
-/** How to stop it. */
 export function stopProcess({ within }: KubeProxyProcess): string {
   if (within === undefined) return 'stop it';
   return within === 'kubelite' ? 'stop MicroK8s' : 'start k3s with --disable-kube-proxy';
@@ -47,7 +46,7 @@ export function describeCause(cause: Cause, say: Say): string {
   return typeof cause === 'string' ? cause : say(cause).text;
 }
 
-/** Why something could not be read, for a sentence that says what follows from that. */
+/** Why something could not be read, as the start of a sentence that continues with the consequence. */
 export function whyUnread(failure: Cited, say: Say): string {
   if (failure.code !== 'tool-missing') return say(failure).text;
   return say({ ...failure, arguments: { ...failure.arguments, to: 'change' } }).text;
@@ -68,7 +67,6 @@ export function nameObject({ kind, name }: Pick<Obstacle, 'kind' | 'name'>): str
   return `${kind === 'virtual-server' ? 'virtual server' : kind} ${name}`;
 }
 
-/** The fault of incomplete output. */
 export function describeOutputFault(fault: OutputFault): string {
   switch (fault.kind) {
     case 'no-begin':
@@ -76,9 +74,9 @@ export function describeOutputFault(fault: OutputFault): string {
         ? "its first line is not the kernel's"
         : `it does not begin with "${fault.expected}"`;
     case 'no-end':
-      return 'its last line has no end';
+      return 'its last line is cut off';
     case 'no-table-end':
-      return fault.table === undefined ? 'a table has no end' : `the table ${fault.table} has no end`;
+      return fault.table === undefined ? 'a table is incomplete' : `the table ${fault.table} is incomplete`;
     case 'strange-line':
       return `line ${fault.line} is not what it prints`;
     case 'stray-line':
@@ -110,7 +108,7 @@ export function describeOutputFault(fault: OutputFault): string {
   }
 }
 
-/** Who else could change a path, and how to end that. */
+/** Who else could change a path, and how to prevent it. */
 export function exposureWords(exposure: Exposure): readonly [text: string, advice: string] {
   const { path } = exposure;
   switch (exposure.kind) {
@@ -135,7 +133,7 @@ export function exposureWords(exposure: Exposure): readonly [text: string, advic
   }
 }
 
-/** What another network left in the state folder. */
+/** What another network namespace left in the state folder. */
 export function describeNetwork({ of, path, network, here, mark }: OtherNetwork): string {
   const where = nameNetwork({ network, here, mark });
   return of === 'journal'

@@ -32,8 +32,8 @@ const repairs = {
   state: 'remove it: that earlier state is lost, so apply the bundle that you want instead',
   'last-command':
     'remove it; kpc-apply then does not know the last command, so check "kpc-apply rollback --dry-run" first',
-  unconfirmed: 'remove it and apply again: an apply that waits for confirmation is put back when its time is over',
-  serial: 'remove it: an older bundle is accepted then',
+  unconfirmed: 'remove it and apply again: an apply that is not confirmed in time is rolled back',
+  serial: 'remove it; after that, older bundles are accepted too',
   copy: 'remove it',
 } as const;
 
@@ -48,18 +48,18 @@ const lockAdvice = {
 
 const tooLong = (what: string, { most, of }: { readonly most: number; readonly of: 'node' | 'listing' }) =>
   [
-    `${what} is too long: kpc-apply reads ${most / 2 ** 20} MB of ${of === 'node' ? 'a node' : 'it'} at most`,
+    `${what} is too long: kpc-apply reads at most ${most / 2 ** 20} MB of ${of === 'node' ? 'a node' : 'it'}`,
     'see what makes it so long, and remove what no program needs',
   ] as const;
 
 const awaited = 'run it by hand to see what it waits for';
 
-/** Why a network has no mark, and what to do. */
+/** What to do if a network namespace cannot be marked. */
 const noMark = {
   rights: rightsAdvice,
   names:
-    'lo has as many further names as the kernel holds: see "ip link show lo", and remove those that no program needs, with "ip link property del dev lo altname NAME"',
-  age: "Linux 5.5 and iproute2 5.4 can do that; older ones need the node's first network, as of a container with hostNetwork",
+    'lo has as many alternative names as the kernel allows: list them with "ip link show lo", and remove unneeded ones with "ip link property del dev lo altname NAME"',
+  age: "this needs Linux 5.5 and iproute2 5.4; with older ones, run kpc-apply in the node's own network namespace, such as in a container with hostNetwork",
 } as const;
 
 const lookAt = (path: string) => `look at it by hand: cat ${path}`;
@@ -75,13 +75,16 @@ const applyWords: WordsOf<typeof applyFindings> = {
     },
     dump: ({ path }) => [
       `${path} is a dump that "kpc-apply dump" wrote, not a bundle: it names no Services`,
-      'compile a bundle from manifests with "kpc compile -o"; "kpc-apply rollback" goes back to the state before the last apply',
+      'compile a bundle from manifests with "kpc compile -o"; "kpc-apply rollback" restores the state before the last apply',
     ],
     exposed: ({ path, of, exposure }) => {
       const [text, advice] = exposureWords(exposure);
       return [`other users can change ${trusted[of]} ${path}: ${text}`, advice];
     },
-    replaced: ({ path, of }) => [`${trusted[of]} ${path} was not there before it was read`, 'run the command again'],
+    replaced: ({ path, of }) => [
+      `${trusted[of]} ${path} was replaced after its owner and mode were checked`,
+      'run the command again',
+    ],
   }),
   'bad-state-folder': byCase('problem', {
     exposed: ({ path, exposure }) => {
@@ -95,7 +98,7 @@ const applyWords: WordsOf<typeof applyFindings> = {
       `${path} is damaged: ${typeof reason === 'string' ? reason : bundleFaultWords(reason)}`,
       repairs[of],
     ],
-    'other-state': ({ path }) => [`${path} is damaged: it holds another state`, 'remove it'],
+    'other-state': ({ path }) => [`${path} is damaged: it holds a state with another id`, 'remove it'],
     'other-network': ({ path, network, here }) => {
       const whose =
         network === undefined ? 'does not say to which network it belongs' : `belongs to network ${network}`;
@@ -137,7 +140,7 @@ const applyWords: WordsOf<typeof applyFindings> = {
     file: (details) => tooLong(details.path, details),
     output: (details) => tooLong(`the output of "${details.command}"`, details),
     flows: ({ most }) => [
-      `there are flows between more than ${most} pairs of ends`,
+      `there are flows between more than ${most} pairs of addresses`,
       'apply again after the next change, or delete them by hand: conntrack -D',
     ],
   }),
@@ -151,7 +154,7 @@ const applyWords: WordsOf<typeof applyFindings> = {
       `${stopProcess(process)} first, or leave the node to it; --force continues anyway`,
     ],
     'unseen-kube-proxy': ({ unseen }) => [
-      `it is unknown whether a kube-proxy runs, which needs the rules that would be removed: ${unseenWords[unseen][0]}`,
+      `it is unknown whether a kube-proxy is running and needs the rules that would be removed: ${unseenWords[unseen][0]}`,
       adviseUnseen(unseen, 'no kube-proxy'),
     ],
     'unseen-tools': ({ unseen }) => [
@@ -186,13 +189,10 @@ const applyWords: WordsOf<typeof applyFindings> = {
     const nothing = 'no apply is waiting to be confirmed';
     return holder
       ? [
-          `${nothing}: process ${holder.pid} ("${holder.command}") is still changing the node, or putting it back`,
-          'wait until apply asks for it, then run "kpc-apply confirm"',
+          `${nothing}: process ${holder.pid} ("${holder.command}") is still changing the node or rolling it back`,
+          'wait until apply asks for confirmation, then run "kpc-apply confirm"',
         ]
-      : [
-          nothing,
-          'run confirm within the time that --confirm-timeout gave to apply; one that was killed before is put back',
-        ];
+      : [nothing, 'confirm an apply within its --confirm-timeout; an apply that was killed before that is rolled back'];
   },
   'nothing-to-roll-back': ({ folder, states }) => [
     `${folder} holds no earlier state to restore`,
@@ -205,7 +205,7 @@ const applyWords: WordsOf<typeof applyFindings> = {
   'system-error': byCase('problem', {
     refused: ({ reason, lacks }) => [reason, lacks === undefined ? 'fix the cause and try again' : lacking[lacks]],
     'no-standby': ({ cause }, say) => [
-      `nothing can put everything back if this process is killed: ${describeCause(cause, say)}`,
+      `nothing would roll back if this process were killed: ${describeCause(cause, say)}`,
       'fix the cause, or apply without --confirm-timeout; nothing has been changed',
     ],
     'no-timer': ({ status, said }) => `systemd-run ended with ${status}: ${said}`,
@@ -254,7 +254,7 @@ const applyWords: WordsOf<typeof applyFindings> = {
     ],
     'no-mark': ({ tool, end, because }) => [
       [
-        'this network cannot be marked, so kpc-apply could not recognise its record',
+        'kpc-apply cannot mark this network namespace, so later runs could not tell that its record belongs here',
         ...(end ? [describeEnd(end), end.said] : [`${tool} is missing`]),
       ]
         .filter(Boolean)

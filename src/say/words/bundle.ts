@@ -20,8 +20,8 @@ const words: {
   'no-json': 'it is not JSON',
   'too-long': ({ of, most }) => `it is ${describeBound(of, most)}`,
   golden:
-    'it is a golden, for git, and not to be applied: write the bundle of the same manifests with "kpc compile -o"',
-  misnamed: 'it is not the file of one Service of this name',
+    'it is a golden, which is for git and cannot be applied: compile a bundle from the same manifests with "kpc compile -o"',
+  misnamed: 'it must hold exactly the Service that it is named after',
   version: ({ found = 'missing', reads }) =>
     `its format version is ${found}, but this program reads ${reads}: use the same version of both, or write it again`,
   'merge-conflict': `${mergeConflict.join(': ')}, or write it again`,
@@ -32,7 +32,7 @@ const words: {
     `${name} has changed since it was compiled: its SHA-256 is ${found}, manifest.json says ${expected}`,
   unread: ({ reason }) => reason,
   value: ({ name, must }) => `${name} ${must === undefined ? 'is not what kpc writes' : `must ${must}`}`,
-  'no-service': ({ name }) => `${quotePrintable(name)} has ports or health checks, and is not among the Services`,
+  'no-service': ({ name }) => `${quotePrintable(name)} has ports or health checks, but is not among the Services`,
   address: ({ of, what, text, is }) => `${quotePrintable(of)}: ${what} ${text} is ${uses[is]}`,
   line: ({ text, expected }) => `not what kpc writes: ${quoteLine(text)}, in place of ${quoteLine(expected)}`,
   more: ({ more }) => `and ${more} more`,

@@ -37,11 +37,11 @@ const asTable = 'write --from and --to instead of --all';
 const idleBeside: Readonly<Record<IdleBeside, readonly [does: string, ...ways: readonly string[]]>> = {
   'whole-lists': ['prints whole lists', leaveOut],
   'always-rules': ['always shows them', leaveOut],
-  table: ['asks for a table, not for one packet', asTable],
-  'each-protocol': ['asks each port by its own protocol', asTable],
+  table: ['prints a table, not the trace of one packet', asTable],
+  'each-protocol': ['traces each port with its own protocol', asTable],
   'own-packets': ["sends the node's own packets, which arrive by no interface", 'leave it out', 'name another sender'],
-  'all-nodes': ['asks for all nodes', oneOfTwo],
-  'mode-twice': ['names the mode, too', oneOfTwo],
+  'all-nodes': ['names all nodes', oneOfTwo],
+  'mode-twice': ['also names the mode', oneOfTwo],
   'prints-tests': ['prints tests, not results', leaveOut],
   'prints-file': ['prints a file as it is', oneOfTwo],
 };
@@ -52,7 +52,7 @@ function idleWords({ flags, because }: IdleFlags): Words {
     case 'compiled-already':
       return `${names}: only for manifests, but ${because.path} is a ${because.of}`;
     case 'both-compiled-already':
-      return `${names}: only for manifests, but neither ${because.paths.join(' nor ')} is manifests`;
+      return `${names}: only for manifests, but neither ${because.paths.join(' nor ')} holds manifests`;
     case 'one-node': {
       const { path, of } = because;
       if (path === undefined) return `${names}: only for manifests, but a bundle or dump belongs to one node`;
@@ -69,7 +69,7 @@ function idleWords({ flags, because }: IdleFlags): Words {
     case 'own-addresses':
       return `${names}: a bundle has its own addresses`;
     case 'own-settings':
-      return `${names}: both sides name their own`;
+      return `${names}: both sides have their own`;
     case 'no-side':
       return `${names}: only for a side that is a mode, a release or a configuration, but both sides are files`;
     case 'no-names':
@@ -77,11 +77,11 @@ function idleWords({ flags, because }: IdleFlags): Words {
     case 'no-dns-names':
       return `${names}: a dump shows no DNS names`;
     case 'table-of-addresses':
-      return `${names}: the table has no DNS names: name a Service`;
+      return `${names}: the table shows no DNS names; name a Service to see them`;
     case 'table':
       return `${names}: for a single Service: name one`;
     case 'rules-of-dump':
-      return `${names}: a dump is rules already: name one of its chains or sets`;
+      return `${names}: a dump consists of rules already; name one of its chains or sets`;
     case 'always':
       return `${names}: JSON has them always`;
   }
@@ -147,13 +147,13 @@ export const callWords: WordsOf<typeof callFindings> = {
       'name a file or folder with the output of iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ip -j addr on a node, as kpc-apply dump writes it',
     ],
     'second-input': ({ path }) => [
-      '--to-kubernetes-version compares the same manifests by two releases',
+      '--to-kubernetes-version compares one set of manifests under two releases',
       `leave out ${path}`,
     ],
     'nothing-in-common': ({ from, to }) =>
-      `${from} and ${to} do not both show what leads to the endpoints of Services, so whether they differ is unknown`,
+      `${from} or ${to} does not show how packets reach the endpoints of Services, so kpc cannot tell whether they differ`,
     'nothing-known': ({ classes, reasons }) => [
-      `no packet could be compared: of ${count(classes, 'class', 'classes')} none is known on both sides`,
+      `no packet could be compared: none of ${count(classes, 'class', 'classes')} has a known outcome on both sides`,
       reasons.length > 1 ? `for one, ${reasons[0]}` : reasons[0],
     ],
     'no-services': ({ from, to, compared }) => [
@@ -179,9 +179,9 @@ export const callWords: WordsOf<typeof callFindings> = {
 
     'idle-flag': idleWords,
     'flag-alone': ({ flag, without }) => [`${flag}: only with ${without}`, `add ${without}, or leave out ${flag}`],
-    'flag-of-other-action': ({ action, flags }) => `kpc bundle ${action} takes no ${flags.join(' and no ')}`,
+    'flag-of-other-action': ({ action, flags }) => `kpc bundle ${action} has no ${flags.join(' and no ')}`,
     'output-of-check': ({ output }) => [`--output ${output} is for --check`, 'name a folder with --check'],
-    'jobs-of-binary': ['--jobs needs kpc as a program of Node', 'run this binary several times with --shard'],
+    'jobs-of-binary': ['--jobs needs kpc to run under Node.js', 'run this binary several times with --shard'],
     value: ({ reason }) => reason,
     usage: ({ reason, help }) => [reason, help],
 
@@ -220,7 +220,7 @@ export const callWords: WordsOf<typeof callFindings> = {
     unreadable: ({ path, reason }) => `cannot read ${path}: ${reason}`,
     system: ({ reason }) => reason,
     'is-there': ({ paths }) => [
-      `${joinWords(paths)} ${paths.length === 1 ? 'is' : 'are'} there already`,
+      `${joinWords(paths)} ${paths.length === 1 ? 'exists' : 'exist'} already`,
       'edit or remove it',
     ],
     'leads-away': ({ path, to }) =>
@@ -240,7 +240,7 @@ export const callWords: WordsOf<typeof callFindings> = {
       how === 'no-program'
         ? [
             `there is no ${tool} on the PATH`,
-            'where it is, run: kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml | kpc describe -',
+            'on a machine that has it, run: kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml | kpc describe -',
           ]
         : [
             {
@@ -248,7 +248,7 @@ export const callWords: WordsOf<typeof callFindings> = {
               'too-slow': `"${call}" has not ended within ${limit} s`,
               failed: `"${call}" failed${said === '' ? '' : `: ${said}`}`,
             }[how],
-            'run it by hand; kpc reads its output from a file, too',
+            'run it by hand, save its output to a file, and name that file',
           ],
   }),
   'unread-cluster': ({ kinds, lists, isNeeded }) => {

@@ -10,7 +10,7 @@ interface CauseWords {
   readonly advice?: string | ((at: Situation) => string | undefined);
 }
 
-const ipvsBinds = 'binds the address to kube-ipvs0, so the node itself answers what no virtual server takes';
+const ipvsBinds = 'binds the address to kube-ipvs0, so the node itself answers packets that match no virtual server';
 
 export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   'lost-jump': {
@@ -19,13 +19,13 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   },
   'one-sided': { title: 'Only one side has the Service port' },
   'node-addresses': {
-    title: 'The node does not have the same addresses',
-    advice: 'have clients use an address that the node has on both sides',
+    title: 'The node has different addresses on the two sides',
+    advice: 'let clients use an address that the node has on both sides',
   },
   'foreign-rules': {
     title: "Rules that are not kube-proxy's stop packets on one side only",
     advice:
-      'compare the rules and chain policies of other programs on both sides, such as a firewall, and have them accept these packets',
+      'compare the rules and chain policies of other programs, such as a firewall, on both sides, and make them accept these packets',
   },
   kernel: {
     title: "The kernel's settings or routes stop packets on one side only",
@@ -35,8 +35,8 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     title: "kube-proxy's rules are not the same on both sides",
     advice: 'compare the rules with kpc diff, and restart kube-proxy, which then writes all of its rules again',
   },
-  'service-fields': { title: 'The Services have other policies' },
-  'service-endpoints': { title: 'The Services have other endpoints' },
+  'service-fields': { title: 'The Services have different policies' },
+  'service-endpoints': { title: 'The Services have different endpoints' },
   'node-port-addresses': {
     title: 'Node ports do not answer on the same addresses of the node',
     modes: {
@@ -52,7 +52,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     modes: {
       ipvs: 'serves none there',
       iptables: 'serves them on IPv4 loopback addresses, unless iptables.localhostNodePorts is false',
-      nftables: 'has no rules that serve them there, but kube-proxy itself may listen for those of TCP',
+      nftables: 'has no rules that serve them there, but kube-proxy itself may listen for TCP ones',
       userspace: 'serves them on IPv4 loopback addresses',
     },
     advice:
@@ -78,8 +78,8 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     title: 'internalTrafficPolicy Local does not choose the same endpoints',
     modes: {
       ipvs: 'refuses clients on a node without endpoints of its own, but sends them to all endpoints of a Service with a node port or an external address',
-      iptables: 'drops what clients of a node without endpoints of its own send',
-      nftables: 'drops what clients of a node without endpoints of its own send',
+      iptables: 'drops packets from clients on a node without endpoints of its own',
+      nftables: 'drops packets from clients on a node without endpoints of its own',
       userspace: 'ignores it, and sends every client to all endpoints',
     },
     advice: 'run the endpoints on every node that has clients, as a DaemonSet does',
@@ -90,7 +90,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   },
   connection: {
     title: 'First packets arrive alike, but connections do not work alike',
-    advice: 'make the way of the answers, and of what clients send after them, as it was',
+    advice: 'make answers, and the packets that clients send after them, take the same paths as before',
   },
   'no-endpoints': { title: 'Services without endpoints fail differently' },
   hairpin: {
@@ -121,14 +121,14 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     advice: 'check programs that expect an answer there, such as port scans and health checks of a load balancer',
   },
   ping: {
-    title: 'Pings of a Service address are answered differently',
+    title: 'Pings to a Service address are answered differently',
     modes: {
       ipvs: ipvsBinds,
       iptables: 'leaves pings to routing',
-      nftables: 'rejects pings of cluster IPs, and leaves others to routing',
+      nftables: 'rejects pings to cluster IPs, and leaves others to routing',
       userspace: 'leaves pings to routing',
     },
-    advice: 'have monitoring probe a port of the Service instead',
+    advice: 'let monitoring probe a port of the Service instead',
   },
   'unserved-address': {
     title: 'Addresses that no Service has are treated differently',
@@ -140,14 +140,15 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     },
   },
   'proxy-port': {
-    title: 'A port where connections to Services are taken on the node is not the same, or not there',
-    advice: 'check whether a firewall or a program names the port: clients use the addresses of Services',
+    title: 'The port on the node that accepts connections to Services differs or is missing',
+    advice:
+      'check whether a firewall or a program names this port; clients are unaffected, because they use the addresses of Services',
   },
   'ungiven-endpoints': {
     title: 'The Services changed, and no input gives the endpoints of both sides',
   },
   'not-understood': {
-    title: 'What the input does not show decides',
+    title: 'The outcome depends on what the input does not show',
   },
   other: { title: 'Packets are treated differently' },
 };
@@ -163,7 +164,7 @@ function adviceOnExternalLocal({ place, detectsPods }: Situation): string | unde
   return undefined;
 }
 
-/** What each side does, in sentences. */
+/** What each side does, as sentences. */
 export function reasonsOf({ cause, reasons, served }: Divergence): readonly string[] {
   return [
     ...reasons.flatMap((reason) => causeReason(causeWords[cause], reason)),
@@ -186,7 +187,7 @@ function causeReason({ modes }: CauseWords, reason: CauseReason): readonly strin
   }
 }
 
-/** What to do, in sentences; empty if nothing that works is lost or changed. */
+/** What to do, as sentences; empty if nothing that works is lost or changed. */
 export function adviceOn({ cause, situations }: Divergence): readonly string[] {
   const { advice } = causeWords[cause];
   if (advice === undefined || situations.length === 0) return [];

@@ -58,12 +58,12 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     'other-input': ({ field, kind, known }) =>
       `${field}: the input is a ${kind}${known === undefined ? '' : ` of ${known}`}, but only manifests can be compiled for another`,
     'no-file': ({ field, option }) => [
-      `${field}: the library reads no file`,
+      `${field}: the library reads no files`,
       `give it as the option ${option}, and leave this field out`,
     ],
     refused: ({ field, error }, say) => [`${field}: ${say(error).text}`, say(error).help],
     'not-tests': ({ fields }) => [
-      `not a file of kpc test: it has no tests, but ${nameSome(fields.map((field) => escapeText(field)))}`,
+      `not a file of kpc test: it has ${nameSome(fields.map((field) => escapeText(field)))}, but no tests`,
       'write them as a list under "tests:", each with from, to and expect; name manifests with -f',
     ],
   }),
@@ -156,8 +156,8 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       suggestNearest(near, hosts.length === 0 ? 'it has none' : `it has ${nameSome(hosts)}`),
     ],
     'no-ingress-of-host': ({ request }) => [
-      `no Ingress or Gateway of the input takes ${request}`,
-      'name a host and path of one, or ingress/NAME or gateway/NAME, or svc/NAME for a Service',
+      `no Ingress or Gateway in the input accepts ${request}`,
+      'name a host and path that one accepts, or ingress/NAME or gateway/NAME, or svc/NAME for a Service',
     ],
   }),
   'bad-packet': byCase('problem', {

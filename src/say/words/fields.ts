@@ -97,7 +97,7 @@ const required: Readonly<Record<RequiredField, string>> = {
   addressType: 'IPv4, IPv6 or FQDN',
   addresses: 'one, or leave the endpoint out',
   externalName: 'the DNS name that this Service of type ExternalName stands for',
-  parentRef: 'the Gateway that this ListenerSet is of',
+  parentRef: 'the Gateway that this ListenerSet attaches to',
 };
 
 export const specialUses: Readonly<Record<SpecialUse, string>> = {
@@ -137,7 +137,7 @@ function describeWrong(details: WrongValue): Words {
   return [wrong, isPair ? 'put a space after the ":"' : `write ${expected ?? types.join(' or ')}`];
 }
 
-const yesIsTrue = ' (to YAML 1.1, yes, y and on are true, no, n and off are false)';
+const yesIsTrue = ' (YAML 1.1 reads yes, y and on as true; no, n and off as false)';
 
 /** Problems with single fields, whatever object they belong to. */
 export const fieldWords: WordsOf<typeof fieldFindings> = {

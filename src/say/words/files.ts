@@ -59,10 +59,10 @@ const dumpNote = byCase<'note', DumpNote>('note', {
   unreached: ({ from, to, facts }) =>
     `nothing in ${joinWords(from, 'or')} ${to.kind === 'drop' ? 'drops packets' : `leads to ${to.name}`}, so ${unreachedEffects[facts]}: ${lostRuleCause('name' in to ? to.name : undefined)}`,
   endless: ({ from, service, to }) =>
-    `nothing in ${from} leads to ${to ?? 'an endpoint'}, so ${service} does not reach ${to === undefined ? 'any there' : 'it'}: ${lostRuleCause()}`,
+    `nothing in ${from} leads to ${to ?? 'an endpoint'}, so no packet to ${service} reaches ${to === undefined ? 'one' : 'it'}: ${lostRuleCause()}`,
   'unshown-jump': ({ command, from, to }) => [unshownJumpWords(from, to), `add all of the output of ${command}`],
   'two-modes': ({ logged, shown }) =>
-    `the log is of kube-proxy in ${modeFacts[logged].title}, and the dump shows ${modeFacts[shown].title}: they come from different nodes or times`,
+    `the log is from kube-proxy in ${modeFacts[logged].title}, but the dump shows ${modeFacts[shown].title}: they come from different nodes or times`,
   nameless: ({ mode, isNamed }) => [
     `${isNamed ? 'Services that no manifest names are' : 'Services are'} shown by address, because ${holdsNoNames(mode)}`,
     isNamed ? undefined : addNames,
@@ -74,7 +74,7 @@ const dumpNote = byCase<'note', DumpNote>('note', {
   'foreign-servers': ({ servers }) =>
     `${count(servers, 'virtual server')} left out: another program's, on addresses that are neither on kube-ipvs0 nor in kube-proxy's sets`,
   'proxy-ports': ({ mode }) =>
-    `in ${modeFacts[mode].title}, ${portalChains} lead to ports where kube-proxy itself takes connections: no rule shows the endpoints`,
+    `in ${modeFacts[mode].title}, ${portalChains} lead to ports where kube-proxy itself accepts connections: no rule shows the endpoints`,
   incomplete: ({ lacks }) => `the dump does not hold all of ${lacks.join(', ')}: there may be more Services`,
   unlisted: (details) => [
     unlistedWords(details),
@@ -84,12 +84,12 @@ const dumpNote = byCase<'note', DumpNote>('note', {
 });
 
 const oddYaml: Readonly<Record<OddYaml, string>> = {
-  'text-behind-marker': 'text behind the "---" or the end of a document',
-  'lone-end': 'an end alone',
-  'lone-block': 'a block of text alone',
+  'text-behind-marker': 'text after "---" or after the end of a document',
+  'lone-end': 'the end of a document ("...") without a document',
+  'lone-block': 'a document that is only a block of text',
   'unknown-alias': 'an alias without its anchor before it',
-  'alias-in-itself': 'an alias in what it stands for',
-  'anchor-behind-word': 'an anchor or tag behind a word',
+  'alias-in-itself': 'an alias inside the value that it stands for',
+  'anchor-behind-word': 'an anchor or tag after a word',
   'long-key': 'a key of several lines',
   'blank-spaces': 'spaces in the blank lines at the end of a block that gives its indentation',
   'in-brackets': 'this word or ":" in brackets',
@@ -117,7 +117,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       'check that revision out with git worktree, and name its folder',
     ],
     'idle-values': ['--render-values: no input is a chart', 'remove it'],
-    'no-program': ({ tool, pipe }) => [`there is no ${tool} on the PATH`, `where it is, run: ${pipe}`],
+    'no-program': ({ tool, pipe }) => [`there is no ${tool} on the PATH`, `on a machine that has it, run: ${pipe}`],
     'too-large': ({ tool, pipe }) => [`${tool} prints more than kpc reads`, `try: ${pipe}`],
     'too-slow': ({ tool, pipe }) => [`${tool} took too long`, `try: ${pipe}`],
     failed: ({ tool, said, pipe }) => [`${tool} failed: ${said}`, `for its full output, run: ${pipe}`],
@@ -279,13 +279,16 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     'misnamed-file': ({ file }) => [`${file} is not read`, 'call it kpc.yaml'],
   }),
   'dump-reading': byCase('problem', {
-    'legacy-tables': ['iptables-legacy has more rules, which are not here', 'add the output of iptables-legacy-save'],
+    'legacy-tables': [
+      'iptables-legacy has more rules, which the input lacks',
+      'add the output of iptables-legacy-save',
+    ],
     filtered: ({ command, chain }) => [
       `this is only part of the output of ${command}: ${chain === undefined ? 'lines such as ":FORWARD ACCEPT"' : `rules of chain ${chain}`} are missing`,
       `add all of the output of ${command}`,
     ],
     'no-interfaces': ({ command }) => [
-      `${command} without -v shows no interfaces: its rules are not compared, and incomplete to kpc trace`,
+      `${command} without -v shows no interfaces: its rules are not compared, and kpc trace knows only part of them`,
       'add the output of iptables-save, or the list with -v',
     ],
     'no-table': ({ tables }) =>

@@ -48,7 +48,7 @@ function nearOr({ near, maker }: MissingObject, help: string) {
   return didYouMean(near, maker === undefined ? help : `${help}, unless ${printable(maker)} makes it`);
 }
 
-/** Rules of kpc lint: valid input that does not do what it seems to. */
+/** Rules of kpc lint: valid input that does not do what it appears to. */
 const undetected = {
   podCIDRs: 'its Node has no podCIDRs of that family',
   clusterCIDR: 'clusterCIDR is not set',
@@ -78,7 +78,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
       'use externalTrafficPolicy: Cluster',
     ],
     unplaced: ({ service, way }) => [
-      `${service}: externalTrafficPolicy is Local, but its EndpointSlices name no node, so every node drops packets of clients to its ${way}`,
+      `${service}: externalTrafficPolicy is Local, but its EndpointSlices name no node, so every node drops packets from clients to its ${way}`,
       'add nodeName to each endpoint',
       'use externalTrafficPolicy: Cluster',
     ],
@@ -89,7 +89,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
     ],
   }),
   'undetected-pods': ({ service, address, lacks, ...nodes }) => [
-    `${service}: externalTrafficPolicy is Local, but kube-proxy cannot recognise Pods (${undetected[lacks]}), so it drops packets of Pods to ${address} ${onNodes(nodes)} without an endpoint`,
+    `${service}: externalTrafficPolicy is Local, but kube-proxy cannot recognise Pods (${undetected[lacks]}), so it drops packets from Pods to ${address} ${onNodes(nodes)}, where no endpoint runs`,
     "set clusterCIDR or another detectLocalMode in kube-proxy's configuration",
   ],
   'no-ready-endpoint': ({ service, ...details }) => {
@@ -208,7 +208,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
       'label the Nodes',
     ],
     'none-for-zone': ({ service, zones, ...nodes }) => [
-      `${service} has no endpoint for zone ${nameSome(zones)}, so ${fallsBack} ${onNodes(nodes)}`,
+      `${service} has no endpoint for zone ${nameSome(zones)}: ${onNodes(nodes)}, ${fallsBack}`,
       'run an endpoint in each zone',
     ],
   }),

@@ -18,7 +18,7 @@ import {
 } from './apply-parts.ts';
 import { byCase, type Wording } from './rows.ts';
 
-/** What is lost without a tool that no mode needs. */
+/** The effect if an optional tool is missing. */
 const losses: Readonly<Record<string, string>> = {
   conntrack: ' (without it, UDP clients keep sending to a removed endpoint until they pause)',
   getfacl: ' (without it, a bundle, key or state folder that its group may write to is refused)',
@@ -29,7 +29,7 @@ const noReason = 'nft gives no reason';
 
 const load = (names: readonly string[]) => `modprobe -a ${names.join(' ')}`;
 
-/** What a feature of nftables does for kube-proxy's rules. */
+/** What kube-proxy's rules use a feature of nftables for. */
 const featureNames: { readonly [F in NftFeature]: string } = {
   dnat: 'send packets to endpoints (dnat)',
   masquerade: 'masquerade',
@@ -39,7 +39,7 @@ const featureNames: { readonly [F in NftFeature]: string } = {
   ct: 'tell new connections from others (ct)',
 };
 
-/** What it means that a sysctl is 0, and what to do. */
+/** The effect of a sysctl that is 0, and what to do. */
 const zeros = {
   'no-forwarding': (name: string) => {
     const family = name === forwardingSysctls.ipv6 ? 'ipv6' : 'ipv4';
@@ -93,14 +93,14 @@ export const checkWords: NodeCheckWords<CheckArguments> = {
       return [firstLine(text), isVariant ? variant : help];
     },
     'no-room': ({ most, bundle, others }) => [
-      `the node would list more than the ${most} MB that kpc-apply reads of it: ${bundle} MB of this bundle, and ${others} MB of other programs`,
+      `listings of the node would exceed the ${most} MB that kpc-apply reads: ${bundle} MB for this bundle, and ${others} MB for other programs`,
       'see what makes so many objects, and remove what no program needs',
     ],
   }),
   addresses: byCase('found', {
     all: 'this node has the addresses of the bundle',
     missing: ({ addresses }) => [
-      `this node does not have ${addresses.join(', ')}, and the bundle was compiled for it`,
+      `the bundle was compiled for a node with ${addresses.join(', ')}, which this node does not have`,
       'check that this is the bundle of this node; if it is, compile it again with --host-addresses',
     ],
   }),
@@ -149,7 +149,7 @@ export const checkWords: NodeCheckWords<CheckArguments> = {
     one: ({ variant, other }) =>
       `iptables is the ${variant} variant; the ${other} variant holds no chains of kube-proxy`,
     both: ({ variant, other, chains, by }) => [
-      `iptables is the ${variant} variant, but the ${other} variant holds ${count(chains, 'chain')} of ${by} too, and they still match`,
+      `iptables is the ${variant} variant, but the ${other} variant also holds ${count(chains, 'chain')} of ${by}, which packets still reach`,
       by === 'kpc-apply'
         ? 'apply again: kpc-apply moves its rules to the variant in use'
         : 'take them over with apply --adopt, or remove them with cleanup --adopt',
@@ -204,7 +204,7 @@ export const checkWords: NodeCheckWords<CheckArguments> = {
   ],
   state: byCase('found', {
     whole: ({ folder, isEmpty }) =>
-      `${folder}: ${isEmpty ? 'kpc-apply has made nothing here since the node booted' : 'the record is whole'}`,
+      `${folder}: ${isEmpty ? 'kpc-apply has made nothing here since the node booted' : 'the record is intact'}`,
     unfinished: ({ folder }) => [
       `${folder}: an apply is running, or did not finish`,
       'if none is running, run "kpc-apply rollback", or apply again',
@@ -219,15 +219,15 @@ export const checkWords: NodeCheckWords<CheckArguments> = {
 
 export const remarkWords: NodeCheckWords<RemarkArguments> = {
   'one-standby': ({ lacks, cause }, say) =>
-    `${lacks === 'process' ? 'only a' : 'no'} systemd timer can put everything back if this process is killed: ${describeCause(cause, say)}`,
+    `${lacks === 'process' ? 'only a' : 'no'} systemd timer would roll back if this process were killed: ${describeCause(cause, say)}`,
   'balancer-not-reloaded': ({ path }) =>
-    `the balancer uses ${path} only after reading it: reload it, or name the command with --balancer-reload`,
+    `the balancer uses ${path} only once it has reloaded: reload it, or name the command for that with --balancer-reload`,
   'open-journal': ({ path, cause }, say) =>
-    `everything is put back, but ${path} cannot be closed: ${describeCause(cause, say)}; the next apply or rollback closes it`,
+    `everything is rolled back, but ${path} cannot be closed: ${describeCause(cause, say)}; the next apply or rollback closes it`,
   'rules-unseen': ({ failure }, say) =>
-    `${firstLine(whyUnread(failure, say))}: it is unknown whether rules that a kube-proxy left still take connections`,
+    `${firstLine(whyUnread(failure, say))}: it is unknown whether rules that a kube-proxy left still match connections`,
   'rules-left': ({ objects }) =>
-    `these still take connections: ${nameSome(objects.map(nameObject))}; apply --adopt takes them over`,
+    `these objects still match connections: ${nameSome(objects.map(nameObject))}; apply --adopt takes them over`,
   'dump-lacks': ({ failure, part }, say) =>
     part === undefined
       ? `${whyUnread(failure, say)}, so the dump lacks what it lists`
@@ -237,7 +237,7 @@ export const remarkWords: NodeCheckWords<RemarkArguments> = {
   'flows-of-gone-endpoints': ({ cause }, say) =>
     `UDP clients may keep sending to removed endpoints for now: ${describeCause(cause, say)}`,
   'lower-limit': ({ name, from, to, why }) =>
-    `${name} goes down from ${from} to ${to}, as kube-proxy sets it${why === undefined ? '' : ` (${why})`}; to leave it as it is, compile with --conntrack-max-per-core 0`,
+    `${name} goes down from ${from} to ${to}, the value that kube-proxy sets${why === undefined ? '' : ` (${why})`}; to leave it as it is, compile with --conntrack-max-per-core 0`,
   'left-sysctls': ({ mode, names }) =>
     `sysctls that only ${modeFacts[mode].title} needs stay as they are: ${names.join(', ')}`,
   'affinity-lost': ({ from, to }) =>

@@ -9,10 +9,10 @@ function describeDuplicate({ kind, name, first, files, among, leaveOut, isUnread
   const where = files === undefined ? '' : ` in ${count(files, 'file')}`;
   const one = `duplicate ${kind} ${name}${where}, first defined at ${first.file}:${first.line}`;
   const more = among
-    ? `, as ${among.more === 1 ? 'is' : 'are'} ${among.more} more of ${among.folder} that ${among.otherFolder} holds too`
+    ? `; ${among.more} more ${among.more === 1 ? 'object is' : 'objects are'} in both ${among.folder} and ${among.otherFolder}`
     : '';
   return [
-    `${one}${more}${isUnread ? ': kpc reads that one' : ''}`,
+    `${one}${more}${isUnread ? '; kpc reads the first one' : ''}`,
     ...(leaveOut ? waysToLeaveOut(leaveOut) : ['keep one of them']),
   ];
 }
@@ -49,7 +49,7 @@ function skippedKindsWords({ kinds, leavesOutCronJobs }: SkippedKinds): string {
   return `ignored (kube-proxy does not read them): ${list.join(', ')}${cronJobs}`;
 }
 
-/** How to write an empty result after all. */
+/** How to allow an empty result. */
 const allowing = 'add --allow-empty if this is intended';
 
 const removesAll = 'the result would remove all Services from a node';
@@ -109,7 +109,7 @@ export const objectWords: WordsOf<typeof objectFindings> = {
     'no-objects': [
       'nothing to compile: the input holds no objects at all',
       'give the output of "kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml"',
-      'give that of "nft list ruleset" or "iptables-save" to kpc describe, kpc diff or kpc trace',
+      'give the output of "nft list ruleset" or "iptables-save" to kpc describe, kpc diff or kpc trace',
     ],
 
     'nothing-read': ({ kinds }) => [
@@ -117,7 +117,7 @@ export const objectWords: WordsOf<typeof objectFindings> = {
       'name files with Services, EndpointSlices, Nodes, workloads, routes or NetworkPolicies',
     ],
     kustomization: (build) => [
-      'nothing to compile: the input is a Kustomization, which names only where the objects are',
+      'nothing to compile: the input is a Kustomization, which only names the files that hold the objects',
       ...buildWays(build),
     ],
   }),

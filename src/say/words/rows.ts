@@ -19,7 +19,7 @@ export function didYouMean(near: string | undefined, otherwise?: string): string
 
 export const listCodes = 'list the codes with "kpc explain"';
 
-/** Puts a finding into words that the arguments of another cite. */
+/** Puts a finding that another finding's arguments cite into words. */
 export type Say = (cited: Cited) => Said;
 
 type Worder<Arguments> = (details: Arguments, say: Say) => Words;
@@ -44,7 +44,7 @@ function inWords<Arguments>(wording: Wording<Arguments>, details: Arguments, say
   return typeof wording === 'function' ? wording(details, say) : wording;
 }
 
-/** Puts a finding, and the findings that it cites, into the words of a table. `speak` rewords each way to mend it for the caller. */
+/** Puts a finding, and the findings that it cites, into the words of a table. `speak` rewords each piece of advice for the caller. */
 export function sayIn(
   table: Readonly<Record<string, unknown>>,
   { code, arguments: details }: Cited,

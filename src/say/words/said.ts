@@ -17,7 +17,7 @@ export type SaidFinding = Fault & {
   readonly text: string;
   readonly help?: string;
   readonly about?: About;
-  /** A command that traces a packet that shows the finding, and the packet's end. */
+  /** A command that traces a packet to show the finding, and how that packet ends. */
   readonly trace?: { readonly command: string; readonly verdict: string };
   /** Where the code is explained, if the project's pages are published. */
   readonly page?: string | undefined;
@@ -72,7 +72,7 @@ export function identify(findings: readonly SaidFinding[]): readonly SaidFinding
   }));
 }
 
-/** Tells equal fingerprints apart by a number. */
+/** Numbers equal fingerprints to keep them distinct. */
 function numberer(): (print: string) => string {
   const prints = new Map<string, number>();
   return (print) => {
@@ -129,7 +129,7 @@ export interface TracedPacket {
   readonly node: string;
 }
 
-/** A command to paste that traces a packet. `words` name the input, without the packet. For stdin, the command asks to give it again. */
+/** A command to paste that traces a packet. `words` name the input, without the packet. For stdin, the command says to give the input again. */
 export function traceCommand(words: readonly string[], example: TracedPacket): string {
   const flags = [
     ...(example.node === '' ? [] : ['--node', example.node]),
@@ -169,7 +169,7 @@ export function listForPeople(findings: readonly SaidFinding[], limit: number): 
   return folded.flatMap((each) => cut.get(each) ?? each);
 }
 
-/** A line that replaces the others of a code. */
+/** A line in place of a code's remaining findings. */
 function countOthers(first: SaidFinding, others: readonly SaidFinding[]): SaidFinding {
   const names = [...new Set(others.flatMap((each) => nameOfSubject(each) ?? []))];
   const named = names.length === 0 ? '' : `: ${nameSome(names, mostNames)}`;
@@ -183,7 +183,7 @@ const mostNames = 5;
 
 const mostShown = 200;
 
-/** The first ones, errors before all others, then one line per severity with the number of the rest. */
+/** The first findings, errors first, then one line per severity with the number of the others. */
 function limitShown(all: readonly SaidFinding[]): readonly SaidFinding[] {
   const made = all.filter(({ code }) => code !== 'not-shown');
   if (made.length <= mostShown) return all;

@@ -47,7 +47,7 @@ function likelyCause(likely: Likely): string | undefined {
   if (lacking) {
     if (lacking.isOnOwner)
       return `${printable(lacking.owner)} has ${printable(lacking.label)} itself, but its Pods do not get it: add it to the labels of the template`;
-    const lacks = `${printable(lacking.owner)} has all of these labels but ${printable(lacking.label)}`;
+    const lacks = `${printable(lacking.owner)} has all of these labels except ${printable(lacking.label)}`;
     return mayBeUnseen(likely) ? `${lacks}: add it to the template, unless a program sets it at run time` : lacks;
   }
   return (
@@ -57,7 +57,7 @@ function likelyCause(likely: Likely): string | undefined {
 
 const ofEachFamily = 'range of each family with --service-cluster-ip-range';
 
-/** What a range has none of, and the range to name. */
+/** What a range has run out of, and the range to name instead. */
 const rangedValues: Readonly<Record<RangedValue, readonly [value: string, help: string]>> = {
   clusterIP: ['cluster IP', 'larger range with --service-cluster-ip-range'],
   nodePort: ['node port', 'larger range with --service-node-port-range'],
@@ -103,7 +103,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   },
   'ignored-field': ({ field, needs }) => [`the API server refuses ${field} here: it needs ${needs}`, 'remove it'],
   'long-comment': ({ servicePort, lack, limit }) => [
-    `${servicePort}: where the Service has ${lack.replaceAll('-', ' ')}, nft refuses all of kube-proxy's rules: this ${servicePort.length}-byte name becomes a comment, and nft allows ${limit}; kpc truncates it`,
+    `${servicePort}: where the Service has ${lack.replaceAll('-', ' ')}, nft refuses all of kube-proxy's rules, because this ${servicePort.length}-byte name becomes a comment and nft allows ${limit} bytes; kpc truncates it`,
     'shorten the names',
   ],
   'missing-cluster-ip': ({ first }) => [
@@ -111,7 +111,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     `add clusterIP: ${first}`,
   ],
   'missing-ip-families': ({ families }) => [
-    `kube-proxy takes only the first of clusterIPs, because there ${families > 0 ? 'is only one family in ipFamilies' : 'are no ipFamilies'}`,
+    `kube-proxy uses only the first of clusterIPs, because there ${families > 0 ? 'is only one family in ipFamilies' : 'are no ipFamilies'}`,
     'name the family of each address in ipFamilies',
   ],
   'node-address': ({ service, address, node: owner }) => [
@@ -250,7 +250,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     ],
   }),
   'too-many-pods': ({ of, count: number, limit, largest, most }) =>
-    `the ${of} of the input come to ${number} Pods, but the limit is ${limit}: ${largest} alone has ${most}`,
+    `the ${of} of the input add up to ${number} Pods, but the limit is ${limit}: ${largest} alone has ${most}`,
   'unknown-port': (details) => {
     const { owner, protocol, name, port, found } = details;
     const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${printable(name)}`;

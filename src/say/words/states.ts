@@ -1,9 +1,10 @@
-// The states that a rollback goes to, and the last command.
+// The states that a rollback can restore, and the last command.
 import type { IdleCommand, NamedState } from '../../base/findings/apply.ts';
 
-/** Advice if a rollback has nothing to undo or the state is not kept. */
+/** Advice if a rollback has nothing to undo, or if the state to restore is not kept. */
 export function adviseOnStates(states: readonly NamedState[]): string {
-  if (states.length === 0) return 'no earlier state is kept, as after a reboot: apply the bundle that you want';
+  if (states.length === 0)
+    return 'no earlier state is kept, for example because the node rebooted: apply the bundle that you want';
   return `"kpc-apply rollback --to ID" goes to one of these: ${states.map(nameState).join('; ')}`;
 }
 
@@ -33,7 +34,7 @@ export function describeLastCommand({ command, at, outcome, reason }: IdleComman
   const why = first === '' ? '' : ` (${first})`;
   const what = {
     unchanged: 'changed nothing',
-    'put-back': `put everything back${why}`,
+    'put-back': `rolled everything back${why}`,
     refused: `was refused and changed nothing${why}`,
   }[outcome];
   return `the last command, "${command}" at ${formatTime(at)}, ${what}`;

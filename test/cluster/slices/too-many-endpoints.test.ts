@@ -18,5 +18,5 @@ test('Services that multiply the Pods of one Deployment are refused before an en
   const args = ['compile', '-f', '-', '--node', 'a', '--assume-endpoints=10.0.0.0/8'];
   const { status, stderr } = await runKpc(args, { stdin: workload + services.join('') });
   expect({ status, stderr }).toMatchObject({ status: 2, stderr: expect.stringContaining('[too-many-pods]') });
-  expect(stderr).toContain('come to 1200000 Pods');
+  expect(stderr).toContain('add up to 1200000 Pods');
 });

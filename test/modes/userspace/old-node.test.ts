@@ -57,7 +57,7 @@ describe('a dump of a node in userspace mode', () => {
     const all = await runKpc(['describe', dump]);
     expect(all.stdout).toContain('shop/web:http  NodePort  10.96.0.10  80/TCP  30080/TCP   ?');
     expect(all.stderr).toBe(
-      'note: in userspace mode, KUBE-PORTALS-* and KUBE-NODEPORT-* lead to ports where kube-proxy itself takes connections: no rule shows the endpoints [reading]\n',
+      'note: in userspace mode, KUBE-PORTALS-* and KUBE-NODEPORT-* lead to ports where kube-proxy itself accepts connections: no rule shows the endpoints [reading]\n',
     );
     const { stdout } = await runKpc(['describe', dump, 'shop/web']);
     expect(stdout).toMatch(
@@ -116,7 +116,9 @@ describe('manifests, from userspace mode to another', () => {
     expect(noMode.stderr).toContain('kpc does not follow userspace mode of Kubernetes 1.36');
     const { stdout } = await runKpc(['migrate', ...asked, '--to', 'iptables', '--to-kubernetes-version', '1.36']);
     expect(stdout).toContain('1.25 userspace → 1.36 iptables: ');
-    expect(stdout).toMatch(/A port where connections to Services are taken .*\n {2}port of the node itself, /);
+    expect(stdout).toMatch(
+      /The port on the node that accepts connections to Services .*\n {2}port of the node itself, /,
+    );
     expect(stdout).not.toContain('Packets are treated differently');
   });
 
