@@ -135,10 +135,10 @@ function findElsewhere(
   };
 }
 
-function servicesByAddress({ addresses, mode }: Snapshot): Knowledge['serviceAt'] {
+function servicesByAddress({ claims, mode }: Snapshot): Knowledge['serviceAt'] {
   const isHeld = holdsServices(mode);
   return (address, protocol, port) => {
-    const own = isHeld === undefined ? [] : addresses.servicesAt(address.text);
+    const own = isHeld === undefined ? [] : claims.servicesAt(address.text);
     const [first] = own;
     if (!first) return undefined;
     const asked = own.find((each) => each.port === port && each.protocol.toLowerCase() === protocol);
