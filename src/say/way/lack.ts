@@ -226,6 +226,7 @@ function whyNoService(why: NoService): string {
 
 /** "KUBE-CLUSTER-IP names 10.96.0.1,tcp:80, but the dump lists no virtual server for it …". */
 export function unlistedWords({ by, entry, lacks }: Unlisted): string {
+  if (lacks === 'set') return `${by} names the set ${entry}, but the dump lists no such set: the list is cut off`;
   const or = lacks === 'address' ? 'something removed it' : 'kube-proxy could not make all of them';
   return `${by} names ${entry}, but the dump lists no ${lacks} for it: the list is cut off, or ${or}`;
 }
