@@ -1,6 +1,5 @@
 import { loadTexts, type LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { diagnose, isError, type Finding, keyOfFault } from '../base/findings/finding.ts';
-import { uniqueBy } from '../cluster/grouping.ts';
 import { isForeignDoubt } from '../dumps/dump.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -180,7 +179,7 @@ export function findingsOfDoubts({ doubts }: Snapshot): readonly Finding[] {
     const { kind: note, by, entry, lacks } = doubt;
     return [diagnose('reading', { problem: 'dump', note, by, entry, lacks })];
   });
-  return uniqueBy(found, keyOfFinding);
+  return [...new Map(found.map((one) => [keyOfFinding(one), one])).values()];
 }
 
 export function diagnosticsOfNode({ gaps = () => [], diagnostics, side }: Reading): readonly Finding[] {
