@@ -10,7 +10,13 @@ import type { Link } from '../kernel/link/link.ts';
 import { compareTables } from '../kernel/nftables/nft-delta.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { parseSetName } from '../kube-proxy/ipvs-objects.ts';
-import { findEndlessChain, findUnlistedAddress, findUnlistedServer, showsAllAddresses } from '../kube-proxy/unshown.ts';
+import {
+  findEndlessChain,
+  findUnlistedAddress,
+  findUnlistedServer,
+  findUnlistedSet,
+  showsAllAddresses,
+} from '../kube-proxy/unshown.ts';
 import { isKubeProxyTable, isWholeNftTable } from '../kube-proxy/nft-table.ts';
 import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
 import { faultOf, type Fault } from '../base/findings/finding.ts';
@@ -131,6 +137,7 @@ export class DumpDraft {
   /** Whether nft's output is cut off at either end, so that tables may be missing. */
   isNftCut = false;
   readonly endsOfServers: VirtualServer[] = [];
+  readonly endsOfSets: string[] = [];
   isNftPart = false;
   readonly #rules: { [F in Family]?: RuleListings } = {};
   readonly #nftables = new Map<string, NftTable>();
@@ -388,12 +395,16 @@ export class DumpDraft {
   #unlisted(state: KernelState, coverage: Coverage): readonly Doubt[] {
     const isShown = (family: Family): boolean => coverage.links && showsAllAddresses(coverage, state.links, family);
     const server = this.virtualServers.isWhole ? findUnlistedServer(state, this.endsOfServers) : undefined;
-    return [[server, /^ipvsadm/] as const, [findUnlistedAddress(state, isShown), /^ip (?:-j )?addr/] as const].flatMap(
-      ([found, printed]) => {
-        const file = this.#files.find(({ kind }) => printed.test(kind));
-        return found && file ? [{ file: file.name, kind: 'unlisted', ...found } as const] : [];
-      },
-    );
+    const set = this.sets.isWhole ? findUnlistedSet(state, this.endsOfSets) : undefined;
+    const found = [
+      [server, /^ipvsadm/],
+      [findUnlistedAddress(state, isShown), /^ip (?:-j )?addr/],
+      [set, /^ipset/],
+    ] as const;
+    return found.flatMap(([unlisted, printed]) => {
+      const file = this.#files.find(({ kind }) => printed.test(kind));
+      return unlisted && file ? [{ file: file.name, kind: 'unlisted', ...unlisted } as const] : [];
+    });
   }
 
   /** Reports whether a doubt is settled: iptables-save shows iptables-nft's tables, unless the dump's rules are from iptables-legacy. */

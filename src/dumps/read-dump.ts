@@ -161,6 +161,8 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       }
       // kube-proxy makes the same sets on every node, so a list of other sets must complete the first list.
       const isAll = isWhole && lacks === undefined && !draft.sets.isCompletedBy(sets);
+      const last = sets.at(-1);
+      if (last) draft.endsOfSets.push(last.name);
       draft.list(draft.sets, sets, isAll, at);
       if (lacks === undefined) return;
       draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });

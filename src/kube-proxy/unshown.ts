@@ -78,6 +78,21 @@ export function findUnlistedServer(state: KernelState, ends: readonly VirtualSer
   return undefined;
 }
 
+/** Finds a set that a rule names and the list lacks: the kernel keeps a set while a rule does. `endsOfSets`: the last set of each list. */
+export function findUnlistedSet({ iptables, sets }: KernelState, endsOfSets: readonly string[]): Unlisted | undefined {
+  const listed = new Set(sets.map(({ name }) => name));
+  for (const family of families) {
+    for (const chains of Object.values(iptables[family] ?? {})) {
+      for (const { name: by, rules } of chains.values()) {
+        const named = rules.flatMap(({ args }) => args.flatMap((arg) => (arg.kind === 'match-set' ? arg.set : [])));
+        const entry = named.find((each) => !listed.has(each));
+        if (entry !== undefined) return { by, entry, lacks: 'set', endsOfSets };
+      }
+    }
+  }
+  return undefined;
+}
+
 /**
  * Finds a Service's virtual server whose address the node lacks, although kube-proxy binds each one (syncService in ipvs/proxier.go). If
  * there are sets, they decide, because another program's virtual servers may be listed without their addresses.

@@ -153,7 +153,7 @@ export function openTexts(
 }
 
 export function scenesOf(options: PacketInput): Scenes {
-  if ('side' in options) return { scenes: [sceneOf(options.side)], diagnostics: [] };
+  if ('side' in options) return { scenes: [sceneOf(options.side)], diagnostics: findingsOfDoubts(options.side) };
   return scenesIn(openTexts(options, true));
 }
 
@@ -171,15 +171,20 @@ export function scenesIn({ loaded, nodes, at }: Opened): Scenes {
   return { scenes: isUsable ? sides.map(sceneOf) : undefined, diagnostics: found };
 }
 
-/** Returns the files that may contain more than was read. Leaves out doubts that affect only packets, because verdicts mention them. */
-export function halfReadFiles({ doubts }: Snapshot): ReadonlySet<string> {
-  return new Set(
-    doubts.flatMap((doubt) => (isForeignDoubt(doubt) || doubt.kind === 'second-listing' ? [] : [doubt.file])),
-  );
+/** Reports what a dump may contain beyond what was read. Leaves out doubts that affect only packets, because verdicts mention them. */
+export function findingsOfDoubts({ doubts }: Snapshot): readonly Finding[] {
+  const found = doubts.flatMap((doubt): readonly Finding[] => {
+    if (isForeignDoubt(doubt) || doubt.kind === 'second-listing') return [];
+    if (doubt.kind !== 'unlisted') return [diagnose('reading', { problem: 'may-hold-more', file: doubt.file })];
+    const { kind: note, by, entry, lacks } = doubt;
+    return [diagnose('reading', { problem: 'dump', note, by, entry, lacks })];
+  });
+  return [...new Map(found.map((one) => [keyOfFinding(one), one])).values()];
 }
 
-export function diagnosticsOfNode({ gaps = () => [], diagnostics }: Reading): readonly Finding[] {
-  return withoutDefaultMode({ diagnostics: [...gaps(), ...diagnostics] }).diagnostics;
+export function diagnosticsOfNode({ gaps = () => [], diagnostics, side }: Reading): readonly Finding[] {
+  const doubts = side ? findingsOfDoubts(side) : [];
+  return withoutDefaultMode({ diagnostics: [...gaps(), ...diagnostics, ...doubts] }).diagnostics;
 }
 
 /** Drops the note on an unnamed mode, because some answers report it themselves (`assumed.mode` in the snapshot). */

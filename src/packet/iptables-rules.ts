@@ -18,7 +18,7 @@ type RuleIndex = ReadonlyMap<string, readonly number[]>;
 
 const fewRules = 16;
 
-/** Returns a family's tables. `lacksEntries`: sets may have unknown entries. */
+/** Returns a family's tables. `lacksEntries`: whether a set may have unknown entries. */
 export function iptablesOf(
   tables: FamilyTables,
   ipSets: readonly IpSet[],
@@ -40,7 +40,7 @@ export function iptablesOf(
         flow,
         fields.map(({ name }) => name as SetDirection),
       ),
-    isPart: () => lacksEntries,
+    isPart: lacksEntries,
   };
   return tableNames.flatMap((name) => {
     const shown = tables[family]?.[name];

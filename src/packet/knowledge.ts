@@ -25,7 +25,7 @@ export interface Knowledge {
   readonly isOfEveryNode: (address: Address) => boolean;
   readonly hasAllAddresses: (family: Family) => boolean;
   readonly hasAllSysctls: boolean;
-  readonly lacksEntries: boolean;
+  readonly lacksEntries: (set: string) => boolean;
   /** Whether an iptables policy that is not shown is unknown. Otherwise the chain accepts. */
   readonly lacksPolicies: (family: Family, table: TableName) => boolean;
   readonly lacksProxyPorts: boolean;

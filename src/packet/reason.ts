@@ -54,7 +54,8 @@ export type Missing =
   | { readonly kind: 'fitting-slices'; readonly service: string; readonly fields: readonly string[] }
   /** The ranges of cluster IPs. kube-proxy drops packets to addresses in these ranges that no Service has. */
   | { readonly kind: 'service-cidrs' }
-  | { readonly kind: 'own-address'; readonly address: Address }
+  /** `isUnrouted`: a link has it, but the table local that is shown lacks it. */
+  | { readonly kind: 'own-address'; readonly address: Address; readonly isUnrouted?: true }
   | { readonly kind: 'own-addresses' }
   | { readonly kind: 'route'; readonly address: Address }
   | {

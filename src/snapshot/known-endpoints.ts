@@ -10,10 +10,12 @@ interface KnownEndpoint {
 
 export class KnownEndpoints {
   readonly #index: AddressIndex;
+  readonly #claims: AddressIndex;
   readonly #node: string;
 
-  constructor(index: AddressIndex, node: string) {
+  constructor(index: AddressIndex, claims: AddressIndex, node: string) {
     this.#index = index;
+    this.#claims = claims;
     this.#node = node;
   }
 
@@ -22,7 +24,7 @@ export class KnownEndpoints {
   }
 
   isOfService(address: string): boolean {
-    return this.#index.servicesAt(address).length > 0;
+    return this.#claims.servicesAt(address).length > 0;
   }
 
   isLocal({ address, port }: Pick<Endpoint<undefined>, 'address' | 'port'>): boolean | undefined {

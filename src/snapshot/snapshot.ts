@@ -30,6 +30,7 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import { serviceLink } from '../kube-proxy/ipvs-objects.ts';
 import type { DecompiledPort } from './decompiled-port.ts';
+import { findClaimed } from './claimed-addresses.ts';
 import { decompile, type ShownServices } from './decompile.ts';
 import { KnownEndpoints } from './known-endpoints.ts';
 import { nameServers, weighServersOfSides } from './server-owners.ts';
@@ -203,6 +204,8 @@ abstract class Known<Own extends Facts> {
   abstract readonly shown: ShownServices;
   abstract readonly ports: readonly ShownPort[];
   abstract readonly addresses: AddressIndex;
+  /** Also with the Services that rules or manifests name, though nothing here leads packets to them. */
+  abstract readonly claims: AddressIndex;
   /** '' if no node is named. */
   abstract readonly nodeName: string;
 
@@ -229,7 +232,7 @@ abstract class Known<Own extends Facts> {
   }
 
   get endpoints(): KnownEndpoints {
-    return (this.#endpoints ??= new KnownEndpoints(this.addresses, this.nodeName));
+    return (this.#endpoints ??= new KnownEndpoints(this.addresses, this.claims, this.nodeName));
   }
 
   /** Services from manifests as written, by "namespace/name". */
@@ -321,6 +324,10 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     return this.cluster.addresses;
   }
 
+  get claims(): AddressIndex {
+    return this.addresses;
+  }
+
   get hostAddresses(): readonly Address[] {
     return this.node.hostAddresses;
   }
@@ -402,6 +409,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
   #shown: ShownServices | undefined;
   #reached: ShownServices | undefined;
   #addresses: AddressIndex | undefined;
+  #claims: AddressIndex | undefined;
 
   constructor(facts: DumpedFacts) {
     super(facts);
@@ -438,6 +446,14 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
 
   get addresses(): AddressIndex {
     return (this.#addresses ??= indexPorts(this.ports));
+  }
+
+  get claims(): AddressIndex {
+    return (this.#claims ??= indexPorts<ShownPort>([
+      ...this.ports,
+      ...findClaimed(this.state, this.owners),
+      ...(this.named?.servicePorts ?? []),
+    ]));
   }
 
   get links(): readonly Link[] {

@@ -14,7 +14,7 @@ export function knowAll(links: readonly Link[], sendsFrom?: Knowledge['sendsFrom
     isPodHere: () => undefined,
     hasAllAddresses: () => true,
     hasAllSysctls: true,
-    lacksEntries: false,
+    lacksEntries: () => false,
     lacksPolicies: () => false,
     lacksProxyPorts: false,
     listeners: [],

@@ -76,6 +76,25 @@ test.each([
   expect(find({ to: readAddress('192.0.2.1'), from: undefined, mark: 0, input: 'lo' }).kind).toBe(expected);
 });
 
+test('an address of a link that the shown table local lacks is unknown, not another host', () => {
+  const text = `$ ip addr
+1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536
+    inet 127.0.0.1/8 scope host lo
+2: eth0: <BROADCAST,UP,LOWER_UP> mtu 1500
+    inet 192.168.50.11/24 scope global eth0
+3: cni0: <BROADCAST,UP,LOWER_UP> mtu 1500
+    inet 10.244.1.1/24 scope global cni0
+$ ip route show table all
+192.168.50.0/24 dev eth0 proto kernel scope link src 192.168.50.11
+local 10.244.1.1 dev cni0 table local proto kernel scope host src 10.244.1.1
+`;
+  const { routes, state } = readDump(new Map([['node.txt', text]]));
+  const { isLocal } = routingOf({ ...knowAll(state.links), routes }, state, 'ipv4');
+  expect(isLocal(readAddress('10.244.1.1'))).toBe(true);
+  expect(isLocal(readAddress('192.168.50.12'))).toBe(false);
+  expect(isLocal(readAddress('192.168.50.11'))).toMatchObject({ missing: { kind: 'own-address', isUnrouted: true } });
+});
+
 describe('the source of packets of the node itself', () => {
   const listed = (...links: readonly (readonly [name: string, ...addresses: string[]])[]): readonly Link[] =>
     links.map(([name, ...texts]) => ({

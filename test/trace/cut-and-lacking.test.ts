@@ -1,8 +1,9 @@
 // A listing whose start is cut off, an object that the input lacks, a rule that is gone: no firm answer comes of them, and its cause is named.
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { open, trace as traceSide } from '../../src/library/index.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { resultOf } from '../support/printed-json.ts';
 
@@ -144,6 +145,32 @@ describe('sets with a hole', () => {
     expect(await trace(dump, '198.51.100.9', '10.98.154.163:80')).toContain(
       'unknown: the dump lacks all or part of the set',
     );
+  });
+
+  test('that the rules show, which name sets behind the last one', async () => {
+    const cut = (text: string): string => {
+      const [ofIPv4 = ''] = text.split('create KUBE-6-');
+      const [last = ''] = /^create KUBE-IPVS-IPS .*\n/m.exec(text) ?? [];
+      return `${ofIPv4.replaceAll(/^(?:create|add) KUBE-IPVS-IPS .*\n/gm, '')}${last}`;
+    };
+    const dump = dumpOf(ipvs, { 'ipset-save': cut });
+    const answer = await runKpc(['trace', dump, '--from', 'pod', '--to', '10.98.154.163:81']);
+    expect(answer.stdout).toContain('unknown: the dump lacks all or part of the set KUBE-IPVS-IPS');
+    expect(answer.stderr).toMatch(/names the set KUBE-6-\S+, but the dump lists no such set: the list is cut off/);
+    expect(await trace(dump, 'pod', '10.98.154.163:80')).toContain('delivered to 3 endpoints');
+    expect(await trace(dumpOf(ipvs, {}), 'pod', '10.98.154.163:81')).not.toContain('unknown');
+    const texts = Object.fromEntries(
+      readdirSync(dump, { withFileTypes: true }).flatMap((each) =>
+        each.isFile() && /save|addr/.test(each.name) ? [[each.name, readFileSync(join(dump, each.name), 'utf8')]] : [],
+      ),
+    );
+    const opened = open(texts);
+    const [side] = opened.snapshots;
+    const traced = side && traceSide({ side, from: 'pod', to: '10.98.154.163:81' });
+    for (const { diagnostics } of [opened, traced ?? opened])
+      expect(diagnostics).toContainEqual(
+        expect.objectContaining({ code: 'reading', text: expect.stringContaining('but the dump lists no such set') }),
+      );
   });
 
   test('that the number of entries shows', async () => {

@@ -39,6 +39,7 @@ ${without(rules, /^-A KUBE-SERVICES|MARK-MASQ/)}`,
   'table.nft': partOf((name) => name.includes('/') || name === 'services' || name === 'service-ips'),
   'chains.nft': partOf((name) => name.includes('/') || name === 'services'),
   'own-chains.nft': partOf((name) => name.includes('/')),
+  'unmapped.nft': ruleset.replaceAll(/^.*vmap @service-ips\n/gm, ''),
   'lost.nft': ruleset.replaceAll(/(chain nat-prerouting \{\n.*\n)\t\tjump services\n/g, '$1'),
 });
 
@@ -143,5 +144,13 @@ describe('nftables mode', () => {
     expect((await runKpc(['describe', 'lost.nft'], { cwd })).stderr).toContain(
       'note: nothing in nat-prerouting jumps to services, so no packet from there reaches a Service',
     );
+  });
+
+  test('a missing rule is no cause for a port that the Service does not have', async () => {
+    const lost = 'service-ips leads to its endpoints, but nothing in services leads there';
+    expect(await trace('unmapped.nft', '10.98.154.163:80')).toContain(lost);
+    const answer = await trace('unmapped.nft', '10.98.154.163:81');
+    expect(answer).not.toContain(lost);
+    expect(answer).toContain('which has no port 81/TCP (has 80/TCP)');
   });
 });

@@ -4,7 +4,7 @@ import { groupBy } from '../../cluster/grouping.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort, hasAddress } from '../../cluster/model.ts';
 import { nodeAddresses } from '../../cluster/node-context.ts';
 import { fullName } from '../../cluster/objects.ts';
-import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
+import type { CompiledSnapshot, DumpedSnapshot } from '../../snapshot/snapshot.ts';
 import { findDumpListeners, type Coverage } from '../../dumps/coverage.ts';
 import { isLoopback, joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
@@ -183,6 +183,21 @@ export function findOnNodes<P extends ShownPort>(asked: AskedSocket, ports: read
       ((each.nodePort === port && (protocol ?? each.protocol).toUpperCase() === each.protocol) ||
         hasHealthCheck(each, { port, protocol: protocol?.toUpperCase() })),
   );
+}
+
+/** The Service port that manifests or other rules of a dump have at an address, though no rule of the node leads packets from there. */
+export interface ClaimedAddress {
+  readonly by: 'manifests' | 'rules';
+  readonly label: string;
+}
+
+export function claimedAt({ address, port, protocol }: AskedSocket, dump: DumpedSnapshot): ClaimedAddress | undefined {
+  const isAsked = (each: ShownPort): boolean =>
+    (port === undefined || each.port === undefined || each.port === port) &&
+    (protocol === undefined || protocol.toUpperCase() === each.protocol);
+  const written = dump.named?.addresses.servicesAt(address.text).find(isAsked);
+  const claimed = written ?? dump.claims.servicesAt(address.text).find(isAsked);
+  return claimed && { by: written ? 'manifests' : 'rules', label: claimed.label };
 }
 
 /** Returns why kube-proxy programs nothing on this node for an address in the input; undefined if it does. */

@@ -13,6 +13,7 @@ import { describeSet, findItems, modeOfName, type SharedSubject } from './find-i
 import { bareName, headlessServices, hostInDns, hostOf, parseAsked, readPodName, type Asked } from './parse-asked.ts';
 import {
   nodeOfDump,
+  claimedAt,
   findPorts,
   explainUnanswered,
   findOnNodes,
@@ -161,7 +162,11 @@ export function findInDump(text: string, dump: DumpedSnapshot): FoundInDump {
   if (matches.length > 0) return { kind: 'found', ports: matches.map(({ port }) => port), subjects: undefined };
   const subjects = [...found.subjects, ...healthCheckSets(asked, dump)];
   if (subjects.length > 0) return { kind: 'found', ports: [], subjects };
-  return { kind: 'nothing', why: found.unanswered ?? { kind: 'no-match', of: 'dump', text, hint: undefined } };
+  const { address } = asked;
+  const claimed = address && claimedAt(address, dump);
+  const unreached = claimed && ({ kind: 'unreached-address', address: address.address.text, ...claimed } as const);
+  const noMatch = { kind: 'no-match', of: 'dump', text, hint: undefined } as const;
+  return { kind: 'nothing', why: unreached ?? found.unanswered ?? noMatch };
 }
 
 /** Returns the sets with a health check node port. A kernel shows nothing else about the port, not even its Service. */

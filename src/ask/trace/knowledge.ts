@@ -67,7 +67,8 @@ export function knowledgeOf(
     doubts.some((doubt) => (doubt.kind === 'unread' || doubt.kind === 'cut-line') && output.test(doubt.output));
   const isOutward = links.some(({ addresses }) => addresses.some(({ address }) => isKnownOwn(address)));
   const ofLinks = addressesOn(links);
-  const lacksAddress = doubts.some((doubt) => doubt.kind === 'unlisted' && doubt.lacks === 'address');
+  const unlisted = doubts.filter((doubt) => doubt.kind === 'unlisted');
+  const lacksAddress = unlisted.some(({ lacks: what }) => what === 'address');
   const showsAll = (family: Family): boolean => showsAllAddresses(coverage, links, family) && !lacksAddress;
   const variants = doubts.flatMap((doubt) => (doubt.kind === 'other-variant' ? [[doubt.family, doubt.tables]] : []));
   const servers = new Set(side.state.virtualServers.map(({ address }) => address.text));
@@ -93,7 +94,7 @@ export function knowledgeOf(
     hasAllAddresses: (family) =>
       isOutward && (kind !== 'dump' || (showsAll(family) && coverage.links && !isUnread(/^ip /))),
     hasAllSysctls: kind !== 'dump',
-    lacksEntries: isUnread(/^ipset/),
+    lacksEntries: (set) => isUnread(/^ipset/) || unlisted.some(({ endsOfSets }) => endsOfSets?.includes(set)),
     // If a table is not shown in full, its gap covers its policies too.
     lacksPolicies: (family, table) => kind === 'dump' && coverage.iptables[family].includes(table),
     listeners: localhostListeners(side),
@@ -135,10 +136,10 @@ function findElsewhere(
   };
 }
 
-function servicesByAddress({ addresses, mode }: Snapshot): Knowledge['serviceAt'] {
+function servicesByAddress({ claims, mode }: Snapshot): Knowledge['serviceAt'] {
   const isHeld = holdsServices(mode);
   return (address, protocol, port) => {
-    const own = isHeld === undefined ? [] : addresses.servicesAt(address.text);
+    const own = isHeld === undefined ? [] : claims.servicesAt(address.text);
     const [first] = own;
     if (!first) return undefined;
     const asked = own.find((each) => each.port === port && each.protocol.toLowerCase() === protocol);
@@ -196,7 +197,7 @@ function gapsOfFamily(side: Snapshot, mode: ProxyMode | undefined, family: Famil
   const kinds: ReadonlySet<string> | undefined = mode && modeFacts[mode].kinds;
   const asksIptables = kinds?.has('iptables') ?? !hasRuleset;
   const asksNftables = kinds?.has('nftables') ?? state.iptables[family] === undefined;
-  const [unlisted] = doubts.flatMap((doubt) => (doubt.kind === 'unlisted' && doubt.lacks !== 'address' ? doubt : []));
+  const [unlisted] = doubts.flatMap((doubt) => (doubt.kind === 'unlisted' && ofServers.has(doubt.lacks) ? doubt : []));
   const isUnread = (table: TableName): boolean =>
     doubts.some(
       (doubt) =>
@@ -213,6 +214,8 @@ function gapsOfFamily(side: Snapshot, mode: ProxyMode | undefined, family: Famil
     ...(kinds?.has('virtualServers') && unlisted ? [unlistedGap(family, unlisted, state.virtualServers)] : []),
   ];
 }
+
+const ofServers: ReadonlySet<Unlisted['lacks']> = new Set<Unlisted['lacks']>(['virtual server', 'real server']);
 
 function tableGap(family: Family, tables: readonly TableName[]): Gap {
   return { family, stations: stationsOf(tables), reason: lacks({ kind: 'iptables', family, tables }) };

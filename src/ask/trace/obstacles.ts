@@ -1,10 +1,13 @@
 import { hasAddress, type ShownPort } from '../../cluster/model.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
+import { claimedAt, type ClaimedAddress } from '../describe/find-ports.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { addressKind, servicePortAt } from './service-ends.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
+import type { Fate } from '../../packet/packet.ts';
 import { entryOf, findLostJumps } from '../../snapshot/faults.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { Trace } from './question.ts';
@@ -66,7 +69,7 @@ interface LostLink {
  * Finds the first broken link, if a jump, a rule, an element or a chain's rules were removed. `ports`: the ports that the packet is for.
  */
 export function lostLinkOf(
-  trace: Pick<Trace, 'sender' | 'fate'> & { readonly target: Pick<Trace['target'], 'address' | 'port' | 'protocol'> },
+  trace: Pick<Trace, 'sender' | 'fate'> & { readonly target: Asked },
   ports: readonly ShownPort[],
   side: Snapshot,
   lost: LostJumps,
@@ -75,18 +78,44 @@ export function lostLinkOf(
   if (jump || side.kind !== 'dump' || !isUntaken(trace)) return jump;
   const { fate, target } = trace;
   const isLocal = (fate.otherwise ?? fate).verdict === 'local';
-  const isAsked = ({ nodePort, protocol, family }: ShownPort): boolean =>
-    isLocal &&
-    nodePort === target.port &&
-    protocol.toLowerCase() === target.protocol &&
-    family === target.address.family;
   const unreached = side.shown.unreached.find(({ facts, ports: unserved }) => {
     if (facts === 'sourceRanges') return false;
-    return unserved.some((port) => (facts === 'nodePorts' ? isAsked(port) : hasAddress(port, target.address)));
+    const isAsked = (port: ShownPort): boolean =>
+      facts === 'nodePorts' ? isLocal && port.nodePort === target.port : takesAt(port, target);
+    return unserved.some((port) => isOf(port, target) && isAsked(port));
   });
   if (unreached) return { from: unreached.from, to: 'name' in unreached.to ? unreached.to.name : undefined };
   const [endless] = ports.flatMap(({ label, family: own }) => side.shownPort(label, own)?.endless ?? []);
   return endless && { from: endless.chain, to: undefined };
+}
+
+type Asked = Pick<Trace['target'], 'address' | 'port' | 'protocol'>;
+
+function isOf({ protocol, family }: ShownPort, target: Asked): boolean {
+  return protocol.toLowerCase() === target.protocol && family === target.address.family;
+}
+
+function takesAt(port: ShownPort, { address, port: number }: Asked): boolean {
+  return hasAddress(port, address) && (port.port === undefined || port.port === number);
+}
+
+/** The Service port that manifests or other rules of a dump have where a packet goes that no rule of the node takes. */
+export function unprogrammedAt(
+  { target, fate }: Pick<Trace, 'target' | 'fate'>,
+  side: Snapshot,
+): ClaimedAddress | undefined {
+  if (side.kind !== 'dump') return undefined;
+  const end = fate.otherwise ?? fate;
+  // KUBE-PROXY-FIREWALL drops what no rule has taken.
+  if (servicePortAt(target, side.addresses) && !isLeftToFirewall(end)) return undefined;
+  const atNodePort = end.verdict === 'local' ? side.named?.addresses.nodePortsAt(target.port) : undefined;
+  const written = atNodePort?.find((port) => port.nodePort === target.port && isOf(port, target));
+  return claimedAt(target, side) ?? (written && { by: 'manifests', label: written.label });
+}
+
+function isLeftToFirewall(end: Pick<Fate, 'verdict' | 'steps'>): boolean {
+  const last = end.steps.at(-1);
+  return stopOf(end)?.kind === 'kube-proxy' && last?.kind === 'rule' && last.chain === baseChains.proxyFirewall;
 }
 
 function lostJumpOf(

@@ -45,6 +45,8 @@ export type NoSubject = By<
     };
     /** The Services at the address have other ports. */
     'other-ports': Strings<'address' | 'port'> & { readonly owners: readonly AddressOwner[] };
+    /** `by`: what names the address of the Service port, which no rule of the node leads packets from. */
+    'unreached-address': Strings<'address' | 'label'> & { readonly by: 'manifests' | 'rules' };
     /** The load balancer itself handles these packets (ipMode Proxy). */
     'proxied-address': Strings<'address' | 'service'>;
     /** `here` is the node that was asked about, or ''. `answers` says what has the port on the other node. */

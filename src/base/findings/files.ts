@@ -1,5 +1,6 @@
 import type { BundleFault } from './bundle.ts';
 import type { NoService } from './command-line.ts';
+import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
 import type { Unreached } from '../../kube-proxy/missing-jumps.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Exceeded } from '../bounds.ts';
@@ -33,7 +34,7 @@ export type DumpNote = By<
     'foreign-servers': Numbers<'servers'>;
     'proxy-ports': { readonly mode: ProxyMode };
     incomplete: Lists<'lacks'>;
-    unlisted: Strings<'by' | 'entry'> & { readonly lacks: 'virtual server' | 'real server' | 'address' };
+    unlisted: Strings<'by' | 'entry'> & { readonly lacks: Unlisted['lacks'] };
     'no-service': { readonly why: NoService | undefined };
   }
 >;

@@ -21,7 +21,7 @@ import { isKubectlPlugin } from '../shared/run-commands.ts';
 import type { Call } from './call.ts';
 import type { MessageOptions } from './messages.ts';
 import { isError } from '../../base/findings/finding.ts';
-import { halfReadFiles, sceneOf, withoutDefaultMode, type Scene } from '../../library/open.ts';
+import { findingsOfDoubts, sceneOf, withoutDefaultMode, type Scene } from '../../library/open.ts';
 
 export interface ClusterOptions {
   readonly cluster?: boolean;
@@ -93,9 +93,7 @@ export async function useReading(call: Call, reading: Reading): Promise<Snapshot
   // The output names the mode.
   await call.report(withoutDefaultMode(reading));
   const { side } = reading;
-  await call.note(
-    ...[...(side ? halfReadFiles(side) : [])].map((file) => ({ problem: 'may-hold-more', file }) as const),
-  );
+  if (side) await call.print(findingsOfDoubts(side), new Map());
   return side ?? call.end();
 }
 

@@ -54,9 +54,11 @@ export const mostIpvsSeconds = 31 * 24 * 3600;
 export interface Unlisted {
   readonly by: string;
   readonly entry: string;
-  readonly lacks: 'virtual server' | 'real server' | 'address';
+  readonly lacks: 'virtual server' | 'real server' | 'address' | 'set';
   /** The last virtual server in each ipvsadm listing. If the listing is cut off, some of its real servers may be missing. */
   readonly ends?: readonly VirtualServer[] | undefined;
+  /** The last set of each list, of which some entries may be cut off. */
+  readonly endsOfSets?: readonly string[] | undefined;
 }
 
 export function compareVirtualServers(a: VirtualServer, b: VirtualServer): number {

@@ -163,7 +163,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   };
 }
 
-/** Finds the node's own addresses: those that table `local` routes, and those on links unless table `local` is shown to lack them. */
+/** Finds the node's own addresses: those that table `local` routes, and those on links; unknown where that table is shown to lack one. */
 function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Routes, family: Family) {
   const localRoutes = listed.routes.filter(({ type, table }) => type === 'local' && table === 'local');
   const all = links
@@ -180,9 +180,12 @@ function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Ro
     ? knowledge.links.flatMap(({ addresses }) => addresses.filter(({ address }) => !isRouted(address)))
     : [];
   const unassigned = all.filter(({ address, isTentative }) => isTentative === true && !local.has(address.text));
-  const lacking = new Set([...unrouted, ...unassigned].map(({ address }) => address.text));
+  const doubted = new Set(unrouted.map(({ address }) => address.text));
+  const lacking = new Set(unassigned.map(({ address }) => address.text));
   const isLocal = (address: Address): Answer => {
     if (lacking.has(address.text)) return false;
+    if (doubted.has(address.text))
+      return { ...lacks({ kind: 'own-address', address, isUnrouted: true }, `own ${address.text}`), likely: true };
     if (isLoopback(address) || local.has(address.text) || isUnknownOwn(address) || isRouted(address)) return true;
     // Rules may be outdated, so they count only if not all addresses are known.
     if (!hasAll && knowledge.isOwn(address)) return true;

@@ -10,6 +10,7 @@ import { lackOfEndpoints } from '../../snapshot/faults.ts';
 import type { PortFault, Snapshot } from '../../snapshot/snapshot.ts';
 import type { AddressOwner, NoService, NoSubject, SubjectHint } from '../../base/findings/command-line.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
+import type { ClaimedAddress } from '../../ask/describe/find-ports.ts';
 import type { Doubt } from '../../dumps/dump.ts';
 import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
 import type { LocalhostHandling, NodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
@@ -149,6 +150,8 @@ export function noSubjectWords(nothing: NoSubject): string {
     }
     case 'other-ports':
       return nameSome(nothing.owners.map((owner) => `${nothing.address} ${ownerWords(owner, nothing.port)}`));
+    case 'unreached-address':
+      return unreachedWords(nothing, nothing.address);
     case 'proxied-address':
       return `${nothing.address} is a load balancer address of ${nothing.service} with ipMode Proxy: kube-proxy programs nothing for it, so that packets go through the load balancer`;
     case 'other-node': {
@@ -170,6 +173,13 @@ export function noSubjectWords(nothing: NoSubject): string {
         ? `the dump shows no Service, chain or set that matches ${JSON.stringify(nothing.text)}`
         : `no Service, address, port, chain or set matches ${JSON.stringify(nothing.text)}${subjectHintWords(nothing.hint)}`;
   }
+}
+
+/** A Service port that manifests or other rules of a dump have at an address, though no rule of the node leads packets from there. */
+export function unreachedWords({ by, label }: ClaimedAddress, address: string): string {
+  return by === 'manifests'
+    ? `the manifests have ${label} there, but this node has no rule for it: ${unprogrammedCause}`
+    : `the rules of ${label} name ${address}, but no rule leads packets from there: ${lostRuleCause()}`;
 }
 
 function ownerWords({ role, service, ports }: AddressOwner, port: string): string {
@@ -216,6 +226,7 @@ function whyNoService(why: NoService): string {
 
 /** "KUBE-CLUSTER-IP names 10.96.0.1,tcp:80, but the dump lists no virtual server for it …". */
 export function unlistedWords({ by, entry, lacks }: Unlisted): string {
+  if (lacks === 'set') return `${by} names the set ${entry}, but the dump lists no such set: the list is cut off`;
   const or = lacks === 'address' ? 'something removed it' : 'kube-proxy could not make all of them';
   return `${by} names ${entry}, but the dump lists no ${lacks} for it: the list is cut off, or ${or}`;
 }

@@ -1,9 +1,9 @@
 import { count, joinWords, formatCount } from '../../base/printable.ts';
-import { serviceName, type ServiceHealthCheck, type ShownPort, hasAddress } from '../../cluster/model.ts';
+import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
 import { isLoopback } from '../../kernel/address.ts';
-import { describeSkippedListings, noSubjectWords, unprogrammedCause } from './lack.ts';
+import { describeSkippedListings, noSubjectWords } from './lack.ts';
 import { familyNames } from '../../kernel/family.ts';
 import { healthAnswerOf, healthCheckFinder } from '../../snapshot/health-checks.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
@@ -35,7 +35,6 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
     lostWay ?? (port && (divertedNote(trace) ?? unservedNodePort(port, trace, scene))),
     port && listenerNote(port, trace),
     port ? undefined : otherFamilyNote(trace, scene),
-    port || lostWay !== undefined ? undefined : unprogrammedNote(trace, scene),
     lostWay === undefined ? causeNote(trace, scene) : undefined,
     arrivalNote(trace, scene),
     undetectedNote(trace, scene),
@@ -132,13 +131,6 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Sce
 /** IPVS schedulers that hash one end of a connection. */
 const byClient: ReadonlySet<string> = new Set(['sh', 'mh']);
 const byDestination: ReadonlySet<string> = new Set(['dh', 'lblc', 'lblcr']);
-
-/** Notes that the node's dump has no rule for a Service in the manifests beside it. */
-function unprogrammedNote({ target }: Trace, { side }: Scene): string | undefined {
-  const named = side.kind === 'dump' ? (side.named?.servicePorts ?? []) : [];
-  const port = named.find((each) => hasAddress(each, target.address) && each.port === target.port);
-  return port && `the manifests have ${port.label} there, but this node has no rule for it: ${unprogrammedCause}`;
-}
 
 /** Notes that a node port was traced in a family that its Service does not have. */
 function otherFamilyNote({ target }: Trace, { side }: Scene): string | undefined {

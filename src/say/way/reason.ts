@@ -1,4 +1,5 @@
 import { joinWays, joinWords, shellWord } from '../../base/printable.ts';
+import type { Address } from '../../kernel/address.ts';
 import { familyNames, type Family } from '../../kernel/family.ts';
 import { formatRule as formatIptablesRule, tableNames } from '../../kernel/iptables/iptables.ts';
 import { formatElement, formatNftRule, nftFamily } from '../../kernel/nftables/format.ts';
@@ -172,6 +173,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
     case 'service-cidrs':
       return unreadRanges;
     case 'own-address':
+      if (missing.isUnrouted) return unroutedWords(missing.address);
       return {
         text: `kpc does not know whether ${missing.address.text} is an address of the node${unlistedClause(side)}`,
         ...ownAddressWords(side),
@@ -285,6 +287,16 @@ function nftablesWords(family: Family, side: Snapshot): MissingInWords {
   if (!isOther || coverage.lacksTables) return listing(command);
   const text = `nothing shows whether the node has table ${nftFamily[family]} ${nftTableName}`;
   return { text, command, settle: [`add all of the output of ${command}, below a line with that command`] };
+}
+
+function unroutedWords({ text, family }: Address): MissingInWords {
+  const command = `${family === 'ipv4' ? 'ip' : 'ip -6'} route show table all`;
+  const both = `ip addr shows ${text} on a link, but the routes of table local lack it`;
+  return {
+    text: `${both}: one of the two listings is cut off or older`,
+    command,
+    settle: [`add all of the output of ${command}`],
+  };
 }
 
 function unlistedClause({ doubts }: Snapshot): string {

@@ -13,7 +13,7 @@ import {
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
 import { faultsOfPort, findDormantTable } from '../../snapshot/faults.ts';
-import { dormantWords, lostRuleCause, unlessUnseen, unprogrammedCause, whyNoEndpoint } from './lack.ts';
+import { dormantWords, lostRuleCause, unlessUnseen, unprogrammedCause, unreachedWords, whyNoEndpoint } from './lack.ts';
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
 import { carrierWords, decisionWords, stopperWords } from './connection.ts';
 import type { Trace } from '../../ask/trace/question.ts';
@@ -24,6 +24,7 @@ import {
   isUntaken,
   lostJumpsOf,
   lostLinkOf,
+  unprogrammedAt,
 } from '../../ask/trace/obstacles.ts';
 import { addressKind, servicePortAt } from '../../ask/trace/service-ends.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
@@ -205,11 +206,15 @@ const endWords = {
 /** A sentence on why a packet to a Service does not reach its endpoints, and what to do. */
 export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
   const { side } = scene;
-  if (!side.mode || !isUntaken(trace)) return undefined;
-  const port = servicePortAt(trace.target, side.addresses);
-  const dormant = port && findDormantTable(side, trace.target.address.family);
+  if (!isUntaken(trace)) return undefined;
+  const { target } = trace;
+  const port = servicePortAt(target, side.addresses);
+  const dormant = side.mode && port && findDormantTable(side, target.address.family);
   if (dormant !== undefined) return dormantWords(dormant);
-  const link = lostLinkOf(trace, port ? [port] : [], side, port ? lostJumpsOf(scene) : { ipv4: [], ipv6: [] });
+  const lost = port ? lostJumpsOf(scene) : { ipv4: [], ipv6: [] };
+  const link = side.mode && lostLinkOf(trace, port ? [port] : [], side, lost);
+  const claimed = link ? undefined : unprogrammedAt(trace, side);
+  if (claimed) return unreachedWords(claimed, target.address.text);
   if (!link) return undefined;
   const { from, to } = link;
   return to === undefined

@@ -11,6 +11,7 @@ import {
 import { bundleFaultWords, mergeConflict } from './bundle.ts';
 import { adviseOnOddSpace, nameCharacter } from './fields.ts';
 import { describeBound } from '../../base/bounds.ts';
+import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
 import { portalChains } from '../../kube-proxy/chain-names.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { noServiceWords, unlistedWords, lostJumpCause, lostRuleCause, unshownJumpWords } from '../way/lack.ts';
@@ -76,12 +77,16 @@ const dumpNote = byCase<'note', DumpNote>('note', {
   'proxy-ports': ({ mode }) =>
     `in ${modeFacts[mode].title}, ${portalChains} lead to ports where kube-proxy itself accepts connections: no rule shows the endpoints`,
   incomplete: ({ lacks }) => `the dump does not hold all of ${lacks.join(', ')}: there may be more Services`,
-  unlisted: (details) => [
-    unlistedWords(details),
-    `add all of the output of ${details.lacks === 'address' ? 'ip addr' : 'ipvsadm -Sn'}`,
-  ],
+  unlisted: (details) => [unlistedWords(details), `add all of the output of ${listings[details.lacks]}`],
   'no-service': ({ why }) => noServiceWords(why),
 });
+
+const listings: Readonly<Record<Unlisted['lacks'], string>> = {
+  address: 'ip addr',
+  set: 'ipset save',
+  'virtual server': 'ipvsadm -Sn',
+  'real server': 'ipvsadm -Sn',
+};
 
 const oddYaml: Readonly<Record<OddYaml, string>> = {
   'text-behind-marker': 'text after "---" or after the end of a document',
