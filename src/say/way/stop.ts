@@ -3,10 +3,9 @@ import { count, percent } from '../../base/printable.ts';
 import {
   failingShare,
   isArrival,
-  isOpen,
   isPart,
   lostShare,
-  shareOf,
+  otherwiseShare,
   type KnownFate,
   type Fate,
 } from '../../packet/packet.ts';
@@ -40,8 +39,15 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
   return `${noLocalWords(port, trace)}: ${modeFacts[scene.side.mode].title} sends it to endpoints on other nodes`;
 }
 
-/** What stops a packet, for programs. `text` is the note for people or, if they need none, the place of the rule that stops it. */
+/** What stops a packet, or else the first of those that do not arrive, for programs. `text` is the note for people or, if they need none, the place of the rule that stops it. */
 export function causeOfStop(trace: Trace, scene: Scene) {
+  const fate = trace.fate.otherwise ?? trace.fate;
+  const lost = isArrival(fate.verdict) ? fate.ways.find((way) => stopOf(way)) : undefined;
+  if (lost) return causeOfEnd({ ...trace, fate: { ...trace.fate, ...lost, otherwise: undefined } }, scene);
+  return causeOfEnd(trace, scene);
+}
+
+function causeOfEnd(trace: Trace, scene: Scene) {
   const fate = trace.fate.otherwise ?? trace.fate;
   const stop = stopOf(fate);
   return stop && { kind: stop.kind, text: lostWayWords(trace, scene) ?? causeNote(trace, scene) ?? stoppedBy(fate) };
@@ -167,7 +173,7 @@ export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
 export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): string {
   const { verdict, endpoints, ways, steps, redirectedTo } = fate;
   if (verdict === 'unknown') return verdict;
-  const others = isArrival(verdict) ? knownOtherwise(fate) : lostShare({ ways, verdict });
+  const others = isArrival(verdict) ? otherwiseShare(fate) : lostShare({ ways, verdict });
   const rest = others > 1e-9 ? `; ${percent(others)} of connections end differently` : '';
   const failing = failingShare(fate);
   const lost = isArrival(verdict) && isPart(failing) ? `, but ${percent(failing)} of connections fail` : '';
@@ -186,11 +192,6 @@ export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): 
       return `${end}${verdictCondition(target, fate, scene)}: ${meaning}${rest}${lost}`;
     }
   }
-}
-
-/** The share of connections that the verdict reports as ending differently. Unknown ends are explained after it instead. */
-function knownOtherwise(fate: KnownFate): number {
-  return shareOf(fate, (verdict, outcome) => verdict !== fate.verdict && outcome.kind !== 'fails' && !isOpen(outcome));
 }
 
 /** A balancer without endpoints keeps its port open, so a bare port check passes. */
