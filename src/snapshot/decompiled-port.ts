@@ -145,10 +145,12 @@ export class PortDraft {
     else this.endpoints.set(endpoint.label, { ...endpoint, takes: new Set([policy]) });
   }
 
-  /**
-   * Records that a chain for external clients does not lead to the chain for policy Local. If the node has no endpoint, this is normal,
-   * because kube-proxy drops their packets.
-   */
+  /** All chains that lead to endpoints must give it. */
+  noteAffinity(seconds: number): void {
+    this.affinitySeconds = Math.min(this.affinitySeconds ?? seconds, seconds);
+  }
+
+  /** The chain for external clients under policy Local. Where no endpoint is on the node, kube-proxy drops their packets instead. */
   lackLocal(chain: string, local: string): void {
     if (!this.refusals.has('drop')) this.endless.set(chain, local);
   }

@@ -60,7 +60,7 @@ test('packets to the node itself, some of them lost', () => {
   const rule = '-A INPUT -m statistic --mode random --probability 0.25 -j DROP';
   const found = traced(changed(/:OUTPUT ACCEPT \[0:0\]\n/, `$&${rule}\n`), 'external', '192.168.50.11:22');
   const end = { ...lost, probability: 0.25, address: undefined, port: undefined };
-  expect(found).toMatchObject({ verdict: 'local', connection: 'partial', otherEnds: [end] });
+  expect(found).toMatchObject({ verdict: 'local', failing: 0.25, otherEnds: [end] });
 });
 
 test('nothing ends otherwise where both endpoints are reached', () => {
