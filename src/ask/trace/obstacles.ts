@@ -5,7 +5,7 @@ import { modeFacts } from '../../kube-proxy/modes.ts';
 import { addressKind, servicePortAt } from './service-ends.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
-import { entryOf, findLostJumps } from '../../snapshot/faults.ts';
+import { entryOf, findDormantTable, findLostJumps } from '../../snapshot/faults.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { Trace } from './question.ts';
 import type { Scene } from './scene.ts';
@@ -62,9 +62,33 @@ interface LostLink {
   readonly to: string | undefined;
 }
 
-/**
- * Finds the first broken link, if a jump, a rule, an element or a chain's rules were removed. `ports`: the ports that the packet is for.
- */
+/** What of kube-proxy's rules is missing on a node where a packet to a Service does not come to endpoints. */
+type Lost =
+  | { readonly kind: 'dormant-table'; readonly table: string }
+  | ({ readonly kind: 'link' } & LostLink)
+  /** A rule of kube-proxy refuses the packet as if the Service lacked the port. */
+  | { readonly kind: 'unserved-port'; readonly label: string };
+
+export function lostWayOf(trace: Trace, scene: Scene): Lost | undefined {
+  const { side } = scene;
+  const { target, fate } = trace;
+  if (!side.mode || !isUntaken(trace)) return undefined;
+  const port = servicePortAt(target, side.addresses);
+  const table = port && findDormantTable(side, target.address.family);
+  if (table !== undefined) return { kind: 'dormant-table', table };
+  const link = lostLinkOf(trace, port ? [port] : [], side, port ? lostJumpsOf(scene) : { ipv4: [], ipv6: [] });
+  if (link) return { kind: 'link', from: link.from, to: link.to };
+  const isUnserved = side.kind === 'dump' && stopOf(fate.otherwise ?? fate)?.kind === 'unserved-port';
+  return port && isUnserved ? { kind: 'unserved-port', label: port.label } : undefined;
+}
+
+/** Why a packet is dropped or refused: by a rule of its own, or because others of kube-proxy are missing. */
+export function causeOf(trace: Trace, scene: Scene): Stop | undefined {
+  const stop = stopOf(trace.fate.otherwise ?? trace.fate);
+  return stop && lostWayOf(trace, scene) ? { kind: 'kube-proxy' } : stop;
+}
+
+/** The first one, if a jump, rule, element or a chain's rules were removed. `ports`: those that the packet is for. */
 export function lostLinkOf(
   trace: Pick<Trace, 'sender' | 'fate'> & { readonly target: Pick<Trace['target'], 'address' | 'port' | 'protocol'> },
   ports: readonly ShownPort[],

@@ -11,19 +11,12 @@ import {
 } from '../../packet/packet.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
-import { faultsOfPort, findDormantTable } from '../../snapshot/faults.ts';
+import { faultsOfPort } from '../../snapshot/faults.ts';
 import { dormantWords, lostRuleCause, unlessUnseen, unprogrammedCause, whyNoEndpoint } from './lack.ts';
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
 import { carrierWords, decisionWords, stopperWords } from './connection.ts';
 import type { Trace } from '../../ask/trace/question.ts';
-import {
-  isInternal,
-  isLocalElsewhere,
-  isUndetectedPod,
-  isUntaken,
-  lostJumpsOf,
-  lostLinkOf,
-} from '../../ask/trace/obstacles.ts';
+import { isInternal, isLocalElsewhere, isUndetectedPod, causeOf, lostWayOf } from '../../ask/trace/obstacles.ts';
 import { addressKind, servicePortAt } from '../../ask/trace/service-ends.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 import { stopOf, type Stop } from '../../ask/trace/stop.ts';
@@ -31,7 +24,7 @@ import { stopOf, type Stop } from '../../ask/trace/stop.ts';
 /** Why a packet is dropped or refused, or what policy Local does with a delivered one. */
 export function causeNote(trace: Trace, scene: Scene): string | undefined {
   const fate = trace.fate.otherwise ?? trace.fate;
-  const stop = stopOf(fate);
+  const stop = causeOf(trace, scene);
   const port = servicePortAt(trace.target, scene.side.addresses);
   if (stop) return stopWords(stop, port, trace, scene);
   if (fate.verdict !== 'delivered' || !port || !scene.side.mode || !isLocalElsewhere(port, trace, scene))
@@ -49,7 +42,7 @@ export function causeOfStop(trace: Trace, scene: Scene) {
 
 function causeOfEnd(trace: Trace, scene: Scene) {
   const fate = trace.fate.otherwise ?? trace.fate;
-  const stop = stopOf(fate);
+  const stop = causeOf(trace, scene);
   return stop && { kind: stop.kind, text: lostWayWords(trace, scene) ?? causeNote(trace, scene) ?? stoppedBy(fate) };
 }
 
@@ -69,7 +62,7 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
     case 'source-ranges':
       return port && rangesWords(port, trace, scene);
     case 'unserved-port':
-      return port ? undefined : unservedPortWords(trace, scene);
+      return unservedPortWords(trace, scene);
     case 'unserved-address':
       return `no Service has ${trace.target.address.text}, and ${titleOfMode(scene.side.mode)} drops packets to unused cluster IPs`;
     case 'kernel':
@@ -205,15 +198,19 @@ const endWords = {
 
 /** A sentence on why a packet to a Service does not reach its endpoints, and what to do. */
 export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
-  const { side } = scene;
-  if (!side.mode || !isUntaken(trace)) return undefined;
-  const port = servicePortAt(trace.target, side.addresses);
-  const dormant = port && findDormantTable(side, trace.target.address.family);
-  if (dormant !== undefined) return dormantWords(dormant);
-  const link = lostLinkOf(trace, port ? [port] : [], side, port ? lostJumpsOf(scene) : { ipv4: [], ipv6: [] });
-  if (!link) return undefined;
-  const { from, to } = link;
-  return to === undefined
-    ? `nothing in ${from} leads to an endpoint: ${lostRuleCause()}`
-    : `${to} leads to its endpoints, but nothing in ${from} leads there: ${lostRuleCause(to)}`;
+  const lost = lostWayOf(trace, scene);
+  switch (lost?.kind) {
+    case 'dormant-table':
+      return dormantWords(lost.table);
+    case 'link': {
+      const { from, to } = lost;
+      return to === undefined
+        ? `nothing in ${from} leads to an endpoint: ${lostRuleCause()}`
+        : `${to} leads to its endpoints, but nothing in ${from} leads there: ${lostRuleCause(to)}`;
+    }
+    case 'unserved-port':
+      return `kube-proxy serves ${lost.label}, but none of its rules admits this packet: ${lostRuleCause()}`;
+    case undefined:
+      return undefined;
+  }
 }
