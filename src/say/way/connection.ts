@@ -4,7 +4,7 @@ import type { Family } from '../../kernel/family.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { CarrierProtocol } from '../../kernel/link/tunnel.ts';
 import type { NextHop } from '../../kernel/route/route.ts';
-import { forwardingSysctls, ignoresEcho } from '../../kernel/sysctls-and-modules.ts';
+import { ignoresEcho } from '../../kernel/sysctls-and-modules.ts';
 import {
   isArrival,
   isOpen,
@@ -272,7 +272,7 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
     case 'out':
       return `it is forwarded to ${to}${decision.interface === undefined ? '' : ` by ${decision.interface}`}`;
     case 'not-forwarding':
-      return `the node does not forward packets (${forwardingSysctls[family]} is 0), so it drops this one`;
+      return `the node does not forward packets (${decision.sysctl} is 0), so it drops this one`;
     case 'loopback-outside':
       return 'loopback addresses do not pass between interfaces (route_localnet is 0)';
     case 'own-address':
