@@ -102,7 +102,10 @@ const destination = {
 const answerFields = {
   ...fate,
   cause: optional(
-    about('why it is dropped or refused, or some of the connections are', objectOf({ kind: oneOf(...stopKinds), text: about('as a clause', text) })),
+    about(
+      'why it is dropped or refused, or some of the connections are',
+      objectOf({ kind: oneOf(...stopKinds), text: about('as a clause', text) }),
+    ),
   ),
   from: objectOf({
     sender: about('in words: "a pod on this node"', text),

@@ -15,7 +15,6 @@ import {
   type ReachedEndpoint,
 } from '../../packet/packet.ts';
 import type { Step } from '../../packet/step.ts';
-import { unlessEmpty } from '../formats/json.ts';
 import { lines, type Block } from '../lines.ts';
 import { assumedLine, assumedValues, valuesOfTrace } from './assumed-values.ts';
 import { otherEnds, otherEndWords } from './ends.ts';
@@ -191,6 +190,7 @@ export function traceJson(trace: Trace, scene: Scene) {
     names: own.map(({ name }) => name),
     endpoints: [...endpoints.values()].map(({ address, port }) => ({ address: address.text, port })),
   }));
+  const others = otherEndsJson(trace, scene);
   const { side } = scene;
   const assumed = assumedValues(valuesOfTrace(trace, scene), side).map(({ value }) => value);
   return {
@@ -209,7 +209,7 @@ export function traceJson(trace: Trace, scene: Scene) {
     endpoints: endpointsJson(fate, connection),
     sourceAfter: fate.masqueradedAs?.text ?? sourceText(fate.source),
     redirectedTo: fate.redirectedTo,
-    otherEnds: unlessEmpty(otherEndsJson(trace, scene)),
+    otherEnds: others.length === 0 ? undefined : others,
     connection: connection.kind,
     connectionReason: connection.reason,
     failing: fate.verdict === 'unknown' ? undefined : roundShare(failingShare(fate)),
