@@ -103,7 +103,6 @@ export type RouteDecision =
     }
   /** The sysctl that is 0. */
   | { readonly kind: 'not-forwarding'; readonly sysctl: string }
-  /** `back`: the interface of the way back to the sender; undefined if there is no way back. */
   | { readonly kind: 'reverse-path'; readonly input: string; readonly back: string | undefined }
   | { readonly kind: 'no-hairpin' | 'isolated'; readonly bridge: string }
   | { readonly kind: 'no-carrier'; readonly interface: string }

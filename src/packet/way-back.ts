@@ -151,7 +151,9 @@ function answersAsProxy(first: Flow, link: string): boolean {
   return forwardsFrom(first, link) && (family === 'ipv6' ? isOn && isListed : (isOn || isListed) && isElsewhere);
 }
 
-/** Whether packets from a link are forwarded: for IPv4 its own sysctl decides, for IPv6 that of the node or the link. */
+/**
+ * Reports whether packets from a link are forwarded. For IPv4, the link's own sysctl decides; for IPv6, the node's or the link's suffices.
+ */
 export function forwardsFrom(flow: Flow, link: string): boolean {
   const { routing, family } = flow;
   const isOn = routing.sysctl(forwardingSysctlOf(flow, link)) !== '0';

@@ -207,7 +207,6 @@ class RulesReader {
   #readEndpoints(rules: readonly ReadRule[], policy: TrafficPolicy, draft: PortDraft): void {
     this.#readAffinity(rules, draft);
     for (const { comment, jumpsTo } of rules) {
-      // If grep selected the lines of an address, a chain only has its marking rule.
       if (/ has no (?:local )?endpoints$/.test(comment)) {
         draft.showsEndpoints ||= this.#hasWholeNat || !comment.endsWith(' local endpoints');
       }
@@ -242,7 +241,7 @@ class RulesReader {
       draft.noteAffinity(affinityOf(drawn, lookups, writes));
   }
 
-  /** Whether a chain leads outside clients to the endpoints on the node, if another has some. */
+  /** Checks that a chain leads outside clients to the endpoints on the node, if another chain has some. */
   #checkLocal({ name, rules }: Chain, local: string, draft: PortDraft): void {
     const isShown = this.#hasWholeNat && this.#hasWholeFilter && this.#nat.has(local);
     if (isShown && !rules.some((rule) => jumpChain(rule) === local)) draft.lackLocal(name, local);

@@ -141,7 +141,7 @@ class TableReader {
       const endpoints = [...endpointsOfChain(chain), ...drawn.flatMap((each) => this.#endpointOf(each))];
       this.#readAffinity(chain, drawn, draft);
       for (const endpoint of endpoints) draft.addEndpoint(endpoint, name.kind === 'local' ? 'Local' : 'Cluster');
-      // A chain for policy Local only leads to some of the endpoints.
+      // A chain for policy Local leads only to some of the endpoints.
       const namesAll = drawn.every((each) => this.#endpointOf(each).length > 0);
       if (name.kind === 'cluster') draft.showsEndpoints ||= endpoints.length > 0 && namesAll;
     } else if (name.kind === 'external') {
@@ -180,7 +180,7 @@ class TableReader {
       });
   }
 
-  /** With session affinity, each endpoint has its own chain, and a set of clients with a timeout. */
+  /** Reads session affinity, for which each endpoint has its own chain, and a set of clients with a timeout. */
   #readAffinity({ rules }: NftChain, drawn: readonly string[], draft: PortDraft): void {
     const looks = rules.flatMap(({ expressions }) => {
       const lists = expressions.flatMap((each) =>

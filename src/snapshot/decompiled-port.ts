@@ -150,7 +150,10 @@ export class PortDraft {
     this.affinitySeconds = Math.min(this.affinitySeconds ?? seconds, seconds);
   }
 
-  /** The chain for external clients under policy Local. Where no endpoint is on the node, kube-proxy drops their packets instead. */
+  /**
+   * Records that a chain for external clients does not lead to the chain for policy Local. If the node has no endpoint, this is normal,
+   * because kube-proxy drops their packets.
+   */
   lackLocal(chain: string, local: string): void {
     if (!this.refusals.has('drop')) this.endless.set(chain, local);
   }

@@ -88,7 +88,9 @@ export function causeOf(trace: Trace, scene: Scene): Stop | undefined {
   return stop && lostWayOf(trace, scene) ? { kind: 'kube-proxy' } : stop;
 }
 
-/** The first one, if a jump, rule, element or a chain's rules were removed. `ports`: those that the packet is for. */
+/**
+ * Finds the first broken link, if a jump, a rule, an element or a chain's rules were removed. `ports`: the ports that the packet is for.
+ */
 export function lostLinkOf(
   trace: Pick<Trace, 'sender' | 'fate'> & { readonly target: Pick<Trace['target'], 'address' | 'port' | 'protocol'> },
   ports: readonly ShownPort[],

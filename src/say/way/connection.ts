@@ -32,7 +32,7 @@ export interface ConnectionInWords {
   readonly reason: string | undefined;
   /** Why connections fail whose first packet ends as most do. */
   readonly failure: string | undefined;
-  /** Why it is open how others of those end. */
+  /** Why it is unknown how the others of those end. */
   readonly doubt: string | undefined;
   /** Whether something that is shown, such as a rule that only the answer meets, makes the outcome unknown. */
   readonly isUndecided: boolean;
@@ -164,13 +164,13 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
   }
 }
 
-/** What stops a packet: a clause about its last step. */
+/** Returns a clause about the step that stops a packet. */
 export function endOfSteps(steps: readonly Step[]): string {
   const last = steps.at(-1);
   return last ? carrierWords(steps) + stoppedWords(last) : 'the node drops it';
 }
 
-/** Why no rule of a Service translates a packet: a clause. */
+/** Returns a clause: why no rule of a Service translates a packet. */
 function untakenWords(steps: readonly Step[]): string {
   const diversion = diversionIn(steps);
   if (diversion) return `${whereOf(diversion)} keeps it from kube-proxy's rules`;

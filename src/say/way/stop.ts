@@ -32,7 +32,10 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
   return `${noLocalWords(port, trace)}: ${modeFacts[scene.side.mode].title} sends it to endpoints on other nodes`;
 }
 
-/** What stops a packet, or else the first of those that do not arrive, for programs. `text` is the note for people or, if they need none, the place of the rule that stops it. */
+/**
+ * What stops a packet, or else the first of those that do not arrive, for programs. `text` is the note for people or, if they need none,
+ * the place of the rule that stops it.
+ */
 export function causeOfStop(trace: Trace, scene: Scene) {
   const fate = trace.fate.otherwise ?? trace.fate;
   const lost = isArrival(fate.verdict) ? fate.ways.find((way) => stopOf(way)) : undefined;
