@@ -101,7 +101,9 @@ const stoppedTurns = {
   data: 'it stalls, because packets after the handshake are lost',
 } as const;
 
-function lossWords(loss: Loss, family: Family, isSure: boolean): string {
+type StepLoss = Extract<Loss, { readonly kind: 'first-lost' | 'untaken' | 'stopped' }>;
+
+function stepLossWords(loss: StepLoss, isSure: boolean): string {
   switch (loss.kind) {
     case 'first-lost': {
       const to = loss.endpoint ? ` to ${formatSocketAddress(loss.endpoint)}` : '';
@@ -111,6 +113,15 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
       return `${untakenWords(loss.steps)}: the connection fails unless ${loss.end === 'local' ? 'a program on the node listens there' : 'another host answers there'}`;
     case 'stopped':
       return `${isSure ? '' : 'on one of its paths '}${stoppedTurns[loss.turn]}: ${endOfSteps(loss.steps)}`;
+  }
+}
+
+function lossWords(loss: Loss, family: Family, isSure: boolean): string {
+  switch (loss.kind) {
+    case 'first-lost':
+    case 'untaken':
+    case 'stopped':
+      return stepLossWords(loss, isSure);
     case 'untranslated':
       return untranslatedWords(loss, family);
     case 'other-way': {
