@@ -25,8 +25,18 @@ import { findUnansweredArp, silenceOf } from './way-back.ts';
  * becomes the asked address only when the answer leaves. Rules in between see the endpoint's address.
  */
 export function followConnection(world: World, ways: readonly Way<Flow>[]): Connection {
-  const followed = ways.map((way) => ({ way, outcome: outcomeOf(world, way) }));
+  const reachesEndpoints = ways.some(({ verdict }) => verdict === 'delivered');
+  const followed = ways.map((way) => {
+    const outcome = outcomeOf(world, way);
+    return { way, outcome: reachesEndpoints && outcome.kind === 'works' ? outcomeBeside(way) : outcome };
+  });
   return { kind: sumOutcomes(followed.map(({ outcome }) => outcome)), ways: followed };
+}
+
+/** How a connection ends that would work, where others reach endpoints: one that reaches none depends on who answers. */
+function outcomeBeside({ verdict: end, steps }: Way<Flow>): Outcome {
+  const isUntaken = end === 'local' || end === 'forwarded';
+  return isUntaken ? { kind: 'depends', loss: { kind: 'untaken', end, steps } } : { kind: 'works' };
 }
 
 function outcomeOf(world: World, way: Way<Flow>): Outcome {
@@ -42,7 +52,7 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   switch (verdict) {
     case 'dropped':
     case 'refused':
-      return { kind: 'fails' };
+      return { kind: 'fails', loss: { kind: 'first-lost', endpoint: end?.endpoint, steps: way.steps } };
     case 'unknown':
       return { kind: 'unknown', reasons };
     default:

@@ -106,6 +106,8 @@ export function sourceText(source: Way['source']): string {
 }
 
 export type Loss =
+  /** Its first packet is dropped or refused. `endpoint`: where it was going, if rules chose one. */
+  | { readonly kind: 'first-lost'; readonly endpoint: SocketAddress | undefined; readonly steps: readonly Step[] }
   /** An answer, the client's next packet, or later data is dropped or refused on the node. */
   | { readonly kind: 'stopped'; readonly turn: 'answer' | 'later' | 'data'; readonly steps: readonly Step[] }
   /** The answer does not come from the address that the client asked. */
@@ -141,6 +143,8 @@ export type Loss =
 
 /** Why a connection may fail beyond the node. */
 export type Beyond =
+  /** No rule translates its first packet, though those of other connections to the same address reach endpoints. */
+  | { readonly kind: 'untaken'; readonly end: 'local' | 'forwarded'; readonly steps: readonly Step[] }
   /** The node forwards a packet to a Service's address without translating it. */
   | { readonly kind: 'left'; readonly address: Address; readonly service: string; readonly isClusterIP: boolean }
   /** The endpoint is on the node's network and sees the client's address, so its answer may bypass the node. */
@@ -195,8 +199,7 @@ export type ArpSilence =
 
 export type Outcome =
   | { readonly kind: 'works' }
-  /** Without `loss`, the first packet itself is lost. */
-  | { readonly kind: 'fails'; readonly loss?: Loss | undefined }
+  | { readonly kind: 'fails'; readonly loss: Loss }
   | { readonly kind: 'depends'; readonly loss: Loss }
   | { readonly kind: 'unknown'; readonly reasons: readonly Reason[] };
 

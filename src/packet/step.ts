@@ -90,7 +90,6 @@ export type RouteDecision =
   | { readonly kind: 'local'; readonly isHeld: boolean }
   | {
       readonly kind:
-        | 'not-forwarding'
         | 'loopback-outside'
         | 'loopback-source'
         | 'own-address'
@@ -102,6 +101,8 @@ export type RouteDecision =
         | 'prohibit'
         | 'martian';
     }
+  /** The sysctl that is 0. */
+  | { readonly kind: 'not-forwarding'; readonly sysctl: string }
   | { readonly kind: 'reverse-path'; readonly input: string; readonly back: string | undefined }
   | { readonly kind: 'no-hairpin' | 'isolated'; readonly bridge: string }
   | { readonly kind: 'no-carrier'; readonly interface: string }

@@ -23,7 +23,7 @@ import { isUnknownHost, unknown, type UnknownEnd, type Verdict, type Way } from 
 import { loopbackInterface, type BridgeEnds, type RouteFound } from './routing/routing.ts';
 import type { Hook, RouteDecision } from './step.ts';
 import type { IpsecPolicy } from '../kernel/route/ipsec.ts';
-import { checkReverse, forwardsFrom } from './way-back.ts';
+import { checkReverse, forwardingSysctlOf, forwardsFrom } from './way-back.ts';
 
 export type End = Verdict | UnknownEnd;
 
@@ -59,7 +59,7 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   }
   const forbidden = !forwards(flow, isMoved ? way : undefined) && !(isMoved && staysBridged(flow, way));
   if (way.kind === 'none' && !forbidden) return refuseRoute(flow, way.why, visitors);
-  if (forbidden) return lose(flow, { kind: 'not-forwarding' });
+  if (forbidden) return lose(flow, { kind: 'not-forwarding', sysctl: forwardingSysctlOf(flow, input ?? '') });
   takeWay(flow, way);
   const lost =
     checkSender(flow) ??

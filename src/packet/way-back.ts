@@ -154,10 +154,16 @@ function answersAsProxy(first: Flow, link: string): boolean {
 /**
  * Reports whether packets from a link are forwarded. For IPv4, the link's own sysctl decides; for IPv6, the node's or the link's suffices.
  */
-export function forwardsFrom({ routing, family }: Flow, link: string): boolean {
-  const ofAll = routing.sysctl(forwardingSysctls[family]);
-  if (family === 'ipv4') return (routing.sysctl(sysctlOfLink(link, 'forwarding')) ?? ofAll) !== '0';
-  return ofAll !== '0' || routing.sysctl(forceForwarding(link)) === '1';
+export function forwardsFrom(flow: Flow, link: string): boolean {
+  const { routing, family } = flow;
+  const isOn = routing.sysctl(forwardingSysctlOf(flow, link)) !== '0';
+  return isOn || (family === 'ipv6' && routing.sysctl(forceForwarding(link)) === '1');
+}
+
+/** For IPv4 that of the link, which `ip_forward` sets too; if it is not shown, that one. */
+export function forwardingSysctlOf({ routing, family }: Flow, link: string): string {
+  const ofLink = sysctlOfLink(link, 'forwarding');
+  return family === 'ipv4' && routing.sysctl(ofLink) !== undefined ? ofLink : forwardingSysctls[family];
 }
 
 /** Returns why a link cannot resolve a neighbour. Tunnels need not, because they broadcast nothing. */

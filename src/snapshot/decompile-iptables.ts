@@ -18,6 +18,7 @@ import { conditionsOf } from '../kernel/iptables/rule-terms.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain, serviceChainName } from '../kube-proxy/chain-names.ts';
 import { findEndless } from '../kube-proxy/unshown.ts';
+import { affinityOf } from './decompiled-affinity.ts';
 import {
   endpointAt,
   endpointNamed,
@@ -204,11 +205,11 @@ class RulesReader {
   }
 
   #readEndpoints(rules: readonly ReadRule[], policy: TrafficPolicy, draft: PortDraft): void {
-    for (const { comment, affinitySeconds, jumpsTo } of rules) {
+    this.#readAffinity(rules, draft);
+    for (const { comment, jumpsTo } of rules) {
       if (/ has no (?:local )?endpoints$/.test(comment)) {
         draft.showsEndpoints ||= this.#hasWholeNat || !comment.endsWith(' local endpoints');
       }
-      draft.affinitySeconds = affinitySeconds ?? draft.affinitySeconds;
       if (jumpsTo === undefined || parseServiceChain(jumpsTo)?.kind !== 'endpoint') continue;
       const own = this.#nat.get(jumpsTo);
       const endpoint = dnatEndpoint(own?.rules ?? []) ?? commentedEndpoint(comment) ?? endpointBySource(own);
@@ -218,6 +219,26 @@ class RulesReader {
       if (endpoint === undefined) this.#lackChains.add(draft);
       else if (!isEndless) draft.addEndpoint(endpoint, policy);
     }
+  }
+
+  #readAffinity(rules: readonly ReadRule[], draft: PortDraft): void {
+    const led = rules.flatMap(({ jumpsTo: chain = '', recent }) =>
+      parseServiceChain(chain)?.kind === 'endpoint' ? [{ chain, recent }] : [],
+    );
+    const lookups = led.flatMap(({ chain, recent }) =>
+      recent?.action.kind === 'rcheck' ? [{ chain, list: recent.name, seconds: recent.action.seconds }] : [],
+    );
+    const drawn = led.filter(({ recent }) => !recent).map(({ chain }) => chain);
+    const writes = (chain: string, list: string): boolean => {
+      const own = this.#nat.get(chain)?.rules ?? [];
+      const adds = own.some((rule) => {
+        const recent = findArg(rule, 'recent');
+        return recent?.action.kind === 'set' && recent.name === list;
+      });
+      return adds || own.length === 0 || !this.#hasWholeNat;
+    };
+    if (lookups.length > 0 || (drawn.length > 0 && this.#hasWholeNat))
+      draft.noteAffinity(affinityOf(drawn, lookups, writes));
   }
 
   /** Checks that a chain leads outside clients to the endpoints on the node, if another chain has some. */
@@ -252,7 +273,6 @@ export function readServiceRule(rule: Rule) {
   const ports = findPlain(rule, 'destination-port')?.ports;
   const number = findPlain(rule, 'protocol')?.protocol;
   const name = number === undefined ? undefined : nameProtocol(number).toUpperCase();
-  const recent = findArg(rule, 'recent')?.action;
   const marks = jumpsTo === baseChains.markMasquerade;
   return {
     comment: findArg(rule, 'comment')?.text ?? '',
@@ -267,7 +287,7 @@ export function readServiceRule(rule: Rule) {
     clients: marks ? markedClients(conditionsOf(rule.args)) : undefined,
     isFromNode: comesFromNode(rule),
     isOfAddressType: rule.args.some(({ kind }) => kind === 'source-type' || kind === 'destination-type'),
-    affinitySeconds: recent?.kind === 'rcheck' ? recent.seconds : undefined,
+    recent: findArg(rule, 'recent'),
     refusal: target === 'reject' || target === 'drop' ? target : jumpsTo === baseChains.markDrop ? 'drop' : undefined,
   } as const;
 }

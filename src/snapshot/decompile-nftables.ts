@@ -24,6 +24,7 @@ import { parsePort } from '../kernel/ports-and-marks.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { MasqueradedClients } from '../cluster/plan-masquerade.ts';
 import type { PortAddress } from '../cluster/model.ts';
+import { affinityOf } from './decompiled-affinity.ts';
 import {
   endpointAt,
   endpointNamed,
@@ -136,10 +137,13 @@ class TableReader {
     const clients = masqueradedIn(chain);
     if (name.kind === 'cluster' || name.kind === 'local') {
       if (clients) draft.masquerade.clusterIP ??= clients;
-      const endpoints = [...endpointsOfChain(chain), ...this.#stickyEndpoints(chain, draft)];
+      const drawn = drawnChains(chain);
+      const endpoints = [...endpointsOfChain(chain), ...drawn.flatMap((each) => this.#endpointOf(each))];
+      this.#readAffinity(chain, drawn, draft);
       for (const endpoint of endpoints) draft.addEndpoint(endpoint, name.kind === 'local' ? 'Local' : 'Cluster');
       // A chain for policy Local leads only to some of the endpoints.
-      if (name.kind === 'cluster') draft.showsEndpoints ||= endpoints.length > 0 && this.#namesAll(chain);
+      const namesAll = drawn.every((each) => this.#endpointOf(each).length > 0);
+      if (name.kind === 'cluster') draft.showsEndpoints ||= endpoints.length > 0 && namesAll;
     } else if (name.kind === 'external') {
       if (clients) draft.masquerade.external ??= clients;
       // A `fib` match on the source exists only under policy Local, where it sends the node's own packets to other endpoints.
@@ -176,25 +180,26 @@ class TableReader {
       });
   }
 
-  /** Reads endpoints under session affinity: each endpoint has its own chain, and a set of clients with a timeout. */
-  #stickyEndpoints(chain: NftChain, draft: PortDraft): readonly DraftEndpoint[] {
-    return chain.rules.flatMap(({ expressions }) =>
-      expressions.flatMap((expression) => {
-        if (expression.kind === 'match' && 'set' in expression.right) {
-          const clients = this.#table.sets.get(expression.right.set);
-          if (clients) draft.affinitySeconds ??= clients.timeoutSeconds;
-          else draft.hidesAffinity = true;
-        }
-        return expression.kind === 'goto-random' ? expression.chains.flatMap((name) => this.#endpointOf(name)) : [];
-      }),
-    );
-  }
-
-  #namesAll({ rules }: NftChain): boolean {
-    const drawn = rules.flatMap(({ expressions }) =>
-      expressions.flatMap((each) => (each.kind === 'goto-random' ? each.chains : [])),
-    );
-    return drawn.every((name) => this.#endpointOf(name).length > 0);
+  /** Reads session affinity, for which each endpoint has its own chain, and a set of clients with a timeout. */
+  #readAffinity({ rules }: NftChain, drawn: readonly string[], draft: PortDraft): void {
+    const looks = rules.flatMap(({ expressions }) => {
+      const lists = expressions.flatMap((each) =>
+        each.kind === 'match' && 'set' in each.right ? [each.right.set] : [],
+      );
+      return lists.flatMap((list) => expressions.flatMap(chainsOf).map((chain) => ({ chain, list })));
+    });
+    const lookups = looks.flatMap((look) => {
+      const clients = this.#table.sets.get(look.list);
+      if (!clients) draft.hidesAffinity = true;
+      return clients ? [{ ...look, seconds: clients.timeoutSeconds ?? 0 }] : [];
+    });
+    const writes = (chain: string, list: string): boolean => {
+      const own = this.#table.chains.get(chain)?.rules.flatMap(({ expressions }) => expressions);
+      return (
+        own?.some((each) => each.kind === 'write-set' && each.operation !== 'delete' && each.set === list) !== false
+      );
+    };
+    if (!draft.hidesAffinity && lookups.length > 0) draft.noteAffinity(affinityOf(drawn, lookups, writes));
   }
 
   #endpointOf(name: string): readonly DraftEndpoint[] {
@@ -211,6 +216,12 @@ class TableReader {
 function sortAddresses(port: DecompiledPort): DecompiledPort {
   const sort = (addresses: readonly Address[] = []) => addresses.toSorted((a, b) => compareText(a.text, b.text));
   return { ...port, loadBalancerIPs: sort(port.loadBalancerIPs), otherIPs: sort(port.otherIPs) };
+}
+
+function drawnChains({ rules }: NftChain): readonly string[] {
+  return rules.flatMap(({ expressions }) =>
+    expressions.flatMap((each) => (each.kind === 'goto-random' ? each.chains : [])),
+  );
 }
 
 function endpointsOfChain(chain: NftChain): readonly DraftEndpoint[] {

@@ -145,6 +145,11 @@ export class PortDraft {
     else this.endpoints.set(endpoint.label, { ...endpoint, takes: new Set([policy]) });
   }
 
+  /** All chains that lead to endpoints must give it. */
+  noteAffinity(seconds: number): void {
+    this.affinitySeconds = Math.min(this.affinitySeconds ?? seconds, seconds);
+  }
+
   /**
    * Records that a chain for external clients does not lead to the chain for policy Local. If the node has no endpoint, this is normal,
    * because kube-proxy drops their packets.

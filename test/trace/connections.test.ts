@@ -41,7 +41,9 @@ function trace(changes: readonly Change[], from: string, to: string, protocol: '
 }
 
 function causeOf({ ways }: Connection): string {
-  const losses = ways.flatMap(({ outcome }) => ('loss' in outcome && outcome.loss ? [outcome.loss] : []));
+  const losses = ways.flatMap(({ outcome }) =>
+    'loss' in outcome && outcome.loss.kind !== 'first-lost' ? [outcome.loss] : [],
+  );
   return [
     ...new Set(
       losses.map((loss) => {

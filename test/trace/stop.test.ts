@@ -162,3 +162,26 @@ test.each([
   const ruleset = write('ruleset.txt', `table ip filter {\n${rule}${hook}}\n`);
   expect(await stopped(ruleset, '--from', '10.244.1.250', '--to', '10.96.0.80:80')).toMatchObject({ kind });
 });
+
+describe("kube-proxy's own rules are incomplete", () => {
+  const dumps = join(projectFolder, 'fixtures/dumps');
+  const from = ['--from', '10.244.1.250', '--to', '10.98.154.163:80'];
+
+  test('nftables: no translation of the Service', async () => {
+    const ruleset = readFileSync(join(dumps, 'kube-proxy-nftables-loadbalancer-source-ranges/nft-ruleset'), 'utf8');
+    const lacking = write('undirected.txt', ruleset.replace(/.*dnat ip to numgen random mod 3.*\n/, ''));
+    expect(await stopped(lacking, ...from)).toMatchObject({ kind: 'kube-proxy' });
+  });
+
+  test('IPVS: no rule that admits packets to cluster IPs', async () => {
+    const folder = join(dumps, 'kube-proxy-ipvs-loadbalancer-source-ranges');
+    const [rules = '', ...others] = ['iptables-save', 'ipset-save', 'ipvsadm-save', 'ip-addr.json'].map((name) =>
+      readFileSync(join(folder, name), 'utf8'),
+    );
+    const admits = '-A KUBE-IPVS-FILTER -m set --match-set KUBE-CLUSTER-IP dst,dst -j RETURN\n';
+    expect(rules).toContain(admits);
+    const ask = [write('ipvs.txt', [rules.replace(admits, ''), ...others].join('\n')), ...from];
+    expect(await stopped(...ask)).toMatchObject({ kind: 'kube-proxy' });
+    expect(await summary(...ask)).toContain("something removed kube-proxy's rules");
+  });
+});

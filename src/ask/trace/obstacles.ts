@@ -8,7 +8,7 @@ import { addressKind, servicePortAt } from './service-ends.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
 import type { Fate } from '../../packet/packet.ts';
-import { entryOf, findLostJumps } from '../../snapshot/faults.ts';
+import { entryOf, findDormantTable, findLostJumps } from '../../snapshot/faults.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { Trace } from './question.ts';
 import type { Scene } from './scene.ts';
@@ -53,7 +53,7 @@ export function lostJumpsOf({ side }: Scene): LostJumps {
 const stopsOfUntaken: ReadonlySet<Stop['kind']> = new Set(['unserved-port', 'no-local-endpoints', 'kube-proxy']);
 
 /** Reports whether no rule that translates Service addresses matched the packet, so that it is unchanged or stopped. */
-export function isUntaken({ fate }: Pick<Trace, 'fate'>): boolean {
+function isUntaken({ fate }: Pick<Trace, 'fate'>): boolean {
   const end = fate.otherwise ?? fate;
   const stop = stopOf(end);
   return stop ? stopsOfUntaken.has(stop.kind) : end.verdict === 'local' || end.verdict === 'forwarded';
@@ -63,6 +63,36 @@ export function isUntaken({ fate }: Pick<Trace, 'fate'>): boolean {
 interface LostLink {
   readonly from: string;
   readonly to: string | undefined;
+}
+
+/** What of kube-proxy's rules is missing on a node where a packet to a Service does not come to endpoints. */
+type Lost =
+  | { readonly kind: 'dormant-table'; readonly table: string }
+  | ({ readonly kind: 'link' } & LostLink)
+  | { readonly kind: 'unprogrammed'; readonly claimed: ClaimedAddress }
+  /** A rule of kube-proxy refuses the packet as if the Service lacked the port. */
+  | { readonly kind: 'unserved-port'; readonly label: string };
+
+export function lostWayOf(trace: Trace, scene: Scene): Lost | undefined {
+  const { side } = scene;
+  const { target, fate } = trace;
+  if (!isUntaken(trace)) return undefined;
+  const port = servicePortAt(target, side.addresses);
+  const table = side.mode && port && findDormantTable(side, target.address.family);
+  if (table !== undefined) return { kind: 'dormant-table', table };
+  const lost = port ? lostJumpsOf(scene) : { ipv4: [], ipv6: [] };
+  const link = side.mode && lostLinkOf(trace, port ? [port] : [], side, lost);
+  if (link) return { kind: 'link', from: link.from, to: link.to };
+  const claimed = unprogrammedAt(trace, side);
+  if (claimed) return { kind: 'unprogrammed', claimed };
+  const isUnserved = side.kind === 'dump' && stopOf(fate.otherwise ?? fate)?.kind === 'unserved-port';
+  return side.mode && port && isUnserved ? { kind: 'unserved-port', label: port.label } : undefined;
+}
+
+/** Why a packet is dropped or refused: by a rule of its own, or because others of kube-proxy are missing. */
+export function causeOf(trace: Trace, scene: Scene): Stop | undefined {
+  const stop = stopOf(trace.fate.otherwise ?? trace.fate);
+  return stop && lostWayOf(trace, scene) ? { kind: 'kube-proxy' } : stop;
 }
 
 /**
@@ -100,7 +130,7 @@ function takesAt(port: ShownPort, { address, port: number }: Asked): boolean {
 }
 
 /** The Service port that manifests or other rules of a dump have where a packet goes that no rule of the node takes. */
-export function unprogrammedAt(
+function unprogrammedAt(
   { target, fate }: Pick<Trace, 'target' | 'fate'>,
   side: Snapshot,
 ): ClaimedAddress | undefined {

@@ -3,17 +3,9 @@ import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { fullName, type Pod } from '../../cluster/objects.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { nearest } from '../../base/names.ts';
-import {
-  addressAfter,
-  addressBits,
-  contains,
-  isLoopback,
-  parseAddress,
-  parseNetwork,
-  type Address,
-  type Network,
-} from '../../kernel/address.ts';
+import { addressBits, isLoopback, parseAddress, parseNetwork, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
+import { freeAddressIn, networksOfLinks } from './free-address.ts';
 import { isIn } from './pod-networks.ts';
 import { sceneOf, type Scene } from './scene.ts';
 import {
@@ -236,10 +228,9 @@ function findPod(
  */
 function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene): Address | undefined {
   const wide = scene.podTraffic.networks.filter((network) => network.family === family);
-  const ofLinks = scene.links
-    .flatMap(({ addresses }) => addresses)
-    .flatMap(({ address, prefixLength }) => parseNetwork(`${address.text}/${prefixLength}`) ?? [])
-    .filter((network) => network.family === family && network.prefixLength < addressBits[family]);
+  const ofLinks = networksOfLinks(scene).filter(
+    (network) => network.family === family && network.prefixLength < addressBits[family],
+  );
   const here = ofLinks.filter(({ address }) => isIn(wide, address));
   const isPods = (address: Address): boolean => wide.length === 0 || isIn(wide, address);
   const { side } = scene;
@@ -256,8 +247,8 @@ function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene)
   const [network] = wide;
   const others = [besideOf(here.length > 0 ? false : undefined), freeAddressIn(network, scene, here)];
   if (kind === 'remote-pod') return others.find((each) => each && placeOf(each) !== 'here');
-  const routed = (side.routes[family]?.routes ?? []).flatMap(({ destination: { prefixLength, address } }) =>
-    prefixLength === addressBits[family] && isPods(address) ? [address] : [],
+  const routed = (side.routes[family]?.routes ?? []).flatMap(({ type, destination: { prefixLength, address } }) =>
+    type === 'unicast' && prefixLength === addressBits[family] && isPods(address) ? [address] : [],
   );
   const found = [
     ...here.map((each) => freeAddressIn(each, scene)),
@@ -280,35 +271,6 @@ function beside(
     const { address } = endpoint;
     if (own.has(address.text) || addressesOfHosts.has(address.text) || !isMeant(endpoint)) continue;
     return freeAddressIn(parseNetwork(`${address.text}/${family === 'ipv4' ? 24 : 120}`), scene) ?? address;
-  }
-  return undefined;
-}
-
-/** freeAddressIn counts down from this host number, because routers and endpoints often have low ones. */
-const tried = 250;
-const blockSize = 256;
-const blocks = 256;
-
-function freeAddressIn(
-  network: Network | undefined,
-  scene: Scene,
-  except: readonly Network[] = [],
-): Address | undefined {
-  if (!network) return undefined;
-  const { endpoints } = scene.side;
-  const own = addressesOn(scene.links);
-  const isTaken = ({ text }: Address) => endpoints.has(text) || endpoints.isOfService(text) || own.has(text);
-  let start = network.address;
-  for (let block = 0; block < blocks && contains(network, start); block++) {
-    const passed = except.find((each) => contains(each, start));
-    const hosts = passed ? 0 : tried;
-    for (let host = hosts; host > 1; host--) {
-      const address = addressAfter(start, host);
-      if (contains(network, address) && !isIn(except, address) && !isTaken(address)) return address;
-    }
-    start = passed
-      ? addressAfter(passed.address, 2 ** (addressBits[network.family] - passed.prefixLength))
-      : addressAfter(start, blockSize);
   }
   return undefined;
 }

@@ -1,10 +1,10 @@
 import type { Address } from '../../kernel/address.ts';
-import { tableNames } from '../../kernel/iptables/iptables.ts';
+import { isBuiltInChain, tableNames } from '../../kernel/iptables/iptables.ts';
 import { baseChains, parseServiceChain, type ServiceChainKind } from '../../kube-proxy/chain-names.ts';
 import { isNamedByKubeProxy } from '../../kube-proxy/chains.ts';
 import { isKubeProxyTable, nftChains, parseNftName } from '../../kube-proxy/nft-table.ts';
 import type { Fate } from '../../packet/packet.ts';
-import type { RouteDecision, RuleStep, Step } from '../../packet/step.ts';
+import type { Action, RouteDecision, RuleStep, Step } from '../../packet/step.ts';
 
 /**
  * Why a packet is dropped or refused, judged only by the rule that does it:
@@ -108,8 +108,38 @@ function admits(rule: RuleStep): boolean {
 }
 
 /** Reports whether a rule is not kube-proxy's, by the names of its table and chain. */
-export function isStrange(rule: RuleStep): boolean {
+function isStrange(rule: RuleStep): boolean {
   return isOfIptables(rule) ? !isNamedByKubeProxy(rule.chain) : !isKubeProxyTable(rule.table);
+}
+
+/** Another program's rule that keeps a packet from kube-proxy's, which translate only tracked packets, and each only once. */
+export function diversionIn(steps: readonly Step[]): RuleStep | undefined {
+  const rules = steps.filter((step) => step.kind === 'rule');
+  const own = rules.findIndex(leadsToKubeProxy);
+  return rules.find((rule, i) => isStrange(rule) && (translates(rule) || ((own < 0 || i < own) && passesBy(rule))));
+}
+
+function leadsToKubeProxy({ action }: RuleStep): boolean {
+  return (action.kind === 'jump' || action.kind === 'goto') && isNamedByKubeProxy(action.chain);
+}
+
+const translations: ReadonlySet<Action['kind']> = new Set(['notrack', 'redirect', 'dnat', 'dnat-random']);
+
+function translates({ action }: RuleStep): boolean {
+  return translations.has(action.kind);
+}
+
+/** Whether it ends the table that holds the jump to kube-proxy's rules. */
+function passesBy(rule: RuleStep): boolean {
+  const { action, table, chain, hook } = rule;
+  if (!isOfIptables(rule) || table !== 'nat' || (hook !== 'prerouting' && hook !== 'output')) return false;
+  return action.kind === 'accept' || (action.kind === 'return' && isBuiltInChain(table, chain));
+}
+
+/** The last chain of a Service port or endpoint that a packet comes to. */
+export function lastServiceChain(steps: readonly Step[]): string | undefined {
+  const chains = steps.flatMap((step) => (step.kind === 'rule' && 'chain' in step.action ? step.action.chain : []));
+  return chains.findLast((chain) => parseServiceChain(chain) ?? parseNftName(chain));
 }
 
 function isOfIptables({ tool, table }: RuleStep): boolean {

@@ -42,8 +42,20 @@ const reasons = listOf(
   }),
 );
 
+const otherEnds = listOf(
+  objectOf({
+    verdict: oneOf(...verdicts),
+    probability: number('a share', 0, 1),
+    address: optional(about('of the endpoint that rules chose, if the packet is lost on its way there', text)),
+    port: optional(wholeNumber(0)),
+    connection: oneOf(...connectionKinds),
+    reason: optional(about('what decides that, as a clause', text)),
+  }),
+);
+
 const fate = {
   ...knownFate,
+  otherEnds: optional(about('how first packets end that do not end as most', otherEnds)),
   connection: about(
     'what happens to the connection; partial: some of several endpoints work; depends: more than the rules decides',
     oneOf(...connectionKinds),
@@ -90,7 +102,10 @@ const destination = {
 const answerFields = {
   ...fate,
   cause: optional(
-    about('why it is dropped or refused', objectOf({ kind: oneOf(...stopKinds), text: about('as a clause', text) })),
+    about(
+      'why it is dropped or refused, or some of the connections are',
+      objectOf({ kind: oneOf(...stopKinds), text: about('as a clause', text) }),
+    ),
   ),
   from: objectOf({
     sender: about('in words: "a pod on this node"', text),

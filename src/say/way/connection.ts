@@ -4,8 +4,9 @@ import type { Family } from '../../kernel/family.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { CarrierProtocol } from '../../kernel/link/tunnel.ts';
 import type { NextHop } from '../../kernel/route/route.ts';
-import { forwardingSysctls, ignoresEcho } from '../../kernel/sysctls-and-modules.ts';
+import { ignoresEcho } from '../../kernel/sysctls-and-modules.ts';
 import {
+  isArrival,
   isOpen,
   isUndecided,
   sumOutcomes,
@@ -18,6 +19,7 @@ import type { RouteDecision, Step } from '../../packet/step.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import { reasonSentence, reasonWords, ruleText, whereOf } from './reason.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
+import { diversionIn, lastServiceChain } from '../../ask/trace/stop.ts';
 
 interface Ended extends Pick<Trace, 'fate'> {
   readonly target: Pick<Trace['target'], 'address'>;
@@ -28,9 +30,9 @@ export interface ConnectionInWords {
   readonly kind: Connection['kind'];
   /** Undefined if it works, or if its first packet already says why not. */
   readonly reason: string | undefined;
-  /** Why some connections certainly fail. */
+  /** Why connections fail whose first packet ends as most do. */
   readonly failure: string | undefined;
-  /** Why it is unknown how the other connections end. */
+  /** Why it is unknown how the others of those end. */
   readonly doubt: string | undefined;
   /** Whether something that is shown, such as a rule that only the answer meets, makes the outcome unknown. */
   readonly isUndecided: boolean;
@@ -42,8 +44,8 @@ export function connectionWords({ fate, target }: Ended, scene: Scene): Connecti
   if (fate.verdict === 'unknown') return { kind: 'unknown', isUndecided: false, byEndpoint: new Map(), ...noReason };
   const { kind, ways } = fate.connection();
   const { family } = target.address;
-  const reasonOf = (isMeant: (outcome: Outcome) => boolean): string | undefined => {
-    const own = ways.filter(({ outcome }) => isMeant(outcome));
+  const ofLikely = ways.filter(({ way }) => way.verdict === fate.verdict);
+  const reasonOf = (own: Connection['ways']): string | undefined => {
     const reasons = new Set(own.flatMap(({ outcome }) => outcomeWords(outcome, family, scene)));
     return [...reasons].slice(0, mostReasons).join('; ') || undefined;
   };
@@ -56,9 +58,9 @@ export function connectionWords({ fate, target }: Ended, scene: Scene): Connecti
   );
   return {
     kind,
-    reason: reasonOf(() => true),
-    failure: reasonOf((outcome) => outcome.kind === 'fails'),
-    doubt: reasonOf(isOpen),
+    reason: reasonOf(isArrival(fate.verdict) ? ways : ways.filter(({ way }) => isArrival(way.verdict))),
+    failure: reasonOf(ofLikely.filter(({ outcome }) => outcome.kind === 'fails')),
+    doubt: reasonOf(ofLikely.filter(({ outcome }) => isOpen(outcome))),
     isUndecided: ways.some(({ outcome }) => isUndecided(outcome)),
     byEndpoint: new Map(byEndpoint),
   };
@@ -77,12 +79,12 @@ export const connectionDoes = {
   unknown: 'is not known to work',
 } as const;
 
-function outcomeWords(outcome: Outcome, family: Family, scene: Scene): readonly string[] {
+export function outcomeWords(outcome: Outcome, family: Family, scene: Scene): readonly string[] {
   switch (outcome.kind) {
     case 'works':
       return [];
     case 'fails':
-      return outcome.loss ? [lossWords(outcome.loss, family, true)] : [];
+      return [lossWords(outcome.loss, family, true)];
     case 'depends':
       return [lossWords(outcome.loss, family, false)];
     case 'unknown': {
@@ -99,13 +101,27 @@ const stoppedTurns = {
   data: 'it stalls, because packets after the handshake are lost',
 } as const;
 
+type StepLoss = Extract<Loss, { readonly kind: 'first-lost' | 'untaken' | 'stopped' }>;
+
+function stepLossWords(loss: StepLoss, isSure: boolean): string {
+  switch (loss.kind) {
+    case 'first-lost': {
+      const to = loss.endpoint ? ` to ${formatSocketAddress(loss.endpoint)}` : '';
+      return `the first packet${to} is lost: ${endOfSteps(loss.steps)}`;
+    }
+    case 'untaken':
+      return `${untakenWords(loss.steps)}: the connection fails unless ${loss.end === 'local' ? 'a program on the node listens there' : 'another host answers there'}`;
+    case 'stopped':
+      return `${isSure ? '' : 'on one of its paths '}${stoppedTurns[loss.turn]}: ${endOfSteps(loss.steps)}`;
+  }
+}
+
 function lossWords(loss: Loss, family: Family, isSure: boolean): string {
   switch (loss.kind) {
-    case 'stopped': {
-      const last = loss.steps.at(-1);
-      const part = isSure ? '' : 'on one of its paths ';
-      return `${part}${stoppedTurns[loss.turn]}: ${last ? carrierWords(loss.steps) + stoppedWords(last) : 'the node drops it'}`;
-    }
+    case 'first-lost':
+    case 'untaken':
+    case 'stopped':
+      return stepLossWords(loss, isSure);
     case 'untranslated':
       return untranslatedWords(loss, family);
     case 'other-way': {
@@ -157,6 +173,20 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
     case 'foreign-source':
       return `the answer goes to ${loss.address.text}, which the node does not have: the connection fails unless the network delivers the answer to this node`;
   }
+}
+
+/** Returns a clause about the step that stops a packet. */
+export function endOfSteps(steps: readonly Step[]): string {
+  const last = steps.at(-1);
+  return last ? carrierWords(steps) + stoppedWords(last) : 'the node drops it';
+}
+
+/** Returns a clause: why no rule of a Service translates a packet. */
+function untakenWords(steps: readonly Step[]): string {
+  const diversion = diversionIn(steps);
+  if (diversion) return `${whereOf(diversion)} keeps it from kube-proxy's rules`;
+  const chain = lastServiceChain(steps);
+  return chain === undefined ? 'no rule of a Service takes it' : `nothing in ${chain} leads it to an endpoint`;
 }
 
 const silenceWords = {
@@ -253,7 +283,7 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
     case 'out':
       return `it is forwarded to ${to}${decision.interface === undefined ? '' : ` by ${decision.interface}`}`;
     case 'not-forwarding':
-      return `the node does not forward packets (${forwardingSysctls[family]} is 0), so it drops this one`;
+      return `the node does not forward packets (${decision.sysctl} is 0), so it drops this one`;
     case 'loopback-outside':
       return 'loopback addresses do not pass between interfaces (route_localnet is 0)';
     case 'own-address':

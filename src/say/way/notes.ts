@@ -10,7 +10,7 @@ import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Fate } from '../../packet/packet.ts';
-import type { Action, RouteDecision } from '../../packet/step.ts';
+import type { RouteDecision } from '../../packet/step.ts';
 import { connectionDoes, connectionWords } from './connection.ts';
 import { verdictWords, causeNote, undetectedNote, lostWayWords } from './stop.ts';
 import { judgePolicies, type PolicyFinding } from '../../ask/trace/network-policies.ts';
@@ -18,7 +18,7 @@ import { packetOf } from '../../ask/trace/ask.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import { whereOf } from './reason.ts';
 import { addressKind, servicePortAt } from '../../ask/trace/service-ends.ts';
-import { isStrange } from '../../ask/trace/stop.ts';
+import { diversionIn } from '../../ask/trace/stop.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 
 /** Notes that answer an operator's next questions. */
@@ -32,7 +32,7 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
     healthCheckNote(trace, scene),
     ...describeSkippedListings(scene.side.doubts),
     unprogrammed && noSubjectWords(unprogrammed),
-    lostWay ?? (port && (divertedNote(trace) ?? unservedNodePort(port, trace, scene))),
+    lostWay ?? (port && (divertedNote(port, trace) ?? unservedNodePort(port, trace, scene))),
     port && listenerNote(port, trace),
     port ? undefined : otherFamilyNote(trace, scene),
     lostWay === undefined ? causeNote(trace, scene) : undefined,
@@ -148,19 +148,27 @@ function listenerNote({ label, nodePort }: ShownPort, { fate }: Trace) {
     : undefined;
 }
 
-/** Names another program's rule that keeps a packet from kube-proxy's rules, which translate only tracked packets, and each only once. */
-function divertedNote({ fate }: Trace): string | undefined {
-  const { verdict, steps } = fate.otherwise ?? fate;
-  const step = steps.find((each) => each.kind === 'rule' && diversions.has(each.action.kind) && isStrange(each));
-  if (step?.kind !== 'rule' || (verdict !== 'local' && verdict !== 'forwarded')) return undefined;
-  const why =
-    step.action.kind === 'notrack'
-      ? 'that rule exempts it from connection tracking, and untracked packets are not translated'
-      : 'that rule translates it first';
-  return `${whereOf(step)} keeps it from kube-proxy's rules: ${why}`;
+/** Names another program's rule that diverts a packet from kube-proxy's rules. */
+function divertedNote(port: ShownPort, { fate }: Trace): string | undefined {
+  const { verdict, steps, endpoints } = fate.otherwise ?? fate;
+  const step = diversionIn(steps);
+  if (!step || verdict === 'dropped' || verdict === 'refused') return undefined;
+  const keeps = `${whereOf(step)} keeps it from kube-proxy's rules`;
+  switch (step.action.kind) {
+    case 'notrack':
+      return `${keeps}: that rule exempts it from connection tracking, and untracked packets are not translated`;
+    case 'accept':
+    case 'return':
+      return `${keeps}: that rule ends the table before them`;
+    default: {
+      const known = new Set(port.endpoints?.map(({ label }) => label));
+      const others = endpoints.map(formatSocketAddress).filter((each) => !known.has(each));
+      const is = others.length === 1 ? 'is no endpoint' : 'are no endpoints';
+      const no = port.endpoints && others.length > 0 ? `, and ${joinWords(others, 'and')} ${is} of ${port.label}` : '';
+      return `${keeps}: that rule translates it first${no}`;
+    }
+  }
 }
-
-const diversions: ReadonlySet<Action['kind']> = new Set(['notrack', 'redirect', 'dnat', 'dnat-random']);
 
 /** How the kernel loses packets with loopback addresses. */
 const lostLoopbacks: ReadonlySet<RouteDecision['kind']> = new Set(['loopback-outside', 'loopback-source']);

@@ -3,29 +3,20 @@ import { count, percent } from '../../base/printable.ts';
 import {
   failingShare,
   isArrival,
-  isOpen,
   isPart,
   lostShare,
-  shareOf,
+  otherwiseShare,
   type KnownFate,
   type Fate,
 } from '../../packet/packet.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
-import { faultsOfPort, findDormantTable } from '../../snapshot/faults.ts';
+import { faultsOfPort } from '../../snapshot/faults.ts';
 import { dormantWords, lostRuleCause, unlessUnseen, unprogrammedCause, unreachedWords, whyNoEndpoint } from './lack.ts';
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
 import { carrierWords, decisionWords, stopperWords } from './connection.ts';
 import type { Trace } from '../../ask/trace/question.ts';
-import {
-  isInternal,
-  isLocalElsewhere,
-  isUndetectedPod,
-  isUntaken,
-  lostJumpsOf,
-  lostLinkOf,
-  unprogrammedAt,
-} from '../../ask/trace/obstacles.ts';
+import { isInternal, isLocalElsewhere, isUndetectedPod, causeOf, lostWayOf } from '../../ask/trace/obstacles.ts';
 import { addressKind, servicePortAt } from '../../ask/trace/service-ends.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 import { stopOf, type Stop } from '../../ask/trace/stop.ts';
@@ -33,7 +24,7 @@ import { stopOf, type Stop } from '../../ask/trace/stop.ts';
 /** Why a packet is dropped or refused, or what policy Local does with a delivered one. */
 export function causeNote(trace: Trace, scene: Scene): string | undefined {
   const fate = trace.fate.otherwise ?? trace.fate;
-  const stop = stopOf(fate);
+  const stop = causeOf(trace, scene);
   const port = servicePortAt(trace.target, scene.side.addresses);
   if (stop) return stopWords(stop, port, trace, scene);
   if (fate.verdict !== 'delivered' || !port || !scene.side.mode || !isLocalElsewhere(port, trace, scene))
@@ -41,10 +32,20 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
   return `${noLocalWords(port, trace)}: ${modeFacts[scene.side.mode].title} sends it to endpoints on other nodes`;
 }
 
-/** What stops a packet, for programs. `text` is the note for people or, if they need none, the place of the rule that stops it. */
+/**
+ * What stops a packet, or else the first of those that do not arrive, for programs. `text` is the note for people or, if they need none,
+ * the place of the rule that stops it.
+ */
 export function causeOfStop(trace: Trace, scene: Scene) {
   const fate = trace.fate.otherwise ?? trace.fate;
-  const stop = stopOf(fate);
+  const lost = isArrival(fate.verdict) ? fate.ways.find((way) => stopOf(way)) : undefined;
+  if (lost) return causeOfEnd({ ...trace, fate: { ...trace.fate, ...lost, otherwise: undefined } }, scene);
+  return causeOfEnd(trace, scene);
+}
+
+function causeOfEnd(trace: Trace, scene: Scene) {
+  const fate = trace.fate.otherwise ?? trace.fate;
+  const stop = causeOf(trace, scene);
   return stop && { kind: stop.kind, text: lostWayWords(trace, scene) ?? causeNote(trace, scene) ?? stoppedBy(fate) };
 }
 
@@ -64,7 +65,7 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
     case 'source-ranges':
       return port && rangesWords(port, trace, scene);
     case 'unserved-port':
-      return port ? undefined : unservedPortWords(trace, scene);
+      return unservedPortWords(trace, scene);
     case 'unserved-address':
       return `no Service has ${trace.target.address.text}, and ${titleOfMode(scene.side.mode)} drops packets to unused cluster IPs`;
     case 'kernel':
@@ -168,7 +169,7 @@ export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
 export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): string {
   const { verdict, endpoints, ways, steps, redirectedTo } = fate;
   if (verdict === 'unknown') return verdict;
-  const others = isArrival(verdict) ? knownOtherwise(fate) : lostShare({ ways, verdict });
+  const others = isArrival(verdict) ? otherwiseShare(fate) : lostShare({ ways, verdict });
   const rest = others > 1e-9 ? `; ${percent(others)} of connections end differently` : '';
   const failing = failingShare(fate);
   const lost = isArrival(verdict) && isPart(failing) ? `, but ${percent(failing)} of connections fail` : '';
@@ -189,11 +190,6 @@ export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): 
   }
 }
 
-/** The share of connections that the verdict reports as ending differently. Unknown ends are explained after it instead. */
-function knownOtherwise(fate: KnownFate): number {
-  return shareOf(fate, (verdict, outcome) => verdict !== fate.verdict && outcome.kind !== 'fails' && !isOpen(outcome));
-}
-
 /** A balancer without endpoints keeps its port open, so a bare port check passes. */
 const closedByBalancer = { end: 'refused', meaning: 'the connection is accepted, then closed at once' };
 
@@ -205,19 +201,21 @@ const endWords = {
 
 /** A sentence on why a packet to a Service does not reach its endpoints, and what to do. */
 export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
-  const { side } = scene;
-  if (!isUntaken(trace)) return undefined;
-  const { target } = trace;
-  const port = servicePortAt(target, side.addresses);
-  const dormant = side.mode && port && findDormantTable(side, target.address.family);
-  if (dormant !== undefined) return dormantWords(dormant);
-  const lost = port ? lostJumpsOf(scene) : { ipv4: [], ipv6: [] };
-  const link = side.mode && lostLinkOf(trace, port ? [port] : [], side, lost);
-  const claimed = link ? undefined : unprogrammedAt(trace, side);
-  if (claimed) return unreachedWords(claimed, target.address.text);
-  if (!link) return undefined;
-  const { from, to } = link;
-  return to === undefined
-    ? `nothing in ${from} leads to an endpoint: ${lostRuleCause()}`
-    : `${to} leads to its endpoints, but nothing in ${from} leads there: ${lostRuleCause(to)}`;
+  const lost = lostWayOf(trace, scene);
+  switch (lost?.kind) {
+    case 'dormant-table':
+      return dormantWords(lost.table);
+    case 'link': {
+      const { from, to } = lost;
+      return to === undefined
+        ? `nothing in ${from} leads to an endpoint: ${lostRuleCause()}`
+        : `${to} leads to its endpoints, but nothing in ${from} leads there: ${lostRuleCause(to)}`;
+    }
+    case 'unprogrammed':
+      return unreachedWords(lost.claimed, trace.target.address.text);
+    case 'unserved-port':
+      return `kube-proxy serves ${lost.label}, but none of its rules admits this packet: ${lostRuleCause()}`;
+    case undefined:
+      return undefined;
+  }
 }

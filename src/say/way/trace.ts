@@ -17,6 +17,7 @@ import {
 import type { Step } from '../../packet/step.ts';
 import { lines, type Block } from '../lines.ts';
 import { assumedLine, assumedValues, valuesOfTrace } from './assumed-values.ts';
+import { otherEnds, otherEndWords } from './ends.ts';
 import { listNotes, findExistingFlows } from './notes.ts';
 import { nodeClause, stepInWords, type RouteStep, type TraceInWords } from './step.ts';
 import { verdictWords, causeOfStop } from './stop.ts';
@@ -51,7 +52,10 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
     verdict,
     doubts,
     isGood: isArrival(fate.verdict) && !failingShare(fate) && !otherwiseShare(fate) && !connection.isUndecided,
-    endpoints: endpoints.map((endpoint) => endpointWords(endpoint, sender, scene, connection)),
+    endpoints: [
+      ...endpoints.map((endpoint) => endpointWords(endpoint, sender, scene, connection)),
+      ...otherEnds(trace, scene).map(otherEndWords),
+    ],
     notes: listNotes(trace, scene),
     steps: steps.filter((_, i) => !isRepeated(steps, i)).map((step) => stepInWords(step, trace, scene)),
     assumed: assumedLine(valuesOfTrace(trace, scene), side),
@@ -77,9 +81,9 @@ function colonIfDelivered({ verdict }: Pick<KnownFate, 'verdict'>): string {
 function withConnection(fate: KnownFate, connection: ConnectionInWords): string {
   const { kind, reason, failure, doubt, isUndecided, byEndpoint } = connection;
   if (!isArrival(fate.verdict) || reason === undefined) return colonIfDelivered(fate);
-  const [failing, open] = [failingShare(fate), shareOf(fate, (_, outcome) => isOpen(outcome))];
-  // The verdict says how many fail.
-  if (isPart(failing) || isPart(open)) {
+  const open = shareOf(fate, (verdict, outcome) => verdict === fate.verdict && isOpen(outcome));
+  // The verdict says how many fail, and each other end has a line of its own.
+  if (isPart(failingShare(fate)) || otherwiseShare(fate) > 0 || isPart(open)) {
     const why = failure === undefined ? '' : `: ${failure}`;
     const rest = doubt === undefined ? '' : `; whether ${percent(open)} of connections work is unknown: ${doubt}`;
     return `${why}${rest}` || colonIfDelivered(fate);
@@ -186,6 +190,7 @@ export function traceJson(trace: Trace, scene: Scene) {
     names: own.map(({ name }) => name),
     endpoints: [...endpoints.values()].map(({ address, port }) => ({ address: address.text, port })),
   }));
+  const others = otherEndsJson(trace, scene);
   const { side } = scene;
   const assumed = assumedValues(valuesOfTrace(trace, scene), side).map(({ value }) => value);
   return {
@@ -204,9 +209,10 @@ export function traceJson(trace: Trace, scene: Scene) {
     endpoints: endpointsJson(fate, connection),
     sourceAfter: fate.masqueradedAs?.text ?? sourceText(fate.source),
     redirectedTo: fate.redirectedTo,
+    otherEnds: others.length === 0 ? undefined : others,
     connection: connection.kind,
     connectionReason: connection.reason,
-    failing: fate.verdict === 'unknown' ? undefined : Number(failingShare(fate).toFixed(6)),
+    failing: fate.verdict === 'unknown' ? undefined : roundShare(failingShare(fate)),
     ...unknownJson(trace, scene),
     notes: notes.length === 0 ? undefined : notes,
     policies: policies.length === 0 ? undefined : policies,
@@ -236,12 +242,27 @@ function unknownJson({ fate, target }: Trace, scene: Scene) {
   };
 }
 
+function otherEndsJson(trace: Trace, scene: Scene) {
+  return otherEnds(trace, scene).map(({ verdict, probability, endpoint, connection, reason }) => ({
+    verdict,
+    probability: roundShare(probability),
+    address: endpoint?.address.text,
+    port: endpoint?.port,
+    connection,
+    reason: reason || undefined,
+  }));
+}
+
+function roundShare(share: number): number {
+  return Number(share.toFixed(6));
+}
+
 /** Endpoints may see different sources: a pod that reaches itself sees the node's address. */
 function endpointsJson({ endpoints }: KnownFate, connection?: ConnectionInWords) {
   return endpoints.map(({ address, port, probability, source, masqueradedAs }) => ({
     address: address.text,
     port,
-    probability: Number(probability.toFixed(6)),
+    probability: roundShare(probability),
     sourceAfter: masqueradedAs?.text ?? sourceText(source),
     connection: connection?.byEndpoint.get(joinHostPort(address.text, port)),
   }));

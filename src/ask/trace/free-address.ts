@@ -1,0 +1,54 @@
+import { addressAfter, addressBits, contains, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
+import { addressesOn } from '../../kernel/link/link.ts';
+import { isIn } from './pod-networks.ts';
+import type { Scene } from './scene.ts';
+
+export function networksOfLinks({ links }: Pick<Scene, 'links'>): readonly Network[] {
+  return links
+    .flatMap(({ addresses }) => addresses)
+    .flatMap(({ address, prefixLength }) => parseNetwork(`${address.text}/${prefixLength}`) ?? []);
+}
+
+/** The first and last address of this network and the links', and those that the routes list as broadcast. */
+function addressesOfNoHost(network: Network, scene: Scene): ReadonlySet<string> {
+  const ends = [network, ...networksOfLinks(scene)].flatMap((each) => {
+    const size = 2 ** (addressBits[each.family] - each.prefixLength);
+    return each.family === 'ipv4' && size > 2 ? [each.address, addressAfter(each.address, size - 1)] : [];
+  });
+  const routes = scene.side.routes[network.family]?.routes ?? [];
+  const ofRoutes = routes.flatMap(({ type, destination }) => (type === 'broadcast' ? [destination.address] : []));
+  return new Set([...ends, ...ofRoutes].map(({ text }) => text));
+}
+
+/** freeAddressIn counts down from this host number, because routers and endpoints often have low ones. */
+const tried = 250;
+const blockSize = 256;
+/** How many blocks of a large network are looked at. */
+const blocks = 256;
+
+/** An address that neither an endpoint, a Service nor the node has, and that a host may have. */
+export function freeAddressIn(
+  network: Network | undefined,
+  scene: Scene,
+  except: readonly Network[] = [],
+): Address | undefined {
+  if (!network) return undefined;
+  const { endpoints } = scene.side;
+  const own = addressesOn(scene.links);
+  const unusable = addressesOfNoHost(network, scene);
+  const isTaken = ({ text }: Address) =>
+    endpoints.has(text) || endpoints.isOfService(text) || own.has(text) || unusable.has(text);
+  let start = network.address;
+  for (let block = 0; block < blocks && contains(network, start); block++) {
+    const passed = except.find((each) => contains(each, start));
+    const hosts = passed ? 0 : tried;
+    for (let host = hosts; host > 1; host--) {
+      const address = addressAfter(start, host);
+      if (contains(network, address) && !isIn(except, address) && !isTaken(address)) return address;
+    }
+    start = passed
+      ? addressAfter(passed.address, 2 ** (addressBits[network.family] - passed.prefixLength))
+      : addressAfter(start, blockSize);
+  }
+  return undefined;
+}
