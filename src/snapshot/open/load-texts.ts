@@ -275,7 +275,8 @@ export function releaseOfNode(
   flag = '--kubernetes-version auto',
 ): Release | Finding {
   const version = node?.kubernetesVersion ?? '';
-  return parseRelease(version) ?? diagnose('bad-kubernetes-version', { flag, node: nodeName, version });
+  const isAssumed = node?.assumedAs === undefined ? undefined : true;
+  return parseRelease(version) ?? diagnose('bad-kubernetes-version', { flag, node: nodeName, version, isAssumed });
 }
 
 /**
