@@ -41,7 +41,7 @@ export interface CompileRequest extends Omit<FileOptions, 'node'>, FleetChoice {
 export interface OpenedToCompile {
   readonly loaded: LoadedInputs;
   readonly refusals: readonly Finding[];
-  /** The node of the folder to check, if nothing else says which of the input's nodes is meant. */
+  /** The node of the folder to check, if nothing names one and the input alone would not lead to it. */
   readonly nodeOfFolder?: string | undefined;
 }
 
@@ -63,7 +63,8 @@ export async function openToCompile(options: CompileRequest): Promise<OpenedToCo
   if (check === undefined) return { loaded, refusals: [] };
   const { problem, node } = await lookAtChecked(check, hasMany);
   const isOpen = !hasMany && options.node?.[0] === undefined && loaded.settings.hostnameOverride === '';
-  const nodeOfFolder = isOpen && node !== undefined && loaded.nodes.has(node) ? node : undefined;
+  const isOther = node !== undefined && loaded.nodes.has(node) && node !== chooseNodeName(undefined, loaded);
+  const nodeOfFolder = isOpen && isOther ? node : undefined;
   // The folder shows the mode, and answers mark an unnamed one.
   const modeNote = loaded.modeNote?.code === 'default-mode' ? loaded.modeNote : undefined;
   return { loaded: { ...loaded, modeNote }, refusals: problem ? [problem] : [], nodeOfFolder };
