@@ -1,5 +1,5 @@
 import { diagnose, isError, type Finding } from '../base/findings/finding.ts';
-import { nameSome } from '../base/printable.ts';
+import { printable, nameSome } from '../base/printable.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import { TextFile } from '../input/documents/text-file.ts';
 import { writeYaml } from '../input/yaml/parse.ts';
@@ -67,6 +67,7 @@ export class TestRun {
   }
 }
 
+/** Writes tests for every kind of sender and every address. `flags`: those that the file cannot hold, in words. */
 export function writeHoldingTests(
   {
     file = [],
@@ -77,6 +78,7 @@ export function writeHoldingTests(
     allNodes,
   }: Omit<SceneSettings, 'proxyMode' | 'node'> & { readonly config?: string | undefined },
   scenes: readonly Scene[],
+  flags: readonly string[],
 ): { readonly text: string | undefined; readonly leftOut: readonly string[] } {
   const [first] = scenes;
   const settings = first?.side.kind === 'manifests' ? first.side.settings : undefined;
@@ -97,7 +99,11 @@ export function writeHoldingTests(
   const chosen = first?.side.assumed?.mode
     ? '# Nothing names a mode, and kpc takes this one: write that of your nodes.\n'
     : '';
-  const text = `# Written by kpc test --init: what holds now.\n${chosen}${lack}${writeYaml(tests)}`;
+  const made =
+    flags.length === 0
+      ? ''
+      : `# Made with ${flags.map(printable).join(' ')}: run kpc test with ${flags.length === 1 ? 'it' : 'them'}.\n`;
+  const text = `# Written by kpc test --init: what holds now.\n${made}${chosen}${lack}${writeYaml(tests)}`;
   return { text: tests.tests.length === 0 ? undefined : text, leftOut };
 }
 
