@@ -1,9 +1,9 @@
 import { diagnose, isError, type Finding } from '../base/findings/finding.ts';
-import { printable, nameSome } from '../base/printable.ts';
+import { nameSome } from '../base/printable.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import { TextFile } from '../input/documents/text-file.ts';
 import { writeYaml } from '../input/yaml/parse.ts';
-import { holdingTests, resultJson } from '../say/packet-tests.ts';
+import { holdingTests, resultJson, madeWith } from '../say/packet-tests.ts';
 import {
   readPacketTests,
   runPacketTest,
@@ -67,7 +67,7 @@ export class TestRun {
   }
 }
 
-/** Writes tests for every kind of sender and every address. `flags`: those that the file cannot hold, in words. */
+/** `flags`: those that the file cannot hold, in words. */
 export function writeHoldingTests(
   {
     file = [],
@@ -99,11 +99,7 @@ export function writeHoldingTests(
   const chosen = first?.side.assumed?.mode
     ? '# Nothing names a mode, and kpc takes this one: write that of your nodes.\n'
     : '';
-  const made =
-    flags.length === 0
-      ? ''
-      : `# Made with ${flags.map(printable).join(' ')}: run kpc test with ${flags.length === 1 ? 'it' : 'them'}.\n`;
-  const text = `# Written by kpc test --init: what holds now.\n${made}${chosen}${lack}${writeYaml(tests)}`;
+  const text = `# Written by kpc test --init: what holds now.\n${madeWith(flags)}${chosen}${lack}${writeYaml(tests)}`;
   return { text: tests.tests.length === 0 ? undefined : text, leftOut };
 }
 

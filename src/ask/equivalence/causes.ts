@@ -1,4 +1,3 @@
-// Why a change affects packets: differences between modes and releases, and between Services.
 import { isSameValue } from '../../base/json/same-value.ts';
 import type { SenderPlace } from './places.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
@@ -83,13 +82,13 @@ export function findServiceCause(
   };
 }
 
-/** Whether the sides have the same known mode, and no known difference in release or settings. A dump shows only its mode. */
+/** Reports whether the sides have the same known mode, and no known difference in release or settings. A dump shows only its mode. */
 export function haveOneSetup([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): boolean {
   if (old.mode === undefined || old.mode !== fresh.mode) return false;
   return !old.settings || !fresh.settings || isSameValue(old.settings, fresh.settings);
 }
 
-/** Whether the same manifests make the same Services on both sides: modes and releases read different fields. */
+/** Reports whether both sides read manifests alike, because modes and releases read different fields. */
 function areReadAlike({ settings: old }: Scene['side'], { settings: fresh }: Scene['side']): boolean {
   if (!old || !fresh) return false;
   const { mode, release, ignoresExternalIPs } = old;

@@ -1,4 +1,4 @@
-// The step that decides a difference, where neither a mode nor a Service explains it: it stops packets on one side only.
+// Finds the step that decides a difference if neither a mode nor a Service explains it, because it stops packets on one side only.
 import type { Fate } from '../../packet/packet.ts';
 import { stopSentence, type StopOfNode } from '../../say/way/fate.ts';
 import { stopOf } from '../trace/stop.ts';
@@ -62,7 +62,10 @@ export function stepFinder(scenes: readonly [Scene, Scene]) {
   };
 }
 
-/** What stops some of the packets: rules of other programs, and the kernel. An endpoint that is the sender is no fault of the node's. */
+/**
+ * Returns what stops some of the packets: other programs' rules, and the kernel. Leaves out packets whose sender is the endpoint, because
+ * the node is not at fault.
+ */
 function stopsOf({ ways }: Fate): ReadonlyMap<string, StopOfNode> {
   const stops = ways.flatMap((way): readonly (readonly [string, StopOfNode])[] => {
     const stop = stopOf(way);

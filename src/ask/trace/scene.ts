@@ -5,12 +5,12 @@ import { families } from '../../kernel/family.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { prepareEvaluator, type Evaluator } from '../../packet/evaluate.ts';
-import { unknownOwn, type Fate, type Packet } from '../../packet/packet.ts';
+import { unknownOwn, type Fate, type Packet, type PacketProtocol } from '../../packet/packet.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { evaluateOnAny } from './any-node.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
 import { podTrafficOf, type PodTraffic } from './pod-networks.ts';
-import { isOf } from './read-destination.ts';
+import type { ShownPort } from '../../cluster/model.ts';
 import { meetsRequirement, type LabelSelector } from '../../cluster/objects.ts';
 import { allOf, type Maybe } from '../../packet/reason.ts';
 
@@ -26,8 +26,12 @@ export interface Scene {
   readonly podTraffic: PodTraffic;
 }
 
+export function isOf(port: ShownPort, protocol: PacketProtocol): boolean {
+  return port.protocol.toLowerCase() === protocol;
+}
+
 /**
- * Whether a packet goes to a node port at an address that the input does not have. A Node lists one or two addresses, but a node
+ * Reports whether a packet goes to a node port at an address that the input does not have. A Node lists one or two addresses, but a node
  * may have more: on another network card, a VPN, or a virtual IP.
  */
 export function isUnplacedDestination(
@@ -41,7 +45,7 @@ export function isUnplacedDestination(
   const isKnown =
     side.endpoints.isOfService(destination.text) ||
     side.endpoints.has(destination.text) ||
-    // The first address of the node's pod network is usually its own: the bridge's.
+    // The first address of the node's pod network is usually the node's own, on its bridge.
     side.node.podCIDRs.some(
       (network) => contains(network, destination) && addressAfter(network.address, 1).text !== destination.text,
     ) ||

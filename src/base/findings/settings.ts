@@ -32,7 +32,7 @@ export type LocalhostNodePort = Strings<'servicePort'> &
 
 export const settingFindings = {
   'bad-feature-gate': row<GateFault>('error'),
-  /** `node`: '' if none is named; `version`: as its object reports it, or ''. */
+  /** `node` is '' if none is named. `version` is what the Node's object reports, or ''. */
   'bad-kubernetes-version': row<Strings<'flag' | 'node' | 'version'> & { readonly isAssumed?: true | undefined }>(
     'error',
   ),

@@ -115,9 +115,9 @@ export const addTestCommand = defineCommand<TestFlags>({
 
 /** The flags that shape the answers and that no file of expectations can hold, in words. */
 function unheldFlags({ given, command }: Call<TestFlags>): readonly string[] {
-  const held: readonly string[] = [...sceneSettings, 'config'];
+  const held = new Set<string>([...sceneSettings, 'config']);
   return given
-    .filter(({ key, needs }) => needs !== undefined && !held.includes(key))
+    .filter(({ key, needs }) => needs !== undefined && !held.has(key))
     .map(({ name, key, kind }) => {
       const value: unknown = command.getOptionValue(key);
       return kind === 'off' || value === true ? name : `${name} ${shellWord([value].flat().join(','))}`;

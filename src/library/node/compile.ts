@@ -65,7 +65,7 @@ export async function openToCompile(options: CompileRequest): Promise<OpenedToCo
   const isOpen = !hasMany && options.node?.[0] === undefined && loaded.settings.hostnameOverride === '';
   const isOther = node !== undefined && loaded.nodes.has(node) && node !== chooseNodeName(undefined, loaded);
   const nodeOfFolder = isOpen && isOther ? node : undefined;
-  // The folder shows the mode, and answers mark an unnamed one.
+  // Keep only the note on an unnamed mode, because the folder shows any other mode.
   const modeNote = loaded.modeNote?.code === 'default-mode' ? loaded.modeNote : undefined;
   return { loaded: { ...loaded, modeNote }, refusals: problem ? [problem] : [], nodeOfFolder };
 }

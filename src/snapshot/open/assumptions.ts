@@ -47,7 +47,7 @@ export interface AskedCluster {
   readonly ipFamily: IpFamilyChoice;
   /** The name of a comparison's other side, if its cluster is dual-stack. Then the assumed cluster is dual-stack too. */
   readonly dualStackAs?: string | undefined;
-  /** Given if the other side assumes Nodes: those that its Pods name. Both sides then assume the same Nodes. */
+  /** Given if the other side assumes Nodes: those that its Pods name, so that both sides assume the same Nodes. */
   readonly nodesBeside?: readonly string[] | undefined;
 }
 
@@ -135,7 +135,7 @@ function needsFamily({ spec: { ipFamilies, ipFamilyPolicy, clusterIPs } }: Servi
   );
 }
 
-/** Nodes are assumed if other parts of the cluster are missing too, here or beside, unless the input says something about nodes. */
+/** Reports whether to assume Nodes: if other parts of the cluster are missing too, here or beside, and the input says nothing about nodes. */
 function needsNodes(inputs: Inputs, { nodesBeside }: Pick<AskedCluster, 'nodesBeside'>): boolean {
   const { services, pods, workloads } = inputs;
   if (saysNode(inputs)) return false;
