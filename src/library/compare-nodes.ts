@@ -132,7 +132,7 @@ export class NodeComparison {
       trace: traceOf(scenes),
       beyond: [...beyondOf(from, to), ...namedBeyond('nodes', this.#lone)].map(beyondWords),
       snapshots: this.#snapshots,
-      ...(this.#announced ? {} : modesOf(scenes)),
+      ...(this.#announced ? {} : modesOf(scenes, this.#called)),
       nodes: this.counts.nodes + this.#elsewhere,
       standIns: this.counts.standIns + this.#elsewhere,
       represented: this.#elsewhere === 0 ? this.#represented : compared.asked.map((node) => ({ node, by: [node] })),
@@ -155,13 +155,21 @@ function placeOfPort({ cluster }: Snapshot, servicePort: string) {
   return cluster?.servicePorts.find(({ label }) => label === servicePort)?.places?.port;
 }
 
-function modesOf([old, fresh]: readonly [Scene, Scene]): Pick<EquivalenceReport, 'sharedMode' | 'modeFrom' | 'modeTo'> {
-  const titleOf = ({ side: { settings } }: Scene) => settings && modeFacts[settings.mode].title;
+/** Words on the modes: the mode that both sides share; else that of each side whose name does not say it. */
+function modesOf(
+  [old, fresh]: readonly [Scene, Scene],
+  [first, second]: readonly [CalledSide, CalledSide],
+): Pick<EquivalenceReport, 'sharedMode' | 'modeFrom' | 'modeTo'> {
+  const titleOf = ({ side: { mode } }: Scene) => mode && modeFacts[mode].title;
   const isAssumed = ({ side: { assumed } }: Scene) => assumed?.mode === true;
-  if (titleOf(old) === titleOf(fresh) && isAssumed(old) === isAssumed(fresh)) {
+  const isSame = titleOf(old) === titleOf(fresh);
+  if (isSame && isAssumed(old) === isAssumed(fresh)) {
     const shared = titleOf(fresh);
     return { sharedMode: shared && `${shared}${isAssumed(fresh) ? ` ${unnamedMode}` : ''}` };
   }
-  const unnamed = (scene: Scene) => (isAssumed(scene) ? ` (${titleOf(scene)}, which nothing names)` : '');
-  return { modeFrom: unnamed(old), modeTo: unnamed(fresh) };
+  const wordsOf = (scene: Scene, { name }: CalledSide) => {
+    if (isAssumed(scene)) return ` (${titleOf(scene)}, which nothing names)`;
+    return isSame || scene.side.mode === undefined || name === scene.side.mode ? '' : ` (${titleOf(scene)})`;
+  };
+  return { modeFrom: wordsOf(old, first), modeTo: wordsOf(fresh, second) };
 }

@@ -23,7 +23,7 @@ import { readCluster } from './node/open.ts';
 import {
   checkSnapshot,
   compileOne,
-  findCheckProblem,
+  lookAtChecked,
   findEmptyInput,
   openToCompile,
   writeSnapshot,
@@ -117,7 +117,7 @@ export async function write(
 
 /** Compares a node with the folder of a bundle or golden, which may be in a git revision. Rejects with a Refusal. */
 export async function check(folder: string, snapshot: CompiledSnapshot): Promise<Shaped<typeof checked>> {
-  refuseErrors(diagnosticsOf([(await findCheckProblem(folder, false)) ?? []].flat()));
+  refuseErrors(diagnosticsOf([(await lookAtChecked(folder, false)).problem ?? []].flat()));
   const { report } = await checkSnapshot(folder, snapshot, () => noWords);
   const { checkToJson } = await import('../say/check-report.ts');
   return checkToJson(report);

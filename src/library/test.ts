@@ -3,7 +3,7 @@ import { nameSome } from '../base/printable.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import { TextFile } from '../input/documents/text-file.ts';
 import { writeYaml } from '../input/yaml/parse.ts';
-import { holdingTests, resultJson } from '../say/packet-tests.ts';
+import { holdingTests, resultJson, madeWith } from '../say/packet-tests.ts';
 import {
   readPacketTests,
   runPacketTest,
@@ -67,6 +67,7 @@ export class TestRun {
   }
 }
 
+/** `flags`: those that the file cannot hold, in words. */
 export function writeHoldingTests(
   {
     file = [],
@@ -77,6 +78,7 @@ export function writeHoldingTests(
     allNodes,
   }: Omit<SceneSettings, 'proxyMode' | 'node'> & { readonly config?: string | undefined },
   scenes: readonly Scene[],
+  flags: readonly string[],
 ): { readonly text: string | undefined; readonly leftOut: readonly string[] } {
   const [first] = scenes;
   const settings = first?.side.kind === 'manifests' ? first.side.settings : undefined;
@@ -97,7 +99,7 @@ export function writeHoldingTests(
   const chosen = first?.side.assumed?.mode
     ? '# Nothing names a mode, and kpc takes this one: write that of your nodes.\n'
     : '';
-  const text = `# Written by kpc test --init: what holds now.\n${chosen}${lack}${writeYaml(tests)}`;
+  const text = `# Written by kpc test --init: what holds now.\n${madeWith(flags)}${chosen}${lack}${writeYaml(tests)}`;
   return { text: tests.tests.length === 0 ? undefined : text, leftOut };
 }
 

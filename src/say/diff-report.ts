@@ -22,6 +22,18 @@ export interface ReportLimits {
   readonly lines: number;
 }
 
+/** What else the sides were compiled for: each value that both show and that is not the same. */
+export function sideChangeLines(from: Snapshot, to: Snapshot): Block {
+  const facts = ({ mode, nodeName, settings }: Snapshot) =>
+    ({ mode, node: nodeName || undefined, release: settings?.release }) as const;
+  const [old, fresh] = [facts(from), facts(to)];
+  const changes = (['mode', 'node', 'release'] as const).flatMap((name) => {
+    const [before, after] = [old[name], fresh[name]];
+    return before === undefined || after === undefined || before === after ? [] : [`${name}: ${before} → ${after}`];
+  });
+  return lines('plain', 0, ...changes);
+}
+
 /** A difference in words: Service port by Service port, then objects that belong to no Service, then a summary. */
 export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly Block[] {
   const shown = diff.servicePorts.slice(0, limits.servicePorts);

@@ -3,7 +3,7 @@ import { count, formatCount, percent, joinWords, nameSome } from '../base/printa
 import { groupBy, uniqueBy } from '../cluster/grouping.ts';
 import { serviceName } from '../cluster/model.ts';
 import { fullName } from '../cluster/objects.ts';
-import { reportDiff, summarizeDiff, type ReportLimits, describeGaps } from './diff-report.ts';
+import { reportDiff, summarizeDiff, type ReportLimits, describeGaps, sideChangeLines } from './diff-report.ts';
 import { formatMarkdown } from './formats/markdown.ts';
 import { cutBlock, lines, type Block, type Line } from './lines.ts';
 import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
@@ -29,22 +29,25 @@ export interface Review {
 /** The review as a comment on a pull request: changes in the kernel are folded. */
 export function formatReviewMarkdown(review: Review, limits: ReportLimits, beside: readonly Block[] = []): string {
   const whole = reportDiff(review.diff, limits);
-  if (areSidesSame(review.diff)) return formatMarkdown([...whole, ...beside]);
+  const sides = sideChangeLines(review.from, review.to);
+  if (areSidesSame(review.diff)) return formatMarkdown([sides, ...whole, ...beside]);
   const summary = lines('summary', 0, summarizeDiff(review.diff));
   const services = serviceLines(review, limits, Infinity);
   const packets = packetLines(review, limits, limits.lines);
-  return formatMarkdown([summary, services, packets, ...beside], whole);
+  return formatMarkdown([sides, summary, services, packets, ...beside], whole);
 }
 
 /** The review of a change: each Service in two lines, then what happens to packets; no rules of Services. */
 export function reportReview(review: Review, limits: ReportLimits): readonly Block[] {
-  const { diff, trace } = review;
-  if (areSidesSame(diff)) return reportDiff(diff, limits);
+  const { from, to, diff, trace } = review;
+  const sides = sideChangeLines(from, to);
+  if (areSidesSame(diff)) return [sides, ...reportDiff(diff, limits)];
   const summary = summarizeDiff(diff);
   // If Services differ, they explain why packets are treated differently, so leave out what belongs to none.
   const isOfServices = diff.servicePorts.length > 0;
   const others = reportDiff({ ...diff, servicePorts: [], ...(isOfServices ? { base: [] } : {}) }, limits).slice(0, -1);
   return [
+    sides,
     ...(isOfServices ? [serviceLines(review, limits, longestLine)] : others),
     packetLines(review, limits, trace === 'no-command' ? 0 : 1),
     ...(isOfServices ? others : []),

@@ -304,3 +304,9 @@ function merge(tests: readonly HoldingTest[], field: 'from' | 'to' | 'node'): re
   }
   return [...merged.values()];
 }
+
+/** A comment in a file of expectations on the flags that it cannot hold. */
+export function madeWith(flags: readonly string[]): string {
+  if (flags.length === 0) return '';
+  return `# Made with ${flags.map(printable).join(' ')}: run kpc test with ${flags.length === 1 ? 'it' : 'them'}.\n`;
+}

@@ -94,6 +94,24 @@ describe.concurrent('kpc compile --check of a folder that has nothing to compare
   });
 });
 
+test.for(['-o', '--golden'])(
+  'with several Nodes and none named, the node of a folder (%s) is followed',
+  async (form) => {
+    const manifests = (port: number) =>
+      ['one', 'two'].map((name) => `{ kind: Node, apiVersion: v1, metadata: { name: ${name} } }\n---\n`).join('') +
+      `{ kind: Service, apiVersion: v1, metadata: { name: web }, spec: { clusterIP: 10.96.0.80, ports: [{ port: ${port} }] } }`;
+    writeFileSync(at('old.yaml'), manifests(80));
+    writeFileSync(at('new.yaml'), manifests(81));
+    await runKpc(['compile', '-f', 'old.yaml', form, `of${form}`, '--node', 'two'], { cwd: scratch });
+    const check = (file: string) => runKpc(['compile', '-f', file, '--check', `of${form}`], { cwd: scratch });
+    expect(await check('old.yaml')).toMatchObject({ status: 0, stdout: '' });
+    const { status, stderr } = await check('new.yaml');
+    expect(status).toBe(1);
+    expect(stderr).toContain(`kpc compile -f new.yaml ${form} of${form} --node two\n`);
+    expect(stderr).not.toContain('[no-node]');
+  },
+);
+
 test.for([
   [['--proxy-mode', 'ipvs'], 'ipvsadm'],
   [['--proxy-mode', 'iptables'], 'iptables'],

@@ -20,3 +20,10 @@ test('endpoints of a headless Service', async () => {
   expect(stdout).toMatch(/host names in DNS: \+ db-1 [\d.]+\*/);
   expect(stdout).toMatch(/endpoints 0 → 3\*/);
 });
+
+test('a port of a headless Service that has no name is its number', async () => {
+  writeFileSync(join(cwd, 'old.yaml'), headless('db', 1).replace('{port: 80}', '{name: sql, port: 80}'));
+  writeFileSync(join(cwd, 'new.yaml'), headless('db', 1));
+  const { stdout } = await runKpc(['diff', '-q', 'old.yaml', 'new.yaml'], { cwd });
+  expect(stdout).toContain('ports: + 80/TCP, − sql 80/TCP');
+});

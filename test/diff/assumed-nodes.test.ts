@@ -44,6 +44,21 @@ test('both sides have the same Nodes, and are compiled for the same one', async 
   expect(networkOf(ofNas?.addresses[0])).toBe(networkOf(pinned?.pods[0]?.addresses[0]));
 });
 
+test('a side without a Service has the Nodes and settings of the other', async () => {
+  const [service = '', workload = ''] = manifests('').replace('ports: [{', 'ports: [{nodePort: 30080, ').split('---\n');
+  writeFileSync(join(cwd, 'whole.yaml'), `${service}---\n${workload}`);
+  writeFileSync(join(cwd, 'workload.yaml'), workload);
+  for (const mode of ['ipvs', 'iptables', 'nftables'])
+    for (const sides of [
+      ['whole.yaml', 'workload.yaml'],
+      ['workload.yaml', 'whole.yaml'],
+    ]) {
+      const { stdout } = await runKpc(['diff', ...sides, '--proxy-mode', mode], { cwd });
+      expect(stdout).toContain('198.51.100.1:30080');
+      expect(stdout).not.toMatch(/not known|not compared|of no Service \(|port of the node itself/);
+    }
+});
+
 test('a Node that a Pod names moves no other', async () => {
   const addressOf = async (file: string) => {
     const words = ['describe', '-q', 'web', '-f', file, '--node', 'node-1', '--output', 'json'];

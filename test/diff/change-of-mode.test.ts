@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -168,4 +168,26 @@ test('what two dumps lack alike is said once', async () => {
   const run = await runKpc(['diff', '--rules', 'one', 'other'], { cwd });
   expect(run.stdout.match(/what is not in iptables-save, which is empty/g)).toHaveLength(1);
   expect(run.stderr.match(/what is not in iptables-save, which is empty/g)).toHaveLength(1);
+});
+
+test('a change of mode, node or release is said where the verdict stands', async () => {
+  const config = (mode: string) =>
+    `---\napiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: ${mode}\n`;
+  const folder = mkdtempSync(join(tmpdir(), 'kpc-modes-said-'));
+  const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+  write('old.yaml', services.replace(/---\s*$/, '') + config('iptables'));
+  write('new.yaml', services.replace(/---\s*$/, '') + config('nftables'));
+  const compile = ['--golden', 'golden', '--kubernetes-version', '1.36', '--hostname-override', 'node-1'];
+  await runKpc(['compile', '-f', 'old.yaml', ...compile], { cwd: folder });
+  for (const [output, start] of [
+    ['text', ''],
+    ['markdown', '- '],
+  ] as const) {
+    const words = ['diff', 'old.yaml', 'new.yaml', '--output', output];
+    expect((await runKpc(words, { cwd: folder })).stdout.split('\n')).toContain(`${start}mode: iptables → nftables`);
+    const other = ['diff', 'golden', 'old.yaml', '--kubernetes-version', '1.37', '--output', output];
+    expect((await runKpc(other, { cwd: folder })).stdout).toContain('release: 1.36 → 1.37');
+  }
+  const { stdout } = await runKpc(['equivalence', 'old.yaml', 'new.yaml'], { cwd: folder });
+  expect(stdout).toMatch(/^old\.yaml \(iptables mode\) → new\.yaml \(nftables mode\)/);
 });

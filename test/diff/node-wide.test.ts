@@ -80,6 +80,20 @@ describe.concurrent('what every Service port shares', () => {
     });
   });
 
+  test.for(['ipvs', 'iptables', 'nftables'])(
+    '%s: a trace is named only on the side that alone gives that answer',
+    async (mode) => {
+      const config = { mode };
+      const [from, to] = [
+        write(`${mode}-was`, { addresses: [own], config }),
+        write(`${mode}-is`, { addresses: [other], config }),
+      ];
+      const { packets } = await differences(from, to);
+      const lost = packets?.find(({ target, example }) => target === 'node-port' && example.to.startsWith(own));
+      expect(lost).toMatchObject({ severity: 'breaks', shownBy: 'old' });
+    },
+  );
+
   test('addresses that one side alone shows are not compared', async () => {
     const found = await differences(
       write('known', { addresses: [own], config: { mode: 'iptables' } }),

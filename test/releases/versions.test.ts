@@ -222,6 +222,21 @@ describe('a bundle beside manifests', () => {
 });
 
 describe('--kubernetes-version auto', () => {
+  test('an assumed node has no Node object to give', async () => {
+    writeFileSync(
+      join(cwd, 'service.yaml'),
+      'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { ports: [{ port: 80 }] }\n',
+    );
+    const run = await kpc('describe', '-f', 'service.yaml', '--kubernetes-version', 'auto', '--output', 'json');
+    const { findings } = JSON.parse(run.stdout);
+    expect(findings).toContainEqual(
+      expect.objectContaining({
+        code: 'bad-kubernetes-version',
+        arguments: expect.objectContaining({ node: 'node-1', isAssumed: true }),
+      }),
+    );
+  });
+
   const versionOf = (folder: string): unknown =>
     (JSON.parse(readFileSync(join(cwd, folder, 'manifest.json'), 'utf8')) as { kubeProxyVersion: unknown })
       .kubeProxyVersion;

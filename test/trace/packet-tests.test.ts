@@ -141,6 +141,15 @@ describe('kpc test --init writes what passes', () => {
     expect(results.some(({ name }) => name.endsWith('(node2, nftables)'))).toBe(true);
   });
 
+  test('and names the flags that no file of expectations holds', async () => {
+    const init = async (...flags: readonly string[]) =>
+      (await runKpc(['test', '--init', ...input, '--proxy-mode', 'iptables', '-q', ...flags], { cwd: packets })).stdout;
+    expect(await init('--masquerade-all', '--nodeport-addresses', '10.0.0.0/8')).toContain(
+      '\n# Made with --masquerade-all --nodeport-addresses 10.0.0.0/8: run kpc test with them.\n',
+    );
+    expect(await init()).not.toContain('# Made with');
+  });
+
   test('of a bundle and of a dump', async () => {
     const bundle = join(scratch, 'bundle');
     await runKpc(['compile', ...input, '--proxy-mode', 'iptables', '-o', bundle], { cwd: packets });
@@ -168,6 +177,11 @@ async function runFile(text: string, ...flags: readonly string[]) {
 }
 
 const head = 'inputs: [svc.yaml, pods.yaml]\nmode: nftables\ntests:\n';
+
+test('the example for an endpoint without a port has its own port', async () => {
+  const { stderr } = await runFile(`${head}  - { from: pod, to: svc/nginx, expect: { 10.244.1.10: 1.0 } }\n`);
+  expect(stderr).toContain('help: write 10.244.1.10:8080, for example');
+});
 
 describe('expectations', () => {
   test.each([

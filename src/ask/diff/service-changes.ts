@@ -201,7 +201,7 @@ function diffUnprogrammed(
 }
 
 function portsOf({ ports }: ServiceInfo): readonly string[] {
-  return ports.map(({ name, port, protocol }) => `${name} ${port}/${protocol}`);
+  return ports.map(({ name, port, protocol }) => `${name === '' ? '' : `${name} `}${port}/${protocol}`);
 }
 
 function diffNames(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {

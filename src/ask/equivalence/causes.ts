@@ -1,3 +1,4 @@
+import { isSameValue } from '../../base/json/same-value.ts';
 import type { SenderPlace } from './places.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { ShownPort } from '../../cluster/model.ts';
@@ -7,6 +8,7 @@ import type { Scene } from '../trace/scene.ts';
 export const causeIds = [
   'lost-jump',
   'one-sided',
+  'service-addresses',
   'node-addresses',
   'foreign-rules',
   'kernel',
@@ -49,7 +51,7 @@ export type CauseReason =
   | { readonly kind: 'failure'; readonly text: string };
 
 interface ServiceCause {
-  readonly cause: Extract<CauseId, 'one-sided' | 'service-fields' | 'service-endpoints'>;
+  readonly cause: Extract<CauseId, 'one-sided' | 'service-addresses' | 'service-fields' | 'service-endpoints'>;
   readonly because: readonly CauseReason[];
 }
 
@@ -64,9 +66,13 @@ export function findServiceCause(
   if (!old.cluster || !fresh.cluster || old.cluster === fresh.cluster || !areReadAlike(old, fresh))
     return () => undefined;
   const [ofOld, ofFresh] = [new Set(old.ports), new Set(fresh.ports)];
+  const [named, namedAfter] = [old, fresh].map((side) => new Set(side.ports.map(({ label }) => label)));
   return (ports) => {
     const [before, after] = [ports.filter((port) => ofOld.has(port)), ports.filter((port) => ofFresh.has(port))];
-    if (differ(before, after, ({ label }) => [label])) return { cause: 'one-sided', because: [] };
+    if (differ(before, after, ({ label }) => [label])) {
+      const isOnBoth = ports.every(({ label }) => named?.has(label) && namedAfter?.has(label));
+      return { cause: isOnBoth ? 'service-addresses' : 'one-sided', because: [] };
+    }
     const [was, is] = [factsOf(before), factsOf(after)];
     const [lost, gained] = [without(was, is), without(is, was)];
     if (lost.length + gained.length > 0) {
@@ -74,6 +80,12 @@ export function findServiceCause(
     }
     return differ(before, after, endpointSummaries) ? { cause: 'service-endpoints', because: [] } : undefined;
   };
+}
+
+/** Reports whether the sides have the same known mode, and no known difference in release or settings. A dump shows only its mode. */
+export function haveOneSetup([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): boolean {
+  if (old.mode === undefined || old.mode !== fresh.mode) return false;
+  return !old.settings || !fresh.settings || isSameValue(old.settings, fresh.settings);
 }
 
 /** Reports whether both sides read manifests alike, because modes and releases read different fields. */
@@ -93,7 +105,10 @@ function factsOf(ports: readonly ShownPort[]): readonly string[] {
 }
 
 function endpointSummaries({ endpoints = [] }: ShownPort): readonly string[] {
-  return endpoints.map(({ label, status }) => `${label} ${status?.ready} ${status?.serving} ${status?.terminating}`);
+  return endpoints.map(({ label, status }) => {
+    const { ready, serving, terminating, nodeName, zoneHints, nodeHints } = status ?? {};
+    return JSON.stringify([label, ready, serving, terminating, nodeName, zoneHints, nodeHints]);
+  });
 }
 
 function differ(

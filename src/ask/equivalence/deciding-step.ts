@@ -1,10 +1,9 @@
-import { isSameValue } from '../../base/json/same-value.ts';
 // Finds the step that decides a difference if neither a mode nor a Service explains it, because it stops packets on one side only.
 import type { Fate } from '../../packet/packet.ts';
 import { stopSentence, type StopOfNode } from '../../say/way/fate.ts';
 import { stopOf } from '../trace/stop.ts';
 import type { Scene } from '../trace/scene.ts';
-import type { CauseId, CauseReason } from './causes.ts';
+import { haveOneSetup, type CauseId, type CauseReason } from './causes.ts';
 import type { Difference } from './compare.ts';
 import { compareChoice } from './explain.ts';
 
@@ -17,6 +16,7 @@ interface StepCause {
 const settled: ReadonlySet<CauseId> = new Set([
   'lost-jump',
   'one-sided',
+  'service-addresses',
   'node-addresses',
   'service-fields',
   'service-endpoints',
@@ -37,6 +37,8 @@ const ofSetup: ReadonlySet<CauseId> = new Set([
 /** Returns a function that finds the deciding step of a difference with this cause; undefined if the given cause remains the answer. */
 export function stepFinder(scenes: readonly [Scene, Scene]) {
   const isOneSetup = haveOneSetup(scenes);
+  // Rules compiled from manifests cannot be out of date.
+  const areCompiled = scenes.every(({ side: { kind } }) => kind === 'manifests');
   return (cause: CauseId, { from, to }: Difference): StepCause | undefined => {
     if (settled.has(cause)) return undefined;
     const stops = [stopsOf(from), stopsOf(to)] as const;
@@ -55,14 +57,9 @@ export function stepFinder(scenes: readonly [Scene, Scene]) {
     if (!isOneSetup || !(ofSetup.has(cause) || (cause === 'other' && delivers === 1))) return undefined;
     const kernel = because('kernel');
     if (kernel.length > 0) return { cause: 'kernel', because: kernel };
-    return { cause: compareChoice(from, to) === 'other-endpoints' ? 'endpoints' : 'rules', because: [] };
+    if (compareChoice(from, to) === 'other-endpoints') return { cause: 'endpoints', because: [] };
+    return areCompiled ? undefined : { cause: 'rules', because: [] };
   };
-}
-
-/** Reports whether the sides have the same known mode, and no known difference in release or settings. A dump shows only its mode. */
-function haveOneSetup([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): boolean {
-  if (old.mode === undefined || old.mode !== fresh.mode) return false;
-  return !old.settings || !fresh.settings || isSameValue(old.settings, fresh.settings);
 }
 
 /**

@@ -18,7 +18,7 @@ import type { HealthAnswer } from '../../snapshot/health-checks.ts';
 import { lostJumpsOf, lostLinkOf, type LostJumps } from '../trace/obstacles.ts';
 import type { Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
-import { causeIds, findServiceCause, type CauseId, type CauseReason } from './causes.ts';
+import { causeIds, findServiceCause, haveOneSetup, type CauseId, type CauseReason } from './causes.ts';
 import { lackOtherEndpoints, sourceWord, type Difference } from './compare.ts';
 import { knownOwnAddresses } from './senders.ts';
 import type { EffectSeverity, EndpointShares, EffectChoice, Effect } from './effects.ts';
@@ -51,6 +51,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
   const [ignores, ignored] = scenes.map(({ side }) => side.settings?.ignoresExternalIPs === true);
   const changesExternalIPs = ignores !== ignored;
   const serviceCause = findServiceCause(...scenes);
+  const isOneSetup = haveOneSetup(scenes);
   const [own, ownOfOther] = scenes.map((scene) => knownOwnAddresses([scene]));
   const isOfOneNode = ({ destination: { text } }: Packet): boolean => own?.has(text) !== ownOfOther?.has(text);
   const lostJumps = scenes.map((scene) => ({ side: scene.side, jumps: lostJumpsOf(scene) }));
@@ -90,7 +91,8 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     const isOpen = cause === 'not-understood' || cause === 'ungiven-endpoints';
     if (!isOpen && isOfOneNode(packet)) return { cause: 'node-addresses', because: [], ports: target.ports, effect };
     const ofServices = isOpen || target.kind === 'health-check' ? undefined : serviceCause(target.ports);
-    if (ofServices && (cause !== 'hairpin' || ofServices.cause !== 'service-fields'))
+    // With other settings, they may treat a pod that reaches itself differently, whatever its policy.
+    if (ofServices && (isOneSetup || cause !== 'hairpin' || ofServices.cause !== 'service-fields'))
       return { ...ofServices, ports: target.ports, effect };
     if (cause === 'connection') return { cause, because: whyFailing(difference, scenes), ports: target.ports, effect };
     const lost = isOfService.has(target.kind) && !isOpen ? findLost(difference, target.ports, lostJumps) : [];
@@ -112,7 +114,6 @@ function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, 
   const first = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
   const isShown = (side: Side): boolean => {
     const [scene, { verdict, endpoints }] = side === 'old' ? [old, from] : [fresh, to];
-    if (scene.alone === scene.evaluate) return true;
     const own = scene.alone(packet);
     return own?.verdict === verdict && chancesOf(own.endpoints) === chancesOf(endpoints);
   };

@@ -1,33 +1,12 @@
 import type { Finding } from '../../base/findings/finding.ts';
-import { addressAfter, contains, isLoopback, parseAddress, parseNetwork, type Address } from '../../kernel/address.ts';
+import { parseAddress, parseNetwork, type Address } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import type { Packet } from '../../packet/packet.ts';
 import { isIn } from './pod-networks.ts';
-import type { Scene } from './scene.ts';
+import { isUnplacedDestination, type Scene } from './scene.ts';
 import type { Question, Sender, Destination, Trace, Read } from './question.ts';
 import { readSender } from './read-sender.ts';
-import { readDestination, isOf } from './read-destination.ts';
-
-/**
- * Reports whether a packet goes to a node port at an address that the input does not have. A Node lists one or two addresses, but a node
- * may have more: on another network card, a VPN, or a virtual IP.
- */
-function isUnplacedDestination({ destination, port, protocol }: Packet, { side, links }: Scene): boolean {
-  if (side.kind === 'dump' || side.node.hostAddresses.some(isLoopback)) return false;
-  const isNodePort = side.ports.some(
-    (each) => each.nodePort === port && each.family === destination.family && isOf(each, protocol),
-  );
-  const isKnown =
-    side.endpoints.isOfService(destination.text) ||
-    side.endpoints.has(destination.text) ||
-    // The first address of the node's pod network is usually the node's own, on its bridge.
-    side.node.podCIDRs.some(
-      (network) => contains(network, destination) && addressAfter(network.address, 1).text !== destination.text,
-    ) ||
-    side.objects.nodes.some(({ object }) => object.addresses.some(({ address }) => address === destination.text)) ||
-    links.some(({ addresses }) => addresses.some(({ address }) => address.text === destination.text));
-  return isNodePort && !isKnown;
-}
+import { readDestination } from './read-destination.ts';
 
 export function packetOf(sender: Sender, target: Destination): Packet {
   return {
@@ -73,10 +52,10 @@ export function ask(
   const sender = senders.find(({ kind }) => kind === 'read') ?? (senders[0] as Read<Sender>);
   if (target.kind === 'read' && sender.kind === 'read') {
     const packet = packetOf(sender.value, target.value);
-    const isOpen = isUnplacedDestination(packet, scene);
-    const found = scene.evaluate({ ...packet, isUnplaced: isOpen });
+    const isUnplaced = isUnplacedDestination(packet, scene);
+    const found = scene.evaluate({ ...packet, isUnplaced });
     // In IPVS mode every address of the node has its own virtual server, so an unknown address has none here.
-    const isBlind = isOpen && scene.side.state.virtualServers.length > 0;
+    const isBlind = isUnplaced && scene.side.state.virtualServers.length > 0;
     const fate = isBlind && found.otherwise?.verdict === 'local' ? { ...found, otherwise: undefined } : found;
     return { kind: 'read', value: { sender: sender.value, target: target.value, fate } };
   }

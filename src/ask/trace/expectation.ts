@@ -96,12 +96,14 @@ function findEndpoint(
   words: string,
   family: Family | undefined,
   namespace: string | undefined,
-  { side: { pods } }: Scene,
+  { side: { pods, endpoints } }: Scene,
 ): Read<Pick<ExpectedEndpoint, 'address' | 'port'>> {
   const socket = parseSocketAddress(words);
   if (socket) return { kind: 'read', value: socket };
-  if (parseAddress(words)) {
-    return wrong({ problem: 'which-port', to: words, ports: [], example: joinHostPort(words, 80) });
+  const asked = parseAddress(words);
+  if (asked) {
+    const [{ port } = { port: 80 }] = endpoints.at(asked.text);
+    return wrong({ problem: 'which-port', to: words, ports: [], example: joinHostPort(words, port) });
   }
   const [, name = '', port] = /^([^:]*)(?::(\d{1,5}))?$/.exec(words) ?? [];
   const full = qualifyPodName(name, namespace);

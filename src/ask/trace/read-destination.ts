@@ -18,7 +18,7 @@ import { isLoopback, joinHostPort, parseAddress, type Address } from '../../kern
 import { families, type Family } from '../../kernel/family.ts';
 import { unknownOwn, type Packet, type PacketProtocol } from '../../packet/packet.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import type { Scene } from './scene.ts';
+import { isOf, type Scene } from './scene.ts';
 import {
   read,
   absent,
@@ -151,10 +151,6 @@ function ownAddress(family: Family, { links }: Scene): Address | undefined {
   return links
     .flatMap((link) => link.addresses)
     .find(({ address, scope }) => address.family === family && !isLoopback(address) && scope !== 'link')?.address;
-}
-
-export function isOf(port: ShownPort, protocol: PacketProtocol): boolean {
-  return port.protocol.toLowerCase() === protocol;
 }
 
 function joinNames(service: string, portName = ''): string {

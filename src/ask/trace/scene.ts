@@ -1,15 +1,16 @@
 import { planNodePorts } from '../../cluster/node-context.ts';
 import { stalePortsOf, type StalePorts } from '../../cluster/stale-slices.ts';
-import { isLoopback } from '../../kernel/address.ts';
+import { addressAfter, contains, isLoopback } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { prepareEvaluator, type Evaluator } from '../../packet/evaluate.ts';
-import { unknownOwn, type Fate, type Packet } from '../../packet/packet.ts';
+import { unknownOwn, type Fate, type Packet, type PacketProtocol } from '../../packet/packet.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { evaluateOnAny } from './any-node.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
 import { podTrafficOf, type PodTraffic } from './pod-networks.ts';
+import type { ShownPort } from '../../cluster/model.ts';
 import { meetsRequirement, type LabelSelector } from '../../cluster/objects.ts';
 import { allOf, type Maybe } from '../../packet/reason.ts';
 
@@ -25,6 +26,34 @@ export interface Scene {
   readonly podTraffic: PodTraffic;
 }
 
+export function isOf(port: ShownPort, protocol: PacketProtocol): boolean {
+  return port.protocol.toLowerCase() === protocol;
+}
+
+/**
+ * Reports whether a packet goes to a node port at an address that the input does not have. A Node lists one or two addresses, but a node
+ * may have more: on another network card, a VPN, or a virtual IP.
+ */
+export function isUnplacedDestination(
+  { destination, port, protocol }: Packet,
+  { side, links }: Pick<Scene, 'side' | 'links'>,
+): boolean {
+  if (side.kind === 'dump' || side.node.hostAddresses.some(isLoopback)) return false;
+  const isNodePort = side.ports.some(
+    (each) => each.nodePort === port && each.family === destination.family && isOf(each, protocol),
+  );
+  const isKnown =
+    side.endpoints.isOfService(destination.text) ||
+    side.endpoints.has(destination.text) ||
+    // The first address of the node's pod network is usually the node's own, on its bridge.
+    side.node.podCIDRs.some(
+      (network) => contains(network, destination) && addressAfter(network.address, 1).text !== destination.text,
+    ) ||
+    side.objects.nodes.some(({ object }) => object.addresses.some(({ address }) => address === destination.text)) ||
+    links.some(({ addresses }) => addresses.some(({ address }) => address.text === destination.text));
+  return isNodePort && !isKnown;
+}
+
 export function sceneOf(side: Snapshot): Scene {
   return sceneAt(atSomeAddress(side), side);
 }
@@ -33,7 +62,9 @@ function sceneAt(side: Snapshot, asked: Snapshot): Scene {
   const { links } = side;
   const podTraffic = podTrafficOf(wholeState(side));
   const evaluate = evaluatorOf(side, links, podTraffic);
-  const alone = asked.alone ? evaluatedLater(asked.alone) : evaluate;
+  const ask = (packet: Packet): Fate =>
+    evaluate({ ...packet, isUnplaced: isUnplacedDestination(packet, { side, links }) });
+  const alone = asked.alone ? evaluatedLater(asked.alone) : ask;
   return { side, asked, links, podTraffic, evaluate, alone, stale: new Map() };
 }
 
@@ -44,7 +75,7 @@ function evaluatedLater(open: () => Snapshot | undefined): Scene['alone'] {
       const side = open();
       made = { scene: side && sceneOf(side) };
     }
-    return made.scene?.evaluate(packet);
+    return made.scene?.alone(packet);
   };
 }
 

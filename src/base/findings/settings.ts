@@ -33,7 +33,9 @@ export type LocalhostNodePort = Strings<'servicePort'> &
 export const settingFindings = {
   'bad-feature-gate': row<GateFault>('error'),
   /** `node` is '' if none is named. `version` is what the Node's object reports, or ''. */
-  'bad-kubernetes-version': row<Strings<'flag' | 'node' | 'version'>>('error'),
+  'bad-kubernetes-version': row<Strings<'flag' | 'node' | 'version'> & { readonly isAssumed?: true | undefined }>(
+    'error',
+  ),
   'bad-mode': byProblem<{
     'not-in-release': ModeOfRelease;
     'gate-off': ModeOfRelease;

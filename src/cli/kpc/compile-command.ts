@@ -118,9 +118,11 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     const opened = await openToCompile(options);
     const mistake = await findEmptyInput(opened, options);
     if (mistake) await reportCompiled(call, [mistake], opened);
+    const { nodeOfFolder } = opened;
     const trace = givenTraceWords(call.command, words);
     const wordsFor: WordsOfForm = (form, adds) => {
-      const accept = acceptCommand(call.argv, check ?? '', form, adds);
+      const node = nodeOfFolder === undefined ? [] : ['--node', nodeOfFolder];
+      const accept = acceptCommand(call.argv, check ?? '', form, [...node, ...adds]);
       return { accept, trace, taken: options.taken };
     };
     if (isFleet(options)) return compileMany(call, opened, wordsFor);

@@ -1,3 +1,4 @@
+import { shellWord } from '../../base/printable.ts';
 import {
   askNodes,
   checkQuestion,
@@ -105,12 +106,23 @@ export const addTestCommand = defineCommand<TestFlags>({
     const file = call.inputs(call.words, call.options.file);
     if (file.length === 0) refuse({ problem: 'no-input', takes: 'any' });
     const scenes = await openScenes(call.with({ file }), call.given);
-    const { text, leftOut } = writeHoldingTests({ ...call.options, file }, scenes);
+    const { text, leftOut } = writeHoldingTests({ ...call.options, file }, scenes, unheldFlags(call));
     if (leftOut.length > 0) await call.note({ problem: 'untested', leftOut });
     await call.out(text ?? refuse({ problem: 'nothing-to-test' }));
     return exitStatus.ok;
   },
 });
+
+/** The flags that shape the answers and that no file of expectations can hold, in words. */
+function unheldFlags({ given, command }: Call<TestFlags>): readonly string[] {
+  const held = new Set<string>([...sceneSettings, 'config']);
+  return given
+    .filter(({ key, needs }) => needs !== undefined && !held.has(key))
+    .map(({ name, key, kind }) => {
+      const value: unknown = command.getOptionValue(key);
+      return kind === 'off' || value === true ? name : `${name} ${shellWord([value].flat().join(','))}`;
+    });
+}
 
 async function runTests(call: Call<TestFlags>): Promise<ExitStatus> {
   if (call.words.length === 0) refuse({ problem: 'no-tests' });

@@ -41,6 +41,8 @@ export interface CompileRequest extends Omit<FileOptions, 'node'>, FleetChoice {
 export interface OpenedToCompile {
   readonly loaded: LoadedInputs;
   readonly refusals: readonly Finding[];
+  /** The node of the folder to check, if nothing names one and the input alone would not lead to it. */
+  readonly nodeOfFolder?: string | undefined;
 }
 
 export async function openToCompile(options: CompileRequest): Promise<OpenedToCompile> {
@@ -59,10 +61,13 @@ export async function openToCompile(options: CompileRequest): Promise<OpenedToCo
   const implied = impliedMode(asked, print);
   const loaded = implied === undefined ? asked : asked.inMode(implied);
   if (check === undefined) return { loaded, refusals: [] };
-  const problem = await findCheckProblem(check, hasMany);
+  const { problem, node } = await lookAtChecked(check, hasMany);
+  const isOpen = !hasMany && options.node?.[0] === undefined && loaded.settings.hostnameOverride === '';
+  const isOther = node !== undefined && loaded.nodes.has(node) && node !== chooseNodeName(undefined, loaded);
+  const nodeOfFolder = isOpen && isOther ? node : undefined;
   // Keep only the note on an unnamed mode, because the folder shows any other mode.
   const modeNote = loaded.modeNote?.code === 'default-mode' ? loaded.modeNote : undefined;
-  return { loaded: { ...loaded, modeNote }, refusals: problem ? [problem] : [] };
+  return { loaded: { ...loaded, modeNote }, refusals: problem ? [problem] : [], nodeOfFolder };
 }
 
 function expectPrinted(print: string | undefined, { modeNote, settings: { mode }, diagnostics }: LoadedInputs): void {
@@ -80,10 +85,13 @@ function impliedMode({ modeNote, settings }: LoadedInputs, file: string | undefi
   return modeOfPrint(file, settings.mode);
 }
 
-export async function findCheckProblem(checked: string, hasMany: boolean): Promise<Finding | undefined> {
-  const { checkFolder } = await import('../../snapshot/files/check-folder.ts');
+/** `problem`: why the folder cannot be compared. */
+export async function lookAtChecked(checked: string, hasMany: boolean) {
+  const { checkFolder, nodeOfFolder } = await import('../../snapshot/files/check-folder.ts');
   const { trees, faults } = await openTrees([checked]);
-  return faults.get(checked) ?? checkFolder(checked, hasMany, trees.get(checked));
+  const tree = trees.get(checked);
+  const problem = faults.get(checked) ?? checkFolder(checked, hasMany, tree);
+  return { problem, node: problem ? undefined : nodeOfFolder(checked, tree) };
 }
 
 /**
@@ -111,10 +119,10 @@ export async function findEmptyInput(
 }
 
 export function compileOne(
-  { loaded, refusals }: OpenedToCompile,
+  { loaded, refusals, nodeOfFolder }: OpenedToCompile,
   { file, node: nodes = [], ipFamily, hostAddresses: path }: CompileRequest,
 ): Compilation {
-  const [node] = nodes;
+  const [node = nodeOfFolder] = nodes;
   const nodeName = chooseNodeName(node, loaded);
   const host = isHostFolder(path) ? readHostFolder(path, [nodeName]) : undefined;
   const wrong = [...(host?.diagnostics ?? []), ...nodes.flatMap((name) => checkNodeName(name) ?? []), ...refusals];

@@ -18,6 +18,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     advice: 'restart kube-proxy, and find out which program removed them',
   },
   'one-sided': { title: 'Only one side has the Service port' },
+  'service-addresses': { title: 'The Services have other addresses or ports' },
   'node-addresses': {
     title: 'The node has different addresses on the two sides',
     advice: 'let clients use an address that the node has on both sides',

@@ -111,11 +111,14 @@ export const settingWords: WordsOf<typeof settingFindings> = {
       ];
     },
   }),
-  'bad-kubernetes-version': ({ flag, node, version }) => {
-    const whose = node === '' ? 'no node is named' : `the input does not say what the Node ${quote(node)} runs`;
+  'bad-kubernetes-version': ({ flag, node, version, isAssumed }) => {
+    const lacking = isAssumed
+      ? `the input has no Node, and kpc assumes ${quote(node)}`
+      : `the input does not say what the Node ${quote(node)} runs`;
+    const whose = node === '' ? 'no node is named' : lacking;
     return [
       `${flag}: ${version === '' ? whose : `the Node ${quote(node)} runs ${quote(version)}, which kpc does not follow`}`,
-      `${version === '' ? 'give its Node object with -f, or name' : 'name'} a release of Kubernetes ${releaseRange}`,
+      `${version === '' ? `give ${isAssumed ? 'the' : 'its'} Node object with -f, or name` : 'name'} a release of Kubernetes ${releaseRange}`,
     ];
   },
   'bad-mode': byCase('problem', {

@@ -63,9 +63,17 @@ function isWritten(manifest: JsonObject | undefined): boolean {
   return manifest?.['formatVersion'] !== undefined && manifest['dumped'] !== true;
 }
 
-function peekManifest(folder: string, tree: FileTree): JsonObject | undefined {
+/** The name of the node whose bundle or golden the folder holds; undefined if it names none. */
+export function nodeOfFolder(folder: string, tree: FileTree = disk): string | undefined {
+  const { node } = peekManifest(folder, tree, goldenHead) ?? peekManifest(folder, tree) ?? {};
+  const name = isObject(node) ? node['name'] : undefined;
+  return typeof name === 'string' && name !== '' ? name : undefined;
+}
+
+/** Undefined if it is missing or not a JSON object. */
+function peekManifest(folder: string, tree: FileTree, file = 'manifest.json'): JsonObject | undefined {
   try {
-    const manifest = parseJson(tree.read(tree.join(folder, 'manifest.json')).toString('utf8'));
+    const manifest = parseJson(tree.read(tree.join(folder, file)).toString('utf8'));
     return isObject(manifest) ? manifest : undefined;
   } catch {
     return undefined;

@@ -47,7 +47,7 @@ export interface AskedCluster {
   readonly ipFamily: IpFamilyChoice;
   /** The name of a comparison's other side, if its cluster is dual-stack. Then the assumed cluster is dual-stack too. */
   readonly dualStackAs?: string | undefined;
-  /** Nodes that the other side's Pods name, so that both sides assume the same Nodes. */
+  /** Given if the other side assumes Nodes: those that its Pods name, so that both sides assume the same Nodes. */
   readonly nodesBeside?: readonly string[] | undefined;
 }
 
@@ -76,7 +76,7 @@ export function assumeCluster(
   const pods = [...known, ...networks('pods')];
   const flagged = [options.node ?? [], hostnameOverride].flat();
   const named = [...nodesOfPods(inputs), ...(options.nodesBeside ?? [])];
-  const nodes = needsNodes(inputs) ? makeNodes(named, flagged, families, pods) : [];
+  const nodes = needsNodes(inputs, options) ? makeNodes(named, flagged, families, pods) : [];
   const lacksNetworks = nodes.length > 0 && !isConfigured && detectLocal.mode === 'ClusterCIDR';
   return {
     ranges: {
@@ -135,9 +135,20 @@ function needsFamily({ spec: { ipFamilies, ipFamilyPolicy, clusterIPs } }: Servi
   );
 }
 
-/** Reports whether to assume Nodes: if other parts of the cluster are missing too, and the input says nothing about nodes. */
-function needsNodes({ services, slices, endpoints, nodes, pods, workloads }: Inputs): boolean {
-  const saysNode =
+/** Reports whether to assume Nodes: if other parts of the cluster are missing too, here or beside, and the input says nothing about nodes. */
+function needsNodes(inputs: Inputs, { nodesBeside }: Pick<AskedCluster, 'nodesBeside'>): boolean {
+  const { services, pods, workloads } = inputs;
+  if (saysNode(inputs)) return false;
+  if (nodesBeside) return true;
+  if (services.length === 0) return false;
+  const lacksAddress = (service: Service): boolean =>
+    lacksAnything(service) || (lacksLoadBalancer(service) && service.spec.clusterIP === '');
+  return workloads.length + pods.length > 0 || services.some(({ object }) => lacksAddress(object));
+}
+
+/** Whether the input shows which nodes exist. */
+export function saysNode({ slices, endpoints, nodes, pods }: Inputs): boolean {
+  return (
     nodes.length > 0 ||
     slices.some(({ object }) => object.endpoints.some(({ status }) => status.nodeName !== undefined)) ||
     endpoints.some(({ object }) =>
@@ -145,11 +156,8 @@ function needsNodes({ services, slices, endpoints, nodes, pods, workloads }: Inp
         [...addresses, ...notReadyAddresses].some(({ nodeName }) => nodeName !== undefined),
       ),
     ) ||
-    pods.some(({ object }) => object.status !== undefined);
-  if (saysNode || services.length === 0) return false;
-  const lacksAddress = (service: Service): boolean =>
-    lacksAnything(service) || (lacksLoadBalancer(service) && service.spec.clusterIP === '');
-  return workloads.length + pods.length > 0 || services.some(({ object }) => lacksAddress(object));
+    pods.some(({ object }) => object.status !== undefined)
+  );
 }
 
 export function nodesOfPods({ pods, workloads }: Pick<Inputs, 'pods' | 'workloads'>): readonly string[] {

@@ -28,7 +28,7 @@ import { defaultSettings, flagsOfSettings, settingsOver, hasProxyFlags } from '.
 import { modeFromWords, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { failedReading, readingOf, type Reading } from './stored-side.ts';
 import { remadeSlices } from '../../cluster/stale-slices.ts';
-import { nodesOfPods } from './assumptions.ts';
+import { nodesOfPods, saysNode } from './assumptions.ts';
 
 interface LikeOptions extends LoadOptions {
   readonly node?: string | undefined;
@@ -224,11 +224,13 @@ type ReadSide = Pick<LoadedInputs, 'assumedCluster' | 'inputs'>;
 /** Returns what the other side shows that changes `side`. `name`: the other side's name. */
 export function factsBeside(side: ReadSide, other: ReadSide, name: string): Beside {
   const [own, others] = [side.assumedCluster, other.assumedCluster];
+  const takesNodes = own === undefined && (others?.nodes.length ?? 0) > 0 && !saysNode(side.inputs);
   const known = nodesOfPods(side.inputs);
-  const nodes = own ? nodesOfPods(other.inputs).filter((node) => !known.includes(node)) : [];
+  const nodes = own || takesNodes ? nodesOfPods(other.inputs).filter((node) => !known.includes(node)) : [];
+  const isSingle = own ? own.families.length === 1 : takesNodes;
   return {
-    dualStackAs: others?.families.length === 2 && own?.families.length === 1 ? name : undefined,
-    nodesBeside: nodes.length > 0 ? nodes : undefined,
+    dualStackAs: others?.families.length === 2 && isSingle ? name : undefined,
+    nodesBeside: takesNodes || nodes.length > 0 ? nodes : undefined,
     remade: remadeSlices(side.inputs, other.inputs),
   };
 }

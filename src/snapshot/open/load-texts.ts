@@ -82,7 +82,7 @@ export interface LoadedInputs extends Prepared {
   readonly under: (options: LoadOptions, config: InputTexts['config']) => LoadedInputs;
   readonly checkSettings: (release: Release) => readonly Finding[];
   readonly ranges: AssignmentRanges;
-  readonly assumedCluster: Pick<Assumptions, 'families' | 'dualStack'> | undefined;
+  readonly assumedCluster: Pick<Assumptions, 'families' | 'dualStack' | 'nodes'> | undefined;
   readonly inputs: Inputs;
   readonly diagnostics: readonly Finding[];
   readonly files: Inputs['files'];
@@ -275,7 +275,8 @@ export function releaseOfNode(
   flag = '--kubernetes-version auto',
 ): Release | Finding {
   const version = node?.kubernetesVersion ?? '';
-  return parseRelease(version) ?? diagnose('bad-kubernetes-version', { flag, node: nodeName, version });
+  const isAssumed = node?.assumedAs === undefined ? undefined : true;
+  return parseRelease(version) ?? diagnose('bad-kubernetes-version', { flag, node: nodeName, version, isAssumed });
 }
 
 /**
