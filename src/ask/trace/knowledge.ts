@@ -281,7 +281,7 @@ function programGaps(links: readonly Link[]): readonly Gap[] {
   return links.flatMap(({ name, traits }) => {
     if (traits?.xdp !== true) return [];
     const at = { end: 'input', interfaces: [name, ...mastersOf([name], links)] } as const;
-    return families.map((family) => hookedGap(family, at, unreadRule(`the XDP program of ${name}`)));
+    return families.map((family) => hookedGap(family, at, circumstance('xdp', name)));
   });
 }
 
