@@ -205,7 +205,7 @@ local 192.168.10.11 dev eth0 table local scope host
     ],
     [
       'goto to a rule that is not there',
-      '100: from all goto 150 [unresolved]\n200: from all lookup 7\n',
+      '100: from all goto 300 [unresolved]\n200: from all lookup 7\n',
       '8.8.8.8',
       undefined,
       0,
