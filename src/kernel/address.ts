@@ -251,7 +251,11 @@ export function unusableAs(address: Address): SpecialUse | undefined {
 
 /** Reports whether no host can have the address: it is unspecified, loopback, link-local, multicast or the broadcast address. */
 export function isSpecial(address: Address): boolean {
-  if (unusableAs(address) !== undefined) return true;
+  return unusableAs(address) !== undefined || isForMany(address);
+}
+
+/** Reports whether it is a multicast address or the broadcast address. */
+export function isForMany(address: Address): boolean {
   if (address.family === 'ipv6') return (address.groups[0] ?? 0) >>> 8 === 0xff;
   return address.bits >>> 28 === 0xe || address.bits === -1;
 }

@@ -25,6 +25,11 @@ export function answersForOthers(link: string): { readonly [F in Family]: string
   return { ipv4: name, ipv6: name.replace('ipv4', 'ipv6').replace(/arp$/, 'ndp') };
 }
 
+/** The sysctl that lets an IPv4 link answer for addresses behind that same link, too. */
+export function answersForNeighbours(link: string): string {
+  return sysctlOfLink(link, 'proxy_arp_pvlan');
+}
+
 export const ignoresEcho: { readonly [F in Family]: string } = {
   ipv4: 'net.ipv4.icmp_echo_ignore_all',
   ipv6: 'net.ipv6.icmp.echo_ignore_all',

@@ -74,7 +74,7 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   }
   if (verdict === 'local' && world.routing.isLocal(destination) === false)
     return { kind: 'depends', loss: { kind: 'not-held', address: destination } };
-  const lost = lostBefore(world, end);
+  const lost = lostBefore(world, end) ?? (verdict === 'forwarded' ? sentBack(end) : undefined);
   if (lost) return { kind: 'depends', loss: lost };
   const shared = sharedSource(world, end);
   if (shared) return shared;
@@ -154,6 +154,14 @@ function sentAway(routing: Routing, destination: Address, hop: NextHop | undefin
   const inside = routing.places.linkInside(destination);
   if (inside === undefined && routing.isLocal(destination) !== true) return undefined;
   return { kind: 'own-network', destination, inside, gateway: hop.gateway, output: hop.link };
+}
+
+/** A router that holds the node for the way to the destination sends the packet here again. */
+function sentBack({ routing, isOwn, entered, output, sender, asked, destination, hop }: Flow): Beyond | undefined {
+  if (isOwn || !hop?.gateway || entered !== output || destination.text !== asked.address.text) return undefined;
+  const back = routing.hopTo(sender.address);
+  const isSame = back?.link === output && back?.gateway?.text === hop.gateway.text;
+  return isSame ? { kind: 'sent-back', destination, gateway: hop.gateway, output } : undefined;
 }
 
 /** Finds IPv6 neighbour messages that must precede the packet but that the node's rules drop or refuse. */

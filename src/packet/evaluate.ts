@@ -1,4 +1,4 @@
-import { compareAddresses, type Address } from '../kernel/address.ts';
+import { compareAddresses, loopbackAddresses, unusableAs, type Address } from '../kernel/address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { arrivalOf, followConnection, linksIn, reasonOfInput } from './answer.ts';
 import { explore, type Choices } from './explore.ts';
@@ -59,7 +59,8 @@ export function prepareEvaluator(state: KernelState, knowledge: Knowledge): Eval
     const hop = isLocal(address) === true ? undefined : hopTo(address);
     return hop === undefined ? 'nowhere' : places.isHere(hop) ? 'here' : 'out';
   };
-  const evaluate = (packet: Packet): Fate => {
+  const evaluate = (asked: Packet): Fate => {
+    const packet = withDestination(asked);
     const world = worlds[packet.destination.family];
     const sources = new Set<AskedSource>();
     const run = (each: World) =>
@@ -83,6 +84,14 @@ export function prepareEvaluator(state: KernelState, knowledge: Knowledge): Eval
     };
   };
   return Object.assign(evaluate, { placeOf });
+}
+
+/** A program that sends to no address sends to its own node (__ip_route_output_key, tcp_v6_connect). */
+function withDestination(packet: Packet): Packet {
+  const { destination, source, enters } = packet;
+  if (enters || unusableAs(destination) !== 'unspecified') return packet;
+  const { family } = destination;
+  return { ...packet, destination: (family === 'ipv4' ? source : undefined) ?? loopbackAddresses[family] };
 }
 
 function assumeOf(packet: Packet, knowledge: Knowledge, taken: Map<string, Supposition>): Flow['assume'] {

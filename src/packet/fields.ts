@@ -92,6 +92,8 @@ const knownFields: ReadonlyMap<string, FieldReader> = new Map<string, FieldReade
   ],
   ['owner', (flow) => test(() => isOfProgram(flow, 'owner'))],
   ['recent', () => test(() => circumstance('memory', 'memory'))],
+  // A client's first packet is in no list yet, but a rule may have added it by its next one.
+  ['recent client', ({ turn }) => test(() => turn === 'later' && circumstance('memory', 'memory'))],
   ['physdev-is-in', (flow) => test(() => isOfBridge(flow))],
   ['physdev-is-bridged', (flow) => test(() => isBridged(flow))],
   ['physdev-in', (flow) => test((port) => isOfPort(flow, port, cameByBridge(flow)))],

@@ -159,6 +159,13 @@ export type Beyond =
       readonly gateway: Address;
       readonly output: string | undefined;
     }
+  /** The node sends the packet back to the router that it came from. */
+  | {
+      readonly kind: 'sent-back';
+      readonly destination: Address;
+      readonly gateway: Address;
+      readonly output: string | undefined;
+    }
   /** A routing rule sends packets for a pod to a router, although another table has a closer route. */
   | { readonly kind: 'closer-route'; readonly destination: Address; readonly taken: NextHop; readonly closer: NextHop }
   /** After the answer, the client's packets leave by another next hop than its first packet. */

@@ -94,6 +94,7 @@ export type Circumstance =
   | 'peer'
   | 'redirect'
   | 'encryption'
+  | 'xdp'
   | 'content';
 
 /** Why a packet's fate is unknown. Each kind says what would settle it. */
@@ -156,7 +157,7 @@ export function lacksAllRoutes(reason: Reason): boolean {
 
 export function isGap(reason: Reason): boolean {
   if (reason.kind === 'unread-rule') return reason.rule === undefined;
-  if (reason.kind === 'circumstance') return reason.of === 'bridge-port';
+  if (reason.kind === 'circumstance') return reason.of === 'bridge-port' || reason.of === 'xdp';
   return reason.kind === 'missing-listing' && gaps.has(reason.missing.kind);
 }
 

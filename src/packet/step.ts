@@ -82,6 +82,8 @@ export type Step =
  * - no-carrier: the link is down at its other end
  * - not-forwarding, loopback-outside: the kernel drops the packet
  * - own-address: the endpoint gets a packet from its own address, and cannot answer
+ * - for-many: it is for a broadcast, multicast or anycast address, which nothing forwards and TCP ignores (tcp_v4_conn_request)
+ * - own-next-hop: the next hop is an address of the node itself, so nobody answers for it
  * - echo-ignored: the node answers no pings (icmp_echo in icmp.c)
  * - encryption: an IPsec policy blocks the packet
  * - loopback-source: another host gets a packet from a loopback address, and drops it
@@ -95,6 +97,7 @@ export type RouteDecision =
         | 'own-address'
         | 'encryption'
         | 'echo-ignored'
+        | 'for-many'
         | 'no-route'
         | 'blackhole'
         | 'unreachable'
@@ -106,4 +109,5 @@ export type RouteDecision =
   | { readonly kind: 'reverse-path'; readonly input: string; readonly back: string | undefined }
   | { readonly kind: 'no-hairpin' | 'isolated'; readonly bridge: string }
   | { readonly kind: 'no-carrier'; readonly interface: string }
+  | { readonly kind: 'own-next-hop'; readonly gateway: Address }
   | { readonly kind: 'out'; readonly interface: string | undefined };

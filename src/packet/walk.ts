@@ -1,4 +1,4 @@
-import { isLinkLocal, isLinkLocalMulticast, isLoopback, type Address } from '../kernel/address.ts';
+import { isForMany, isLinkLocal, isLinkLocalMulticast, isLoopback, type Address } from '../kernel/address.ts';
 import { forwardingSysctls, ignoresEcho } from '../kernel/sysctls-and-modules.ts';
 import {
   admitsLoopback,
@@ -51,11 +51,13 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   // A packet from the node to itself was routed on the way out, and keeps that route (loopback_xmit).
   const isOfSelf = input === loopbackInterface && flow.isOwn && !flow.hop && !isMoved;
   const way: RouteFound = isOfSelf ? { kind: 'local' } : findWay(flow, destination, flow.source, input);
-  if (way.kind === 'local') {
+  const isOfMany = leadsToMany(destination, way);
+  if (way.kind === 'local' || isOfMany) {
     const lost = checkSender(flow);
     if (lost) return lost;
     noteRoute(flow, { kind: 'local', isHeld: flow.routing.isLocal(destination) !== false });
-    return pass(flow, visitors, 'input') ?? receive(flow, visitors);
+    const end = pass(flow, visitors, 'input');
+    return end ?? (isOfMany && flow.turn === 'first' ? lose(flow, { kind: 'for-many' }) : receive(flow, visitors));
   }
   const forbidden = !forwards(flow, isMoved ? way : undefined) && !(isMoved && staysBridged(flow, way));
   if (way.kind === 'none' && !forbidden) return refuseRoute(flow, way.why, visitors);
@@ -69,6 +71,10 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   if (lost) return lost;
   noteRoute(flow, { kind: 'out', interface: flow.output });
   return pass(flow, visitors, 'forward') ?? depart(flow, visitors, false);
+}
+
+function leadsToMany(to: Address, way: RouteFound): boolean {
+  return isForMany(to) || (way.kind === 'out' && way.isToMany === true);
 }
 
 /** Takes a packet across a bridge that shows packets to rules (br_netfilter). */
@@ -215,6 +221,10 @@ export function leave(flow: Flow, visitors: Visitors): End {
     return flow.turn === 'first' ? 'refused' : 'dropped';
   }
   takeWay(flow, way);
+  if (flow.turn === 'first' && flow.protocol === 'tcp' && leadsToMany(nextHop(flow), way)) {
+    noteRoute(flow, { kind: 'for-many' });
+    return 'refused';
+  }
   if (!isSentOn && keepsInside(flow)) {
     noteRoute(flow, { kind: 'loopback-outside' });
     return flow.turn === 'first' ? 'refused' : 'dropped';
@@ -280,6 +290,8 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   const isDown = flow.hop?.down !== undefined || flow.routing.trait(flow.output, 'NO-CARRIER') === true;
   if (!isToSelf && isDown && flow.output !== undefined)
     return lose(flow, { kind: 'no-carrier', interface: flow.output });
+  const gateway = isToSelf ? undefined : flow.hop?.gateway;
+  if (gateway && isOwnNeighbour(flow, gateway)) return lose(flow, { kind: 'own-next-hop', gateway });
   const { source } = flow;
   // A packet with a new source meets policies again (nf_xfrm_me_harder).
   const end = pass(flow, visitors, 'postrouting') ?? (flow.source === source ? undefined : meetPolicies(flow, 'out'));
@@ -291,6 +303,12 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   }
   flow.input = loopbackInterface;
   return arrive(flow, visitors);
+}
+
+/** Whether the node would ask itself for a link address. Link-local addresses are of one link each. */
+function isOwnNeighbour({ routing, output = '' }: Flow, gateway: Address): boolean {
+  if (routing.places.isTunnel(output) || routing.trait(output, 'NOARP') === true) return false;
+  return isLinkLocal(gateway) ? routing.isOnLink(gateway, output) === true : routing.isLocal(gateway) === true;
 }
 
 /**

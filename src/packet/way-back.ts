@@ -1,6 +1,12 @@
 import { isLinkLocal, type Address } from '../kernel/address.ts';
 import type { RouteQuestion } from '../kernel/route/route.ts';
-import { answersForOthers, forceForwarding, forwardingSysctls, sysctlOfLink } from '../kernel/sysctls-and-modules.ts';
+import {
+  answersForNeighbours,
+  answersForOthers,
+  forceForwarding,
+  forwardingSysctls,
+  sysctlOfLink,
+} from '../kernel/sysctls-and-modules.ts';
 import { transportOf, type Flow } from './flow.ts';
 import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
 import { isUnknownHost, isUnknownOwn, type ArpSilence, type Beyond } from './packet.ts';
@@ -125,8 +131,8 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
   if (!asker || isUnknownOwn(address)) return undefined;
   // Unlike ARP, other links answer no neighbour solicitation for the address (ndisc_recv_ns).
   if (family === 'ipv6')
-    return isAsked && routing.isOnOther(address, link) && !places.isTunnel(link)
-      ? { kind: 'no-arp', address, link, why: 'on-another-link' }
+    return isAsked && routing.isOnLink(address, link) === false && !places.isTunnel(link)
+      ? { kind: 'no-arp', address, link, why: routing.isShown(address) ? 'on-another-link' : 'on-no-link' }
       : undefined;
   const strictest = (key: string): number =>
     Math.max(...['all', link].map((name) => Number(routing.sysctl(sysctlOfLink(name, key)) ?? 0)));
@@ -134,7 +140,8 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
   const silence = silenceOf(routing, link, address);
   if (silence) return unanswered(silence);
   if (strictest('arp_ignore') === 8) return unanswered('arp_ignore');
-  if (strictest('arp_ignore') > 0 && routing.isLocalAt(address, link) === false) return unanswered('arp_ignore');
+  const isThere = routing.isOnLink(address, link) ?? routing.isLocalAt(address, link);
+  if (strictest('arp_ignore') > 0 && isThere === false) return unanswered('arp_ignore');
   const request = { ...first, source: asker, destination: address, mark: 0, input: link, output: '' };
   const back = linksOf(linksBack(request, false));
   if (strictest('arp_filter') > 0 && !('kind' in back) && !back.includes(link)) return unanswered('arp_filter');
@@ -148,7 +155,10 @@ function answersAsProxy(first: Flow, link: string): boolean {
   const isListed = routing.isProxied(asked.address, link);
   const way = routing.find({ to: asked.address, from: undefined, mark: 0, input: link });
   const isElsewhere = way.kind === 'out' && way.hops.some((hop) => hop.link !== link);
-  return forwardsFrom(first, link) && (family === 'ipv6' ? isOn && isListed : (isOn || isListed) && isElsewhere);
+  if (!forwardsFrom(first, link)) return false;
+  if (family === 'ipv6') return isOn && isListed;
+  const isBack = way.kind === 'out' && way.hops.some((hop) => hop.link === link);
+  return ((isOn || isListed) && isElsewhere) || (isBack && routing.sysctl(answersForNeighbours(link)) === '1');
 }
 
 /**

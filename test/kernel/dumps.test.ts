@@ -7,7 +7,7 @@ import type { Tables } from '../../src/kernel/iptables/iptables.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import { parseIpsetSave } from '../../src/kernel/ipset/ipset.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
-import { parseIpAddrJson, parseIpBatch } from '../../src/kernel/link/link.ts';
+import { formatIpAddrJson, parseIpAddrJson, parseIpBatch } from '../../src/kernel/link/link.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';
 import type { UnreadLine } from '../../src/kernel/lines.ts';
 
@@ -114,6 +114,13 @@ describe('a dump of a node that kube-proxy programmed', () => {
 });
 
 describe('what other programs have on a node', () => {
+  test('is kept: that a link has a program of XDP', () => {
+    const printed =
+      '[{"ifname":"eth0","xdp":{"mode":2,"prog":{"id":7}},"addr_info":[]},{"ifname":"eth1","addr_info":[]}]';
+    const { links } = parseIpAddrJson(formatIpAddrJson(parseIpAddrJson(printed).links));
+    expect(links.map(({ traits }) => traits?.xdp)).toEqual([true, undefined]);
+  });
+
   test('is kept: rules with the words that kpc does not know', () => {
     const { state, unread } = readDump('foreign-nft');
     expect(unread).toEqual([]);

@@ -24,6 +24,7 @@ import { remark, type Session } from './observe-node.ts';
 import { defaultSettings } from '../../settings/table.ts';
 import {
   acceptsMark,
+  answersForNeighbours,
   answersForOthers,
   forceForwarding,
   sysctlPath,
@@ -215,6 +216,7 @@ async function listNetwork(
     ...['all', ...links.map(({ name }) => name)].flatMap((link) => [
       ...sysctlsOfLink.map((key) => sysctlOfLink(link, key)),
       forceForwarding(link),
+      answersForNeighbours(link),
       ...Object.values(answersForOthers(link)),
     ]),
   ]);

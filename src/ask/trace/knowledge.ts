@@ -82,6 +82,7 @@ export function knowledgeOf(
     ...families.flatMap((family) => gapsOfFamily(side, mode, family)),
     ...doubtedGaps(side, links),
     ...bridgeGaps(links),
+    ...programGaps(links),
   ];
   const nodeIPs = side.node && Object.values(side.node.nodeIPs).filter(isKnownOwn);
   return {
@@ -272,6 +273,15 @@ function bridgeGaps(links: readonly Link[]): readonly Gap[] {
   return [...new Set(closed)].flatMap((name) => {
     const at = { end: 'output', interfaces: [name] } as const;
     return families.map((family) => hookedGap(family, at, circumstance('bridge-port', name)));
+  });
+}
+
+/** Programs that see packets before the kernel does. */
+function programGaps(links: readonly Link[]): readonly Gap[] {
+  return links.flatMap(({ name, traits }) => {
+    if (traits?.xdp !== true) return [];
+    const at = { end: 'input', interfaces: [name, ...mastersOf([name], links)] } as const;
+    return families.map((family) => hookedGap(family, at, circumstance('xdp', name)));
   });
 }
 

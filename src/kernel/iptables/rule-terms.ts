@@ -104,8 +104,7 @@ function conditionsOfArg(arg: RuleArg, family: Family): Condition | readonly Con
     case 'statistic':
       return { kind: 'chance', probability: Number(arg.probability) };
     case 'recent':
-      // A client's first packet is in no list yet, so `rcheck` never matches.
-      return arg.action.kind === 'set' ? [] : never;
+      return arg.action.kind === 'set' ? [] : among('recent client', listedWords(''));
     case 'module':
       return idleModules.has(arg.name) ? [] : conditionsOfWords(['-m', arg.name], family);
     case 'comment':

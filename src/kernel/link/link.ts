@@ -49,7 +49,7 @@ export function isLinkNamed(pattern: string, name: string): boolean {
   return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 }
 
-/** Options of a bridge or bridge port, and flags of any link, each with the place where `ip -j` prints it. */
+/** Options of a bridge or bridge port, and flags and members of any link, each with the place where `ip -j` prints it. */
 const traitPlaces = {
   hairpin: 'info_slave_data',
   isolated: 'info_slave_data',
@@ -61,15 +61,19 @@ const traitPlaces = {
   'NO-CARRIER': 'flags',
   NOARP: 'flags',
   BROADCAST: 'flags',
+  /** Has an eBPF program that sees packets before the kernel does. */
+  xdp: 'link',
 } as const;
 
 type LinkTrait = keyof typeof traitPlaces;
+
+type TraitPlace = (typeof traitPlaces)[LinkTrait];
 
 export type LinkTraits = { readonly [T in LinkTrait]?: boolean };
 
 const linkTraits = Object.keys(traitPlaces) as readonly LinkTrait[];
 
-function traitsOf(valueOf: (name: string, place: 'info_slave_data' | 'info_data' | 'flags') => unknown): LinkTraits {
+function traitsOf(valueOf: (name: string, place: TraitPlace) => unknown): LinkTraits {
   const words = new Map<unknown, boolean>([true, 1, 'on', '1'].map((word) => [word, true]));
   for (const word of [false, 0, 'off', '0']) words.set(word, false);
   return Object.fromEntries(
@@ -80,11 +84,17 @@ function traitsOf(valueOf: (name: string, place: 'info_slave_data' | 'info_data'
   );
 }
 
+/** With its mode and, without -d, the program's id. */
+const xdpWord = / xdp(?:generic|offload|multi)?(?:\/id:\d+)?(?: |$)/;
+
 /** Reads a line of `ip -d link`: a link's flags, or the words after "bridge" or "bridge_slave". */
 export function traitsOfLine(line: string): LinkTraits {
   const [, flags] = /^\d+: [^\s:]+: <([^>]*)>/.exec(line) ?? [];
   const set = flags?.split(',');
-  if (set) return traitsOf((name, place) => (place === 'flags' ? set.includes(name) : undefined));
+  if (set)
+    return traitsOf((name, place) =>
+      place === 'flags' ? set.includes(name) : place === 'link' ? xdpWord.test(line) || undefined : undefined,
+    );
   const [kind, ...words] = line.split(' ');
   const shown = kind === 'bridge_slave' ? 'info_slave_data' : kind === 'bridge' ? 'info_data' : undefined;
   return traitsOf((name, place) =>
@@ -155,13 +165,11 @@ export function parseIpAddrJson(text: string): ParsedLinks {
     const kind = fieldIn(info, 'info_kind');
     const master = fieldIn(item, 'master');
     const flags = fieldIn(item, 'flags');
-    const traits = traitsOf((trait, place) =>
-      place === 'flags'
-        ? Array.isArray(flags) && flags.length > 0
-          ? flags.includes(trait)
-          : undefined
-        : fieldIn(fieldIn(info, place), trait),
-    );
+    const traits = traitsOf((trait, place) => {
+      if (place === 'link') return isObject(fieldIn(item, trait)) || undefined;
+      if (place !== 'flags') return fieldIn(fieldIn(info, place), trait);
+      return Array.isArray(flags) && flags.length > 0 ? flags.includes(trait) : undefined;
+    });
     const tunnel = readTunnel(kind, (each) => fieldIn(fieldIn(info, 'info_data'), each));
     const infos = fieldIn(item, 'addr_info');
     const addresses: LinkAddress[] = [];
@@ -187,6 +195,7 @@ export function formatIpAddrJson(links: readonly Link[]): string {
     ifname: name,
     flags: linkTraits.filter((trait) => traitPlaces[trait] === 'flags' && traits[trait]),
     master,
+    xdp: traits.xdp === true ? {} : undefined,
     linkinfo: {
       info_kind: kind,
       info_data: tunnel ? formatTunnel(tunnel) : traitsAt('info_data', traits),

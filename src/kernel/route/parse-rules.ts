@@ -16,7 +16,7 @@ interface WordedRule {
 }
 
 const alone: ReadonlySet<string> = new Set(
-  'not nop blackhole unreachable prohibit l3mdev proto_any detached'.split(' '),
+  'not nop blackhole unreachable prohibit l3mdev proto_any detached unresolved'.split(' '),
 );
 
 const idle: ReadonlySet<string> = new Set(['proto', 'protocol', 'realms', 'suppress_ifgroup']);
@@ -33,7 +33,7 @@ export function parseRoutingRules(text: string, asked: Family | undefined): Pars
       if (raw.trim() !== '') unread.add(number, () => raw, 'not a rule of routing');
       continue;
     }
-    const words = (rest ?? '').replaceAll(/\[detached\]/g, 'detached').split(/\s+/);
+    const words = (rest ?? '').replaceAll(/\[(detached|unresolved)\]/g, '$1').split(/\s+/);
     const values = new Map<string, string>();
     const set = new Set<string>();
     for (let at = 0; at < words.length; at++) {

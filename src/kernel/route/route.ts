@@ -177,8 +177,9 @@ function followRules(family: Family, known: Routes, question: RouteQuestion): Ro
       const isMatch = rule?.action.kind !== 'nop' && rule && matchesRule(rule, question);
       if (!rule || isMatch === false) continue;
       const { action } = rule;
-      const next = action.kind === 'goto' ? rules.findIndex(({ priority }) => priority >= action.priority) : at + 1;
-      const after = next > at ? next : rules.length;
+      const next = action.kind === 'goto' ? rules.findIndex(({ priority }) => priority === action.priority) : at + 1;
+      // Without its target, the kernel skips the rule.
+      const after = next > at ? next : at + 1;
       const taken = action.kind === 'goto' ? undefined : applyRoutingRule(rule, known, question);
       if (isMatch === undefined) {
         const passed = follow(at + 1, forks + 1);

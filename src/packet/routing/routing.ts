@@ -41,7 +41,8 @@ export interface Routing {
   isLocal(address: Address): Answer;
   isShown(address: Address): boolean;
   isLocalAt(address: Address, link: string): Answer;
-  isOnOther(address: Address, link: string): boolean;
+  /** Whether the link has it as an address, not only by a local route; undefined if no addresses are listed. */
+  isOnLink(address: Address, link: string): boolean | undefined;
   find(question: RouteQuestion): RouteFound;
   /** The next hop to an address for a packet that the node itself sends without a source; undefined if there is none. */
   hopTo(address: Address): NextHop | undefined;
@@ -73,8 +74,14 @@ export interface Routing {
 }
 
 export type RouteFound =
-  | { readonly kind: 'out'; readonly hops: readonly NextHop[]; readonly source?: Address | undefined }
-  | { readonly kind: 'local'; readonly source?: Address | undefined }
+  | {
+      readonly kind: 'out';
+      readonly hops: readonly NextHop[];
+      readonly source?: Address | undefined;
+      /** By a route of type broadcast, anycast or multicast. */
+      readonly isToMany?: boolean;
+    }
+  | { readonly kind: 'local'; readonly source?: Address | undefined; readonly link?: string | undefined }
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
   | { readonly kind: 'either'; readonly reason: Reason; readonly taken: RouteFound; readonly passed: RouteFound }
   | { readonly kind: 'unknown'; readonly reason: Reason };
@@ -135,10 +142,8 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
       );
       return isOn || isBy;
     },
-    isOnOther: (address, link) => {
-      const on = shown.filter((each) => each.address.text === address.text);
-      return on.length > 0 && on.every((each) => each.link !== link);
-    },
+    isOnLink: (address, link) =>
+      shown.length === 0 ? undefined : shown.some((each) => each.address.text === address.text && each.link === link),
     isProxied: (address, link) =>
       listed.proxied.some((each) => each.address.text === address.text && each.link === link),
     policies: listed.policies,
@@ -245,7 +250,9 @@ function wayOfRoute(found: Extract<RouteResult, { readonly kind: 'route' | 'none
   if (found.kind === 'none') return found;
   const { type, source, hops } = found.route;
   const live = hops.filter(({ down }) => down !== 'dead');
-  return type === 'local' ? { kind: 'local', source } : { kind: 'out', hops: live, source };
+  return type === 'local'
+    ? { kind: 'local', source, link: hops[0]?.link }
+    : { kind: 'out', hops: live, source, isToMany: type !== 'unicast' };
 }
 
 function admitsLoopbackBy(sysctls: KernelState['sysctls'], hasAllSysctls: boolean, link: string | undefined): Answer {
@@ -351,8 +358,14 @@ function sourcesOf({
     sourceBy: (address, way) => {
       if (isLocal(address) === true) {
         const kept = isLoopback(address) ? loopbackAddresses[family] : address;
-        return { address: (way.kind === 'local' ? way.source : undefined) ?? kept };
+        const { source, link = '' } = way.kind === 'local' ? way : {};
+        // A local route alone makes no address that IPv6 sends from.
+        const isRoute =
+          family === 'ipv6' && !isLoopback(address) && !own.some(({ address: { text } }) => text === address.text);
+        return !source && isRoute && isListed ? select(link, undefined, address) : { address: source ?? kept };
       }
+      // IPv6 then chooses among all addresses, and looks again with that source (ip6_dst_lookup_tail).
+      if (way.kind === 'none' && family === 'ipv6' && isListed) return select('', undefined, address);
       if (way.kind !== 'out') return byLinks(address);
       if (way.source) return { address: way.source };
       if (way.hops.length === 0) return byLinks(address);

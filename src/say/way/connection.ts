@@ -152,15 +152,10 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
       return `the node sends it on untranslated, to ${loss.isClusterIP ? 'the cluster IP' : 'an address'} of ${loss.service}: the connection fails unless another ${loss.isClusterIP ? 'node' : 'host'} accepts packets to ${loss.address.text}`;
     case 'own-gateway':
       return `${loss.endpoint.text} sees the client's address and may answer it directly: the connection fails unless the answer passes through this node`;
-    case 'own-network': {
-      const { destination, inside, gateway, output = '' } = loss;
-      const to = `the node sends packets for ${destination.text}, which is ${inside === undefined ? 'its own address' : `in the network of its ${inside}`}, to ${gateway.text} by ${output}`;
-      return `${to}: the connection fails ${inside === undefined ? 'unless they come back from there' : 'if they come back from there'}`;
-    }
-    case 'closer-route': {
-      const { destination, taken, closer } = loss;
-      return `the node sends packets for ${destination.text}${hopWords(taken)}, although another table has a closer route${hopWords(closer)}: the connection fails unless they get there from ${taken.gateway?.text}`;
-    }
+    case 'own-network':
+    case 'sent-back':
+    case 'closer-route':
+      return detourWords(loss);
     case 'not-held':
       return `a route brings packets for ${loss.address.text} to this node, which does not have the address: the connection fails unless a transparent program answers`;
     case 'unbound': {
@@ -187,6 +182,25 @@ function untakenWords(steps: readonly Step[]): string {
   if (diversion) return `${whereOf(diversion)} keeps it from kube-proxy's rules`;
   const chain = lastServiceChain(steps);
   return chain === undefined ? 'no rule of a Service takes it' : `nothing in ${chain} leads it to an endpoint`;
+}
+
+/** Packets that the node sends to a router, though it may not be nearer. */
+function detourWords(loss: Loss & { readonly kind: 'own-network' | 'sent-back' | 'closer-route' }): string {
+  switch (loss.kind) {
+    case 'own-network': {
+      const { destination, inside, gateway, output = '' } = loss;
+      const to = `the node sends packets for ${destination.text}, which is ${inside === undefined ? 'its own address' : `in the network of its ${inside}`}, to ${gateway.text} by ${output}`;
+      return `${to}: the connection fails ${inside === undefined ? 'unless they come back from there' : 'if they come back from there'}`;
+    }
+    case 'sent-back': {
+      const { destination, gateway, output = '' } = loss;
+      return `the node sends packets for ${destination.text} back to ${gateway.text} by ${output}, from where they came: the connection fails if it sends them here again`;
+    }
+    case 'closer-route': {
+      const { destination, taken, closer } = loss;
+      return `the node sends packets for ${destination.text}${hopWords(taken)}, although another table has a closer route${hopWords(closer)}: the connection fails unless they get there from ${taken.gateway?.text}`;
+    }
+  }
 }
 
 const silenceWords = {
@@ -292,6 +306,10 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
       return `a policy of IPsec blocks packets to ${to}`;
     case 'echo-ignored':
       return `the node answers no pings (${ignoresEcho[family]} is 1)`;
+    case 'for-many':
+      return `${to} is a broadcast, multicast or anycast address: the node forwards nothing to it, and no TCP connection goes there`;
+    case 'own-next-hop':
+      return `the next hop to ${to} is ${decision.gateway.text}, which the node itself has: nobody answers for it`;
     case 'loopback-source':
       return `${to} gets a packet from a loopback address, and hosts discard such packets if they arrive from outside`;
     case 'no-route':

@@ -92,6 +92,10 @@ function unshown({
     const command = 'ip xfrm state list nokeys';
     return { settle: [`look on the node for keys in ${command}, and for losses in /proc/net/xfrm_stat`], command };
   }
+  if (of === 'xdp') {
+    const command = `bpftool net show dev ${shellWord(text)}`;
+    return { settle: [`${command} names the program on the node`], command };
+  }
   if (of !== 'bridge-port') return { settle: ['no listing shows it'] };
   const command = `bridge fdb show br ${shellWord(text)}`;
   return { settle: [`look for them on the node in ${command} and bridge vlan`], command };
@@ -125,6 +129,7 @@ const circumstances: { readonly [C in Circumstance]: string } = {
   peer: 'a rule matches the address of the other end of a tunnel',
   encryption:
     'an IPsec policy encrypts such packets, or accepts only encrypted ones: they pass if both ends have its keys',
+  xdp: 'an XDP program sees the packet before any rule, and may drop or change it',
   content: 'a rule matches something that the question does not specify',
 };
 

@@ -229,6 +229,13 @@ test.each<readonly [string, string, Question, readonly Change[], readonly [strin
     ['delivered', 'depends'],
   ],
   [
+    'one that the node answers for to the neighbours of its own link',
+    'rules-by-bridge',
+    { ...near, to: '192.168.50.200:80' },
+    [...outer, ['$ sysctl -a', '$ sysctl -a\nnet.ipv4.conf.eth0.proxy_arp_pvlan = 1']],
+    ['delivered', 'works'],
+  ],
+  [
     'one that a router asks for',
     'rules-by-bridge',
     { ...far, to: '192.168.50.200:80' },
@@ -322,6 +329,19 @@ test.each<readonly [string, string, Question, readonly Change[], readonly [strin
     ],
     ['delivered', 'fails'],
   ],
+  [
+    'a client that a rule puts on a list, of which another takes no packet',
+    'vxlan',
+    toNode,
+    [
+      accepting,
+      [
+        '*nat\n',
+        `*mangle\n${chains}-A PREROUTING -i eth0 -m recent --name bad --rcheck --seconds 60 -j DROP\n-A INPUT -m recent --name bad --set\nCOMMIT\n*nat\n`,
+      ],
+    ],
+    ['local', 'unknown'],
+  ],
   ['a pod behind a tunnel', 'vxlan', { from: '10.244.2.20', to: '10.244.1.10:8080' }, [], ['dropped', 'fails']],
   [
     'a client of the link below a tunnel',
@@ -347,6 +367,15 @@ test.each<readonly [string, string, Question, readonly Change[], readonly [strin
   ['answers of a server with the mark', 'two-next-hops', byEth0, marked(1), ['delivered', 'fails']],
 ])('%s', (_, node, asked, changes, expected) => {
   expect(told(trace(node, asked, ...changes))).toEqual(expected);
+});
+
+test('a local route makes no address that the node sends from', () => {
+  const route = 'local fd00:50::777 dev eth0 table local metric 1024\nlocal fd00:50::11 dev';
+  const { fate } = trace('pods-on-bridge-ipv6', { from: 'node', to: '[fd00:50::777]:22' }, [
+    'local fd00:50::11 dev',
+    route,
+  ]);
+  expect(fate.source).toMatchObject({ text: 'fd00:50::11' });
 });
 
 test('a dead next hop is no way', () => {
