@@ -174,6 +174,8 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `which endpoints of ${nameSome(beyond.names)} are near, because no Node shows a zone`;
     case 'nodes':
       return `packets on ${nameSome(beyond.names)}, which only one side has`;
+    case 'unnamed-node':
+      return `what depends on the node (${nameSome(beyond.names)}), as none is named`;
     case 'readiness':
       return `the readiness of Pods of ${nameSome(beyond.names)}: their probes or gates differ, but all are assumed ready`;
   }

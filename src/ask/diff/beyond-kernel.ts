@@ -1,5 +1,6 @@
 // Differences between two sides that affect packets, but appear neither in the kernel nor in single traced packets.
 import { groupBy } from '../../cluster/grouping.ts';
+import { zoneOf } from '../../cluster/node-context.ts';
 import { serviceOfSlice } from '../../cluster/endpoints.ts';
 import type { ServiceInfo } from '../../cluster/model.ts';
 import {
@@ -45,6 +46,8 @@ type NamedBeyond =
   /** Services that differ in how they prefer near endpoints, if nothing shows a Node's zone. */
   | 'zones'
   | 'nodes'
+  /** Nodes of which none is named, where the sides' Nodes differ or one side records none. */
+  | 'unnamed-node'
   /** Workloads with Pods that both sides assume to be ready, but that become ready by different probes or gates. */
   | 'readiness';
 
@@ -61,6 +64,7 @@ export function beyondKernel(
       ? [
           ...beyondServices(from.objects, to.objects, changes),
           ...namedBeyond('readiness', differingReadiness(from, to)),
+          ...namedBeyond('unnamed-node', differingUnnamed(from, to)),
         ]
       : []),
     ...(from.kind === 'bundle' && to.kind === 'manifests' ? unrecorded(to, lackingSources(from)) : []),
@@ -88,6 +92,25 @@ function namesOfStale(from: Snapshot, to: Snapshot): readonly string[] {
 /** Reports whether nothing shows a Node's zone, so that preferences for a zone have no effect. */
 function lacksZones({ kind, objects, node }: Snapshot): boolean {
   return kind !== 'dump' && node?.zone === '' && objects.nodes.length === 0;
+}
+
+/** The Nodes to choose from, if no node is named and the sides' Nodes differ. */
+function differingUnnamed(from: Snapshot, to: Snapshot): readonly string[] {
+  const [before, after] = [nodesAsText(from), nodesAsText(to)];
+  const isSame = countUnknown(before, after) + countUnknown(after, before) === 0;
+  return isSame || [from, to].some(({ nodeName }) => nodeName !== '') ? [] : namesOfNodes(from, to);
+}
+
+/** What kube-proxy reads of each Node. */
+function nodesAsText({ objects }: Snapshot): readonly string[] {
+  return objects.nodes.map(({ object }) => {
+    return JSON.stringify([object.metadata.name, zoneOf(object), object.podCIDRs, object.addresses]);
+  });
+}
+
+function namesOfNodes(...sides: readonly Snapshot[]): readonly string[] {
+  const nodes = sides.flatMap(({ objects }) => objects.nodes);
+  return [...new Set(nodes.map(({ object }) => object.metadata.name))].toSorted(compareText);
 }
 
 function differingReadiness(from: CompiledSnapshot, to: CompiledSnapshot): readonly string[] {
@@ -128,7 +151,10 @@ export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>)
   const fields = [...groupBy(used, ({ field }) => field).values()].flatMap((own) =>
     own[0] ? [{ field: own[0].field, services: own.map(({ service }) => service) }] : [],
   );
-  return objects.length + fields.length > 0 ? [{ kind: 'unrecorded', objects, fields }] : [];
+  return [
+    ...(objects.length + fields.length > 0 ? [{ kind: 'unrecorded', objects, fields } as const] : []),
+    ...(side.nodeName === '' ? namedBeyond('unnamed-node', namesOfNodes(side)) : []),
+  ];
 }
 
 /** Reports whether a Service's endpoints show the effect of a field, because kpc made the endpoints from Pods that show it. */
