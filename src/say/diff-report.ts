@@ -1,5 +1,5 @@
 import { otherParts } from '../base/findings/answers.ts';
-import { count, formatCount, joinWords, nameSome, pluralOf } from '../base/printable.ts';
+import { count, escapeText, formatCount, joinWords, nameSome, pluralOf } from '../base/printable.ts';
 import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { describeKernelChange } from './changes.ts';
 import type { KernelChange } from '../ask/changes/kernel-change.ts';
@@ -160,6 +160,12 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `${countOf(beyond)} that ${beyond.count === 1 ? 'differs' : 'differ'}`;
     case 'ways':
       return `${countOf(beyond)} that ${beyond.count === 1 ? 'leads' : 'lead'} to a Service that changed`;
+    case 'untaken': {
+      const all = beyond.of.map(({ folder, lacks }) => {
+        return `kustomization ${escapeText(folder)} takes from ${nameSome(lacks.map(escapeText))}`;
+      });
+      return `what ${nameSome(all)}`;
+    }
     case 'unrecorded': {
       const fields = beyond.fields.map(({ field, services }) => `${field} of ${nameSome(services)}`);
       return `${joinWords([...beyond.objects.map(countOf), ...fields])}, which one side does not record`;

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { commitAll } from '../support/git.ts';
 import { findingsOf, resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
@@ -149,6 +150,71 @@ describe('what a kustomization changes', () => {
       expect(same.stdout).not.toMatch(ofKustomization);
     }
   });
+});
+
+describe('the files that a kustomization makes changes from', () => {
+  const resources = 'resources: [web.yaml]\n';
+  const copying =
+    'replacements: [{source: {kind: ConfigMap, name: a}, targets: [{select: {kind: Service}, fieldPaths: [spec.type]}]}]\n';
+
+  test.each([
+    ['a patch of another ending', `${resources}patches: [{path: svc.patch}]\n`, 'svc.patch', true],
+    ['a patch of a list', `${resources}patchesJson6902: [{path: ops, target: {kind: Service}}]\n`, 'ops', true],
+    [
+      'what a replacement copies',
+      `${resources}${copying}configMapGenerator: [{name: a, envs: [a.env]}]\n`,
+      'a.env',
+      true,
+    ],
+    ['by a key', `${resources}${copying}configMapGenerator: [{name: a, files: [k=a.txt]}]\n`, 'a.txt', true],
+    ['values of a chart', `${resources}helmCharts: [{name: a, valuesFile: values.prod}]\n`, 'values.prod', true],
+    ['a generator', `${resources}generators: [made]\n`, 'made', true],
+    ['a ConfigMap that nothing copies', `${resources}configMapGenerator: [{name: a, envs: [a.env]}]\n`, 'a.env', false],
+    ['outside its folder', `${resources}patches: [{path: ../svc.patch}]\n`, '../svc.patch', false],
+  ])('%s', async (_, kustomization, file, isCompared) => {
+    for (const [folder, text] of [
+      ['one/in', 'a'],
+      ['two/in', 'b'],
+    ] as const)
+      writeFolder(join(cwd, folder), {
+        'web.yaml': selecting,
+        'kustomization.yaml': kustomization,
+        [file]: `x=${text}\n`,
+      });
+    for (const sides of [
+      ['one/in', 'two/in'],
+      ['one/in', 'one/in'],
+    ]) {
+      const { stdout } = await runKpc(['diff', ...sides, '--output', 'json'], { cwd });
+      const notCompared = isCompared && sides[1] === 'two/in' ? [expect.stringMatching(/^1 Kustomization/)] : [];
+      expect(resultOf(stdout)).toMatchObject({ differs: false, notCompared });
+    }
+  });
+});
+
+test('what a kustomization takes from outside the input is named on either side, also of a golden', async () => {
+  const lacking = [expect.stringMatching(/ over takes from \.\.\/base$/)];
+  const more = selecting.replace('name: web', 'name: more').replace('10.96.0.10', '10.96.0.11');
+  writeFolder(join(cwd, 'tree'), { 'base/web.yaml': more, 'over/web.yaml': selecting });
+  writeFolder(join(cwd, 'tree/over'), { 'kustomization.yaml': 'resources: [../base, web.yaml]\n' });
+  commitAll(join(cwd, 'tree'));
+  const run = async (...words: readonly string[]) => {
+    const { status, stdout } = await runKpc([...words, '--output', 'json'], { cwd: join(cwd, 'tree') });
+    return { status, ...resultOf(stdout) };
+  };
+  for (const sides of [
+    ['HEAD:over', 'over'],
+    ['over', 'over'],
+    ['over/web.yaml', 'over'],
+  ])
+    expect(await run('diff', ...sides)).toMatchObject({ status: 0, notCompared: lacking });
+  expect(await run('equivalence', 'HEAD:over', 'over')).toMatchObject({
+    notCompared: expect.arrayContaining(lacking) as unknown,
+  });
+  expect(await run('diff', 'HEAD:.', '.')).toMatchObject({ status: 0, notCompared: [] });
+  await run('compile', '-f', 'over/web.yaml', '--golden', 'golden');
+  const check = await run('compile', '-f', 'over', '--check', 'golden', '--skip-invalid');
+  expect(check).toMatchObject({ status: 0, notCompared: lacking });
 });
 
 describe('what a golden does not record', () => {

@@ -21,6 +21,8 @@ export type BeyondKernel =
   | ({ readonly kind: 'objects' } & CountedKind)
   /** How many unchanged objects of a kind lead to a Service that changed. */
   | ({ readonly kind: 'ways' } & CountedKind)
+  /** What kustomizations take from outside the input, on either side. */
+  | { readonly kind: 'untaken'; readonly of: SnapshotObjects['untaken'] }
   /** Facts in the manifests that the other side, a bundle or golden, does not record. */
   | { readonly kind: 'unrecorded'; readonly objects: readonly CountedKind[]; readonly fields: readonly FieldOf[] }
   /** The Services, workloads or Nodes for which something was not compared. */
@@ -67,6 +69,7 @@ export function beyondKernel(
           ...namedBeyond('unnamed-node', differingUnnamed(from, to)),
         ]
       : []),
+    ...untaken(from, to),
     ...(from.kind === 'bundle' && to.kind === 'manifests' ? unrecorded(to, lackingSources(from)) : []),
     ...(from.kind === 'manifests' && to.kind === 'bundle' ? unrecorded(from, lackingSources(to)) : []),
     ...namedBeyond(
@@ -82,6 +85,13 @@ export function beyondKernel(
       changedIn(zoneFields, changes).filter((name) => !stale.has(name) && [from, to].every(lacksZones)),
     ),
   ];
+}
+
+/** A folder that both sides have is named as in the last. */
+export function untaken(...sides: readonly Snapshot[]): readonly BeyondKernel[] {
+  const all = sides.flatMap(({ objects }) => objects.untaken);
+  const of = [...new Map(all.map((each) => [JSON.stringify([each.below, each.lacks]), each])).values()];
+  return of.length === 0 ? [] : [{ kind: 'untaken', of }];
 }
 
 function namesOfStale(from: Snapshot, to: Snapshot): readonly string[] {
