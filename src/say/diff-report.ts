@@ -176,12 +176,14 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `endpoints of ${nameSome(beyond.names)}, whose EndpointSlices fit only one side (give each its own, or both the Pods)`;
     case 'later-connections':
       return `later connections of a client, because session affinity of ${nameSome(beyond.names)} differs`;
+    case 'schedulers':
+      return `which endpoint a connection gets, because the scheduler of ${nameSome(beyond.names)} differs`;
     case 'zones':
       return `which endpoints of ${nameSome(beyond.names)} are near, because no Node shows a zone`;
     case 'nodes':
       return `packets on ${nameSome(beyond.names)}, which only one side has`;
     case 'unnamed-node':
-      return `what depends on the node (${nameSome(beyond.names)}), as none is named`;
+      return `what depends on the node (${nameSome(beyond.names)}), because none is named`;
     case 'readiness':
       return `the readiness of Pods of ${nameSome(beyond.names)}: their probes or gates differ, but all are assumed ready`;
   }

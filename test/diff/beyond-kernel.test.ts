@@ -152,6 +152,29 @@ describe('what a kustomization changes', () => {
   });
 });
 
+describe('another scheduler of IPVS', () => {
+  const annotated = selecting.replace('name: web}', 'name: web, annotations: {kpc.dev/ipvs-scheduler: lc}}');
+  const config = (scheduler: string) =>
+    `---\n{apiVersion: kubeproxy.config.k8s.io/v1alpha1, kind: KubeProxyConfiguration, mode: ipvs, ipvs: {scheduler: ${scheduler}}}\n`;
+  const plain = selecting + slice + config('rr');
+
+  test.each([
+    ['of the Service', annotated + slice + config('rr'), true],
+    ['of the node', selecting + slice + config('sh'), true],
+    ['the same, written twice', annotated.replace(': lc', ': rr') + slice + config('rr'), false],
+    ['of a node where the Service has its own', annotated + slice + config('lc'), true],
+    ['none', plain, false],
+  ])('%s', async (_, after, isSaid) => {
+    for (const command of ['diff', 'equivalence'] as const) {
+      const { result } = await run(command, plain, after);
+      expect(JSON.stringify(result['notCompared']).includes('scheduler of default/web')).toBe(isSaid);
+    }
+    writeFileSync(join(cwd, 'to.yaml'), after);
+    const { stdout } = await runKpc(['diff', 'from.yaml', 'to.yaml'], { cwd });
+    expect(stdout).not.toContain('no packet is treated differently');
+  });
+});
+
 describe('the files that a kustomization makes changes from', () => {
   const resources = 'resources: [web.yaml]\n';
   const copying =

@@ -2,7 +2,7 @@
 import { groupBy } from '../../cluster/grouping.ts';
 import { zoneOf } from '../../cluster/node-context.ts';
 import { serviceOfSlice } from '../../cluster/endpoints.ts';
-import type { ServiceInfo } from '../../cluster/model.ts';
+import { serviceName, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import {
   changedSources,
   fullName,
@@ -45,6 +45,8 @@ type NamedBeyond =
   | 'kept-slices'
   /** Services that differ in session affinity, which affects only a client's later connections. */
   | 'later-connections'
+  /** Services whose virtual servers choose among endpoints by another scheduler. */
+  | 'schedulers'
   /** Services that differ in how they prefer near endpoints, if nothing shows a Node's zone. */
   | 'zones'
   | 'nodes'
@@ -80,6 +82,7 @@ export function beyondKernel(
     ),
     ...namedBeyond('kept-slices', [...stale]),
     ...namedBeyond('later-connections', changedIn(['sessionAffinity'], changes)),
+    ...namedBeyond('schedulers', differingSchedulers(from, to)),
     ...namedBeyond(
       'zones',
       changedIn(zoneFields, changes).filter((name) => !stale.has(name) && [from, to].every(lacksZones)),
@@ -97,6 +100,25 @@ export function untaken(...sides: readonly Snapshot[]): readonly BeyondKernel[] 
 function namesOfStale(from: Snapshot, to: Snapshot): readonly string[] {
   const stale = [...stalePortsOf(from, to).values(), ...stalePortsOf(to, from).values()];
   return stale.map(({ service }) => service).toSorted(compareText);
+}
+
+/** Services that both sides serve in IPVS mode, by different schedulers. */
+function differingSchedulers(from: Snapshot, to: Snapshot): readonly string[] {
+  if (from.mode !== 'ipvs' || to.mode !== 'ipvs') return [];
+  const before = new Map(from.ports.map((port) => [keyOfPort(port), schedulerOf(port, from)]));
+  const differing = to.ports.filter((port) => {
+    const [old, fresh] = [before.get(keyOfPort(port)), schedulerOf(port, to)];
+    return old !== undefined && fresh !== undefined && old !== fresh;
+  });
+  return [...new Set(differing.map(serviceName))].toSorted(compareText);
+}
+
+function keyOfPort({ family, label }: ShownPort): string {
+  return `${family} ${label}`;
+}
+
+function schedulerOf({ scheduler }: ShownPort, { settings }: Snapshot): string | undefined {
+  return scheduler || settings?.ipvs.scheduler;
 }
 
 /** Reports whether nothing shows a Node's zone, so that preferences for a zone have no effect. */
