@@ -165,9 +165,8 @@ export function collectFiles(
   ];
   if (skipInvalid) removeObjects(collected, [...duplicates, { again: objectsWith(uncompiled, collected) }]);
   const foreign = readings.filter(({ isForeign: isOther }) => isOther).map(({ file }) => file.name);
-  const names = [...files.map(({ name }) => name), ...unreadable.flatMap(({ place }) => place?.file ?? [])];
   const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
-  const missing = findIncomplete(kustomizations, names);
+  const missing = findIncomplete(kustomizations, namesOf(files, unreadable));
   const said = [
     ...(excess ? [diagnoseFault(tooLong(excess.of, excess.most), placeAt(excess.at, 0))] : []),
     // Duplicate Services are reported alone, because duplicate workloads have the same cause.
@@ -176,12 +175,20 @@ export function collectFiles(
     ...(foreign.length > 0 ? [diagnose('skipped-files', { files: foreign })] : []),
     ...describeKustomizations(kustomizations, { missing, ofServices, isShown: isShown || skipInvalid, into }),
   ];
-  for (const diagnostic of said) collected.diagnostics.push(diagnostic);
-  return {
-    ...collected,
-    kustomized: changesAsText(kustomizations, [...named, ...files]),
-    untaken: missing.map(describeUntaken),
-  };
+  const diagnostics = [...collected.diagnostics, ...said];
+  return { ...collected, diagnostics, ...leftToKustomize(kustomizations, missing, [...named, ...files]) };
+}
+
+function namesOf(files: readonly TextFile[], unreadable: readonly Finding[]): readonly string[] {
+  return [...files.map(({ name }) => name), ...unreadable.flatMap(({ place }) => place?.file ?? [])];
+}
+
+function leftToKustomize(
+  kustomizations: readonly InputDocument[],
+  missing: ReturnType<typeof findIncomplete>,
+  texts: readonly NamedText[],
+): Pick<Inputs, 'kustomized' | 'untaken'> {
+  return { kustomized: changesAsText(kustomizations, texts), untaken: missing.map(describeUntaken) };
 }
 
 function objectsWith(

@@ -79,7 +79,15 @@ export async function reportCheck(
   const to = content.with({ name: 'input' });
   const [files, present] = result.kind === 'same' ? [[], result.present] : [result.files, new Map<string, string>()];
   const beyond = [...unrecorded(to, lackingSources(present, content.cluster.services)), ...untaken(to)];
-  const report = { folder, files, to, unrecorded: beyond.map(beyondWords), comparison: undefined, problems: [], ...words };
+  const report = {
+    folder,
+    files,
+    to,
+    unrecorded: beyond.map(beyondWords),
+    comparison: undefined,
+    problems: [],
+    ...words,
+  };
   if (files.length === 0) return report;
   const stored = await readStoredSide(folder);
   if (stored.kind !== 'bundle') {

@@ -12,6 +12,7 @@ import {
   type SourceName,
 } from '../../cluster/objects.ts';
 import { compareText } from '../../kernel/compare.ts';
+import { programs } from '../../kube-proxy/modes.ts';
 import type { CompiledSnapshot, Snapshot, SnapshotObjects } from '../../snapshot/snapshot.ts';
 import { stalePortsOf } from '../../cluster/stale-slices.ts';
 import { isUngiven, sourceFields, zoneFields, type ServiceChange } from './service-changes.ts';
@@ -102,9 +103,9 @@ function namesOfStale(from: Snapshot, to: Snapshot): readonly string[] {
   return stale.map(({ service }) => service).toSorted(compareText);
 }
 
-/** Services that both sides serve in IPVS mode, by different schedulers. */
+/** Services with virtual servers on both sides that have different schedulers. */
 function differingSchedulers(from: Snapshot, to: Snapshot): readonly string[] {
-  if (from.mode !== 'ipvs' || to.mode !== 'ipvs') return [];
+  if (![from, to].every(({ mode }) => mode && programs(mode, 'virtualServers'))) return [];
   const before = new Map(from.ports.map((port) => [keyOfPort(port), schedulerOf(port, from)]));
   const differing = to.ports.filter((port) => {
     const [old, fresh] = [before.get(keyOfPort(port)), schedulerOf(port, to)];
