@@ -17,7 +17,15 @@ import {
   findTemplate,
   type Template,
 } from './files/not-manifests.ts';
-import { changesAsText, describeKustomizations, findPatchFiles, isKustomization } from './files/kustomizations.ts';
+import {
+  describeKustomizations,
+  findIncomplete,
+  findPatchFiles,
+  isKustomization,
+  describeUntaken,
+  type Untaken,
+} from './files/kustomizations.ts';
+import { changesAsText } from './files/kustomized-fields.ts';
 import type { ObjectLists, UnreadLists } from './objects/kinds.ts';
 import { createYamlReader, takeDocuments } from './documents/read-documents.ts';
 import {
@@ -33,7 +41,7 @@ import {
 import { findUnreadKind } from './objects/unread-kinds.ts';
 import { tooLong } from './documents/faults-and-limits.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
-import type { LoadedFiles, TextFile } from './documents/text-file.ts';
+import type { LoadedFiles, NamedText, TextFile } from './documents/text-file.ts';
 
 export type Inputs = {
   readonly [List in keyof ObjectLists]: readonly ObjectLists[List][number][];
@@ -43,6 +51,8 @@ export type Inputs = {
   readonly podMakers: readonly PodMaker[];
   /** What kustomizations change, as text. kpc ignores these changes. */
   readonly kustomized: readonly string[];
+  /** What kustomizations take from outside the input. */
+  readonly untaken: readonly Untaken[];
   readonly unread: UnreadLists;
   readonly faulty: readonly FaultyObject[];
   /** Sorted by file, line, column and code. */
@@ -72,8 +82,11 @@ export interface ReadOptions {
 export const readsManifests: Into = { command: 'kpc compile -f -' };
 
 /** Reads the objects in files. Never throws for bad input, because the diagnostics have all problems. */
-export function collectInputs({ files, diagnostics, unreadable }: LoadedFiles, options: ReadOptions = {}): Inputs {
-  const collected = collectFiles(files, options, unreadable);
+export function collectInputs(
+  { files, diagnostics, unreadable, named }: LoadedFiles,
+  options: ReadOptions = {},
+): Inputs {
+  const collected = collectFiles(files, options, unreadable, named);
   return {
     ...collected,
     workloads: scaleWorkloads(collected),
@@ -109,7 +122,8 @@ export function collectFiles(
   files: readonly TextFile[],
   options: ReadOptions = {},
   unreadable: readonly Finding[] = [],
-): CollectedObjects & Pick<Inputs, 'kustomized'> {
+  named: readonly NamedText[] = [],
+): CollectedObjects & Pick<Inputs, 'kustomized' | 'untaken'> {
   const { skipInvalid = false, isTolerant = false, isShown = false, into = readsManifests, uncompiled = [] } = options;
   const read = createFileReader(options);
   const excess = findExcess(files);
@@ -151,18 +165,30 @@ export function collectFiles(
   ];
   if (skipInvalid) removeObjects(collected, [...duplicates, { again: objectsWith(uncompiled, collected) }]);
   const foreign = readings.filter(({ isForeign: isOther }) => isOther).map(({ file }) => file.name);
-  const names = [...files.map(({ name }) => name), ...unreadable.flatMap(({ place }) => place?.file ?? [])];
   const ofServices = [...new Set(collected.services.map(({ source }) => source.place([]).file))];
+  const missing = findIncomplete(kustomizations, namesOf(files, unreadable));
   const said = [
     ...(excess ? [diagnoseFault(tooLong(excess.of, excess.most), placeAt(excess.at, 0))] : []),
     // Duplicate Services are reported alone, because duplicate workloads have the same cause.
     ...(duplicates.length > 0 && !skipInvalid ? [] : patches.map(({ diagnostic }) => diagnostic)),
     ...(skipInvalid ? diagnoseLeftOut(leftOut) : wrong),
     ...(foreign.length > 0 ? [diagnose('skipped-files', { files: foreign })] : []),
-    ...describeKustomizations(kustomizations, { files: names, ofServices, isShown: isShown || skipInvalid, into }),
+    ...describeKustomizations(kustomizations, { missing, ofServices, isShown: isShown || skipInvalid, into }),
   ];
-  for (const diagnostic of said) collected.diagnostics.push(diagnostic);
-  return { ...collected, kustomized: changesAsText(kustomizations, files) };
+  const diagnostics = [...collected.diagnostics, ...said];
+  return { ...collected, diagnostics, ...leftToKustomize(kustomizations, missing, [...named, ...files]) };
+}
+
+function namesOf(files: readonly TextFile[], unreadable: readonly Finding[]): readonly string[] {
+  return [...files.map(({ name }) => name), ...unreadable.flatMap(({ place }) => place?.file ?? [])];
+}
+
+function leftToKustomize(
+  kustomizations: readonly InputDocument[],
+  missing: ReturnType<typeof findIncomplete>,
+  texts: readonly NamedText[],
+): Pick<Inputs, 'kustomized' | 'untaken'> {
+  return { kustomized: changesAsText(kustomizations, texts), untaken: missing.map(describeUntaken) };
 }
 
 function objectsWith(

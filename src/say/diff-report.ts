@@ -1,5 +1,5 @@
 import { otherParts } from '../base/findings/answers.ts';
-import { count, formatCount, joinWords, nameSome, pluralOf } from '../base/printable.ts';
+import { count, escapeText, formatCount, joinWords, nameSome, pluralOf } from '../base/printable.ts';
 import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { describeKernelChange } from './changes.ts';
 import type { KernelChange } from '../ask/changes/kernel-change.ts';
@@ -172,6 +172,12 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `${countOf(beyond)} that ${beyond.count === 1 ? 'differs' : 'differ'}`;
     case 'ways':
       return `${countOf(beyond)} that ${beyond.count === 1 ? 'leads' : 'lead'} to a Service that changed`;
+    case 'untaken': {
+      const all = beyond.of.map(({ folder, lacks }) => {
+        return `kustomization ${escapeText(folder)} takes from ${nameSome(lacks.map(escapeText))}`;
+      });
+      return `what ${nameSome(all)}`;
+    }
     case 'unrecorded': {
       const fields = beyond.fields.map(({ field, services }) => `${field} of ${nameSome(services)}`);
       return `${joinWords([...beyond.objects.map(countOf), ...fields])}, which one side does not record`;
@@ -182,10 +188,14 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `endpoints of ${nameSome(beyond.names)}, whose EndpointSlices fit only one side (give each its own, or both the Pods)`;
     case 'later-connections':
       return `later connections of a client, because session affinity of ${nameSome(beyond.names)} differs`;
+    case 'schedulers':
+      return `which endpoint a connection gets, because the scheduler of ${nameSome(beyond.names)} differs`;
     case 'zones':
       return `which endpoints of ${nameSome(beyond.names)} are near, because no Node shows a zone`;
     case 'nodes':
       return `packets on ${nameSome(beyond.names)}, which only one side has`;
+    case 'unnamed-node':
+      return `what depends on the node (${nameSome(beyond.names)}), because none is named`;
     case 'readiness':
       return `the readiness of Pods of ${nameSome(beyond.names)}: their probes or gates differ, but all are assumed ready`;
   }

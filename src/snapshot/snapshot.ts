@@ -18,6 +18,7 @@ import { coverAll, type Coverage } from '../dumps/coverage.ts';
 import type { Doubt } from '../dumps/dump.ts';
 import type { KnownRoutes } from '../dumps/read-ip.ts';
 import type { ProxyLog } from '../dumps/kube-proxy-log.ts';
+import type { Untaken } from '../input/files/kustomizations.ts';
 import type { ObjectLists, UnreadLists } from '../input/objects/kinds.ts';
 import { addressBits, loopbackAddresses, type Address } from '../kernel/address.ts';
 import type { TrackedFlow } from '../kernel/conntrack.ts';
@@ -44,6 +45,8 @@ export type SnapshotObjects = {
   readonly unread: UnreadLists;
   /** Kustomizations' changes as text; kpc ignores them. */
   readonly kustomized: readonly string[];
+  /** What kustomizations take from outside the input. */
+  readonly untaken: readonly Untaken[];
 };
 
 type SnapshotList =
@@ -71,6 +74,7 @@ const noObjects: SnapshotObjects = {
   namespaces: [],
   unread: new Set(),
   kustomized: [],
+  untaken: [],
 };
 
 export type PortFault = Extract<Finding, { readonly code: (typeof portFaultCodes)[number] }>;

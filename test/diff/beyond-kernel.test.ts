@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { commitAll } from '../support/git.ts';
 import { findingsOf, resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
@@ -149,6 +150,97 @@ describe('what a kustomization changes', () => {
       expect(same.stdout).not.toMatch(ofKustomization);
     }
   });
+});
+
+describe('another scheduler of IPVS', () => {
+  const annotated = selecting.replace('name: web}', 'name: web, annotations: {kpc.dev/ipvs-scheduler: lc}}');
+  const config = (scheduler: string) =>
+    `---\n{apiVersion: kubeproxy.config.k8s.io/v1alpha1, kind: KubeProxyConfiguration, mode: ipvs, ipvs: {scheduler: ${scheduler}}}\n`;
+  const plain = selecting + slice + config('rr');
+
+  test.each([
+    ['of the Service', annotated + slice + config('rr'), true],
+    ['of the node', selecting + slice + config('sh'), true],
+    ['the same, written twice', annotated.replace(': lc', ': rr') + slice + config('rr'), false],
+    ['of a node where the Service has its own', annotated + slice + config('lc'), true],
+    ['none', plain, false],
+  ])('%s', async (_, after, isSaid) => {
+    for (const command of ['diff', 'equivalence'] as const) {
+      const { result } = await run(command, plain, after);
+      expect(JSON.stringify(result['notCompared']).includes('scheduler of default/web')).toBe(isSaid);
+    }
+    writeFileSync(join(cwd, 'to.yaml'), after);
+    const { stdout } = await runKpc(['diff', 'from.yaml', 'to.yaml'], { cwd });
+    expect(stdout).not.toContain('no packet is treated differently');
+  });
+});
+
+describe('the files that a kustomization makes changes from', () => {
+  const resources = 'resources: [web.yaml]\n';
+  const copying =
+    'replacements: [{source: {kind: ConfigMap, name: a}, targets: [{select: {kind: Service}, fieldPaths: [spec.type]}]}]\n';
+
+  test.each([
+    ['a patch of another ending', `${resources}patches: [{path: svc.patch}]\n`, 'svc.patch', true],
+    ['a patch of a list', `${resources}patchesJson6902: [{path: ops, target: {kind: Service}}]\n`, 'ops', true],
+    [
+      'what a replacement copies',
+      `${resources}${copying}configMapGenerator: [{name: a, envs: [a.env]}]\n`,
+      'a.env',
+      true,
+    ],
+    ['by a key', `${resources}${copying}configMapGenerator: [{name: a, files: [k=a.txt]}]\n`, 'a.txt', true],
+    ['values of a chart', `${resources}helmCharts: [{name: a, valuesFile: values.prod}]\n`, 'values.prod', true],
+    ['a generator', `${resources}generators: [made]\n`, 'made', true],
+    ['a ConfigMap that nothing copies', `${resources}configMapGenerator: [{name: a, envs: [a.env]}]\n`, 'a.env', false],
+    ['outside its folder', `${resources}patches: [{path: ../svc.patch}]\n`, '../svc.patch', false],
+  ])('%s', async (_, kustomization, file, isCompared) => {
+    for (const [folder, text] of [
+      ['one/in', 'a'],
+      ['two/in', 'b'],
+    ] as const)
+      writeFolder(join(cwd, folder), {
+        'web.yaml': selecting,
+        'kustomization.yaml': kustomization,
+        [file]: `x=${text}\n`,
+      });
+    for (const to of ['one/in', 'two/in']) {
+      const { stdout } = await runKpc(['diff', 'one/in', to, '--output', 'json'], { cwd });
+      const { differs, notCompared } = resultOf(stdout) as {
+        readonly differs: boolean;
+        readonly notCompared: string[];
+      };
+      expect(differs).toBe(false);
+      expect(notCompared.map((each) => each.slice(0, 15))).toEqual(
+        isCompared && to === 'two/in' ? ['1 Kustomization'] : [],
+      );
+    }
+  });
+});
+
+test('what a kustomization takes from outside the input is named on either side, also of a golden', async () => {
+  const lacking = [expect.stringMatching(/ over takes from \.\.\/base$/)];
+  const more = selecting.replace('name: web', 'name: more').replace('10.96.0.10', '10.96.0.11');
+  writeFolder(join(cwd, 'tree'), { 'base/web.yaml': more, 'over/web.yaml': selecting });
+  writeFolder(join(cwd, 'tree/over'), { 'kustomization.yaml': 'resources: [../base, web.yaml]\n' });
+  commitAll(join(cwd, 'tree'));
+  const runIn = async (...words: readonly string[]) => {
+    const { status, stdout } = await runKpc([...words, '--output', 'json'], { cwd: join(cwd, 'tree') });
+    return { status, ...resultOf(stdout) };
+  };
+  for (const sides of [
+    ['HEAD:over', 'over'],
+    ['over', 'over'],
+    ['over/web.yaml', 'over'],
+  ])
+    expect(await runIn('diff', ...sides)).toMatchObject({ status: 0, notCompared: lacking });
+  expect(await runIn('equivalence', 'HEAD:over', 'over')).toMatchObject({
+    notCompared: expect.arrayContaining(lacking) as unknown,
+  });
+  expect(await runIn('diff', 'HEAD:.', '.')).toMatchObject({ status: 0, notCompared: [] });
+  await runIn('compile', '-f', 'over/web.yaml', '--golden', 'golden');
+  const check = await runIn('compile', '-f', 'over', '--check', 'golden', '--skip-invalid');
+  expect(check).toMatchObject({ status: 0, notCompared: lacking });
 });
 
 describe('what a golden does not record', () => {

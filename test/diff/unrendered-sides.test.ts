@@ -24,6 +24,8 @@ beforeAll(() => {
     'only/kustomization.yaml': 'resources: [../base]\n',
     'overlay/kustomization.yaml': 'resources: [../base, web.yaml]\nnamePrefix: x-\n',
     'overlay/web.yaml': service.replace('name: web', 'name: more'),
+    'twin/kustomization.yaml': 'resources: [../base, web.yaml]\nnamePrefix: y-\n',
+    'twin/web.yaml': service.replace('name: web', 'name: more'),
     'chart/Chart.yaml': 'apiVersion: v2\nname: web\nversion: 0.1.0\n',
     'chart/templates/web.yaml': service.replace('name: web', 'name: {{ .Values.name }}'),
   });
@@ -36,19 +38,34 @@ const cases = [
   ['chart', ['unrendered-template']],
 ] as const;
 
-test.each(cases)('%s is rendered into the command that was run, or by it', async (folder, codes) => {
-  const sides = [
-    ['diff', folder, 'plain.yaml', 'kpc diff - plain.yaml'],
-    ['equivalence', 'plain.yaml', folder, 'kpc equivalence plain.yaml -'],
-  ] as const;
-  for (const [command, from, to, into] of sides)
-    expect(await advised([command, from, to])).toEqual(codes.map((code) => [code, { command: into, side: folder }]));
+test.each(cases)('%s: both sides are rendered, in one command', async (folder, codes) => {
+  for (const [command, from, to] of [
+    ['diff', folder, 'plain.yaml'],
+    ['equivalence', 'plain.yaml', folder],
+  ] as const) {
+    const sides = [from, to].map((name) => ({ name, isFolder: name === folder }));
+    const into = { compare: command, sides };
+    expect(await advised([command, from, to])).toEqual(codes.map((code) => [code, into]));
+  }
 });
 
 test.each(cases)('%s of a revision is checked out first', async (folder, codes) => {
-  expect(await advised(['diff', `HEAD:${folder}`, 'plain.yaml'])).toEqual(
-    codes.map((code) => [code, { revision: 'HEAD' }]),
-  );
+  const sides = [
+    { name: `HEAD:${folder}`, checkout: { revision: 'HEAD', path: folder }, isFolder: true },
+    { name: 'plain.yaml', isFolder: false },
+  ];
+  const into = { compare: 'diff', sides };
+  expect(await advised(['diff', `HEAD:${folder}`, 'plain.yaml'])).toEqual(codes.map((code) => [code, into]));
+});
+
+test.each([
+  ['HEAD:overlay', 'overlay', 'git worktree add ../old HEAD && kpc diff --render ../old/overlay overlay'],
+  ['HEAD:.', '.', 'git worktree add ../old HEAD && kpc diff --render ../old/overlay overlay'],
+  ['overlay', 'twin', 'kpc diff --render overlay twin'],
+])('the help of diff %s %s is one command', async (from, to, command) => {
+  const { stderr } = await runKpc(['diff', from, to], { cwd });
+  expect(stderr).toContain(`run "${command}"`);
+  expect(stderr).not.toContain('kubectl kustomize');
 });
 
 async function advised(words: readonly string[]): Promise<readonly (readonly [string, unknown])[]> {

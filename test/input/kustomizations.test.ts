@@ -142,3 +142,8 @@ describe('a tree with an overlay', () => {
     expect(advice({ ...twice, ...base, ...both })).toEqual([undefined]);
   });
 });
+
+test.for(['helmCharts: [{ name: web }]', 'generators: [made.yaml]'])('makes objects of no listed file: %s', (text) => {
+  const [said, ...others] = toldOf({ 'kustomization.yaml': `${text}\n`, 'web.yaml': service });
+  expect([said?.startsWith('shop/kustomization.yaml:1'), others]).toEqual([true, []]);
+});

@@ -1,7 +1,8 @@
 // Differences between two sides that affect packets, but appear neither in the kernel nor in single traced packets.
 import { groupBy } from '../../cluster/grouping.ts';
+import { zoneOf } from '../../cluster/node-context.ts';
 import { serviceOfSlice } from '../../cluster/endpoints.ts';
-import type { ServiceInfo } from '../../cluster/model.ts';
+import { serviceName, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import {
   changedSources,
   fullName,
@@ -11,6 +12,7 @@ import {
   type SourceName,
 } from '../../cluster/objects.ts';
 import { compareText } from '../../kernel/compare.ts';
+import { programs } from '../../kube-proxy/modes.ts';
 import type { CompiledSnapshot, Snapshot, SnapshotObjects } from '../../snapshot/snapshot.ts';
 import { stalePortsOf } from '../../cluster/stale-slices.ts';
 import { isUngiven, sourceFields, zoneFields, type ServiceChange } from './service-changes.ts';
@@ -20,6 +22,8 @@ export type BeyondKernel =
   | ({ readonly kind: 'objects' } & CountedKind)
   /** How many unchanged objects of a kind lead to a Service that changed. */
   | ({ readonly kind: 'ways' } & CountedKind)
+  /** What kustomizations take from outside the input, on either side. */
+  | { readonly kind: 'untaken'; readonly of: SnapshotObjects['untaken'] }
   /** Facts in the manifests that the other side, a bundle or golden, does not record. */
   | { readonly kind: 'unrecorded'; readonly objects: readonly CountedKind[]; readonly fields: readonly FieldOf[] }
   /** The Services, workloads or Nodes for which something was not compared. */
@@ -42,9 +46,13 @@ type NamedBeyond =
   | 'kept-slices'
   /** Services that differ in session affinity, which affects only a client's later connections. */
   | 'later-connections'
+  /** Services whose virtual servers choose among endpoints by another scheduler. */
+  | 'schedulers'
   /** Services that differ in how they prefer near endpoints, if nothing shows a Node's zone. */
   | 'zones'
   | 'nodes'
+  /** Nodes of which none is named, where the sides' Nodes differ or one side records none. */
+  | 'unnamed-node'
   /** Workloads with Pods that both sides assume to be ready, but that become ready by different probes or gates. */
   | 'readiness';
 
@@ -61,8 +69,10 @@ export function beyondKernel(
       ? [
           ...beyondServices(from.objects, to.objects, changes),
           ...namedBeyond('readiness', differingReadiness(from, to)),
+          ...namedBeyond('unnamed-node', differingUnnamed(from, to)),
         ]
       : []),
+    ...untaken(from, to),
     ...(from.kind === 'bundle' && to.kind === 'manifests' ? unrecorded(to, lackingSources(from)) : []),
     ...(from.kind === 'manifests' && to.kind === 'bundle' ? unrecorded(from, lackingSources(to)) : []),
     ...namedBeyond(
@@ -73,6 +83,7 @@ export function beyondKernel(
     ),
     ...namedBeyond('kept-slices', [...stale]),
     ...namedBeyond('later-connections', changedIn(['sessionAffinity'], changes)),
+    ...namedBeyond('schedulers', differingSchedulers(from, to)),
     ...namedBeyond(
       'zones',
       changedIn(zoneFields, changes).filter((name) => !stale.has(name) && [from, to].every(lacksZones)),
@@ -80,14 +91,59 @@ export function beyondKernel(
   ];
 }
 
+/** A folder that both sides have is named as in the last. */
+export function untaken(...sides: readonly Snapshot[]): readonly BeyondKernel[] {
+  const all = sides.flatMap(({ objects }) => objects.untaken);
+  const of = [...new Map(all.map((each) => [JSON.stringify([each.below, each.lacks]), each])).values()];
+  return of.length === 0 ? [] : [{ kind: 'untaken', of }];
+}
+
 function namesOfStale(from: Snapshot, to: Snapshot): readonly string[] {
   const stale = [...stalePortsOf(from, to).values(), ...stalePortsOf(to, from).values()];
   return stale.map(({ service }) => service).toSorted(compareText);
 }
 
+/** Services with virtual servers on both sides that have different schedulers. */
+function differingSchedulers(from: Snapshot, to: Snapshot): readonly string[] {
+  if (![from, to].every(({ mode }) => mode && programs(mode, 'virtualServers'))) return [];
+  const before = new Map(from.ports.map((port) => [keyOfPort(port), schedulerOf(port, from)]));
+  const differing = to.ports.filter((port) => {
+    const [old, fresh] = [before.get(keyOfPort(port)), schedulerOf(port, to)];
+    return old !== undefined && fresh !== undefined && old !== fresh;
+  });
+  return [...new Set(differing.map(serviceName))].toSorted(compareText);
+}
+
+function keyOfPort({ family, label }: ShownPort): string {
+  return `${family} ${label}`;
+}
+
+function schedulerOf({ scheduler }: ShownPort, { settings }: Snapshot): string | undefined {
+  return scheduler || settings?.ipvs.scheduler;
+}
+
 /** Reports whether nothing shows a Node's zone, so that preferences for a zone have no effect. */
 function lacksZones({ kind, objects, node }: Snapshot): boolean {
   return kind !== 'dump' && node?.zone === '' && objects.nodes.length === 0;
+}
+
+/** The Nodes to choose from, if no node is named and the sides' Nodes differ. */
+function differingUnnamed(from: Snapshot, to: Snapshot): readonly string[] {
+  const [before, after] = [nodesAsText(from), nodesAsText(to)];
+  const isSame = countUnknown(before, after) + countUnknown(after, before) === 0;
+  return isSame || [from, to].some(({ nodeName }) => nodeName !== '') ? [] : namesOfNodes(from, to);
+}
+
+/** What kube-proxy reads of each Node. */
+function nodesAsText({ objects }: Snapshot): readonly string[] {
+  return objects.nodes.map(({ object }) => {
+    return JSON.stringify([object.metadata.name, zoneOf(object), object.podCIDRs, object.addresses]);
+  });
+}
+
+function namesOfNodes(...sides: readonly Snapshot[]): readonly string[] {
+  const nodes = sides.flatMap(({ objects }) => objects.nodes);
+  return [...new Set(nodes.map(({ object }) => object.metadata.name))].toSorted(compareText);
 }
 
 function differingReadiness(from: CompiledSnapshot, to: CompiledSnapshot): readonly string[] {
@@ -128,7 +184,10 @@ export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>)
   const fields = [...groupBy(used, ({ field }) => field).values()].flatMap((own) =>
     own[0] ? [{ field: own[0].field, services: own.map(({ service }) => service) }] : [],
   );
-  return objects.length + fields.length > 0 ? [{ kind: 'unrecorded', objects, fields }] : [];
+  return [
+    ...(objects.length + fields.length > 0 ? [{ kind: 'unrecorded', objects, fields } as const] : []),
+    ...(side.nodeName === '' ? namedBeyond('unnamed-node', namesOfNodes(side)) : []),
+  ];
 }
 
 /** Reports whether a Service's endpoints show the effect of a field, because kpc made the endpoints from Pods that show it. */

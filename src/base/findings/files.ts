@@ -55,8 +55,19 @@ export interface UnrenderedTemplate {
 
 export type FileNames = Lists<'files'>;
 
-/** The command to pipe rendered manifests into, which can render `side` itself; none before `revision` is checked out. */
-export type Into = { readonly command: string; readonly side?: string } | { readonly revision: string };
+/** What reads the manifests of a rendered folder: a command's standard input, or a comparison that renders its sides itself. */
+export type Into = Strings<'command'> | RenderedPair;
+
+export interface RenderedPair {
+  readonly compare: 'diff' | 'equivalence';
+  readonly sides: readonly [RenderedSide, RenderedSide];
+}
+
+/** `name`: as given. A revision is checked out first. */
+export interface RenderedSide extends Strings<'name'> {
+  readonly checkout?: { readonly revision: string; readonly path: string } | undefined;
+  readonly isFolder: boolean;
+}
 
 /** `folderWord` is the folder to build, as a shell word. `into` reads the result. */
 export type ToBuild = Strings<'folderWord'> & { readonly into: Into };

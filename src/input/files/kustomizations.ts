@@ -1,15 +1,16 @@
 import type { Into } from '../../base/findings/files.ts';
-import { baseName, folderOf, resolvePath } from '../../base/names.ts';
+import { folderOf, pathBelow, resolvePath } from '../../base/names.ts';
 import { isObject } from '../../base/json/check.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import type { InputDocument } from '../documents/document.ts';
+import { changingFieldsOf, isKustomizationName, makesObjects } from './kustomized-fields.ts';
 import { isPlainWord } from './not-manifests.ts';
 
 /** A file with kustomize's usual name needs no kind. */
 export function isKustomization({ file, value }: InputDocument): boolean {
   if (!isObject(value)) return false;
   const { apiVersion, kind } = value;
-  if (kind === undefined) return /^kustomization\.ya?ml$/.test(baseName(file.name));
+  if (kind === undefined) return isKustomizationName(file.name);
   const isOfKustomize = apiVersion === undefined || String(apiVersion).startsWith('kustomize.config.k8s.io/');
   return isOfKustomize && (kind === 'Kustomization' || kind === 'Component');
 }
@@ -50,8 +51,41 @@ function foldersAbove(files: readonly string[]): ReadonlySet<string> {
   return places;
 }
 
+/** A kustomization in a folder that takes objects from what is not in the input. */
+interface Incomplete {
+  readonly kustomization: InputDocument;
+  /** As written. */
+  readonly lacks: readonly string[];
+}
+
+/** `files`: all of the input. */
+export function findIncomplete(
+  kustomizations: readonly InputDocument[],
+  files: readonly string[],
+): readonly Incomplete[] {
+  const known = foldersAbove(files);
+  const inFolders = kustomizations.filter(({ file }) => file.origin !== undefined);
+  return inFolders.flatMap((each) => {
+    const lacks = resourcesOf(each).filter(({ place }) => !known.has(place));
+    return lacks.length > 0 ? [{ kustomization: each, lacks: lacks.map(({ written }) => written) }] : [];
+  });
+}
+
+/** What a kustomization takes from outside the input, which kpc therefore ignores. */
+export interface Untaken {
+  readonly folder: string;
+  /** The folder below the input's, the same in another copy or revision. */
+  readonly below: string;
+  readonly lacks: readonly string[];
+}
+
+export function describeUntaken({ kustomization: { file }, lacks }: Incomplete): Untaken {
+  const folder = folderOf(file.name);
+  return { folder, below: pathBelow(file.origin?.folder ?? '', folder), lacks };
+}
+
 interface ReadTree {
-  readonly files: readonly string[];
+  readonly missing: readonly Incomplete[];
   readonly ofServices: readonly string[];
   /** Whether the result is only shown. If so, missing input is a warning. */
   readonly isShown: boolean;
@@ -65,25 +99,19 @@ interface ReadTree {
  */
 export function describeKustomizations(
   kustomizations: readonly InputDocument[],
-  { files, ofServices, isShown, into }: ReadTree,
+  { missing, ofServices, isShown, into }: ReadTree,
 ): readonly Finding[] {
-  const known = foldersAbove(files);
-  const inFolders = kustomizations.filter(({ file }) => file.origin !== undefined);
-  const missing = inFolders.flatMap((each) => {
-    const lacks = resourcesOf(each).filter(({ place }) => !known.has(place));
-    return lacks.length > 0 ? [{ kustomization: each, lacks: lacks.map(({ written }) => written) }] : [];
-  });
   const serving = foldersAbove(ofServices);
   const changing = kustomizations.filter((each) => {
     const { kind } = each.value as Readonly<Record<string, unknown>>;
     const takes = pathsIn(each, ['resources', 'bases']).some(({ place }) => serving.has(place));
-    return kind !== 'Component' && takes && changingFieldsOf(each.value).length > 0;
+    return kind !== 'Component' && (takes ? changingFieldsOf(each.value).length > 0 : makesObjects(each.value));
   });
   return [...diagnoseIncomplete(missing, isShown, into), ...describeChanging(changing, into)];
 }
 
 function diagnoseIncomplete(
-  [first, ...others]: readonly { readonly kustomization: InputDocument; readonly lacks: readonly string[] }[],
+  [first, ...others]: readonly Incomplete[],
   isShown: boolean,
   into: Into,
 ): readonly Finding[] {
@@ -99,24 +127,6 @@ function describeChanging([first, ...others]: readonly InputDocument[], into: In
   const fields = changingFieldsOf(first.value);
   const details = { fields, more: others.length, folderWord: printFolder(folderOf(first.file.name)), into };
   return [diagnose('kustomized', details, first.source.keyPlace(fields.slice(0, 1)))];
-}
-
-/**
- * Returns what kustomizations change beyond listing files, each with the patches that it names. kpc applies none of these changes. The text
- * has no paths, so that it is the same for a kustomization in another folder or revision.
- */
-export function changesAsText(
-  kustomizations: readonly InputDocument[],
-  files: readonly { readonly name: string; readonly text: string }[],
-): readonly string[] {
-  if (kustomizations.length === 0) return [];
-  const texts = new Map(files.map(({ name, text }) => [resolvePath('.', name), text]));
-  return kustomizations.flatMap((each) => {
-    const fields = changingFieldsOf(each.value);
-    if (fields.length === 0) return [];
-    const own = fields.map((name) => [name, (each.value as Readonly<Record<string, unknown>>)[name]]);
-    return JSON.stringify([own, pathsIn(each, patchFields).map(({ place }) => texts.get(place) ?? '')]);
-  });
 }
 
 /** Returns the folder to build for a file: that of the outermost kustomization that reaches it. Undefined if there is none or several. */
@@ -138,43 +148,10 @@ export function findBuilder(kustomizations: readonly InputDocument[], file: stri
 
 export function findOutermost(files: readonly string[]): string | undefined {
   const depth = (name: string): number => name.split('/').length;
-  const [outermost] = files
-    .filter((name) => /^kustomization\.ya?ml$/.test(baseName(name)))
-    .toSorted((a, b) => depth(a) - depth(b) || (a < b ? -1 : 1));
+  const [outermost] = files.filter(isKustomizationName).toSorted((a, b) => depth(a) - depth(b) || (a < b ? -1 : 1));
   return outermost === undefined ? undefined : printFolder(folderOf(outermost));
 }
 
 function printFolder(folder: string): string {
   return isPlainWord(folder) ? folder : 'FOLDER';
-}
-
-/** Fields that change a Service's name, namespace or Pods. */
-const changingFields = [
-  'namePrefix',
-  'nameSuffix',
-  'namespace',
-  'commonLabels',
-  'labels',
-  'replicas',
-  'components',
-  'patches',
-  'patchesStrategicMerge',
-  'patchesJson6902',
-  'replacements',
-  'transformers',
-] as const;
-
-function changingFieldsOf(value: unknown): readonly string[] {
-  if (!isObject(value)) return [];
-  return changingFields.filter((name) => {
-    const set = value[name];
-    if (name === 'labels') return Array.isArray(set) && set.some(selects);
-    if (Array.isArray(set)) return set.length > 0;
-    return isObject(set) ? Object.keys(set).length > 0 : typeof set === 'string' && set !== '';
-  });
-}
-
-/** Labels apply to selectors and Pods only with these fields. */
-function selects(labels: unknown): boolean {
-  return isObject(labels) && (labels['includeSelectors'] === true || labels['includeTemplates'] === true);
 }

@@ -137,7 +137,12 @@ function isIgnored(rules: readonly IgnoreRule[], path: string, isFolder: boolean
 /** Reports whether a file is really in the folder `root`, a resolved path. Otherwise a link could make kpc read and print any file. */
 export function isInside(path: string, root: string, tree: FileTree): boolean {
   const real = tree.realPath(path);
-  return real === path || real.startsWith(root.endsWith(sep) ? root : root + sep);
+  return real === path || isBelow(real, root);
+}
+
+/** Both resolved. */
+export function isBelow(real: string, root: string): boolean {
+  return real.startsWith(root.endsWith(sep) ? root : root + sep);
 }
 
 /** Returns the name in Chart.yaml; undefined if unreadable or unsafe in a shell. */

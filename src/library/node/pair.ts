@@ -1,12 +1,11 @@
-import type { Into } from '../../base/findings/files.ts';
-import { shellWord } from '../../base/printable.ts';
+import type { RenderedSide } from '../../base/findings/files.ts';
 import { existsSync, statSync } from 'node:fs';
 import { findNearest } from '../../base/names.ts';
 import { readNamedFile } from '../../base/read-file.ts';
 import { isError, type Finding, keyOfFault } from '../../base/findings/finding.ts';
-import { openTrees, revisionOf } from '../../git/revision-paths.ts';
+import { openTrees, repositoryPaths, revisionOf } from '../../git/revision-paths.ts';
 import type { TextFile } from '../../input/documents/text-file.ts';
-import type { FileTree } from '../../input/files/file-tree.ts';
+import { disk, type FileTree } from '../../input/files/file-tree.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { findWrongChange, planChange, type AskedChange } from '../../ask/equivalence/change.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
@@ -156,6 +155,7 @@ export async function openPair(
     refuse({ problem: 'idle-flag', flags: ['--all-nodes'], because: { kind: 'one-node' } });
   const { command } = options;
   let { loaded } = options;
+  const into = command && { compare: command, sides: [renderedSide(from), renderedSide(to)] as const };
   const open = async ({ name, adds, found }: FoundSide, other: FoundSide): Promise<Opened | ManifestSide> => {
     const shared = { ...options, ...adds };
     if (adds) {
@@ -167,7 +167,6 @@ export async function openPair(
     const own = tree && (await optionsOf(tree, name));
     if (own?.diagnostics.some(isError))
       return openReading(failedReading({ files: new Map([[own.file.name, own.file]]) }, own.diagnostics));
-    const into = command && intoSide(command, name === from.name ? ['-', to.name] : [from.name, '-'], name);
     const asOther = { ...options, ...other.adds, file: beside, ...own?.options, into };
     return readManifestSide(name, other.found, asOther);
   };
@@ -175,11 +174,10 @@ export async function openPair(
   return [compileBeside(sides[0], sides[1], to.name), compileBeside(sides[1], sides[0], from.name)];
 }
 
-function intoSide(command: string, sides: FromTo<string>, name: string): Into {
-  const revision = revisionOf(name);
-  return revision === undefined
-    ? { command: ['kpc', command, ...sides.map(shellWord)].join(' '), side: name }
-    : { revision };
+function renderedSide({ name, adds }: FoundSide): RenderedSide {
+  const revision = adds ? undefined : revisionOf(name);
+  if (revision === undefined) return { name, isFolder: disk.exists(name) && disk.isFolder(name) };
+  return { name, checkout: { revision, path: repositoryPaths()(name) ?? '' }, isFolder: true };
 }
 
 function compileBeside(side: Opened | ManifestSide, other: Opened | ManifestSide, name: string): Opened {

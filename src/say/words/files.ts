@@ -8,6 +8,7 @@ import {
   shellWord,
   quotePrintable,
 } from '../../base/printable.ts';
+import { pathBelow, resolvePath } from '../../base/names.ts';
 import { bundleFaultWords, mergeConflict } from './bundle.ts';
 import { adviseOnOddSpace, nameCharacter } from './fields.ts';
 import { describeBound } from '../../base/bounds.ts';
@@ -16,12 +17,32 @@ import { portalChains } from '../../kube-proxy/chain-names.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { noServiceWords, unlistedWords, lostJumpCause, lostRuleCause, unshownJumpWords } from '../way/lack.ts';
 import { byCase, didYouMean, type Words, type WordsOf } from './rows.ts';
-import type { DumpNote, Into, OddYaml, ToBuild, UnrenderedTemplate, fileFindings } from '../../base/findings/files.ts';
+import type {
+  DumpNote,
+  Into,
+  OddYaml,
+  RenderedPair,
+  ToBuild,
+  UnrenderedTemplate,
+  fileFindings,
+} from '../../base/findings/files.ts';
 
 function renderWays(render: string, folder: string | undefined, into: Into): readonly string[] {
-  if ('revision' in into)
-    return [`check ${escapeText(into.revision)} out with git worktree, and name its folder with --render`];
-  return [`run "${render} | ${into.command}"`, ...(into.side === folder ? ['use --render'] : [])];
+  return [`run "${'command' in into ? `${render} | ${into.command}` : renderPair(into, folder ?? '')}"`];
+}
+
+/** Renders the folder of both sides, as one rendered side alone differs from files. */
+function renderPair({ compare, sides }: RenderedPair, folder: string): string {
+  const below = sides.map(({ name }) => pathBelow(name, folder)).find((path) => path !== '') ?? '';
+  const trees = ['../old', '../new'];
+  const checkouts = sides.flatMap(({ checkout }, i) => {
+    return checkout ? [`git worktree add ${trees[i]} ${shellWord(checkout.revision)} && `] : [];
+  });
+  const paths = sides.map(({ name, checkout, isFolder }, i) => {
+    const path = checkout ? resolvePath(trees[i] ?? '', checkout.path) : name;
+    return shellWord(isFolder && below !== '' ? resolvePath(path, below) : path);
+  });
+  return `${checkouts.join('')}kpc ${compare} --render ${paths.join(' ')}`;
 }
 
 export function buildWays({ folderWord, into }: ToBuild): readonly string[] {

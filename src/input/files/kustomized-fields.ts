@@ -1,0 +1,103 @@
+// What a kustomization does beyond listing files: kpc does none of it.
+import { baseName, folderOf, resolvePath } from '../../base/names.ts';
+import { isObject } from '../../base/json/check.ts';
+import { Tally } from '../../base/findings/finding.ts';
+import type { InputDocument } from '../documents/document.ts';
+import { createYamlReader, takeDocuments } from '../documents/read-documents.ts';
+import type { NamedText, TextFile } from '../documents/text-file.ts';
+
+/** Fields that make objects of no file that the kustomization lists. */
+const makingFields = ['helmCharts', 'helmChartInflationGenerator', 'generators'] as const;
+
+/** Those and fields that change a Service's name, namespace or Pods. */
+const changingFields = [
+  'namePrefix',
+  'nameSuffix',
+  'namespace',
+  'commonLabels',
+  'labels',
+  'replicas',
+  'components',
+  'patches',
+  'patchesStrategicMerge',
+  'patchesJson6902',
+  'replacements',
+  'transformers',
+  ...makingFields,
+] as const;
+
+/** Fields of which replacements may copy a value into a Service, and what helmCharts share. */
+const sourceFields = ['configMapGenerator', 'secretGenerator', 'helmGlobals'] as const;
+
+export function changingFieldsOf(value: unknown): readonly string[] {
+  return setFields(value, changingFields);
+}
+
+export function makesObjects(value: unknown): boolean {
+  return setFields(value, makingFields).length > 0;
+}
+
+function setFields(value: unknown, fields: readonly string[]): readonly string[] {
+  if (!isObject(value)) return [];
+  return fields.filter((name) => {
+    const set = value[name];
+    if (name === 'labels') return Array.isArray(set) && set.some(selects);
+    if (Array.isArray(set)) return set.length > 0;
+    return isObject(set) ? Object.keys(set).length > 0 : typeof set === 'string' && set !== '';
+  });
+}
+
+/** Labels apply to selectors and Pods only with these fields. */
+function selects(labels: unknown): boolean {
+  return isObject(labels) && (labels['includeSelectors'] === true || labels['includeTemplates'] === true);
+}
+
+/** The changes with all that they are made from, by field; none if nothing is changed. */
+function changesOf({ value }: InputDocument): readonly (readonly [field: string, set: unknown])[] {
+  const changing = changingFieldsOf(value);
+  const all = changing.length === 0 ? [] : [...changing, ...setFields(value, sourceFields)];
+  return all.map((name) => [name, (value as Readonly<Record<string, unknown>>)[name]]);
+}
+
+/** All words in a value that may be paths: also those of "key=path". */
+function wordsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') {
+    return value === '' || value.includes('\n') ? [] : [value.slice(value.indexOf('=') + 1)];
+  }
+  if (Array.isArray(value)) return value.flatMap(wordsIn);
+  return isObject(value) ? Object.values(value).flatMap(wordsIn) : [];
+}
+
+/**
+ * What kustomizations change beyond listing files, each with the text of the files that it names. Without paths, so that the same
+ * kustomization in another folder or revision has the same text.
+ */
+export function changesAsText(
+  kustomizations: readonly InputDocument[],
+  files: readonly NamedText[],
+): readonly string[] {
+  if (kustomizations.length === 0) return [];
+  const texts = new Map(files.map(({ name, text }) => [resolvePath('.', name), text]));
+  return kustomizations.flatMap((each) => {
+    const changes = changesOf(each);
+    if (changes.length === 0) return [];
+    const places = wordsIn(changes.map(([, set]) => set)).map((word) => resolvePath(folderOf(each.file.name), word));
+    return JSON.stringify([changes, places.map((place) => texts.get(place) ?? '')]);
+  });
+}
+
+/** The words of a kustomization.yaml that may be paths of files from which it makes changes, relative to its folder. */
+export function pathWordsOf(file: TextFile): readonly string[] {
+  if (!isKustomizationName(file.name)) return [];
+  const words = new Set<string>();
+  const take = (document: InputDocument): void => {
+    for (const word of wordsIn(changesOf(document).map(([, set]) => set))) words.add(word);
+  };
+  takeDocuments(file, createYamlReader(), take, { tally: new Tally() });
+  return [...words];
+}
+
+/** kustomize's own names, of which kpc reads those that end like manifests. */
+export function isKustomizationName(path: string): boolean {
+  return /^kustomization\.ya?ml$/.test(baseName(path));
+}
