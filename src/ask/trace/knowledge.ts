@@ -1,3 +1,4 @@
+import type { ShownPort } from '../../cluster/model.ts';
 import { stateWithOthers, type Snapshot } from '../../snapshot/snapshot.ts';
 import { findUnshownJumps } from '../../snapshot/faults.ts';
 import { serviceName } from '../../cluster/model.ts';
@@ -74,10 +75,6 @@ export function knowledgeOf(
   const servers = new Set(side.state.virtualServers.map(({ address }) => address.text));
   const masquerading = mode && kind === 'dump' ? families.map((family) => unshownMasquerading(side, mode, family)) : [];
   const own = kind === 'dump' ? findOwnAddresses(side.state) : new Set<string>();
-  const isNodePort = (to: Address, port: number, protocol: string): boolean =>
-    ports.some(
-      (each) => each.nodePort === port && each.protocol.toLowerCase() === protocol && !addressKind(each, to),
-    ) && !ports.some((each) => addressKind(each, to) === 'cluster-ip');
   const gaps = [
     ...families.flatMap((family) => gapsOfFamily(side, mode, family)),
     ...doubtedGaps(side, links),
@@ -112,9 +109,15 @@ export function knowledgeOf(
     isLikelyOwn: ({ destination, port, protocol }) =>
       servers.has(destination.text) ||
       (ports.length === 0 && isUsualNodePort(port)) ||
-      isNodePort(destination, port, protocol),
+      isAtNodePort(ports, destination, port, protocol),
     doubtOfEnd: doubtedEnds(side, gaps, stale),
   };
+}
+
+function isAtNodePort(ports: readonly ShownPort[], to: Address, port: number, protocol: string): boolean {
+  const takes = (each: ShownPort): boolean =>
+    each.nodePort === port && each.protocol.toLowerCase() === protocol && !addressKind(each, to);
+  return ports.some(takes) && !ports.some((each) => addressKind(each, to) === 'cluster-ip');
 }
 
 /**
