@@ -81,7 +81,7 @@ export function isMissed({ value, limit }) {
 /** @param {Check[]} checks */
 export function limitsTable(checks) {
   return table(
-    ['limit', 'measured', 'asked', 'kept'],
+    ['limit', 'measured', 'allowed', 'kept'],
     checks.map((check) => {
       const { what, value, limit, unit = '' } = check;
       return [

@@ -38,9 +38,9 @@ releases: their source changes nothing that kpc follows.
 
 kpc does not follow one known bug ([#142183](https://github.com/kubernetes/kubernetes/issues/142183)). If \`localhost\` is added to
 \`nodePortAddresses\` and kube-proxy starts again in nftables mode, the map localhost-nodeport-reject-ports still has the entries of TCP
-node ports. kube-proxy v1.37.2, with the feature gate KubeProxyNFTablesLocalhostNodePorts on, then deletes the chain that they lead to,
-so its whole sync fails (EBUSY). v1.38.0-beta.0 removes the entries, and leaves the chain empty until a later sync deletes it, so a dump can
-show that chain. kpc writes what a kube-proxy programs on a fresh node.
+node ports. kube-proxy v1.37.2, with the feature gate KubeProxyNFTablesLocalhostNodePorts on, then tries to delete the chain that these
+entries still refer to, so the whole sync fails (EBUSY). v1.38.0-beta.0 removes the entries first, but leaves the chain, empty, until a later
+sync; a dump can show it. kpc writes the rules of a kube-proxy that starts on a fresh node.
 
 kpc does not follow one difference either. If an endpoint address is not in canonical form (\`fd00:10:244:0::24\`), kube-proxy 1.30 in iptables
 mode names the endpoint's chain by the hash of the address as written. kpc hashes the canonical form for all releases. Only the name of the

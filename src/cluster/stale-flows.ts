@@ -46,8 +46,8 @@ function servicePortKey({ namespace, service, portName, protocol, family }: Show
 
 /**
  * Finds UDP flows to Service ports that do not reach a serving endpoint, like kube-proxy after a sync (CleanStaleEntries in
- * conntrack/cleanup.go). A client that keeps sending would never leave a dead endpoint. An endpoint of unknown status counts as serving;
- * ports with unknown endpoints have no stale flows.
+ * conntrack/cleanup.go). A client that keeps sending would never leave a dead endpoint. An endpoint of unknown status counts as serving. A
+ * port whose endpoints are unknown is skipped: none of its flows count as stale.
  */
 export function findStaleFlows(
   flows: readonly TrackedFlow[],

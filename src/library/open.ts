@@ -35,7 +35,7 @@ export { sceneOf, type Scene };
 
 /** Manifests to trace packets in. They are compiled as by `kpc trace`, which assumes what they lack. */
 export interface ManifestsOfNodes extends Omit<CompileOptions, 'allowEmpty'> {
-  /** Uses each Node in the manifests. */
+  /** Opens the manifests once for each Node in them. */
   readonly allNodes?: boolean | undefined;
 }
 

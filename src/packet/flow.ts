@@ -365,7 +365,7 @@ const softAnswers = /(?:net|host|addr)-unreach(?:able)?$|no-route$/;
 
 /**
  * Refuses the packet. A TCP reset to a packet from a bridge skips NAT (nf_send_reset in nf_reject_ipv4.c). If the packet was translated,
- * the reset comes from an address that the sender has not asked, and is ignored.
+ * the reset comes from an address the sender never contacted, so the sender ignores it.
  */
 export function reject(flow: Flow, answer: string | undefined): 'refused' | 'dropped' {
   const { asked, destination, port, protocol } = flow;

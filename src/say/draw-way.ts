@@ -147,7 +147,7 @@ function down(x: number, y: number, toY: number): string {
   return `M${x} ${y}V${toY}`;
 }
 
-/** Breaks a text into lines of at most `columns` characters: between words, or inside a word that is too long. */
+/** Breaks a string into lines of at most `columns` characters: between words, or inside a word that is too long. */
 function wrap(content: string, columns: number): readonly string[] {
   const most = Math.max(8, Math.floor(columns));
   const text = printable(content.length > mostCharacters ? `${content.slice(0, mostCharacters)}…` : content);

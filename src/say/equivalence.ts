@@ -36,7 +36,7 @@ export interface EquivalenceReport extends Compared {
   readonly trace: TraceWords;
   /** Both sides of each node that was traced. */
   readonly snapshots: readonly SnapshotJson[];
-  /** The mode of both sides, if they have the same and neither names it. */
+  /** The mode, if both sides use the same one and neither side's name says it. */
   readonly sharedMode?: string | undefined;
   /** The number of nodes, and of those that were traced to represent all. */
   readonly nodes: number;
@@ -330,7 +330,7 @@ export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equiva
   };
 }
 
-/** A case for each cause and each preparation: it fails if packets end differently, or if a setting must change first. */
+/** One test case per cause, which fails if the difference matters, and one per preparation, which fails if the preparation is required. */
 function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly TestCase[] {
   const causes = report.findings.map((finding): TestCase => {
     const { title } = causeWords[finding.cause];

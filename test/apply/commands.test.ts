@@ -626,7 +626,7 @@ describe('doctor', () => {
     files.set('/proc/77/ns/net', 'net:[2]');
     files.set('/proc/self/ns/net', 'net:[1]');
     const { out } = await callApply(host, 'doctor', ipvs);
-    expect(out).toContain('kube-proxy is not running in this network');
+    expect(out).toContain('kube-proxy is not running in this network namespace');
     expect(out).toMatch(/warning the bundle was compiled for a node with .*, which this node does not have/);
     files.set('/proc/77/ns/net', 'net:[1]');
     expect((await callApply(host, 'doctor', ipvs)).status).toBe(1);
@@ -637,7 +637,9 @@ describe('doctor', () => {
     runProcess(files, 77, 'kube-proxy', 1000);
     runProcess(files, 78, 'kube-proxy', 1000, 0);
     expect((await callApply(host, 'apply', ipvs)).status).toBe(0);
-    expect((await callApply(host, 'doctor', ipvs)).out).toContain('kube-proxy is not running in this network');
+    expect((await callApply(host, 'doctor', ipvs)).out).toContain(
+      'kube-proxy is not running in this network namespace',
+    );
     runProcess(files, 79, 'kube-proxy', 0);
     expect((await callApply(host, 'doctor', ipvs)).out).toContain('kube-proxy is running (process 79)');
   });

@@ -197,7 +197,7 @@ describe('doctor on processes', () => {
     };
     const { out } = await callApply(contained, 'doctor');
     expect(out).toContain('the processes of the node are not visible here');
-    expect(out).not.toContain('kube-proxy is not running in this network');
+    expect(out).not.toContain('kube-proxy is not running in this network namespace');
   });
 });
 

@@ -50,7 +50,7 @@ describe.each(modes)('in mode %s, what was made in one network', (mode) => {
     const there = node.dump();
     const run = await callApply(node.host, 'apply', second(mode));
     expect([run.status, node.dump()]).toEqual([3, there]);
-    expect(run.err).toMatch(/network 4026532281\b.*owns nothing/);
+    expect(run.err).toMatch(/network namespace 4026532281\b.*owns nothing/);
     await callApply(node.host, 'cleanup');
     expect(node.dump()).toBe(there);
     expect((await callApply(node.host, 'rollback')).err).toMatch(/\[nothing-to-(roll-back|undo)\]/);
@@ -68,7 +68,7 @@ describe.each(modes)('in mode %s, what was made in one network', (mode) => {
     for (const args of [['rollback'], ['cleanup'], ['apply', first(mode)], ['confirm'], ['plan', first(mode)]]) {
       const { err } = await callApply(node.host, ...args);
       expect(err).toMatch(
-        /journal\.json belongs to an apply that is running or did not finish, in .*network 4026532281/,
+        /journal\.json belongs to an apply that is running or did not finish, in .*network namespace 4026532281/,
       );
     }
     expect([node.dump(), node.files.get(journal)]).toEqual([there, text]);
@@ -194,7 +194,7 @@ test('an apply that waits for its confirmation is confirmed in its own network a
     if (!node.files.has(`${base}/awaiting.json`)) return;
     node.enterNetwork('4026532281', []);
     const { err } = await callApply(node.host, 'confirm');
-    expect(err).toMatch(/did not finish, in network 4026531840.*\[nothing-to-confirm\]/s);
+    expect(err).toMatch(/did not finish, in network namespace 4026531840.*\[nothing-to-confirm\]/s);
     node.leaveNetwork();
   };
   const run = await callApply({ ...node.host, sleep }, 'apply', second('nftables'), '--confirm-timeout', '1s');

@@ -106,7 +106,9 @@ describe('a folder', () => {
     const run = await compile(file, '-o', folder);
     expect(run).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('is a golden, for git [bad-call]\n  help: write it with --golden'),
+      stderr: expect.stringContaining(
+        'already holds a golden (for git), not a bundle [bad-call]\n  help: write it with --golden',
+      ),
     });
     expect(readTree(folder)).toEqual(before);
   });
@@ -119,7 +121,9 @@ describe('a folder', () => {
     const run = await compile(file, '--golden', folder);
     expect(run).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('is a bundle, for a node [bad-call]\n  help: write it with -o'),
+      stderr: expect.stringContaining(
+        'already holds a bundle (for a node), not a golden [bad-call]\n  help: write it with -o',
+      ),
     });
     expect(readTree(folder)).toEqual(before);
   });

@@ -164,7 +164,9 @@ describe('folders', () => {
     const run = await into('--golden', 'g');
     expect(run).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('g is a bundle, for a node [bad-call]\n  help: write it with'),
+      stderr: expect.stringContaining(
+        'g already holds a bundle (for a node), not a golden [bad-call]\n  help: write it with',
+      ),
     });
     expect(existsSync(join(cwd, 'g', 'manifest.json'))).toBe(true);
     expect(await into('--golden', 'g2')).toMatchObject({ status: 0 });

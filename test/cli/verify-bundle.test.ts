@@ -64,7 +64,7 @@ test('what cannot be read has exit status 2', async () => {
   writeFileSync(join(cwd, 'cut.tgz'), pack.subarray(0, pack.length / 2));
   for (const [words, says] of [
     [['nothing'], 'there is no such folder or file'],
-    [['golden'], 'it is a golden, for git'],
+    [['golden'], 'it is a golden (for git), not a bundle'],
     [['kpc.pub'], 'it is neither a folder nor a pack'],
     [['cut.tgz'], 'it is damaged, or was not copied whole'],
     [['bundle', '--trust', 'kpc.key'], 'it holds a private key'],

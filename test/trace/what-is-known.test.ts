@@ -176,7 +176,7 @@ describe('what is not shown', () => {
     const other = '2: eth0    inet 10.244.9.9/24 scope global secondary eth0\n';
     const ranged = filter.replace(/COMMIT\n$/, '-A OUTPUT -s 10.244.0.0/16 -j DROP\nCOMMIT\n');
     expect(trace(nat + ranged + addresses + other, 'node', web)).toContain(
-      'ip route get 10.96.73.20 on the node shows it: name it with --from, such as --from 192.168.50.11',
+      'ip route get 10.96.73.20 on the node shows that address: name it with --from, such as --from 192.168.50.11',
     );
     const cache = '1: lo    inet 169.254.20.10/32 scope global lo\n';
     const docker = '3: docker0    inet 172.17.0.1/16 brd 172.17.255.255 scope global docker0\n';
@@ -313,7 +313,7 @@ test('a pod is of the network that the rules name, and the node of none of it', 
     ':OUTPUT ACCEPT [0:0]\nCOMMIT',
     ':OUTPUT ACCEPT [0:0]\n-A OUTPUT -s 172.17.0.0/16 -j DROP\nCOMMIT',
   );
-  expect(trace(ranged, 'node', web)).toContain("the node's routes choose one");
+  expect(trace(ranged, 'node', web)).toContain('the node sends from, and its routes choose that');
 });
 
 test('a node port and pods, over iptables mode as nft lists it', () => {

@@ -17,7 +17,7 @@ interface LikenessSide {
   readonly ungiven: ReadonlySet<string>;
   readonly stale: Scene['stale'] | undefined;
   readonly node: string;
-  /** kube-proxy's answer to the Service's health checks, which count ready endpoints of any port. */
+  /** kube-proxy's reply to the Service's health checks. It counts ready endpoints of all ports together. */
   readonly answer: (port: ServicePort) => HealthAnswer['status'] | undefined;
   readonly shapes: Map<ServicePort, Shape | undefined>;
 }

@@ -65,7 +65,7 @@ export type Exposure = By<
 
 export type TrustedKind = 'bundle' | 'keys';
 
-/** What a file in the state folder holds, which is lost with the file. */
+/** The kind of data a state file holds. If the file is lost, so is the data. */
 export type StoredKind = 'record' | 'state' | 'last-command' | 'unconfirmed' | 'serial' | 'copy';
 
 export interface NamedState {
@@ -121,7 +121,7 @@ export interface KubeProxyProcess {
   readonly within?: (typeof kubeProxyHosts)[number] | undefined;
 }
 
-/** If a tool is at fault, it is the argument `tool`, which metrics count. */
+/** The argument `tool` names the tool at fault, if any. Metrics count failures by tool. */
 export const applyFindings = {
   'bad-bundle': byProblem<{
     missing: Strings<'path'>;

@@ -49,7 +49,7 @@ export type NoSubject = By<
     'unreached-address': Strings<'address' | 'label'> & { readonly by: 'manifests' | 'rules' };
     /** The load balancer itself handles these packets (ipMode Proxy). */
     'proxied-address': Strings<'address' | 'service'>;
-    /** `here` is the node that was asked about, or ''. `answers` says what has the port on the other node. */
+    /** `here` is the node in question, or ''. `answers` says what has the port on the other node. */
     'other-node': Strings<'address' | 'node' | 'here'> & {
       readonly answers:
         | { readonly kind: 'node-port' | 'health-check-node-port'; readonly port: number; readonly label: string }
@@ -88,7 +88,7 @@ export const commandLineFindings = {
     'unknown-verdict': Strings<'value'> & Lists<'known'> & { readonly near?: string | undefined };
     'idle-source': None;
     'no-endpoints': None;
-    /** The mode, release or node is not the input's, which is `known` if the input shows it. */
+    /** The mode, release or node differs from the input's. `known` is the input's, if the input shows it. */
     'other-input': Strings<'field' | 'kind'> & { readonly known?: string | undefined };
     /** The library reads no files. */
     'no-file': Strings<'field' | 'option'>;
@@ -122,7 +122,7 @@ export const commandLineFindings = {
   // The question is valid, but nothing has this name or address.
   'not-found': byProblem<{
     'no-subject': { readonly nothing: NoSubject };
-    /** `lists` is 'flows' if the dump lists flows, which Services would explain. */
+    /** `lists` is 'flows' if the dump lists flows: they need Services to explain them. */
     'no-service': { readonly why: NoService | undefined; readonly lists: 'flows' | 'nothing' };
     'no-sender': UnknownName & { readonly from: string; readonly kinds: readonly string[] };
     'no-such-port': Strings<'to'>;

@@ -24,7 +24,7 @@ export type DumpNote = By<
     /** `from` has the chains that lack the jump. */
     'lost-jump': Lists<'from'> & Strings<'to'>;
     unreached: Lists<'from'> & Pick<Unreached, 'to' | 'facts'>;
-    /** `to` is an endpoint or chain; undefined for any endpoint. */
+    /** `to` names the endpoint or chain that nothing leads to; undefined if no endpoint at all is reached. */
     endless: Strings<'from' | 'service'> & { readonly to: string | undefined };
     'unshown-jump': Lists<'from'> & Strings<'to' | 'command'>;
     'two-modes': { readonly logged: ProxyMode; readonly shown: ProxyMode };

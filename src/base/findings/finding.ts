@@ -46,7 +46,7 @@ export function wrongValue(field: string, value: string, form: ValueForm, place?
 
 const longestText = 4096;
 
-/** Cuts long texts, because a YAML alias can put one text into thousands of findings, which would be too much to write. */
+/** Cuts long strings. Otherwise a YAML alias could put one long string into thousands of findings, too much to write. */
 function cutTexts<Value>(value: Value): Value;
 function cutTexts(value: unknown): unknown {
   if (typeof value === 'string') return value.length > longestText ? `${value.slice(0, longestText - 3)}...` : value;

@@ -9,7 +9,7 @@ export interface ModeOfRelease {
   readonly name?: string | undefined;
   readonly mode: ProxyMode;
   readonly release: Release;
-  /** Whether the mode or the release is a side of a comparison, which no flag can change. */
+  /** Set if a side of a comparison has this mode or release. No flag can change it there. */
   readonly side?: 'mode' | 'release' | undefined;
 }
 

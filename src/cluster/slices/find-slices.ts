@@ -44,7 +44,10 @@ export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'findUndecla
 
 const none: readonly never[] = [];
 
-/** Returns given slices, else mirrored Endpoints, else slices made from Pods. `written` has the Services before assignment. */
+/**
+ * Returns given slices, else mirrored Endpoints, else slices made from Pods. `written`: the Services as in the input, before kpc assigns
+ * addresses.
+ */
 export function findSlices(
   sources: SliceSources,
   assumed: AssumedNetworks | undefined,

@@ -30,7 +30,10 @@ interface SelectorCause {
   readonly isMeant: boolean;
 }
 
-/** Finds Services printed from a cluster with all its Pods, by their cluster IPs. `written` has the Services before assignment. */
+/**
+ * Finds Services printed from a cluster with all its Pods, by their cluster IPs. `written`: the Services as in the input, before kpc
+ * assigns addresses.
+ */
 export function findPrinted(
   pods: readonly Sourced<Pod>[],
   written: readonly Sourced<Service>[],

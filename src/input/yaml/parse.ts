@@ -272,7 +272,7 @@ function readMappingKey(key: Node, anchored: Composed['anchored']): Key | undefi
 
 const tagPrefix = 'tag:yaml.org,2002:';
 
-/** Tags that require a type, with a test for it. Any other tag makes a scalar a text. */
+/** Tags that require a type, with a test for it. A scalar with any other tag is read as a string. */
 const typeTags: ReadonlyMap<string, (value: unknown, text: string) => boolean> = new Map([
   [`${tagPrefix}bool`, (value) => typeof value === 'boolean'],
   [`${tagPrefix}null`, (value) => value === null],

@@ -36,9 +36,9 @@ export function withAdditions(from: readonly ProxyPort[], to: readonly ProxyPort
 }
 
 /**
- * The include patterns cover where distributions put nginx modules; no match is no error. kube-proxy tries endpoints for 250 ms, 500 ms, 1
- * s and 2 s in turn and never times out idle TCP (proxysocket.go of userspace); nginx has one limit for all tries. kube-proxy, too, raises
- * its limit of open files to 64000.
+ * The include patterns cover the folders where distributions put nginx modules; a pattern that matches nothing is not an error. kube-proxy
+ * tries endpoints for 250 ms, 500 ms, 1 s and 2 s in turn and never times out idle TCP (proxysocket.go of userspace); nginx has one limit
+ * for all tries. Like kube-proxy, nginx gets an open-file limit of 64000.
  */
 const head = `pid /run/kpc-balancer.pid;
 error_log stderr;

@@ -198,7 +198,8 @@ export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> 
 
 /**
  * Formats the input of `ipset restore`. A set with a new size or options is made under another name and swapped in, so that rules always
- * find a set. ipset swaps only sets of one type; a set of another type is first destroyed, which ipset refuses while a rule uses it.
+ * find a set. ipset swaps only sets of the same type. A set of another type is destroyed first; ipset refuses that while a rule
+ * uses it.
  * Test: kernel/delta.test.ts.
  */
 export function formatSetsDelta(changes: readonly SetChange[]): string {

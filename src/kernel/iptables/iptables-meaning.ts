@@ -3,7 +3,7 @@ import { networkOfRange } from '../address-range.ts';
 import { nameProtocol } from './rule-args.ts';
 import { formatRule, type Rule, type RuleArg, type RuleTarget } from './iptables.ts';
 
-/** Returns one text, itself a rule, for all spellings by kube-proxy and iptables-save. Equal texts treat every packet alike. */
+/** Returns the same string, itself a rule, for all spellings by kube-proxy and iptables-save. Equal strings treat every packet alike. */
 export function ruleMeaning(rule: Rule): string {
   return formatRule(canonicalRule(rule));
 }
@@ -16,14 +16,17 @@ export function canonicalRule(rule: Rule): Rule {
 const droppedCounter = '-m nfacct --nfacct-name ct_state_invalid_dropped_pkts';
 const localhostCounter = '-m nfacct --nfacct-name localhost_nps_accepted_pkts';
 
-/** Reports whether an argument only counts. `-m nfacct` matches every packet, because kube-proxy's counters have no quota. */
+/**
+ * Reports whether an argument is only a packet counter, which never affects matching. `-m nfacct` matches every packet, because
+ * kube-proxy's counters have no quota.
+ */
 export function isNfacctCounter(arg: RuleArg): boolean {
   if (arg.kind !== 'other') return false;
   const text = arg.words.join(' ');
   return text === droppedCounter || text === localhostCounter;
 }
 
-/** Drops rules that only count. kube-proxy counts packets from localhost with a narrower copy of the rule that follows. */
+/** Drops rules that only count packets. kube-proxy counts packets from localhost with a narrower copy of the rule that follows. */
 export function actingRules(rules: readonly Rule[]): readonly Rule[] {
   const countsLocalhost = ({ args }: Rule): boolean =>
     args.some((arg) => arg.kind === 'other' && arg.words.join(' ') === localhostCounter);

@@ -62,8 +62,8 @@ function readServerColumns([scheduler = '', ...words]: readonly string[]) {
 }
 
 /**
- * Replaces names in `ipvsadm --save` by the addresses in a listing with -n from the same moment. Undefined unless both list the same
- * servers in the same order, as far as names tell.
+ * Replaces host names in `ipvsadm --save` output with the addresses from `ipvsadm -Ln` output taken at the same moment. Undefined unless
+ * both list the same servers in the same order, as far as the names show.
  */
 export function withAddresses(saved: string, list: string): string | undefined {
   const listed = [...list.matchAll(/^[ \t]*(TCP|UDP|SCTP|->)[ \t]+(\S+:\d+)[ \t]/gm)];

@@ -21,7 +21,10 @@ import { formatBaseChain, formatSetProperties, formatElement, formatKey, formatN
 import { diffByKey, isSameList, itemOf, pairUp, compareText, type Pair, type Split } from '../compare.ts';
 import type { Family } from '../family.ts';
 
-/** Returns one text for all spellings of a rule by kube-proxy and nft. Equal texts treat packets alike and have the same comment. */
+/**
+ * Returns the same string for all spellings of a rule by kube-proxy and nft. Rules with equal strings treat packets alike and have the same
+ * comment.
+ */
 export function nftRuleMeaning(rule: NftRule): string {
   return formatNftRule(canonicalNftRule(rule));
 }
@@ -31,7 +34,7 @@ export function canonicalNftRule(rule: NftRule): NftRule {
   return { ...rule, expressions: rule.expressions.map(canonicalExpression) };
 }
 
-/** Returns the same text for all spellings of an element. Use keyMeaning to compare keys. */
+/** Returns the same string for all spellings of an element. Use keyMeaning to compare keys. */
 export function elementMeaning(element: Element): string {
   return formatElement(canonicalElement(element));
 }

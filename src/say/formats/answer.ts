@@ -43,7 +43,7 @@ export interface Answered<Markdown extends string | Promise<string> = string | P
   readonly cases: (findings: readonly SaidFinding[]) => readonly TestCase[];
 }
 
-/** An answer in the format that was asked for. `pathOf`: see PathOf. */
+/** Returns the answer in the requested format. `pathOf`: see PathOf. */
 export async function formatAnswer(output: AnswerOutput, answered: Answered, pathOf: PathOf): Promise<string> {
   switch (output) {
     case 'text':

@@ -317,7 +317,7 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
     case 'blackhole':
     case 'unreachable':
     case 'prohibit':
-      return `a route of type ${decision.kind} takes packets to ${to}`;
+      return `packets to ${to} match a route or routing rule of type ${decision.kind}`;
     case 'martian':
       return 'its source is an address of the node itself, and the kernel drops such packets if they arrive from outside';
     case 'reverse-path': {

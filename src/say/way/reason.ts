@@ -327,8 +327,8 @@ function missingFlagWords(
   if (reason.flag === '--from') {
     const command = `ip route get ${reason.to.text}`;
     return {
-      text: `a rule treats the node's own addresses differently, and the node's routes choose one${ruleClause(reason.rule)}`,
-      settle: [`${command} on the node shows it: name it with --from, such as --from ${reason.such.text}`],
+      text: `the outcome depends on which of its own addresses the node sends from, and its routes choose that${ruleClause(reason.rule)}`,
+      settle: [`${command} on the node shows that address: name it with --from, such as --from ${reason.such.text}`],
       command,
     };
   }

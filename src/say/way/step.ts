@@ -165,7 +165,7 @@ export interface WayInWords {
   readonly to: string;
   readonly verdict: string;
   readonly isGood: boolean;
-  /** Whether the end of the packets is known. */
+  /** Whether it is known where the packets end up. */
   readonly isKnown: boolean;
   /** The chains, sets and virtual servers on the path, in order. */
   readonly stations: readonly DrawnStation[];

@@ -141,10 +141,10 @@ export function describeNetwork({ of, path, network, here, mark }: OtherNetwork)
     : `${path} records objects made ${where}: it owns nothing here`;
 }
 
-/** "in network 4026531840 (this network is 4026532281)". */
+/** "in network namespace 4026531840 (this one is 4026532281)". */
 function nameNetwork({ network, here, mark }: Pick<OtherNetwork, 'network' | 'here' | 'mark'>): string {
   if (network === undefined)
-    return `by an earlier version, in a network that the file does not name (this network is ${here})`;
-  if (network !== here) return `in network ${network} (this network is ${here})`;
-  return `in an earlier network ${network}, or in this one before it lost its mark ${mark ?? ''}`;
+    return `by an earlier version, in a network namespace that the file does not name (this one is ${here})`;
+  if (network !== here) return `in network namespace ${network} (this one is ${here})`;
+  return `in an earlier network namespace ${network}, or in this one before it lost its mark ${mark ?? ''}`;
 }

@@ -20,7 +20,7 @@ const words: {
   'no-json': 'it is not JSON',
   'too-long': ({ of, most }) => `it is ${describeBound(of, most)}`,
   golden:
-    'it is a golden, which is for git and cannot be applied: compile a bundle from the same manifests with "kpc compile -o"',
+    'it is a golden (for git), not a bundle, and cannot be applied: compile a bundle from the same manifests with "kpc compile -o"',
   misnamed: 'it must hold exactly the Service that it is named after',
   version: ({ found = 'missing', reads }) =>
     `its format version is ${found}, but this program reads ${reads}: use the same version of both, or write it again`,
@@ -62,9 +62,15 @@ export function describeFolderProblem(problem: FolderProblem): readonly [wrong: 
     case 'is-a-bundle':
       return [`${problem.folder} is the bundle of one node`, 'name another folder for the bundles of several nodes'];
     case 'is-a-golden':
-      return [`${problem.folder} is a golden, for git`, 'write it with --golden, or name another folder with -o'];
+      return [
+        `${problem.folder} already holds a golden (for git), not a bundle`,
+        'write it with --golden, or name another folder with -o',
+      ];
     case 'is-no-golden':
-      return [`${problem.folder} is a bundle, for a node`, 'write it with -o, or name another folder with --golden'];
+      return [
+        `${problem.folder} already holds a bundle (for a node), not a golden`,
+        'write it with -o, or name another folder with --golden',
+      ];
     case 'is-a-file':
       return [`${problem.folder} is a file`, 'name a folder'];
     case 'not-a-bundle': {

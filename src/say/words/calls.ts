@@ -89,7 +89,7 @@ function idleWords({ flags, because }: IdleFlags): Words {
 
 const notToVerify = {
   missing: 'there is no such folder or file',
-  golden: 'it is a golden, for git: write a bundle with "kpc compile -o"',
+  golden: 'it is a golden (for git), not a bundle: write a bundle with "kpc compile -o"',
   other: 'it is neither a folder nor a pack that "kpc bundle pack" wrote',
 } as const;
 

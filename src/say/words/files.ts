@@ -233,7 +233,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     `${formatCount(copies)} of the ${formatCount(values)} values read so far come from aliases`,
     'replace the aliases with their values',
   ],
-  'bad-json': ({ reason = 'text follows it, without a line "---"' }) => `not valid JSON: ${reason}`,
+  'bad-json': ({ reason = 'more text after the end of the JSON, with no "---" line between' }) =>
+    `not valid JSON: ${reason}`,
   'not-closed': ({ language, sign, line }) => [
     `not valid ${language}: the ${sign} of line ${line} is not closed`,
     `write ${sign === '{' ? '}' : sign === '[' ? ']' : sign} where it ends`,

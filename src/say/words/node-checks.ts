@@ -184,13 +184,13 @@ export const checkWords: NodeCheckWords<CheckArguments> = {
     ],
   }),
   'kube-proxy': byCase('found', {
-    none: 'kube-proxy is not running in this network',
+    none: 'kube-proxy is not running in this network namespace',
     running: ({ process }) => [
       `${nameProcess(process)}: it would undo what kpc-apply does`,
       `${stopProcess(process)} first, then take over what it leaves with apply --adopt`,
     ],
     unknown: ({ unseen, mustSee }) => [
-      `it is unknown whether a kube-proxy runs in this network: ${unseenWords[unseen][0]}`,
+      `it is unknown whether a kube-proxy runs in this network namespace: ${unseenWords[unseen][0]}`,
       mustSee ? adviseUnseen(unseen, 'no kube-proxy') : `${unseenWords[unseen][1]}; --adopt needs to know it`,
     ],
   }),
