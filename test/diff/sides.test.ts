@@ -89,7 +89,7 @@ describe.concurrent('the sides of kpc diff', () => {
     await runKpc(['compile', ...files, '--all-nodes', '-o', fleet]);
     const run = await runKpc(['diff', '--rules', join(fleet, 'worker-1'), join(fleet, 'worker-3')]);
     const cart = ['shop/cart changed', '  - KUBE-LOOP-BACK 10.244.1.21,tcp:8080,10.244.1.21', ''];
-    expect(run.stdout.split('\n').slice(0, 3)).toEqual(cart);
+    expect(run.stdout.split('\n').slice(0, 5)).toEqual(['node: worker-1 → worker-3', '', ...cart]);
     const golden = join(fleet, 'worker-1');
     const check = await runKpc(['compile', ...files, '--node', 'worker-3', '--check', golden, '--output', 'github']);
     expect(check.stdout).toMatch(

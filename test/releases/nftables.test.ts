@@ -180,7 +180,7 @@ describe('the behaviours of nftables mode', () => {
     const at = join(fixturesFolder, 'dumps', 'release-1.33-nftables');
     const inputs = ['-f', join(at, 'cluster.yaml'), '-f', join(at, 'node.yaml'), '--proxy-mode', 'iptables'];
     const run = await runKpc(['diff', '--kubernetes-version', '1.33', '--to-kubernetes-version', '1.34', ...inputs]);
-    expect(run, run.stderr).toMatchObject({ status: 0, stdout: 'No difference.\n' });
+    expect(run, run.stderr).toMatchObject({ status: 0, stdout: 'release: 1.33 → 1.34\n\nNo difference.\n' });
     expect(run.stderr).toContain('differ in 2 behaviours');
   });
 });

@@ -63,7 +63,8 @@ describe('kpc diff --to-kubernetes-version', () => {
   test('tells Service by Service what an upgrade changes, and which change of kube-proxy does it', async () => {
     const run = await kpc('diff', '--kubernetes-version', '1.30', '--to-kubernetes-version', '1.36', '-f', 'web.yaml');
     expect(run.status, run.stderr).toBe(1);
-    const [labelled, changed] = run.stdout.split('\n\n');
+    const [head, labelled, changed] = run.stdout.split('\n\n');
+    expect(head).toBe('release: 1.30 → 1.36');
     expect(labelled).toMatch(/^shop\/labelled added\n {4}kube-proxy 1\.30 ignores .*#134623\)\n/);
     expect(changed).toMatch(/^shop\/web changed\n/);
     expect(changed?.match(/#\d+/g)).toEqual(['#123487', '#130844', '#132722']);
@@ -97,7 +98,7 @@ describe('kpc diff --to-kubernetes-version', () => {
   test('a way back turns the words around', async () => {
     const run = await kpc('diff', '--kubernetes-version', '1.36', '--to-kubernetes-version', '1.35', 'web.yaml');
     expect(run.stdout).toMatch(
-      /^shop\/labelled removed\n {4}kube-proxy 1\.36 ignores Services by .* only; 1\.35 ignores /,
+      /\n\nshop\/labelled removed\n {4}kube-proxy 1\.36 ignores Services by .* only; 1\.35 ignores /,
     );
   });
 

@@ -39,6 +39,8 @@ interface Explained {
   readonly cause: CauseId;
   readonly because: readonly CauseReason[];
   readonly ports: readonly ShownPort[];
+  /** Whether a pod reaches itself, and fields of its Service alone may explain the difference. */
+  readonly isHairpin?: boolean;
   readonly effect: Effect;
 }
 
@@ -91,12 +93,12 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     const isOpen = cause === 'not-understood' || cause === 'ungiven-endpoints';
     if (!isOpen && isOfOneNode(packet)) return { cause: 'node-addresses', because: [], ports: target.ports, effect };
     const ofServices = isOpen || target.kind === 'health-check' ? undefined : serviceCause(target.ports);
+    const isHairpin = cause === 'hairpin' && (!ofServices || ofServices.cause === 'service-fields');
     // With other settings, they may treat a pod that reaches itself differently, whatever its policy.
-    if (ofServices && (isOneSetup || cause !== 'hairpin' || ofServices.cause !== 'service-fields'))
-      return { ...ofServices, ports: target.ports, effect };
+    if (ofServices && (isOneSetup || !isHairpin)) return { ...ofServices, ports: target.ports, isHairpin, effect };
     if (cause === 'connection') return { cause, because: whyFailing(difference, scenes), ports: target.ports, effect };
     const lost = isOfService.has(target.kind) && !isOpen ? findLost(difference, target.ports, lostJumps) : [];
-    return { cause: lost.length > 0 ? 'lost-jump' : cause, because: lost, ports: target.ports, effect };
+    return { cause: lost.length > 0 ? 'lost-jump' : cause, because: lost, ports: target.ports, isHairpin, effect };
   };
   return { explain, find };
 }

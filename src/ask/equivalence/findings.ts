@@ -148,8 +148,8 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
   let touchesHairpins = false;
   const gathered: Gathering[] = [];
   const collect = (difference: Difference, alike: readonly Like[], turn: number): void => {
-    const { cause, ports, effect } = explain(difference);
-    if (cause === 'hairpin') {
+    const { ports, effect, isHairpin } = explain(difference);
+    if (isHairpin === true) {
       touchesHairpins = true;
       return;
     }

@@ -1,7 +1,6 @@
-import type { ShownPort } from '../../cluster/model.ts';
 import { stateWithOthers, type Snapshot } from '../../snapshot/snapshot.ts';
 import { findUnshownJumps } from '../../snapshot/faults.ts';
-import { serviceName } from '../../cluster/model.ts';
+import { serviceName, type ShownPort } from '../../cluster/model.ts';
 import { isLoopback, type Address } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { tableNames, type TableName } from '../../kernel/iptables/iptables.ts';

@@ -130,10 +130,7 @@ function takesAt(port: ShownPort, { address, port: number }: Asked): boolean {
 }
 
 /** The Service port that manifests or other rules of a dump have where a packet goes that no rule of the node takes. */
-function unprogrammedAt(
-  { target, fate }: Pick<Trace, 'target' | 'fate'>,
-  side: Snapshot,
-): ClaimedAddress | undefined {
+function unprogrammedAt({ target, fate }: Pick<Trace, 'target' | 'fate'>, side: Snapshot): ClaimedAddress | undefined {
   if (side.kind !== 'dump') return undefined;
   const end = fate.otherwise ?? fate;
   // KUBE-PROXY-FIREWALL drops what no rule has taken.
