@@ -219,7 +219,7 @@ export function pickFromRivals(
   return endpoints.map((endpoint) => endpoint.rivals?.findLast(isLocal) ?? endpoint);
 }
 
-/** An endpoint of a slice at one port, and also its place. There are very many, so it stores only what the slice lacks. */
+/** One endpoint of a slice at one port, which is also its own Place. There are very many, so it stores only what the slice lacks. */
 class SlicedEndpoint implements Endpoint, Place {
   readonly address: Address;
   readonly port: number;

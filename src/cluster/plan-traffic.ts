@@ -118,7 +118,7 @@ export function admitsNode({ sourceRanges }: Firewall, nodeIP: Address): boolean
   return sourceRanges.some(({ network }) => contains(network, nodeIP));
 }
 
-/** Returns the source ranges and, if the node may use the addresses, the addresses: the node's own packets have them as source. */
+/** Returns the source ranges. If the node is admitted, adds the load balancer's addresses: its own packets to them have them as source. */
 export function admittedSources(firewall: Firewall, nodeIsAdmitted: boolean) {
   const ranges = firewall.sourceRanges.map(({ network, origin }) => ({ source: network, origin }));
   if (!nodeIsAdmitted) return ranges;

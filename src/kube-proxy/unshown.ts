@@ -131,7 +131,7 @@ function holdsServers(state: KernelState): boolean {
 
 const usualMark = 0x4000;
 
-/** Finds the rules, missing from table nat, that would masquerade packets sent to KUBE-MARK-MASQ. `isWhole`: all of nat was printed. */
+/** Supplies the masquerading rules that marked packets need, if table nat does not show them. `isWhole`: all of nat was printed. */
 export function findUnshownMasquerading({ nat }: Tables, mode: ProxyMode, isWhole: boolean) {
   const isUnshown = (name: string): boolean => {
     const chain = nat?.get(name);

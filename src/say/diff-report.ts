@@ -191,7 +191,7 @@ export function beyondWords(beyond: BeyondKernel): string {
     case 'schedulers':
       return `which endpoint a connection gets, because the scheduler of ${nameSome(beyond.names)} differs`;
     case 'zones':
-      return `which endpoints of ${nameSome(beyond.names)} are near, because no Node shows a zone`;
+      return `which endpoints of ${nameSome(beyond.names)} are in a client's zone, because no Node's zone is known`;
     case 'nodes':
       return `packets on ${nameSome(beyond.names)}, which only one side has`;
     case 'unnamed-node':

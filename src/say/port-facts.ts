@@ -98,7 +98,7 @@ export function listFacts(
 /** Explains the star at a value that kpc chose. */
 export const assumedNote = '* assumed';
 
-/** Writes a Service's value into a sentence, for example with a mark if kpc chose it. */
+/** Formats a Service's value for use in a sentence, such as with a mark if kpc chose the value. */
 export type WriteValue = (value: string) => string;
 
 /** A reason in Kubernetes terms, on one line. */

@@ -38,7 +38,7 @@ import { nameServers, weighServersOfSides } from './server-owners.ts';
 
 export type Snapshot = CompiledSnapshot | DumpedSnapshot;
 
-/** Objects from manifests beside a state. They name senders, policies, and routes to Services such as Ingresses. */
+/** Objects from manifests beside a state. They add senders, policies, and what routes traffic to Services, such as Ingresses. */
 export type SnapshotObjects = {
   readonly [List in SnapshotList]: readonly ObjectLists[List][number][];
 } & {

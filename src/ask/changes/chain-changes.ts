@@ -136,8 +136,8 @@ function sharedChanges(
 }
 
 /**
- * Returns equal texts for orders of rules with the same effect. kube-proxy fills shared chains from a map, in any order. Only rules that
- * no Service port owns have a fixed place.
+ * Returns a text that compares orders of rules: two orders with the same effect have the same text. kube-proxy fills shared chains from a
+ * map, in any order. Only rules that no Service port owns have a fixed place.
  */
 function orderOf(rules: readonly Rule[], ownerOf: (rule: Rule) => string | undefined): string {
   const order: string[] = [];

@@ -13,7 +13,7 @@ export type Asking = OfService & Strings<'field'>;
 
 export interface Unready extends Numbers<'endpoints'> {
   readonly publishes: boolean;
-  /** The objects that the Service selects, such as "Deployment default/web", if it has no endpoints. */
+  /** The owners of the Pods that the Service selects, such as "Deployment default/web". Set only if the Service has no endpoints. */
   readonly owner?: string | undefined;
   readonly isScaledToZero: boolean;
   readonly unused?: Unused | undefined;
