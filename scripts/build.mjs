@@ -117,6 +117,7 @@ const library = await build({
   write: false,
   metafile: true,
   minify: false,
+  minifySyntax: true,
   // Comments name each module's file. This keeps the names the same in any folder, even if node_modules is a link.
   preserveSymlinks: true,
   platform: 'node',

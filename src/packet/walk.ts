@@ -57,7 +57,9 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
     if (lost) return lost;
     noteRoute(flow, { kind: 'local', isHeld: flow.routing.isLocal(destination) !== false });
     const end = pass(flow, visitors, 'input');
-    return end ?? (isOfMany && flow.turn === 'first' ? lose(flow, { kind: 'for-many' }) : receive(flow, visitors));
+    // Programs of the node may take datagrams for many; TCP and usually pings are ignored.
+    const isIgnored = isOfMany && flow.turn === 'first' && flow.protocol !== 'udp';
+    return end ?? (isIgnored ? lose(flow, { kind: 'for-many' }) : receive(flow, visitors));
   }
   const forbidden = !forwards(flow, isMoved ? way : undefined) && !(isMoved && staysBridged(flow, way));
   if (way.kind === 'none' && !forbidden) return refuseRoute(flow, way.why, visitors);
@@ -307,7 +309,8 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
 
 /** Whether the node would ask itself for a link address. Link-local addresses are of one link each. */
 function isOwnNeighbour({ routing, output = '' }: Flow, gateway: Address): boolean {
-  if (routing.places.isTunnel(output) || routing.trait(output, 'NOARP') === true) return false;
+  // A link whose flags are not shown may need no link addresses, such as cilium_host.
+  if (routing.places.isTunnel(output) || routing.trait(output, 'NOARP') !== false) return false;
   return isLinkLocal(gateway) ? routing.isOnLink(gateway, output) === true : routing.isLocal(gateway) === true;
 }
 

@@ -296,7 +296,8 @@ function effectWords(effect: ServiceEffect, { from, to, diff }: Review, mixed: R
 /** The packets that were not compared, and what happens to them. */
 function uncomparedPackets({ packets, diff, from, to }: Review): readonly string[] {
   if (areSidesSame(diff)) return [];
-  if (!packets) return ['packets, because there are too many Services to trace here: use "kpc equivalence" to compare packets'];
+  if (!packets)
+    return ['packets, because there are too many Services to trace here: use "kpc equivalence" to compare packets'];
   return [
     ...(from.nodeName === '' && to.nodeName === '' ? ['pods on the node, because no node is named'] : []),
     ...(packets.touchesHairpins ? ['pods that reach themselves through a Service: "kpc equivalence" shows them'] : []),

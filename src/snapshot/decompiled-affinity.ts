@@ -1,3 +1,5 @@
+import { groupBy } from '../cluster/grouping.ts';
+
 /** A rule that sends clients in a list on to the endpoint's chain that they had. */
 export interface Lookup {
   readonly chain: string;
@@ -14,6 +16,7 @@ export function affinityOf(
   lookups: readonly Lookup[],
   writes: (chain: string, list: string) => boolean,
 ): number {
-  const isKept = (name: string): boolean => lookups.some(({ chain, list }) => chain === name && writes(chain, list));
-  return drawn.every(isKept) ? (lookups[0]?.seconds ?? 0) : 0;
+  const byChain = groupBy(lookups, ({ chain }) => chain);
+  const kept = drawn.map((name) => byChain.get(name)?.find(({ list }) => writes(name, list))?.seconds ?? 0);
+  return kept.length === 0 ? 0 : kept.reduce((least, seconds) => Math.min(least, seconds));
 }

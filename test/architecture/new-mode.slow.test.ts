@@ -48,7 +48,7 @@ const tablesOfKinds = [
   'src/ask/changes/list-changes.ts',
   // What of it is not compared, and its name.
   'src/ask/diff/not-compared.ts',
-  'src/say/gaps.ts',
+  'src/say/diff-report.ts',
   // How much of it a side shows, and how a dump has it.
   'src/dumps/coverage.ts',
   'src/dumps/dump.ts',

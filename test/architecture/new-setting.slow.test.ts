@@ -219,7 +219,7 @@ describe('what follows from the rows', () => {
     const { settings } = bundle.manifest;
     expect(readChecked(manifest, { ...bundle.manifest })).toHaveProperty('value');
     const without = { ...bundle.manifest, settings: { ...settings, neverMasquerade: undefined } };
-    expect(readChecked(manifest, without)).toEqual({ wrong: 'settings.neverMasquerade is missing' });
+    expect(readChecked(manifest, without)).toEqual({ wrong: { problem: 'missing', at: 'settings.neverMasquerade' } });
     const long = { ...settings, conntrack: { ...settings.conntrack, tcpFinTimeout: 1e9 } };
     expect(findWrongSettings(long).map(({ name }) => name)).toEqual(['conntrack.tcpFinTimeout']);
   });

@@ -11,6 +11,7 @@ import type { Family } from '../../kernel/family.ts';
 import { formatKey } from '../../kernel/nftables/format.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { serviceLink, findNodePortServers } from '../../kube-proxy/ipvs-objects.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
 import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-table.ts';
 import { listensOn, type FindListeners } from '../../kube-proxy/node-port-listeners.ts';
 import type { ItemRole } from './find-items.ts';
@@ -192,6 +193,7 @@ export interface ClaimedAddress {
 }
 
 export function claimedAt({ address, port, protocol }: AskedSocket, dump: DumpedSnapshot): ClaimedAddress | undefined {
+  if (!showsServices(dump, address.family)) return undefined;
   const isAsked = (each: ShownPort): boolean =>
     (port === undefined || each.port === undefined || each.port === port) &&
     (protocol === undefined || protocol.toUpperCase() === each.protocol);
@@ -224,4 +226,12 @@ export function whyUnprogrammed(
   const answers =
     found && asked.port !== undefined ? ({ kind, port: asked.port, label: found.label } as const) : undefined;
   return { kind: 'other-node', address: text, node: name, here: node.name, answers };
+}
+
+/** Whether all rules that lead packets to Services are shown, so that a missing one is missing on the node. */
+function showsServices({ mode, coverage, doubts }: DumpedSnapshot, family: Family): boolean {
+  const kinds = mode && modeFacts[mode].kinds;
+  if (doubts.some(({ kind }) => kind === 'cut-line')) return false;
+  if (kinds?.has('virtualServers')) return coverage.virtualServers;
+  return kinds?.has('nftables') ? coverage.nftables.includes(family) : coverage.iptables[family].includes('nat');
 }

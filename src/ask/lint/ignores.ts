@@ -30,7 +30,7 @@ export function applyIgnores(
   ignores: readonly Ignore[],
   inputs: Inputs,
   { servicesOf }: Pick<Subjects, 'servicesOf'>,
-) {
+): { readonly kept: readonly Finding[]; readonly ignored: readonly Finding[]; readonly idle: readonly Finding[] } {
   const all = [...ignores.map((ignore) => scope(ignore, servicesOf)), ...annotatedIgnores(inputs, servicesOf)];
   const used = new Set<Scoped>();
   const refused = new Set<Scoped>();

@@ -116,7 +116,10 @@ function isStrange(rule: RuleStep): boolean {
 export function diversionIn(steps: readonly Step[]): RuleStep | undefined {
   const rules = steps.filter((step) => step.kind === 'rule');
   const own = rules.findIndex(leadsToKubeProxy);
-  return rules.find((rule, i) => isStrange(rule) && (translates(rule) || ((own < 0 || i < own) && passesBy(rule))));
+  // What ends a table of iptables ends no table of nft.
+  const isOfNft = rules.some((rule) => !isOfIptables(rule) && !isStrange(rule));
+  const isBefore = (i: number): boolean => !isOfNft && (own < 0 || i < own);
+  return rules.find((rule, i) => isStrange(rule) && (translates(rule) || (isBefore(i) && passesBy(rule))));
 }
 
 function leadsToKubeProxy({ action }: RuleStep): boolean {

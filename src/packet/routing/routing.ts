@@ -170,7 +170,8 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
 
 /** Finds the node's own addresses: those that table `local` routes, and those on links; unknown where that table is shown to lack one. */
 function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Routes, family: Family) {
-  const localRoutes = listed.routes.filter(({ type, table }) => type === 'local' && table === 'local');
+  const allLocal = listed.routes.filter(({ type }) => type === 'local');
+  const localRoutes = allLocal.filter(({ table }) => table === 'local');
   const all = links
     .flatMap(({ name, addresses }) => addresses.map((each) => ({ ...each, link: name })))
     .filter((each) => each.family === family);
@@ -184,7 +185,12 @@ function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Ro
   const unrouted = isTableShown
     ? knowledge.links.flatMap(({ addresses }) => addresses.filter(({ address }) => !isRouted(address)))
     : [];
-  const unassigned = all.filter(({ address, isTentative }) => isTentative === true && !local.has(address.text));
+  // Addresses on links of a VRF are local in its table alone.
+  const isOfVrf = (address: Address): boolean => allLocal.some(({ destination }) => contains(destination, address));
+  const unassigned = [
+    ...all.filter(({ address, isTentative }) => isTentative === true && !local.has(address.text)),
+    ...unrouted.filter(({ address }) => isOfVrf(address)),
+  ];
   const doubted = new Set(unrouted.map(({ address }) => address.text));
   const lacking = new Set(unassigned.map(({ address }) => address.text));
   const isLocal = (address: Address): Answer => {
