@@ -84,10 +84,11 @@ export class RevisionTree implements FileTree {
     throw new UnreadableFile(folder, 'it is not a folder');
   };
 
-  readonly read = (path: string, most: number = largestFile): Buffer => {
+  readonly read = (path: string, most: number = largestFile, check?: (found: string) => void): Buffer => {
     const { object } = this.#get(path);
     if (object.kind === 'folder') throw new UnreadableFile(path, 'it is a folder, not a file');
     if (object.kind === 'other') throw new UnreadableFile(path, 'it is a submodule, not a file');
+    check?.(this.realPath(path));
     const bytes = this.#load([object])(object);
     if (bytes !== 'too-large' && bytes.length <= most) return bytes;
     throw new UnreadableFile(path, `it is too large: ${Math.floor(most / 2 ** 20)} MB is the limit`);

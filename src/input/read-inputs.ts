@@ -25,7 +25,7 @@ import {
   describeUntaken,
   type Untaken,
 } from './files/kustomizations.ts';
-import { changesAsText } from './files/kustomized-fields.ts';
+import { findChanging } from './files/kustomized-fields.ts';
 import type { ObjectLists, UnreadLists } from './objects/kinds.ts';
 import { createYamlReader, takeDocuments } from './documents/read-documents.ts';
 import {
@@ -41,7 +41,7 @@ import {
 import { findUnreadKind } from './objects/unread-kinds.ts';
 import { tooLong } from './documents/faults-and-limits.ts';
 import { sortDiagnostics } from './sort-diagnostics.ts';
-import type { LoadedFiles, NamedText, TextFile } from './documents/text-file.ts';
+import type { LoadedFiles, NamedFile, TextFile } from './documents/text-file.ts';
 
 export type Inputs = {
   readonly [List in keyof ObjectLists]: readonly ObjectLists[List][number][];
@@ -122,7 +122,7 @@ export function collectFiles(
   files: readonly TextFile[],
   options: ReadOptions = {},
   unreadable: readonly Finding[] = [],
-  named: readonly NamedText[] = [],
+  named: readonly NamedFile[] = [],
 ): CollectedObjects & Pick<Inputs, 'kustomized' | 'untaken'> {
   const { skipInvalid = false, isTolerant = false, isShown = false, into = readsManifests, uncompiled = [] } = options;
   const read = createFileReader(options);
@@ -176,7 +176,7 @@ export function collectFiles(
     ...describeKustomizations(kustomizations, { missing, ofServices, isShown: isShown || skipInvalid, into }),
   ];
   const diagnostics = [...collected.diagnostics, ...said];
-  return { ...collected, diagnostics, ...leftToKustomize(kustomizations, missing, [...named, ...files]) };
+  return { ...collected, diagnostics, ...leftToKustomize(missing, findChanging(kustomizations, files, named)) };
 }
 
 function namesOf(files: readonly TextFile[], unreadable: readonly Finding[]): readonly string[] {
@@ -184,11 +184,13 @@ function namesOf(files: readonly TextFile[], unreadable: readonly Finding[]): re
 }
 
 function leftToKustomize(
-  kustomizations: readonly InputDocument[],
   missing: ReturnType<typeof findIncomplete>,
-  texts: readonly NamedText[],
+  changing: ReturnType<typeof findChanging>,
 ): Pick<Inputs, 'kustomized' | 'untaken'> {
-  return { kustomized: changesAsText(kustomizations, texts), untaken: missing.map(describeUntaken) };
+  const unread = changing.flatMap(({ kustomization, unread: lacks }) =>
+    lacks.length > 0 ? [{ kustomization, lacks }] : [],
+  );
+  return { kustomized: changing.map(({ text }) => text), untaken: [...missing, ...unread].map(describeUntaken) };
 }
 
 function objectsWith(

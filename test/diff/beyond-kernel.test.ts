@@ -218,6 +218,25 @@ describe('the files that a kustomization makes changes from', () => {
   });
 });
 
+test('a large file that a kustomization names often is compared once, and one beyond the limit is named', async () => {
+  const paths = Array.from({ length: 1500 }, () => '- path: big.bin\n').join('');
+  const compare = async (size: number) => {
+    for (const [folder, end] of [
+      ['one/big', 'a'],
+      ['two/big', 'b'],
+    ] as const)
+      writeFolder(join(cwd, folder), {
+        'web.yaml': selecting,
+        'kustomization.yaml': `resources: [web.yaml]\npatches:\n- path: ./big.bin\n${paths}`,
+        'big.bin': '\0'.repeat(size) + end,
+      });
+    const { stdout } = await runKpc(['diff', 'one/big', 'two/big', '--output', 'json'], { cwd });
+    return resultOf(stdout);
+  };
+  expect(await compare(2 ** 20)).toMatchObject({ notCompared: [expect.stringMatching(/^1 Kustomization/)] });
+  expect(await compare(2 ** 26)).toMatchObject({ notCompared: [expect.stringMatching(/takes from .*big\.bin/)] });
+});
+
 test('what a kustomization takes from outside the input is named on either side, also of a golden', async () => {
   const lacking = [expect.stringMatching(/ over takes from \.\.\/base$/)];
   const more = selecting.replace('name: web', 'name: more').replace('10.96.0.10', '10.96.0.11');

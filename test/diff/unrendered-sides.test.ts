@@ -59,8 +59,8 @@ test.each(cases)('%s of a revision is checked out first', async (folder, codes) 
 });
 
 test.each([
-  ['HEAD:overlay', 'overlay', 'git worktree add ../old HEAD && kpc diff --render ../old/overlay overlay'],
-  ['HEAD:.', '.', 'git worktree add ../old HEAD && kpc diff --render ../old/overlay overlay'],
+  ['HEAD:overlay', 'overlay', 'git worktree add --detach ../old HEAD && kpc diff --render ../old/overlay overlay'],
+  ['HEAD:.', '.', 'git worktree add --detach ../old HEAD && kpc diff --render ../old/overlay overlay'],
   ['overlay', 'twin', 'kpc diff --render overlay twin'],
 ])('the help of diff %s %s is one command', async (from, to, command) => {
   const { stderr } = await runKpc(['diff', from, to], { cwd });

@@ -88,12 +88,15 @@ export function diagnoseMergeConflict(file: string, text: string): Finding | und
   return line === undefined ? undefined : diagnose('merge-conflict', {}, placeAtLine(file, line));
 }
 
-export type NamedText = Pick<TextFile, 'name' | 'text'>;
+/** A file that a kustomization makes its changes from. `digest` is undefined if kpc does not read the file, for example as too large. */
+export interface NamedFile {
+  readonly name: string;
+  readonly digest: string | undefined;
+}
 
 export interface LoadedFiles {
   readonly files: readonly TextFile[];
-  /** Other files that a kustomization makes its changes from, whatever they hold, one character for each byte. */
-  readonly named?: readonly NamedText[] | undefined;
+  readonly named?: readonly NamedFile[] | undefined;
   readonly diagnostics: readonly Finding[];
   /** Problems with files that were found in folders, not named. */
   readonly unreadable?: readonly Finding[] | undefined;

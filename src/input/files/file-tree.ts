@@ -66,7 +66,8 @@ export interface FileTree {
   readonly exists: (path: string) => boolean;
   readonly isFolder: (path: string) => boolean;
   readonly list: (folder: string) => readonly TreeEntry[];
-  readonly read: (path: string, most?: number) => Buffer;
+  /** `check` gets the real path of what is read. */
+  readonly read: (path: string, most?: number, check?: (found: string) => void) => Buffer;
   /** Like `read`, for a path that the user named; on disk, it may be a shell's pipe. */
   readonly readNamed: (path: string) => Buffer;
   readonly realPath: (path: string) => string;
@@ -83,7 +84,7 @@ export const disk: FileTree = {
   exists: existsSync,
   isFolder: (path) => statSync(path).isDirectory(),
   list: (folder) => readdirSync(folder, { withFileTypes: true }),
-  read: (path, most) => readRegularFile(path, most),
+  read: readRegularFile,
   readNamed: (path) => readNamedFile(path),
   realPath,
   isForeignLink,

@@ -1,10 +1,11 @@
 // What a kustomization does beyond listing files: kpc does none of it.
+import { hashHex } from '#hash';
 import { baseName, folderOf, resolvePath } from '../../base/names.ts';
 import { isObject } from '../../base/json/check.ts';
 import { Tally } from '../../base/findings/finding.ts';
 import type { InputDocument } from '../documents/document.ts';
 import { createYamlReader, takeDocuments } from '../documents/read-documents.ts';
-import type { NamedText, TextFile } from '../documents/text-file.ts';
+import type { NamedFile, TextFile } from '../documents/text-file.ts';
 
 /** Fields that make objects of no file that the kustomization lists. */
 const makingFields = ['helmCharts', 'helmChartInflationGenerator', 'generators'] as const;
@@ -68,21 +69,38 @@ function wordsIn(value: unknown): readonly string[] {
   return isObject(value) ? Object.values(value).flatMap(wordsIn) : [];
 }
 
-/**
- * What kustomizations change beyond listing files, each with the text of the files that it names. Without paths, so that the same
- * kustomization in another folder or revision has the same text.
- */
-export function changesAsText(
+interface Changing {
+  readonly kustomization: InputDocument;
+  /**
+   * What it changes beyond listing files, with digests of the files that it names. Without paths, so that the same kustomization in
+   * another folder or revision has the same text.
+   */
+  readonly text: string;
+  /** Files that it makes changes from and kpc does not read, as written. */
+  readonly unread: readonly string[];
+}
+
+/** `named` holds what is known of files besides those of the input. */
+export function findChanging(
   kustomizations: readonly InputDocument[],
-  files: readonly NamedText[],
-): readonly string[] {
-  if (kustomizations.length === 0) return [];
+  files: readonly TextFile[],
+  named: readonly NamedFile[],
+): readonly Changing[] {
+  const digests = new Map(named.map(({ name, digest }) => [resolvePath('.', name), digest]));
   const texts = new Map(files.map(({ name, text }) => [resolvePath('.', name), text]));
-  return kustomizations.flatMap((each) => {
-    const changes = changesOf(each);
+  const digestAt = (place: string): string | undefined => {
+    const text = texts.get(place);
+    if (text !== undefined && !digests.has(place)) digests.set(place, hashHex(text));
+    return digests.get(place);
+  };
+  return kustomizations.flatMap((kustomization) => {
+    const changes = changesOf(kustomization);
     if (changes.length === 0) return [];
-    const places = wordsIn(changes.map(([, set]) => set)).map((word) => resolvePath(folderOf(each.file.name), word));
-    return JSON.stringify([changes, places.map((place) => texts.get(place) ?? '')]);
+    const words = [...new Set(wordsIn(changes.map(([, set]) => set)))];
+    const placed = words.map((word) => ({ word, place: resolvePath(folderOf(kustomization.file.name), word) }));
+    const text = JSON.stringify([changes, placed.map(({ place }) => digestAt(place) ?? '')]);
+    const unread = placed.filter(({ place }) => digests.has(place) && digests.get(place) === undefined);
+    return { kustomization, text, unread: unread.map(({ word }) => word) };
   });
 }
 

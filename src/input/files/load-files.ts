@@ -3,20 +3,13 @@ import { isUtf8 } from 'node:buffer';
 import { bytesAlone, TextBudget } from '../../base/bounds.ts';
 import { existsSync } from 'node:fs';
 import { blankContainerLogs, describePacked } from '../../base/odd-texts.ts';
-import { folderOf } from '../../base/names.ts';
 import { UnreadableFile } from '../../base/read-file.ts';
 import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
 import type { FileProblem } from '../../base/findings/files.ts';
 import { isLink, disk, type FileTree, type Trees } from './file-tree.ts';
-import { BadPattern, ignoreFile, isBelow, isInside, type ListedFile, listFolder } from './list-files.ts';
-import { pathWordsOf } from './kustomized-fields.ts';
-import {
-  diagnoseMergeConflict,
-  TextFile,
-  type FolderOrigin,
-  type LoadedFiles,
-  type NamedText,
-} from '../documents/text-file.ts';
+import { BadPattern, ignoreFile, isInside, type ListedFile, listFolder } from './list-files.ts';
+import { type FileInTree, readNamedFiles } from './named-files.ts';
+import { diagnoseMergeConflict, TextFile, type FolderOrigin, type LoadedFiles } from '../documents/text-file.ts';
 
 export type Stdin = string | Uint8Array;
 
@@ -31,7 +24,7 @@ export function loadFiles(
   trees: Trees = new Map(),
 ): LoadedFiles {
   const files = new Map<string, TextFile>();
-  const named = new Map<string, NamedText>();
+  const inFolders: FileInTree[] = [];
   const diagnostics: Finding[] = [];
   const unreadable: Finding[] = [];
   const outside: (ListedFile & { readonly tree: FileTree })[] = [];
@@ -42,18 +35,17 @@ export function loadFiles(
       const key = path === '-' ? path : tree.realPath(path);
       if (files.has(key)) continue;
       const loaded = origin ? loadAs(path, () => tree.read(path), origin) : loadFile(path, stdin, tree);
-      const beside = loaded instanceof TextFile && origin ? readNamedIn(loaded, tree) : [];
-      for (const each of beside) named.set(each.name, each);
-      const texts = [...(loaded instanceof TextFile ? [loaded] : []), ...beside];
-      const [exceeded] = texts.flatMap(({ text }) => budget.add(text) ?? []);
+      const exceeded = loaded instanceof TextFile ? budget.add(loaded.text) : undefined;
       if (exceeded)
         return {
           files: [],
           diagnostics: [...diagnostics, diagnose('too-long', exceeded, placeAtLine(path))],
           unreadable,
         };
-      if (loaded instanceof TextFile) files.set(key, loaded);
-      else (origin ? unreadable : diagnostics).push(loaded);
+      if (loaded instanceof TextFile) {
+        files.set(key, loaded);
+        if (origin) inFolders.push({ file: loaded, tree });
+      } else (origin ? unreadable : diagnostics).push(loaded);
     }
   }
   for (const { path, origin, tree } of outside) {
@@ -61,25 +53,7 @@ export function loadFiles(
     if (!files.has(tree.realPath(path)))
       unreadable.push(fileError(path, { problem: 'link-outside', folder: origin.folder }));
   }
-  return { files: [...files.values()], diagnostics, unreadable, named: [...named.values()] };
-}
-
-/** The files in or below the folder of a kustomization that it makes its changes from: kustomize reads no others. */
-function readNamedIn(file: TextFile, tree: FileTree): readonly NamedText[] {
-  const words = pathWordsOf(file);
-  if (words.length === 0) return [];
-  const folder = folderOf(file.name);
-  const root = tree.realPath(folder);
-  const paths = words.map((word) => tree.join(folder, word));
-  const own = paths.filter((path) => tree.exists(path) && !tree.isFolder(path) && isBelow(tree.realPath(path), root));
-  tree.expect(own);
-  return own.flatMap((path) => {
-    try {
-      return [{ name: path, text: tree.read(path).toString('latin1') }];
-    } catch {
-      return [];
-    }
-  });
+  return { files: [...files.values()], diagnostics, unreadable, named: readNamedFiles(inFolders, files) };
 }
 
 export function loadFile(path: string, stdin?: Stdin, tree: FileTree = disk): TextFile | Finding {

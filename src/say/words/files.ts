@@ -36,7 +36,7 @@ function renderPair({ compare, sides }: RenderedPair, folder: string): string {
   const below = sides.map(({ name }) => pathBelow(name, folder)).find((path) => path !== '') ?? '';
   const trees = ['../old', '../new'];
   const checkouts = sides.flatMap(({ checkout }, i) => {
-    return checkout ? [`git worktree add ${trees[i]} ${shellWord(checkout.revision)} && `] : [];
+    return checkout ? [`git worktree add --detach ${trees[i]} ${shellWord(checkout.revision)} && `] : [];
   });
   const paths = sides.map(({ name, checkout, isFolder }, i) => {
     const path = checkout ? resolvePath(trees[i] ?? '', checkout.path) : name;
