@@ -31,7 +31,7 @@ export function readNamedFiles(
   const digestOf = (path: string, root: string, tree: FileTree): string | undefined => {
     try {
       const bytes = tree.read(path, Math.min(most.one, left), (found) => {
-        if (!isBelow(found, root)) throw new UnreadableFile(path, 'it is outside the folder');
+        if (!isBelow(found, root)) throw new UnreadableFile(path, 'outside');
       });
       left -= bytes.length;
       // As the digest of a manifest is that of its text.
