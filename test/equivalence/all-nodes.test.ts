@@ -48,6 +48,28 @@ test('kpc equivalence --all-nodes: a node that lost its endpoint breaks, and the
   expect(await compare('old.yaml', 'old.yaml')).toMatchObject({ status: 0 });
 });
 
+test('a node that changes stands for no other', async () => {
+  const zones = (ofA: string) => Object.entries({ a: ofA, b: 'z3', c: 'z1', d: 'z3' });
+  const nodesIn = (ofA: string) =>
+    zones(ofA).map(
+      ([name, zone], i) =>
+        `---\n{apiVersion: v1, kind: Node, metadata: {name: ${name}, labels: {topology.kubernetes.io/zone: ${zone}}}, spec: {podCIDRs: [10.244.${i}.0/24]}, status: {addresses: [{type: InternalIP, address: 192.168.50.${i + 1}}]}}\n`,
+    );
+  const hinted = (...hints: readonly string[]) => {
+    const endpoints = hints.map(
+      (zone, i) => `{addresses: [10.244.3.${i + 10}], nodeName: d, hints: {forZones: [{name: ${zone}}]}}`,
+    );
+    return `{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {clusterIP: 10.96.0.80, trafficDistribution: PreferClose, ports: [{port: 80, targetPort: 8080}]}}
+---
+{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: web-1, labels: {kubernetes.io/service-name: web}}, addressType: IPv4, ports: [{port: 8080}], endpoints: [${endpoints.join(', ')}]}
+`;
+  };
+  writeFileSync(join(cwd, 'hints-old.yaml'), hinted('z1', 'z3', 'z2') + nodesIn('z1').join(''));
+  writeFileSync(join(cwd, 'hints-new.yaml'), hinted('z2', 'z3', 'z1') + nodesIn('z2').join(''));
+  const { status, stdout } = await compare('hints-old.yaml', 'hints-new.yaml');
+  expect({ status, result: resultOf(stdout) }).toMatchObject({ status: 1, result: { causes: [{ nodes: ['c'] }] } });
+});
+
 test('one side may be a mode', async () => {
   writeFileSync(join(cwd, 'mode.yaml'), served(1, 2) + three);
   const { status, stdout } = await compare('old.yaml', 'nftables', '-f', 'mode.yaml');

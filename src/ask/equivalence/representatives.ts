@@ -3,7 +3,7 @@ import { zoneOf } from '../../cluster/node-context.ts';
 import type { Node } from '../../cluster/objects.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { compareText } from '../../kernel/compare.ts';
-import { PlanMemo, endpointClass } from '../../cluster/plan-traffic.ts';
+import { PlanMemo, endpointClass, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import type { Scene } from '../trace/scene.ts';
 import { portKey, type ProtocolPort } from './questions.ts';
 
@@ -67,32 +67,53 @@ export function chooseStandIns(sides: readonly ClusterSide[], names: readonly st
   /** Reports whether the endpoint's address also belongs to a Node or Service, and is treated as such. */
   const isStrange = ({ address: { text } }: Endpoint): boolean =>
     ofNodes.has(text) || sides.some(({ cluster }) => cluster.addresses.servicesAt(text).length > 0);
-  const bound = servicePorts.filter((port) => looksAtPlace(port) || port.endpoints.some(isStrange));
+  const bound = groupBy(
+    servicePorts.filter((port) => looksAtPlace(port) || port.endpoints.some(isStrange)),
+    ({ label, family }) => `${family} ${label}`,
+  );
   const traffic = new PlanMemo();
-  const seen = new Map<unknown, string>();
-  const firstWith = (key: unknown, name: string): string => {
+  const ids = new Map<TrafficPlan, number>();
+  const idOf = (plan: TrafficPlan): number => {
+    const id = ids.get(plan) ?? ids.size;
+    ids.set(plan, id);
+    return id;
+  };
+  const seen = new Map<string, string>();
+  const firstWith = (key: string, name: string): string => {
     const first = seen.get(key) ?? name;
     seen.set(key, first);
     return first;
   };
   const found = names.map((name): StandIn & { readonly by: ReadonlySet<string> } => {
-    const isChanged = new Set(owns.map((ownOf) => ownOf(name))).size > 1;
-    const like = firstWith([...shapes.map((shapeOf) => shapeOf(name)), isChanged ? name : ''].join(' '), name);
+    // What it shows of one side may not hold for the other, so it stands for no other node.
+    if (new Set(owns.map((ownOf) => ownOf(name))).size > 1) return { node: name, only: undefined, by: new Set([name]) };
+    const like = firstWith(shapes.map((shapeOf) => shapeOf(name)).join(' '), name);
     const identity = { name, zone: zoneOf(sides[0]?.nodes.get(name)) };
-    const firsts = bound.map((port, i) => {
-      const plan = traffic.recall(port, identity);
-      return (
-        seen.get(plan) ??
-        firstWith(plan, firstWith(`${i} ${endpointClass(plan)} ${plan.onNode.filter(isStrange).length}`, name))
-      );
+    const firsts = [...bound].map(([of, ports]) => {
+      const plans = ports.map((port) => traffic.recall(port, identity));
+      const key = plans.map(idOf).join(' ');
+      const known = seen.get(key);
+      if (known !== undefined) return known;
+      const used = new Set(plans.map(endpointsIn));
+      // Where the sides use other endpoints, only nodes that use the same ones on both are alike.
+      const classes = plans.map((plan) => `${endpointClass(plan)} ${plan.onNode.filter(isStrange).length}`);
+      return firstWith(key, firstWith([of, ...(used.size > 1 ? [...used] : []), ...classes].join(' | '), name));
     });
     if (like === name) return { node: name, only: undefined, by: new Set([name]) };
-    return { node: name, only: packetsTo(bound.filter((_, i) => firsts[i] === name)), by: new Set([like, ...firsts]) };
+    return {
+      node: name,
+      only: packetsTo([...bound.values()].filter((_, i) => firsts[i] === name).flat()),
+      by: new Set([like, ...firsts]),
+    };
   });
   return {
     standIns: found.flatMap(({ node, only, by }) => (by.has(node) ? [{ node, only }] : [])),
     represented: found.map(({ node, by }) => ({ node, by: [...by].toSorted() })),
   };
+}
+
+function endpointsIn({ clusterEndpoints, localEndpoints }: TrafficPlan): string {
+  return [clusterEndpoints, localEndpoints].map((list) => list.map(({ label }) => label).join()).join(' / ');
 }
 
 function nodeShapes({ nodes, cluster: { servicePorts } }: ClusterSide): (name: string) => string {
