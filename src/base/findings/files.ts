@@ -69,8 +69,11 @@ export interface RenderedSide extends Strings<'name'> {
   readonly isFolder: boolean;
 }
 
-/** `folderWord` is the folder to build, as a shell word. `into` reads the result. */
-export type ToBuild = Strings<'folderWord'> & { readonly into: Into };
+/** `folder` is the one to build; undefined if none is known. `into` reads the result. */
+export interface ToBuild {
+  readonly folder: string | undefined;
+  readonly into: Into;
+}
 
 /** `more` counts other kustomizations that also lack something. */
 export interface IncompleteKustomization extends Lists<'lacks'>, Numbers<'more'>, ToBuild {

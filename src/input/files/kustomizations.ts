@@ -4,7 +4,6 @@ import { isObject } from '../../base/json/check.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import type { InputDocument } from '../documents/document.ts';
 import { changingFieldsOf, isKustomizationName, makesObjects } from './kustomized-fields.ts';
-import { isPlainWord } from './not-manifests.ts';
 
 /** A file with kustomize's usual name needs no kind. */
 export function isKustomization({ file, value }: InputDocument): boolean {
@@ -117,15 +116,15 @@ function diagnoseIncomplete(
 ): readonly Finding[] {
   if (!first) return [];
   const { kustomization, lacks } = first;
-  const folderWord = printFolder(folderOf(kustomization.file.name));
-  const details = { lacks, more: others.length, folderWord, into, isShown };
+  const folder = folderOf(kustomization.file.name);
+  const details = { lacks, more: others.length, folder, into, isShown };
   return [diagnose('incomplete-kustomization', details, kustomization.source.place(['resources']))];
 }
 
 function describeChanging([first, ...others]: readonly InputDocument[], into: Into): readonly Finding[] {
   if (!first) return [];
   const fields = changingFieldsOf(first.value);
-  const details = { fields, more: others.length, folderWord: printFolder(folderOf(first.file.name)), into };
+  const details = { fields, more: others.length, folder: folderOf(first.file.name), into };
   return [diagnose('kustomized', details, first.source.keyPlace(fields.slice(0, 1)))];
 }
 
@@ -143,15 +142,11 @@ export function findBuilder(kustomizations: readonly InputDocument[], file: stri
   const [root, ...others] = [...reaching]
     .map((each) => folderOf(each.file.name))
     .filter((folder) => !taken.has(resolvePath('.', folder)));
-  return root === undefined || others.length > 0 ? undefined : printFolder(root);
+  return root === undefined || others.length > 0 ? undefined : root;
 }
 
 export function findOutermost(files: readonly string[]): string | undefined {
   const depth = (name: string): number => name.split('/').length;
   const [outermost] = files.filter(isKustomizationName).toSorted((a, b) => depth(a) - depth(b) || (a < b ? -1 : 1));
-  return outermost === undefined ? undefined : printFolder(folderOf(outermost));
-}
-
-function printFolder(folder: string): string {
-  return isPlainWord(folder) ? folder : 'FOLDER';
+  return outermost === undefined ? undefined : folderOf(outermost);
 }

@@ -56,7 +56,7 @@ export function findDuplicates(
       return describeGroup(group, isOne, origins, undefined, fate === 'unread' ? { isUnread: true } : {});
     const [{ first, place }] = group;
     const folder = findBuilder(kustomizations, first.file) ?? findBuilder(kustomizations, place.file);
-    return describeGroup(group, isOne, origins, folder === undefined ? {} : { build: { folderWord: folder, into } });
+    return describeGroup(group, isOne, origins, folder === undefined ? {} : { build: { folder, into } });
   };
   return [
     ...pairs.flatMap((group) => (group.length > 1 ? describe(group, false) : [])),

@@ -45,8 +45,8 @@ function renderPair({ compare, sides }: RenderedPair, folder: string): string {
   return `${checkouts.join('')}kpc ${compare} --render ${paths.join(' ')}`;
 }
 
-export function buildWays({ folderWord, into }: ToBuild): readonly string[] {
-  return renderWays(`kubectl kustomize ${folderWord}`, folderWord, into);
+export function buildWays({ folder, into }: ToBuild): readonly string[] {
+  return renderWays(`kubectl kustomize ${folder === undefined ? 'FOLDER' : shellWord(folder)}`, folder, into);
 }
 
 function describeTemplate(details: UnrenderedTemplate): Words {

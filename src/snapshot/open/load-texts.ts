@@ -306,7 +306,7 @@ function describeEmptiness(
   const holdsObjects = skipped.size > 0 || hasObjects(inputs);
   const unbuilt = findOutermost([...inputs.files.keys()]);
   if (skipped.has('Kustomization') || (unbuilt !== undefined && !holdsObjects)) {
-    const build = { folderWord: unbuilt ?? 'FOLDER', into: into ?? readsManifests };
+    const build = { folder: unbuilt, into: into ?? readsManifests };
     return [diagnose('no-input', { problem: 'kustomization', ...build })];
   }
   // A Service with a misspelled kind would be removed from the node.
