@@ -164,6 +164,11 @@ export function hasAddress(port: ShownPort, { text }: Address): boolean {
   return portAddresses(port).some(({ address }) => address.text === text);
 }
 
+/** Reports whether a Service port has a packet's protocol, which is in lower case and may be icmp. */
+export function hasProtocol(port: Pick<ShownPort, 'protocol'>, protocol: string): boolean {
+  return port.protocol.toLowerCase() === protocol;
+}
+
 export function sourceNetworks({ sourceRanges = [] }: Pick<ShownPort, 'sourceRanges'>): readonly Network[] {
   return sourceRanges.flatMap((range) => ('prefixLength' in range ? [range] : []));
 }

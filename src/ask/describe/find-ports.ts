@@ -193,7 +193,7 @@ export interface ClaimedAddress {
 }
 
 export function claimedAt({ address, port, protocol }: AskedSocket, dump: DumpedSnapshot): ClaimedAddress | undefined {
-  if (!showsServices(dump, address.family)) return undefined;
+  if (!showsTranslation(dump, address.family)) return undefined;
   const isAsked = (each: ShownPort): boolean =>
     (port === undefined || each.port === undefined || each.port === port) &&
     (protocol === undefined || protocol.toUpperCase() === each.protocol);
@@ -228,8 +228,8 @@ export function whyUnprogrammed(
   return { kind: 'other-node', address: text, node: name, here: node.name, answers };
 }
 
-/** Whether all rules that lead packets to Services are shown, so that a missing one is missing on the node. */
-function showsServices({ mode, coverage, doubts }: DumpedSnapshot, family: Family): boolean {
+/** Whether all that leads packets to Services is shown, so that a missing rule is missing on the node. Filter rules lead nowhere. */
+function showsTranslation({ mode, coverage, doubts }: DumpedSnapshot, family: Family): boolean {
   const kinds = mode && modeFacts[mode].kinds;
   if (doubts.some(({ kind }) => kind === 'cut-line')) return false;
   if (kinds?.has('virtualServers')) return coverage.virtualServers;

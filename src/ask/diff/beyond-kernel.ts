@@ -73,8 +73,8 @@ export function beyondKernel(
         ]
       : []),
     ...untaken(from, to),
-    ...(from.kind === 'bundle' && to.kind === 'manifests' ? unrecorded(to, lackingSources(from)) : []),
-    ...(from.kind === 'manifests' && to.kind === 'bundle' ? unrecorded(from, lackingSources(to)) : []),
+    ...(from.kind === 'bundle' && to.kind === 'manifests' ? unrecorded(to, servicesWithoutSources(from)) : []),
+    ...(from.kind === 'manifests' && to.kind === 'bundle' ? unrecorded(from, servicesWithoutSources(to)) : []),
     ...namedBeyond(
       'endpoints',
       ofSources.filter(
@@ -162,7 +162,7 @@ function readinessByWorkload({ pods, assumedEndpoints = [] }: CompiledSnapshot):
   return new Map(all.filter(([workload]) => serving.has(workload)));
 }
 
-function lackingSources({ cluster }: CompiledSnapshot): ReadonlySet<string> {
+function servicesWithoutSources({ cluster }: CompiledSnapshot): ReadonlySet<string> {
   return new Set(cluster.services.flatMap((info) => (info.sources ? [] : [fullName(info)])));
 }
 

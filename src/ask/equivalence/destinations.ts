@@ -1,5 +1,5 @@
 import { nameSome } from '../../base/printable.ts';
-import { sourceNetworks, type ShownPort } from '../../cluster/model.ts';
+import { hasProtocol, sourceNetworks, type ShownPort } from '../../cluster/model.ts';
 import type { EndpointStatus } from '../../cluster/objects.ts';
 import { contains, joinHostPort, type Address, type Network } from '../../kernel/address.ts';
 import { isUnknownOwn, type Packet } from '../../packet/packet.ts';
@@ -108,9 +108,8 @@ export function destinationFinder(
   const indexes = [...new Set(scenes.map(({ side }) => side.addresses))];
   return ({ destination, protocol, port }) => {
     const { text, family } = destination;
-    const isOf = (each: ShownPort): boolean => each.protocol.toLowerCase() === protocol;
     const there = indexes.flatMap((index) => index.servicesAt(text));
-    const own = there.filter((each) => each.port === port && isOf(each));
+    const own = there.filter((each) => each.port === port && hasProtocol(each, protocol));
     const [first] = own;
     if (first) return { kind: addressKind(first, destination) ?? 'unknown', ports: own };
     if (!nodes.has(text)) {
@@ -118,7 +117,7 @@ export function destinationFinder(
       return { kind: protocol === 'icmp' ? 'ping' : 'unserved-port', ports: there };
     }
     const listening = indexes.flatMap((index) => index.nodePortsAt(port)).filter((each) => each.family === family);
-    const isAsked = (each: ShownPort): boolean => each.nodePort === port && isOf(each);
+    const isAsked = (each: ShownPort): boolean => each.nodePort === port && hasProtocol(each, protocol);
     const asked = listening.filter(
       (each) => isAsked(each) || (each.healthCheckNodePort === port && protocol === 'tcp'),
     );

@@ -1,6 +1,6 @@
 import { stateWithOthers, type Snapshot } from '../../snapshot/snapshot.ts';
 import { findUnshownJumps } from '../../snapshot/faults.ts';
-import { serviceName, type ShownPort } from '../../cluster/model.ts';
+import { hasProtocol, serviceName, type ShownPort } from '../../cluster/model.ts';
 import { isLoopback, type Address } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
@@ -115,7 +115,7 @@ export function knowledgeOf(
 
 function isAtNodePort(ports: readonly ShownPort[], to: Address, port: number, protocol: string): boolean {
   const takes = (each: ShownPort): boolean =>
-    each.nodePort === port && each.protocol.toLowerCase() === protocol && !addressKind(each, to);
+    each.nodePort === port && hasProtocol(each, protocol) && !addressKind(each, to);
   return ports.some(takes) && !ports.some((each) => addressKind(each, to) === 'cluster-ip');
 }
 
@@ -145,7 +145,7 @@ function servicesByAddress({ claims, mode }: Snapshot): Knowledge['serviceAt'] {
     const own = isHeld === undefined ? [] : claims.servicesAt(address.text);
     const [first] = own;
     if (!first) return undefined;
-    const asked = own.find((each) => each.port === port && each.protocol.toLowerCase() === protocol);
+    const asked = own.find((each) => each.port === port && hasProtocol(each, protocol));
     const isClusterIP = own.some((each) => addressKind(each, address) === 'cluster-ip');
     return { label: asked?.label ?? serviceName(first), isClusterIP, isHeld: isHeld === true };
   };

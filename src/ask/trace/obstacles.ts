@@ -1,4 +1,4 @@
-import { hasAddress, type ShownPort } from '../../cluster/model.ts';
+import { hasAddress, hasProtocol, type ShownPort } from '../../cluster/model.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import { claimedAt, type ClaimedAddress } from '../describe/find-ports.ts';
@@ -112,7 +112,7 @@ export function lostLinkOf(
     if (facts === 'sourceRanges') return false;
     const isAsked = (port: ShownPort): boolean =>
       facts === 'nodePorts' ? isLocal && port.nodePort === target.port : takesAt(port, target);
-    return unserved.some((port) => isOf(port, target) && isAsked(port));
+    return unserved.some((port) => isOfKind(port, target) && isAsked(port));
   });
   if (unreached) return { from: unreached.from, to: 'name' in unreached.to ? unreached.to.name : undefined };
   const [endless] = ports.flatMap(({ label, family: own }) => side.shownPort(label, own)?.endless ?? []);
@@ -121,8 +121,8 @@ export function lostLinkOf(
 
 type Asked = Pick<Trace['target'], 'address' | 'port' | 'protocol'>;
 
-function isOf({ protocol, family }: ShownPort, target: Asked): boolean {
-  return protocol.toLowerCase() === target.protocol && family === target.address.family;
+function isOfKind(port: ShownPort, { protocol, address }: Asked): boolean {
+  return hasProtocol(port, protocol) && port.family === address.family;
 }
 
 function takesAt(port: ShownPort, { address, port: number }: Asked): boolean {
@@ -136,7 +136,7 @@ function unprogrammedAt({ target, fate }: Pick<Trace, 'target' | 'fate'>, side: 
   // KUBE-PROXY-FIREWALL drops what no rule has taken.
   if (servicePortAt(target, side.addresses) && !isLeftToFirewall(end)) return undefined;
   const atNodePort = end.verdict === 'local' ? side.named?.addresses.nodePortsAt(target.port) : undefined;
-  const written = atNodePort?.find((port) => port.nodePort === target.port && isOf(port, target));
+  const written = atNodePort?.find((port) => port.nodePort === target.port && isOfKind(port, target));
   return claimedAt(target, side) ?? (written && { by: 'manifests', label: written.label });
 }
 

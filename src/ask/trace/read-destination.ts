@@ -10,7 +10,14 @@ import {
 import { namelessMode } from '../describe/read-dumped.ts';
 import { isLeftToOther } from '../../cluster/build-cluster.ts';
 import { fullName } from '../../cluster/objects.ts';
-import { portAddresses, serviceName, type PortAddress, type ShownPort, hasAddress } from '../../cluster/model.ts';
+import {
+  portAddresses,
+  serviceName,
+  type PortAddress,
+  type ShownPort,
+  hasAddress,
+  hasProtocol,
+} from '../../cluster/model.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { mostSuggestions, nearest } from '../../base/names.ts';
 import { shellWord } from '../../base/printable.ts';
@@ -18,7 +25,7 @@ import { isLoopback, joinHostPort, parseAddress, type Address } from '../../kern
 import { families, type Family } from '../../kernel/family.ts';
 import { unknownOwn, type Packet, type PacketProtocol } from '../../packet/packet.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import { isOf, type Scene } from './scene.ts';
+import type { Scene } from './scene.ts';
 import {
   read,
   absent,
@@ -53,7 +60,7 @@ export function readDestination(
   const { address } = named;
   const protocol = asked.protocol ?? (named.protocol?.toLowerCase() as PacketProtocol | undefined) ?? 'tcp';
   const own = scene.side.ports.filter((each) => hasAddress(each, address));
-  const [only, ...others] = new Set(own.filter((each) => isOf(each, protocol)).map(({ port }) => port));
+  const [only, ...others] = new Set(own.filter((each) => hasProtocol(each, protocol)).map(({ port }) => port));
   const port = protocol === 'icmp' ? 0 : (named.port ?? (others.length === 0 ? only : undefined));
   if (port !== undefined) return read({ address, port, protocol, label: undefined });
   const ports = [...new Set(own.map(nameNumber))];
@@ -67,7 +74,7 @@ function readPortName({ to, protocol }: DestinationQuestion, { side }: Scene): R
   const own = address ? side.ports.filter((each) => hasAddress(each, address)) : [];
   if (!address || own.length === 0) return undefined;
   const chosen = own.find(
-    (each) => each.portName === port && (!protocol || protocol === 'icmp' || isOf(each, protocol)),
+    (each) => each.portName === port && (!protocol || protocol === 'icmp' || hasProtocol(each, protocol)),
   );
   if (chosen?.port === undefined)
     return absent({
@@ -168,7 +175,8 @@ function readServiceDestination(
   scene: Scene,
 ): Read<Destination> {
   const fitting = ports.filter(
-    (port) => (family ?? port.family) === port.family && (!protocol || protocol === 'icmp' || isOf(port, protocol)),
+    (port) =>
+      (family ?? port.family) === port.family && (!protocol || protocol === 'icmp' || hasProtocol(port, protocol)),
   );
   const [first] = fitting;
   const way = first && wayTo(first, isOutside && nameInDns(to) === undefined, scene);

@@ -5,12 +5,12 @@ import { families } from '../../kernel/family.ts';
 import type { Link } from '../../kernel/link/link.ts';
 import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { prepareEvaluator, type Evaluator } from '../../packet/evaluate.ts';
-import { unknownOwn, type Fate, type Packet, type PacketProtocol } from '../../packet/packet.ts';
+import { unknownOwn, type Fate, type Packet } from '../../packet/packet.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { evaluateOnAny } from './any-node.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
 import { podTrafficOf, type PodTraffic } from './pod-networks.ts';
-import type { ShownPort } from '../../cluster/model.ts';
+import { hasProtocol } from '../../cluster/model.ts';
 import { meetsRequirement, type LabelSelector } from '../../cluster/objects.ts';
 import { allOf, type Maybe } from '../../packet/reason.ts';
 
@@ -26,10 +26,6 @@ export interface Scene {
   readonly podTraffic: PodTraffic;
 }
 
-export function isOf(port: ShownPort, protocol: PacketProtocol): boolean {
-  return port.protocol.toLowerCase() === protocol;
-}
-
 /**
  * Reports whether a packet goes to a node port at an address that the input does not have. A Node lists one or two addresses, but a node
  * may have more: on another network card, a VPN, or a virtual IP.
@@ -39,9 +35,9 @@ export function isUnplacedDestination(
   { side, links }: Pick<Scene, 'side' | 'links'>,
 ): boolean {
   if (side.kind === 'dump' || side.node.hostAddresses.some(isLoopback)) return false;
-  const isNodePort = side.ports.some(
-    (each) => each.nodePort === port && each.family === destination.family && isOf(each, protocol),
-  );
+  const isNodePort = side.addresses
+    .nodePortsAt(port)
+    .some((each) => each.nodePort === port && each.family === destination.family && hasProtocol(each, protocol));
   const isKnown =
     side.endpoints.isOfService(destination.text) ||
     side.endpoints.has(destination.text) ||

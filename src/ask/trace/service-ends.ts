@@ -1,4 +1,5 @@
 import {
+  hasProtocol,
   portAddresses,
   serviceName,
   type AddressIndex,
@@ -25,7 +26,7 @@ export function servicePortAt(
   { address, port, protocol }: Pick<Packet, 'port' | 'protocol'> & SocketAddress,
   index: AddressIndex,
 ): ShownPort | undefined {
-  const fits = (each: ShownPort): boolean => each.family === address.family && each.protocol.toLowerCase() === protocol;
+  const fits = (each: ShownPort): boolean => each.family === address.family && hasProtocol(each, protocol);
   const there = index.servicesAt(address.text);
   const own = there.find((each) => each.port === port && fits(each));
   const isClusterIP = there.some((each) => addressKind(each, address) === 'cluster-ip');
