@@ -164,7 +164,7 @@ add table ip kube-proxy { flags dormant; }
 await suite.check('verify names what is strange, and not the rest of the table', async () => {
   run('nft', ['-f', '-'], strange);
   const { out } = await expectApply(['verify', before], 1);
-  assert(/^ {2}~ table kube-proxy \(nftables\): made anew without .*quota q/m.test(out), out);
+  assert(/^ {2}~ table kube-proxy \(nftables\): recreated without .*quota q/m.test(out), out);
   assert(out.includes('flags dormant') && !/^ {2}\+ /m.test(out), out);
 });
 const withStrange = saveTable();
