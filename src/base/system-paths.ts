@@ -25,7 +25,7 @@ export function pathOfDescriptor(descriptor: number, separator: string = sep): s
   return hasDescriptors(separator) ? `${descriptors}/${descriptor}` : undefined;
 }
 
-/** Returns the absolute folders in a PATH. In an empty or relative entry, another user or a repository may have put a program. */
+/** Returns the absolute folders in a PATH. A repository or another user may have put programs into relative or empty entries. */
 export function absoluteFolders(path = ''): readonly string[] {
   return path.split(delimiter).filter((folder) => isAbsolute(folder));
 }
