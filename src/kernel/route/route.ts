@@ -246,7 +246,9 @@ function coversPorts(asked: PortRange | undefined, port: PortRange | undefined):
   return asked.first <= port.first && port.last <= asked.last ? true : undefined;
 }
 
-/** Reports whether one of `users` sends the packet; undefined if a program on the node sends it. A forwarded packet counts as root's. */
+/**
+ * Reports whether one of `users` sends the packet; undefined for a program on the node, of unknown user. Forwarded packets count as root's.
+ */
 function isOfUsers(users: string, input: string | undefined): boolean | undefined {
   return input === undefined || input === 'lo' ? undefined : /^0+(?:-|$)/.test(users);
 }
