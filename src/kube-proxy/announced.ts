@@ -4,7 +4,7 @@ import type { ProxyMode } from './modes.ts';
 /** The minor number of a release, which may not be out yet: 40 for 1.40. */
 export type Minor = number;
 
-/** Something whose end a KEP announces. The plan may change until the release is out. */
+/** A feature that a KEP plans to remove. The plan may change until the release is out. */
 interface AnnouncedEnd {
   readonly deprecatedIn: Minor;
   /** The first release that turns it off, unless the feature gate `gate` keeps it. */

@@ -18,7 +18,7 @@ function from(source: string, rows: Readonly<Record<string, LogLineRow>>): reado
   });
 }
 
-/** Narrower rows come first. Any line about what ends kube-proxy counts as "command failed". */
+/** Narrower rows come first. A line about an error that ends kube-proxy counts as "command failed" if no narrower row matches. */
 const problems: readonly KnownProblem[] = [
   ...from('pkg/util/iptables/iptables.go', {
     lock: [

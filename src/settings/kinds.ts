@@ -87,7 +87,7 @@ export function secondsSetting<const U extends FlagUsage>(
   });
 }
 
-/** Warns about a value with which kpc-apply cannot read the bundle. */
+/** Warns about a value that kpc-apply refuses in a bundle. */
 function warnUnmet(
   source: SettingSource,
   written: Given<string | number>,

@@ -13,7 +13,7 @@ const modeFlag = proxyFlag(
 );
 const modeField = proxyField('detectLocalMode', text);
 
-/** The modes that need an interface's name or prefix. `most`: bytes. */
+/** The modes that need an interface's name or prefix. `most`: the longest allowed, in bytes. */
 const interfaces = {
   BridgeInterface: {
     key: 'bridgeInterface',

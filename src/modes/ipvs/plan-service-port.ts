@@ -116,7 +116,7 @@ function bindingOf({ address, origin }: ServiceAddress): SetMember {
   return ['ipvsAddresses', { address, origin }];
 }
 
-/** All local endpoints, ready or not, because a pod that reaches itself through the Service must be masqueraded. */
+/** Lists all local endpoints, ready or not, because a pod that reaches itself through the Service must be masqueraded. */
 function hairpinMembers({ port, onNode }: TrafficPlan): readonly SetMember[] {
   return onNode.map(({ address, port: number, place }) => {
     const origin = originOf(port, place);
