@@ -145,7 +145,7 @@ export class PortDraft {
     else this.endpoints.set(endpoint.label, { ...endpoint, takes: new Set([policy]) });
   }
 
-  /** All chains that lead to endpoints must give it. */
+  /** Keeps the shortest time, because a port has affinity only if all its chains that lead to endpoints give it. */
   noteAffinity(seconds: number): void {
     this.affinitySeconds = Math.min(this.affinitySeconds ?? seconds, seconds);
   }

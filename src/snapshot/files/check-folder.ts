@@ -70,7 +70,7 @@ export function nodeOfFolder(folder: string, tree: FileTree = disk): string | un
   return typeof name === 'string' && name !== '' ? name : undefined;
 }
 
-/** Undefined if it is missing or not a JSON object. */
+/** Reads a manifest without checking it; undefined if the file is missing or not a JSON object. */
 function peekManifest(folder: string, tree: FileTree, file = 'manifest.json'): JsonObject | undefined {
   try {
     const manifest = parseJson(tree.read(tree.join(folder, file)).toString('utf8'));
