@@ -117,7 +117,7 @@ export function walkPath(path: string, from?: { readonly held: HeldPath; readonl
     if (!held) break;
     const isLink = held.stats.isSymbolicLink();
     const levelName = join(folderName, name);
-    // Other kinds are refused when they are read.
+    // Files of other kinds are refused when they are read.
     if (isLink || held.stats.isFile() || held.stats.isDirectory()) {
       const { uid: owner, gid: group, mode } = held.stats;
       levels.set(levelName, {

@@ -84,9 +84,7 @@ export function readKernelFile(path: string): string {
 
 const handedOver = /^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/;
 
-/**
- * Bytes read from a shell's pipes, because a command may read its input twice but a pipe only once. One map per process, like the pipes.
- */
+/** Bytes read from a shell's pipes: a command may read its input twice, but a pipe only once. One map per process, like the pipes. */
 const handedOverBytes = new Map<string, Buffer>();
 
 /** Like readRegularFile, but also reads standard input, `<(command)` and /dev/null. */

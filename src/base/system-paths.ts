@@ -16,7 +16,7 @@ export function hasDrive(path: string, separator: string = sep): boolean {
 
 export const descriptors = '/proc/self/fd';
 
-/** Reports whether those links exist. Not on Windows, where any user can make such a folder. */
+/** Reports whether /proc/self/fd exists. Always false on Windows, where any user can make such a folder. */
 export function hasDescriptors(separator: string = sep): boolean {
   return !isWindows(separator) && existsSync(descriptors);
 }

@@ -128,8 +128,8 @@ function weighLink({ name, kind, addresses }: Link): Evidence {
 /**
  * Weighs virtual servers by other traces, because kube-proxy treats all virtual servers on a node as its own. A Service's address is on
  * kube-ipvs0 or, if it is the node's own, in a set with its port. For a node port, a set has only the number, which another program's
- * virtual server may share. For a node port, kube-proxy's virtual server must therefore also forward as kube-proxy does: to a Service's
- * endpoints, or to nothing at an address of the node.
+ * virtual server may share. Such a virtual server is kube-proxy's only if it also forwards as kube-proxy does: to a Service's endpoints, or
+ * to nothing at an address of the node.
  */
 function weighServers(
   state: KernelState,
@@ -154,7 +154,7 @@ function weighServers(
   };
 }
 
-/** Schedulers and endpoints of virtual servers that are certainly kube-proxy's. Its other virtual servers share them. */
+/** Schedulers and endpoints of virtual servers that are certainly kube-proxy's. kube-proxy's other virtual servers have the same ones. */
 interface ServiceMarks {
   readonly schedulers: ReadonlySet<string>;
   readonly endpoints: ReadonlySet<string>;

@@ -4,7 +4,7 @@ export interface KnownProblem {
   readonly pattern: RegExp;
   readonly meaning: string;
   readonly advice: string;
-  /** The releases from 1.30 to 1.37 that log it. */
+  /** The releases from 1.30 to 1.37 that log the message. */
   readonly releases: string;
   /** The Kubernetes source file, below pkg/proxy or another named folder. */
   readonly source: string;

@@ -224,5 +224,5 @@ function isEnding(kind: string | undefined): boolean {
   return endingKinds.some((each) => each === kind);
 }
 
-/** kube-proxy makes these only if there is an endpoint. */
+/** kube-proxy makes chains of these kinds only if there is an endpoint. */
 const endingKinds: readonly ServiceChainKind[] = ['cluster', 'local', 'external', 'endpoint'];

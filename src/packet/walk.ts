@@ -307,9 +307,7 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   return arrive(flow, visitors);
 }
 
-/**
- * Reports whether the next hop is the node itself, so that nobody answers for its link address. A link-local address belongs to one link.
- */
+/** Reports whether the next hop is the node itself: then nobody answers for its link address. A link-local address belongs to one link. */
 function isOwnNeighbour({ routing, output = '' }: Flow, gateway: Address): boolean {
   // A link whose flags are not shown may need no link addresses, such as cilium_host.
   if (routing.places.isTunnel(output) || routing.trait(output, 'NOARP') !== false) return false;

@@ -176,7 +176,7 @@ export function forwardingSysctlOf({ routing, family }: Flow, link: string): str
   return family === 'ipv4' && routing.sysctl(ofLink) !== undefined ? ofLink : forwardingSysctls[family];
 }
 
-/** Returns why a link cannot resolve a neighbour. Tunnels need not, because they broadcast nothing. */
+/** Returns why a link cannot resolve a neighbour. A tunnel need not resolve any, because it broadcasts nothing. */
 export function silenceOf(
   { places, trait, inputOf, isTentative }: Flow['routing'],
   link: string,

@@ -26,7 +26,7 @@ export function switchSetting<const U extends FlagUsage>(usage: U, help: string,
   });
 }
 
-/** Returns undefined for anything but true or false, and reports it. */
+/** Reports anything but true or false, and returns undefined. */
 export function readSwitchOf({ value, name }: Given<boolean | string>, source: SettingSource): boolean | undefined {
   // Library users may pass anything.
   const isOn = readSwitch(String(value));

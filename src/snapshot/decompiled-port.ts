@@ -111,7 +111,7 @@ export class PortDraft {
   readonly addresses = new Map<string, PortAddress>();
   /** Whether packets from outside the source ranges are dropped, even if the ranges are not shown. */
   hasFirewall = false;
-  /** Whether packets pass if the rule that drops them is missing. */
+  /** Whether the rules that drop packets would be shown. If so and none is, the source ranges restrict nothing. */
   showsFirewall = false;
   readonly sourceRanges = new Map<string, SourceRange>();
   readonly refusals = new Set<'reject' | 'drop'>();

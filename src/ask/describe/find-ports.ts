@@ -229,7 +229,7 @@ export function whyUnprogrammed(
 }
 
 /**
- * Reports whether all rules that lead to Services are shown, so that one missing here is missing on the node. Filter rules lead nowhere.
+ * Reports whether all rules that lead to Services are shown: then a missing rule is missing on the node, too. Filter rules lead nowhere.
  */
 function showsTranslation({ mode, coverage, doubts }: DumpedSnapshot, family: Family): boolean {
   const kinds = mode && modeFacts[mode].kinds;

@@ -167,8 +167,8 @@ function servicesWithoutSources({ cluster }: CompiledSnapshot): ReadonlySet<stri
 }
 
 /**
- * Returns facts in the manifests about packets and endpoints that a bundle does not record. `lacking`: the Services for which it does not
- * record the sources of endpoints.
+ * Returns facts in the manifests about packets and endpoints that a bundle does not record. `lacking`: the Services whose sources of
+ * endpoints the bundle does not record.
  */
 export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>): readonly BeyondKernel[] {
   const { kustomized } = side.objects;

@@ -88,7 +88,7 @@ export const commandLineFindings = {
     'unknown-verdict': Strings<'value'> & Lists<'known'> & { readonly near?: string | undefined };
     'idle-source': None;
     'no-endpoints': None;
-    /** The mode, release or node differs from the input's. `known` is the input's, if the input shows it. */
+    /** The mode, release or node differs from the input's. `known` is the input's value, if the input shows it. */
     'other-input': Strings<'field' | 'kind'> & { readonly known?: string | undefined };
     /** The library reads no files. */
     'no-file': Strings<'field' | 'option'>;

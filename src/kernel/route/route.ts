@@ -247,7 +247,7 @@ function coversPorts(asked: PortRange | undefined, port: PortRange | undefined):
 }
 
 /**
- * Reports whether one of `users` sends the packet; undefined for a program on the node, of unknown user. Forwarded packets count as root's.
+ * Reports whether one of `users` sends the packet; undefined for the node's own packets, whose user is unknown. Forwarded ones are root's.
  */
 function isOfUsers(users: string, input: string | undefined): boolean | undefined {
   return input === undefined || input === 'lo' ? undefined : /^0+(?:-|$)/.test(users);

@@ -63,7 +63,7 @@ function isWritten(manifest: JsonObject | undefined): boolean {
   return manifest?.['formatVersion'] !== undefined && manifest['dumped'] !== true;
 }
 
-/** The name of the node whose bundle or golden the folder holds; undefined if it names none. */
+/** Returns the name of the node whose bundle or golden the folder holds; undefined if the files name none. */
 export function nodeOfFolder(folder: string, tree: FileTree = disk): string | undefined {
   const { node } = peekManifest(folder, tree, goldenHead) ?? peekManifest(folder, tree) ?? {};
   const name = isObject(node) ? node['name'] : undefined;
