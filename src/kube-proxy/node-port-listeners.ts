@@ -135,9 +135,7 @@ export function listensOn(listeners: NodePortListeners, address: Address): boole
 /** What happens to node ports on localhost in nftables mode. 'listens': kube-proxy copies bytes. 'no-rule': the node itself answers. */
 export type LocalhostHandling = 'listens' | 'rejected' | 'no-rule';
 
-/**
- * Decides for each node port. If TCP is not rejected, kube-proxy listens on TCP ports with endpoints (localhostNodePortRejectProtocols).
- */
+/** Decides for each node port. Unless TCP is rejected, kube-proxy listens for TCP with endpoints (localhostNodePortRejectProtocols). */
 export function findLocalhostHandling({ nftables }: KernelState): (nodePort: NodePort) => LocalhostHandling {
   const [ipv4, ipv6] = families.map((family) => indexLocalhost(findTable(nftables, family, nftTableName)));
   const ofFamily = { ipv4, ipv6 };

@@ -49,8 +49,7 @@ const addressSets: ReadonlySet<SetId | undefined> = new Set(openSets);
 
 /**
  * Finds a set entry whose virtual server is missing, although kube-proxy makes it first (syncProxyRules in ipvs/proxier.go). `ends` has the
- * last virtual server in each list. If one of these has no real server, the list may be cut off, so real servers are compared with the set
- * of local endpoints too.
+ * last virtual server in each list. If one of these has no real server, the list may be cut off, so local endpoints' sets count, too.
  */
 export function findUnlistedServer(state: KernelState, ends: readonly VirtualServer[]): Unlisted | undefined {
   if (!holdsServers(state)) return undefined;

@@ -111,9 +111,8 @@ function answersFromOther({ routing }: World, end: Flow): Beyond | undefined {
 }
 
 /**
- * Reports a packet that the node sends from a Service address, if every node has this address and nothing masquerades the packet. With
- * IPv4, another node drops the packet, because the source is its own address (fib_validate_source). With IPv6, the other node keeps the
- * answer.
+ * Reports a packet that the node sends from a Service address, if every node has this address and nothing masquerades the packet. In IPv4,
+ * another node drops the packet, because the source is its own address (fib_validate_source). In IPv6, it sends the answer to itself.
  */
 function sharedSource(
   { routing, isOfEveryNode, isRemote }: World,

@@ -228,9 +228,7 @@ export function whyUnprogrammed(
   return { kind: 'other-node', address: text, node: name, here: node.name, answers };
 }
 
-/**
- * Reports whether all rules that lead to Services are shown: then a missing rule is missing on the node, too. Filter rules lead nowhere.
- */
+/** Reports whether all rules that lead to Services are shown: then a missing rule is missing on the node. Filter rules lead nowhere. */
 function showsTranslation({ mode, coverage, doubts }: DumpedSnapshot, family: Family): boolean {
   const kinds = mode && modeFacts[mode].kinds;
   if (doubts.some(({ kind }) => kind === 'cut-line')) return false;

@@ -183,9 +183,7 @@ function makeRealServers(endpoints: readonly Endpoint[], servicePort: ServicePor
     .sort(compareRealServers);
 }
 
-/**
- * Keeps one server for each address, port and protocol: the last one in a Service port, as in kube-proxy, and the first one between ports.
- */
+/** Keeps one server per address, port and protocol: the last within a Service port, as in kube-proxy, and the first between ports. */
 export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]): readonly VirtualServer[] {
   const merged = new Map<string, VirtualServer>();
   for (const virtualServers of ports) {
