@@ -7,7 +7,7 @@ import { describeError, hasCode, isSystemError, renameInError } from './system-e
 /** In bytes; V8's longest text. */
 export const largestFile = 2 ** 29 - 24;
 
-/** Why a path was not read, without quoting content. Shaped like a system error, because it is no bug in kpc. */
+/** Why a path was not read, without quoting content. Shaped like a system error, because the error is no bug in kpc. */
 export class UnreadableFile extends Error {
   readonly code = 'EUNREADABLE';
   readonly syscall = 'read';

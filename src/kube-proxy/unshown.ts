@@ -48,8 +48,8 @@ function addressGiven({ args }: Rule): readonly string[] {
 const addressSets: ReadonlySet<SetId | undefined> = new Set(openSets);
 
 /**
- * Finds a set entry whose virtual server is missing, although kube-proxy makes it first (syncProxyRules in ipvs/proxier.go). `ends` has the
- * last virtual server in each list. If one of these has no real server, the list may be cut off, so local endpoints' sets count, too.
+ * Finds a set entry whose virtual server is missing, although kube-proxy makes it first (syncProxyRules in ipvs/proxier.go). `ends`: the
+ * last virtual server of each list. If one lacks real servers, the list may be cut off, so local endpoints must be real servers, too.
  */
 export function findUnlistedServer(state: KernelState, ends: readonly VirtualServer[]): Unlisted | undefined {
   if (!holdsServers(state)) return undefined;

@@ -129,7 +129,7 @@ function takesAt(port: ShownPort, { address, port: number }: Asked): boolean {
   return hasAddress(port, address) && (port.port === undefined || port.port === number);
 }
 
-/** Returns the Service port at the packet's destination by manifests or other rules of a dump, if no rule on the node took the packet. */
+/** Returns the Service port that the packet's destination has in manifests or other rules of a dump, if no rule took the packet. */
 function unprogrammedAt({ target, fate }: Pick<Trace, 'target' | 'fate'>, side: Snapshot): ClaimedAddress | undefined {
   if (side.kind !== 'dump') return undefined;
   const end = fate.otherwise ?? fate;

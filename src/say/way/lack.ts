@@ -175,7 +175,7 @@ export function noSubjectWords(nothing: NoSubject): string {
   }
 }
 
-/** The Service port of an address by manifests or other rules of a dump, although no rule on the node leads packets from there. */
+/** The Service port that an address has in manifests or other rules of a dump, although no rule on the node leads its packets there. */
 export function unreachedWords({ by, label }: ClaimedAddress, address: string): string {
   return by === 'manifests'
     ? `the manifests have ${label} there, but this node has no rule for it: ${unprogrammedCause}`
