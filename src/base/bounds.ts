@@ -5,13 +5,13 @@ import { endOfQuoted } from './json/locate.ts';
 export const mostLines = 5_000_000;
 /** Values of JSON and YAML: items of lists and fields of objects. */
 export const mostItems = 5_000_000;
-/** The limit of words and signs in YAML that is not plain, which is about a million lines. A longer text is a list, read in pieces. */
+/** The limit of words and signs in one YAML document for the full reader, about a million lines. Longer lists are read in pieces. */
 export const mostWords = 8_000_000;
 
-/** The limit for all texts of one input in bytes, if ASCII. V8 holds all of them. */
+/** The limit in bytes for all texts of one input together, if they are ASCII. V8 holds all these texts. */
 const mostBytes = 2 ** 30;
 
-/** Limits for texts that are counted again after they are read. */
+/** Limits only bytes, for texts whose lines are counted after reading. */
 export const bytesAlone = { lines: Number.POSITIVE_INFINITY, bytes: mostBytes };
 
 export interface Exceeded {

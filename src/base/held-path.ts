@@ -60,7 +60,7 @@ export function holdPath(path: string): HeldPath {
   if (!held.stats.isSymbolicLink()) return held;
   const isDescriptor = held.isMadeByKernel();
   held.close();
-  // Such a link leads to the open file itself, not to its name.
+  // A link that the kernel makes, such as one in /proc/self/fd, leads to the open file itself, not to a name.
   if (isDescriptor) return new HeldPath(path, 'followed');
   return walkPath(path).end ?? new HeldPath(path, 'followed');
 }
@@ -117,14 +117,14 @@ export function walkPath(path: string, from?: { readonly held: HeldPath; readonl
     if (!held) break;
     const isLink = held.stats.isSymbolicLink();
     const levelName = join(folderName, name);
-    // Other kinds are refused when they are read.
+    // Files of other kinds are refused when they are read.
     if (isLink || held.stats.isFile() || held.stats.isDirectory()) {
       const { uid: owner, gid: group, mode } = held.stats;
       levels.set(levelName, {
         path: levelName,
         owner,
         group,
-        // A link cannot be written to, but its owner can replace it in a folder like /tmp.
+        // Nobody can write to a link, but its owner can replace it, even in a folder like /tmp.
         mode: isLink ? 0o755 : mode & 0o7777,
         isParent: isLink || rest.length > 0,
         isReadOnly: isOnReadOnly((isLink ? folder : held).path),

@@ -16,7 +16,7 @@ export function pathBelow(folder: string, path: string): string {
   return isInside && inner[outer.length] !== '..' ? inner.slice(outer.length).join('/') : '';
 }
 
-/** Resolves a path relative to a folder: "a/b" and "../c.yaml" → "a/c.yaml". '' for the folder in which that folder's path starts. */
+/** Resolves a path relative to a folder: "a/b" and "../c.yaml" → "a/c.yaml". '' if the result is the folder where both paths start. */
 export function resolvePath(folder: string, path: string): string {
   const isAbsolute = path.startsWith('/');
   const parts: string[] = [];
@@ -60,7 +60,7 @@ export function isInterfaceName(text: string): boolean {
   return hasInterfaceShape(text, longestInterface);
 }
 
-/** Reports whether a rule can match interfaces by this prefix. Its wildcard counts as a byte. */
+/** Reports whether a rule can match interfaces by this prefix. The wildcard after the prefix takes one of the bytes. */
 export function isInterfacePrefix(text: string): boolean {
   return hasInterfaceShape(text, longestInterface - 1);
 }

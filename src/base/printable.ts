@@ -70,7 +70,7 @@ export function shellWord(text: string): string {
   return `$'${escaped.replace(commandStart, (found) => `${found.slice(0, -1)}${escapeBytes('[')}`)}'`;
 }
 
-/** Writes UTF-8 bytes in octal, because an escape of three digits ends there in every shell. */
+/** Writes UTF-8 bytes as escapes of three octal digits, because every shell ends an octal escape after three. */
 function escapeBytes(character: string): string {
   return Array.from(new TextEncoder().encode(character), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
 }

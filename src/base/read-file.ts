@@ -7,7 +7,7 @@ import { describeError, hasCode, isSystemError, renameInError } from './system-e
 /** In bytes; V8's longest text. */
 export const largestFile = 2 ** 29 - 24;
 
-/** Why a path is not read, without quoting content. Shaped like a system error, because the program is not at fault. */
+/** Why a path was not read, without quoting content. Shaped like a system error, because the error is no bug in kpc. */
 export class UnreadableFile extends Error {
   readonly code = 'EUNREADABLE';
   readonly syscall = 'read';
@@ -84,7 +84,7 @@ export function readKernelFile(path: string): string {
 
 const handedOver = /^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/;
 
-/** The bytes of a shell's pipes, which can be read once, while a command reads its input twice. One map per process, like the pipes. */
+/** Bytes read from a shell's pipes: a command may read its input twice, but a pipe only once. One map per process, like the pipes. */
 const handedOverBytes = new Map<string, Buffer>();
 
 /** Like readRegularFile, but also reads standard input, `<(command)` and /dev/null. */

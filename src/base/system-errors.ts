@@ -17,7 +17,7 @@ export const missing: readonly string[] = ['ENOENT', 'ENOTDIR', 'ESRCH'];
 /** A path with a link loop or too long a name leads nowhere. Reading it gives the error. */
 export const leadsNowhere: readonly string[] = [...missing, 'ELOOP', 'ENAMETOOLONG'];
 
-/** Makes an error name a file or folder, and what is below it, by another path than the one used. */
+/** Rewrites an error so that a path and what is below it appear under the user's name for the path, not the one that was opened. */
 export function renameInError(error: unknown, reached: string, named: string): unknown {
   if (!(error instanceof Error) || reached === named) return error;
   // "/proc/self/fd/2" is not a parent of "/proc/self/fd/21".

@@ -16,7 +16,7 @@ export function hasDrive(path: string, separator: string = sep): boolean {
 
 export const descriptors = '/proc/self/fd';
 
-/** Reports whether those links exist. Not on Windows, where any user can make such a folder. */
+/** Reports whether /proc/self/fd exists. Always false on Windows, where any user can make such a folder. */
 export function hasDescriptors(separator: string = sep): boolean {
   return !isWindows(separator) && existsSync(descriptors);
 }
@@ -25,7 +25,7 @@ export function pathOfDescriptor(descriptor: number, separator: string = sep): s
   return hasDescriptors(separator) ? `${descriptors}/${descriptor}` : undefined;
 }
 
-/** Returns the absolute folders in a PATH. In an empty or relative entry, another user or a repository may have put a program. */
+/** Returns the absolute folders in a PATH. A repository or another user may have put programs into relative or empty entries. */
 export function absoluteFolders(path = ''): readonly string[] {
   return path.split(delimiter).filter((folder) => isAbsolute(folder));
 }

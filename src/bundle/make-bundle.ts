@@ -66,7 +66,7 @@ export class BundleMemo implements BundleTexts {
   readonly #last = new Map<BundleFileName, { readonly text: FileText; readonly digest: string }>();
 
   each<Part extends object>(format: (part: Part) => string): (part: Part) => string {
-    // One function's results all have its type.
+    // All results stored for one function have that function's type.
     const known = this.#parts.get(format) as ((part: Part) => string) | undefined;
     if (known) return known;
     const remembered = memoize(format);

@@ -53,9 +53,9 @@ export interface Assignment {
 }
 
 /**
- * Gives Services what the API server would assign: unused cluster IPs, node ports and health check node ports. Starts from a hash of the
- * Service's name, so that the input's order has no effect and other Services rarely do. Warns of values that could not be assigned, and of
- * values that kube-proxy ignores.
+ * Gives Services what the API server would assign: unused cluster IPs, node ports and health check node ports. Each choice starts from a
+ * hash of the Service's name, so that it never depends on the input's order, and rarely on other Services. Warns of values that could not
+ * be assigned, and of values that kube-proxy ignores.
  */
 export function assignAddresses(services: readonly Sourced<Service>[], ranges: AssignmentRanges): Assignment {
   const lacking = services.filter(({ object }) => lacksAnything(object) || wantsLoadBalancer(object, ranges));

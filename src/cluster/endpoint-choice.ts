@@ -64,7 +64,7 @@ export function usesLocalEndpoints(port: ServicePort): boolean {
 
 type Topology = 'same-node' | 'same-zone' | 'everywhere';
 
-/** Node hints apply if every ready endpoint has some and one names this node; else zone hints, likewise (topologyModeFromHints). */
+/** Node hints apply if all ready endpoints have some and one names this node, else zone hints by the same rule (topologyModeFromHints). */
 function chooseTopology(endpoints: readonly Endpoint[], node: NodeIdentity): Topology {
   if (endpoints.every(({ status: { ready, nodeHints } }) => !ready || nodeHints.length > 0)) {
     if (endpoints.some(({ status: { ready, nodeHints } }) => ready && nodeHints.includes(node.name)))

@@ -27,7 +27,7 @@ export class StatusSharing {
   }
 }
 
-/** Returns false if either has hints, because so few endpoints have hints that comparing lists is not worth it. */
+/** Returns false if either status has hints, because so few endpoints have hints that comparing lists is not worth it. */
 function areSameStatuses(a: EndpointStatus, b: EndpointStatus): boolean {
   return (
     a.zone === b.zone &&

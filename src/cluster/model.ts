@@ -59,7 +59,7 @@ export interface ServiceHealthCheck {
   readonly readyEndpoints: readonly { readonly address: string; readonly nodeName: string }[];
 }
 
-/** kube-proxy's ServicePortName with BaseServicePortInfo for one family, and endpoints. What a kernel shows of one is a ShownPort. */
+/** kube-proxy's ServicePortName and BaseServicePortInfo for one family, and endpoints. A ShownPort has what a kernel shows of them. */
 export interface ServicePort<Unknown = never> {
   readonly namespace: string | Unknown;
   readonly service: string | Unknown;

@@ -290,7 +290,7 @@ export interface Workload {
   /** The number of Pods; undefined for one Pod on each Node. */
   readonly replicas: number | undefined;
   readonly firstOrdinal: number;
-  /** Whether it lacks a selector and Pod labels, as only a patch for another workload does. */
+  /** Whether the object lacks a selector and Pod labels, as only a patch for another workload does. */
   readonly isPartial: boolean;
   readonly template: {
     readonly labels: Readonly<Record<string, string>>;

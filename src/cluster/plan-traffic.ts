@@ -18,7 +18,7 @@ export interface TrafficPlan {
   readonly externalIPs: readonly ServiceAddress[];
   readonly loadBalancerIPs: readonly ServiceAddress[];
   readonly nodePort: Omit<ServiceAddress, 'address'> | undefined;
-  /** Where kube-proxy answers a load balancer over TCP whether the node has endpoints. It listens there even if there are none. */
+  /** The TCP port where kube-proxy tells load balancers whether the node has endpoints. kube-proxy listens there even if there are none. */
   readonly healthCheck: Pick<ServiceAddress, 'port' | 'origin'> | undefined;
 
   readonly internal: TrafficPath;
@@ -118,7 +118,7 @@ export function admitsNode({ sourceRanges }: Firewall, nodeIP: Address): boolean
   return sourceRanges.some(({ network }) => contains(network, nodeIP));
 }
 
-/** Returns the source ranges. If the node is admitted, adds the load balancer's addresses: its own packets to them have them as source. */
+/** Returns the source ranges and, if the node is admitted, the guarded addresses, because its packets to such an address come from it. */
 export function admittedSources(firewall: Firewall, nodeIsAdmitted: boolean) {
   const ranges = firewall.sourceRanges.map(({ network, origin }) => ({ source: network, origin }));
   if (!nodeIsAdmitted) return ranges;

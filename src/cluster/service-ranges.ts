@@ -41,7 +41,7 @@ function compareServiceCidrs({ object: a }: Sourced<ServiceCidr>, { object: b }:
 }
 
 /**
- * Finds a free number below `size` from the name's hash on. Numbers below `reserved` come last; the API server keeps them for manual use.
+ * Picks a free number below `size`, starting at the name's hash. Numbers below `reserved` (for manual use, as in the API server) come last.
  */
 export function pick(
   name: string,

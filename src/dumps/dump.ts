@@ -233,7 +233,7 @@ export class DumpDraft {
     const isTaken = families.every((family) => {
       const own = ofFamily(family);
       const listed = this.#links[family];
-      // Links of two nodes always share lo, so `ip addr show eth0` beside `ip addr show kube-ipvs0` is from one node.
+      // Two nodes' listings would both have lo, so listings without a common link, such as eth0's and kube-ipvs0's, are from one node.
       return own.length === 0 || this.list(listed, own, isWhole && !listed.isCompletedBy(own), printed);
     });
     if (isTaken) this.file(printed.file, printed.kind);

@@ -1,7 +1,7 @@
 import type { Family } from './family.ts';
 
 /**
- * `text` is canonical: RFC 5952, IPv4-mapped IPv6 as IPv4. `bits` are signed for V8, which stores them inside the object; see ipv4Number.
+ * `text` is canonical: RFC 5952, IPv4-mapped IPv6 as IPv4. `bits` is signed, because V8 then stores it inside the object (see ipv4Number).
  */
 export type Address =
   | { readonly family: 'ipv4'; readonly text: string; readonly bits: number }
@@ -35,7 +35,7 @@ function readSloppyIpv4(text: string): number | undefined {
   return readIpv4(text.replace(/(^|\.)0+(?=\d)/g, '$1'));
 }
 
-/** The length of eight groups of four digits whose last two are written as a dotted quad. */
+/** The length of a fully written IPv6 address whose last two groups are a dotted quad. */
 const longestIpv6 = 45;
 
 function readIpv6(text: string): readonly number[] | undefined {
@@ -254,7 +254,7 @@ export function isSpecial(address: Address): boolean {
   return unusableAs(address) !== undefined || isForMany(address);
 }
 
-/** Reports whether it is a multicast address or the broadcast address. */
+/** Reports whether the address is a multicast or broadcast address. */
 export function isForMany(address: Address): boolean {
   if (address.family === 'ipv6') return (address.groups[0] ?? 0) >>> 8 === 0xff;
   return address.bits >>> 28 === 0xe || address.bits === -1;

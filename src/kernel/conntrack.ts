@@ -47,7 +47,7 @@ export function readTrackedFlow(line: string, addresses: Addresses = new Map()):
     const name = word.slice(0, equals);
     if (!endWords.has(name)) continue;
     const direction = directions[0].has(name) ? directions[1] : directions[0];
-    // A whole line goes on after its addresses and ports, so the last word of a line may be cut off.
+    // A complete line continues after its addresses and ports, so an address or port that ends the line may be cut off.
     if (direction.has(name) || i === words.length - 1) return undefined;
     direction.set(name, word.slice(equals + 1));
   }

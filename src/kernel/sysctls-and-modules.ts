@@ -19,7 +19,7 @@ export function forceForwarding(link: string): string {
   return sysctlOfLink(link, 'force_forwarding').replace('ipv4', 'ipv6');
 }
 
-/** Returns the sysctls that let a link answer for addresses of other hosts. In IPv6, it answers only for addresses that are listed. */
+/** Returns the sysctls that let a link answer for other hosts' addresses. In IPv6, the link answers only for addresses that are listed. */
 export function answersForOthers(link: string): { readonly [F in Family]: string } {
   const name = sysctlOfLink(link, 'proxy_arp');
   return { ipv4: name, ipv6: name.replace('ipv4', 'ipv6').replace(/arp$/, 'ndp') };

@@ -4,12 +4,12 @@ import type { ProxyMode } from './modes.ts';
 /** The minor number of a release, which may not be out yet: 40 for 1.40. */
 export type Minor = number;
 
-/** Something whose end a KEP announces. The plan may change until the release is out. */
+/** A feature that a KEP plans to remove. The plan may change until the release is out. */
 interface AnnouncedEnd {
   readonly deprecatedIn: Minor;
-  /** The first release that turns it off, unless the feature gate `gate` keeps it. */
+  /** The first release that turns the feature off, unless the feature gate `gate` keeps it. */
   readonly offIn: Minor;
-  /** The first release without it. */
+  /** The first release without the feature. */
   readonly goneIn: Minor;
   readonly kep: number;
   readonly gate: string;

@@ -7,7 +7,7 @@ export const baseChains = {
   markMasquerade: 'KUBE-MARK-MASQ',
   forward: 'KUBE-FORWARD',
   proxyFirewall: 'KUBE-PROXY-FIREWALL',
-  /** In IPVS mode, node ports have sets instead of chains of their own. */
+  /** IPVS mode's chain for node ports, which are in sets instead of chains of their own. */
   nodePort: 'KUBE-NODE-PORT',
   loadBalancer: 'KUBE-LOAD-BALANCER',
   sourceRangesFirewall: 'KUBE-SOURCE-RANGES-FIREWALL',
@@ -35,7 +35,7 @@ const prefixes = {
   local: 'KUBE-SVL-',
   /** Handles all packets to external addresses and node ports. */
   external: 'KUBE-EXT-',
-  /** Admits source ranges to the chain `external`. */
+  /** Sends packets from the source ranges to the chain `external`. */
   firewall: 'KUBE-FW-',
   endpoint: 'KUBE-SEP-',
   /** Used instead of `external` under policy Local, in releases up to 1.23. */

@@ -102,7 +102,7 @@ const externalPortals = [baseChains.externalServices, 'kubernetes externally-vis
 const forward = [baseChains.forward, 'kubernetes forwarding rules'] as const;
 const ipvsFirewall = [baseChains.proxyFirewall, 'kube-proxy firewall rules'] as const;
 
-/** In the order in which packets meet the jumps. kube-proxy inserts each one at the head, and the last one first. */
+/** In the order in which packets meet the jumps. kube-proxy inserts each jump at the head, starting with the last one. */
 export const iptablesJumps: readonly Jump[] = [
   ...natJumps,
   ['filter', 'INPUT', baseChains.kubeletFirewall],
@@ -215,7 +215,7 @@ export function isLocalnetRule(rule: Rule): boolean {
  * What a kubelet leaves in the tables of one family:
  *
  * - current: any kubelet since 1.17. It keeps KUBE-KUBELET-CANARY in three tables, and since 1.24 KUBE-IPTABLES-HINT in mangle. It also
- * keeps KUBE-FIREWALL, which is never empty: in IPv4, and up to 1.26 in IPv6 too.
+ * keeps KUBE-FIREWALL with rules in IPv4, and up to 1.26 in IPv6 too.
  * - old: a kubelet up to 1.26 (IPTablesOwnershipCleanup). It fills KUBE-MARK-DROP, and makes KUBE-MARK-MASQ and KUBE-POSTROUTING too.
  * kube-proxies of that time also made KUBE-MARK-DROP, but left it empty.
  */

@@ -68,13 +68,13 @@ function weighChain(table: TableName, { name, rules }: Chain): Evidence {
   return isProven ? 'certain' : 'possible';
 }
 
-/** Recognises what remains of the chain in IPVS mode if no Service in the family has source ranges. */
+/** Recognises KUBE-SOURCE-RANGES-FIREWALL as IPVS mode leaves it if no Service in the family has source ranges: with one plain DROP. */
 function isSourceRangesDrop(name: string, [rule, ...more]: readonly Rule[]): boolean {
   if (name !== baseChains.sourceRangesFirewall || more.length > 0) return false;
   return rule?.args.every((arg) => arg.kind === 'jump' && arg.target.kind === 'drop') === true;
 }
 
-/** Reports whether a rule has a sign of kube-proxy. Each of its chains has at least one such rule (syncProxyRules in both proxiers). */
+/** Reports whether a rule has a sign of kube-proxy, as at least one rule in each of its chains has (syncProxyRules in both proxiers). */
 function isOfKubeProxyChain(rule: Rule): boolean {
   return rule.args.some((arg) => {
     switch (arg.kind) {
@@ -93,7 +93,7 @@ function isOfKubeProxyChain(rule: Rule): boolean {
   });
 }
 
-/** A jump with other matches or another comment is another program's. Without a comment, it may be kube-proxy's: people remove comments. */
+/** A jump with other matches or another comment is another program's. One without a comment may be kube-proxy's: people remove comments. */
 function weighJump(table: TableName, from: string, rule: Rule): Evidence {
   if (!isBuiltInChain(table, from)) return 'none';
   if (isKnownJump(table, from, rule)) return 'certain';
@@ -128,8 +128,8 @@ function weighLink({ name, kind, addresses }: Link): Evidence {
 /**
  * Weighs virtual servers by other traces, because kube-proxy treats all virtual servers on a node as its own. A Service's address is on
  * kube-ipvs0 or, if it is the node's own, in a set with its port. For a node port, a set has only the number, which another program's
- * virtual server may share. So kube-proxy's must also forward as kube-proxy does: to a Service's endpoints, or to nothing, at an address of
- * the node.
+ * virtual server may share. Such a virtual server is kube-proxy's only if it also forwards as kube-proxy does: to a Service's endpoints, or
+ * to nothing at an address of the node.
  */
 function weighServers(
   state: KernelState,
@@ -154,7 +154,7 @@ function weighServers(
   };
 }
 
-/** Schedulers and endpoints of virtual servers that are certainly kube-proxy's. Its other virtual servers share them. */
+/** Schedulers and endpoints of virtual servers that are certainly kube-proxy's. kube-proxy's other virtual servers have the same ones. */
 interface ServiceMarks {
   readonly schedulers: ReadonlySet<string>;
   readonly endpoints: ReadonlySet<string>;
@@ -185,7 +185,7 @@ function findUndecided(
   return ({ address }) => ofNode.has(address.text);
 }
 
-/** Returns the mode of the kube-proxy that left a state. The rules that packets pass decide, else objects that only one mode leaves. */
+/** Returns the mode of the kube-proxy that left a state: by the rules that packets pass, or else by objects that only one mode leaves. */
 export function modeOfState(state: KernelState): ProxyMode | undefined {
   // In other modes, kube-proxy deletes this table when it starts.
   if (state.nftables.some(({ name }) => isKubeProxyTable(name))) return 'nftables';

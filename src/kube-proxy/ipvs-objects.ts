@@ -179,8 +179,8 @@ export function isUsualNodePort(port: number): boolean {
 
 /**
  * Finds the virtual servers of node ports. They are at the node's own addresses, and at Service addresses that --nodeport-addresses covers,
- * because kube-proxy treats all addresses on kube-ipvs0 as the node's. kube-proxy's sets decide, else the addresses; without both, the
- * usual range of node ports.
+ * because kube-proxy treats all addresses on kube-ipvs0 as the node's. kube-proxy's sets decide; without sets, the addresses; without both,
+ * the usual range of node ports.
  */
 export function findNodePortServers(
   state: KernelState,

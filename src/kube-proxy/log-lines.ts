@@ -4,7 +4,7 @@ export interface KnownProblem {
   readonly pattern: RegExp;
   readonly meaning: string;
   readonly advice: string;
-  /** The releases from 1.30 to 1.37 that log it. */
+  /** The releases from 1.30 to 1.37 that log the message. */
   readonly releases: string;
   /** The Kubernetes source file, below pkg/proxy or another named folder. */
   readonly source: string;
@@ -18,7 +18,7 @@ function from(source: string, rows: Readonly<Record<string, LogLineRow>>): reado
   });
 }
 
-/** Narrower rows come first. Any line about what ends kube-proxy counts as "command failed". */
+/** Narrower rows come first. A line about an error that ends kube-proxy counts as "command failed" if no narrower row matches. */
 const problems: readonly KnownProblem[] = [
   ...from('pkg/util/iptables/iptables.go', {
     lock: [

@@ -68,7 +68,7 @@ function hasRulesIn(chains: ReadonlyMap<string, Pick<Chain, 'rules'> | NftChain>
   return (chains.get(name)?.rules ?? []).length > 0;
 }
 
-/** Reports whether rules are in a chain, or in one that only this chain leads to. */
+/** Reports whether a chain has rules, or leads to a chain with rules. */
 function leadsSomewhere(
   chains: ReadonlyMap<string, Chain>,
   jumps: ReturnType<typeof listJumps>,
@@ -100,7 +100,7 @@ function verdictChains({ expressions }: NftRule): readonly string[] {
   return expressions.flatMap(chainsOf);
 }
 
-/** A fact that holds only for packets that reach the chain or map that shows it, although nothing in chain `from` leads there. */
+/** A fact that a chain or map shows but that applies only to packets that get there. Nothing in chain `from` leads there. */
 export interface Unreached {
   readonly family: Family;
   readonly facts: 'addresses' | 'nodePorts' | 'sourceRanges';
@@ -129,7 +129,7 @@ function guards(from: readonly string[], to: Target): LeadingRule {
 
 const firewall: Target = { kind: 'chain', name: baseChains.proxyFirewall };
 
-/** The rules that lead to such chains, in the modes that have some. */
+/** For each mode, the rules that lead to chains which show such facts. */
 const rulesOfMode: { readonly [M in ProxyMode]?: readonly LeadingRule[] } = {
   iptables: [toNodePorts, guards(['INPUT', 'FORWARD'], firewall)],
   ipvs: [

@@ -7,7 +7,7 @@ export type ProxyMode = (typeof proxyModes)[number];
 
 export const proxyModeNames = proxyModes.join(', ').replace(/, (?=[^,]*$)/, ' or ');
 
-/** Follows the name of a mode that kpc chose. */
+/** Printed after the name of a mode that kpc chose because nothing names one. */
 export const unnamedMode = '(nothing names a mode)';
 
 /** Returns words about where an unnamed mode comes from. `named` is the flag or file that could have named it. */

@@ -40,8 +40,8 @@ export const nftChains = {
 } as const;
 
 /**
- * Sets and maps in every table. nodePortIPs requires node ports that listen at certain addresses, hairpinConnections hairpin-set, and
- * localhostNodePortRejects localhost-node-ports.
+ * Sets and maps in every table, except that nodePortIPs exists only if node ports listen at certain addresses, hairpinConnections only with
+ * hairpin-set, and localhostNodePortRejects only with localhost-node-ports.
  */
 export const nftSets = {
   clusterIPs: 'cluster-ips',
@@ -68,7 +68,7 @@ export const nftPrefixes = {
   external: 'external-',
   /** Drops packets from outside the source ranges. */
   firewall: 'firewall-',
-  /** Sends packets to one endpoint. With session affinity, also stores their client; with direct-dnat, exists only then. */
+  /** Sends packets to one endpoint. With session affinity, also stores the client. With direct-dnat, exists only with session affinity. */
   endpoint: 'endpoint-',
   affinity: 'affinity-',
 } as const;

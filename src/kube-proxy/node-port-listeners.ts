@@ -113,7 +113,7 @@ function keysOf(table: NftTable, set: string): ReadonlySet<string> {
   return new Set(table.sets.get(set)?.elements.map(({ key }) => formatKey(key)));
 }
 
-/** Reports whether a rule handles node ports at all addresses. A rule that looks up a set is from a listing without sets. */
+/** Reports whether a rule handles node ports at all addresses. If the rule looks up a set of addresses, the listing lacks that set. */
 function leadsToNodePorts({ expressions }: NftRule): boolean {
   return (
     expressions.some((each) => setOf(each) === nftSets.serviceNodePorts) &&
@@ -135,7 +135,7 @@ export function listensOn(listeners: NodePortListeners, address: Address): boole
 /** What happens to node ports on localhost in nftables mode. 'listens': kube-proxy copies bytes. 'no-rule': the node itself answers. */
 export type LocalhostHandling = 'listens' | 'rejected' | 'no-rule';
 
-/** Decides for each node port. If only UDP is rejected, kube-proxy listens for TCP with endpoints (localhostNodePortRejectProtocols). */
+/** Decides for each node port. Unless TCP is rejected, kube-proxy listens for TCP with endpoints (localhostNodePortRejectProtocols). */
 export function findLocalhostHandling({ nftables }: KernelState): (nodePort: NodePort) => LocalhostHandling {
   const [ipv4, ipv6] = families.map((family) => indexLocalhost(findTable(nftables, family, nftTableName)));
   const ofFamily = { ipv4, ipv6 };
@@ -147,7 +147,7 @@ function indexLocalhost(table: NftTable | undefined): ((nodePort: NodePort) => L
   const rejected = keysOf(table, nftSets.localhostNodePortRejects);
   const served = keysOf(table, nftSets.serviceNodePorts);
   const refused = keysOf(table, nftSets.noEndpointNodePorts);
-  // After localhost is added, 1.38 leaves the chain empty until a later sync.
+  // When localhost is added to the node port addresses, 1.38 only empties this chain, and deletes it in a later sync.
   const rejections = table.chains.get(localhostRejection('TCP').chain)?.rules ?? [];
   const listens = rejections.length === 0;
   return ({ protocol, port }) => {

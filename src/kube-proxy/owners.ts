@@ -121,7 +121,7 @@ export function indexChains(states: readonly KernelState[]): ChainLabels {
   return { origins, jumps: once(() => indexComments(all(), origins())) };
 }
 
-/** Uses comments, which name the Service port in iptables mode. In large clusters, rules lack them, so jumps lead to the name. */
+/** Uses comments, which name the Service port in iptables mode. In large clusters, rules lack comments, so jumps lead to the name. */
 function indexComments(chains: readonly Chain[], origins: LabelsByKey): LabelsByKey {
   const labels: LabelsByKey = new Map();
   const own: Chain[] = [];

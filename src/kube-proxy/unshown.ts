@@ -48,8 +48,8 @@ function addressGiven({ args }: Rule): readonly string[] {
 const addressSets: ReadonlySet<SetId | undefined> = new Set(openSets);
 
 /**
- * Finds a set entry whose virtual server is missing, although kube-proxy makes it first (syncProxyRules in ipvs/proxier.go). `ends` has the
- * last virtual server in each list. If one has no real server, the list may also lack those in a set of local endpoints.
+ * Finds a set entry whose virtual server is missing, although kube-proxy makes it first (syncProxyRules in ipvs/proxier.go). `ends`: the
+ * last virtual server of each list. If one lacks real servers, the list may be cut off, so local endpoints must be real servers, too.
  */
 export function findUnlistedServer(state: KernelState, ends: readonly VirtualServer[]): Unlisted | undefined {
   if (!holdsServers(state)) return undefined;
@@ -78,7 +78,7 @@ export function findUnlistedServer(state: KernelState, ends: readonly VirtualSer
   return undefined;
 }
 
-/** Finds a set that a rule names and the list lacks: the kernel keeps a set while a rule does. `endsOfSets`: the last set of each list. */
+/** Finds a set that a rule names but the list lacks: the kernel keeps sets that rules use. `endsOfSets`: the last set of each list. */
 export function findUnlistedSet({ iptables, sets }: KernelState, endsOfSets: readonly string[]): Unlisted | undefined {
   const listed = new Set(sets.map(({ name }) => name));
   for (const family of families) {
@@ -163,9 +163,9 @@ function markTested(rules: readonly Rule[]): number | undefined {
 }
 
 /**
- * Finds a chain that packets reach and that only marks them, or does nothing, which kube-proxy never writes. If most chains of its kind are
- * like this, or if all chains of endpoints are, a listing leaves out other rules. If few are, the rules were deleted on the node.
- * Test: dumps/filtered-rules.test.ts.
+ * Finds a chain that packets reach but that only marks them or does nothing. kube-proxy never writes such a chain. If most chains of the
+ * same kind are like this, or all chains of endpoints, the listing leaves out other rules. If only a few are, the rules were deleted on the
+ * node. Test: dumps/filtered-rules.test.ts.
  */
 export function findEndlessChain(nat: ReadonlyMap<string, Chain>): string | undefined {
   const led = ledChains(nat);
@@ -186,7 +186,7 @@ function ledChains(chains: ReadonlyMap<string, Chain>): readonly Chain[] {
   return [...chains.values()].filter(({ name }) => reached.has(name));
 }
 
-/** Ignores what session affinity does with known clients, because it says nothing about new ones. */
+/** Ignores rules of session affinity for known clients, because they say nothing about new clients. */
 function isEndless({ rules }: Chain): boolean {
   return !rules.some(
     (rule) =>
@@ -223,5 +223,5 @@ function isEnding(kind: string | undefined): boolean {
   return endingKinds.some((each) => each === kind);
 }
 
-/** kube-proxy makes these only if there is an endpoint. */
+/** kube-proxy makes chains of these kinds only if there is an endpoint. */
 const endingKinds: readonly ServiceChainKind[] = ['cluster', 'local', 'external', 'endpoint'];

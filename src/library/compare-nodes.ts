@@ -155,7 +155,7 @@ function placeOfPort({ cluster }: Snapshot, servicePort: string) {
   return cluster?.servicePorts.find(({ label }) => label === servicePort)?.places?.port;
 }
 
-/** Words on the modes: the mode that both sides share; else that of each side whose name does not say it. */
+/** Names the mode that both sides share, or else the mode of each side whose name does not say it. */
 function modesOf(
   [old, fresh]: readonly [Scene, Scene],
   [first, second]: readonly [CalledSide, CalledSide],

@@ -33,7 +33,7 @@ export function followConnection(world: World, ways: readonly Way<Flow>[]): Conn
   return { kind: sumOutcomes(followed.map(({ outcome }) => outcome)), ways: followed };
 }
 
-/** How a connection ends that would work, where others reach endpoints: one that reaches none depends on who answers. */
+/** Returns the outcome of a connection that works, while others reach endpoints. One that reaches no endpoint depends on who answers. */
 function outcomeBeside({ verdict: end, steps }: Way<Flow>): Outcome {
   const isUntaken = end === 'local' || end === 'forwarded';
   return isUntaken ? { kind: 'depends', loss: { kind: 'untaken', end, steps } } : { kind: 'works' };
@@ -111,8 +111,8 @@ function answersFromOther({ routing }: World, end: Flow): Beyond | undefined {
 }
 
 /**
- * Reports a packet that the node sends from a Service address, if every node has this address and nothing masquerades the packet. With
- * IPv4, another node drops a packet from its own address (fib_validate_source). With IPv6, the other node keeps the answer.
+ * Reports a packet that the node sends from a Service address, if every node has this address and nothing masquerades the packet. In IPv4,
+ * another node drops the packet, because the source is its own address (fib_validate_source). In IPv6, it sends the answer to itself.
  */
 function sharedSource(
   { routing, isOfEveryNode, isRemote }: World,
@@ -156,7 +156,7 @@ function sentAway(routing: Routing, destination: Address, hop: NextHop | undefin
   return { kind: 'own-network', destination, inside, gateway: hop.gateway, output: hop.link };
 }
 
-/** A router that holds the node for the way to the destination sends the packet here again. */
+/** Reports a packet that goes to a router which uses the node as its next hop to the destination, so that the packet comes back. */
 function sentBack({ routing, isOwn, entered, output, sender, asked, destination, hop }: Flow): Beyond | undefined {
   if (isOwn || !hop?.gateway || entered !== output || destination.text !== asked.address.text) return undefined;
   const back = routing.hopTo(sender.address);
@@ -322,7 +322,7 @@ type Passing =
   | { readonly kind: 'passes'; readonly flow: Flow; readonly run: () => End; readonly beyond?: Beyond | undefined }
   /** A bridge on the node carries the answer without showing it to rules. */
   | { readonly kind: 'unseen'; readonly flow: Flow; readonly loss: Loss | undefined }
-  /** The answer reaches the client without this node. `link`: the link that both are behind; undefined if only the endpoint's node is. */
+  /** The answer reaches the client without this node: by `link`, if the endpoint is behind it too, or from the endpoint's node. */
   | { readonly kind: 'past'; readonly link: string | undefined }
   | { readonly kind: 'unlisted' };
 
@@ -362,7 +362,7 @@ function passingOf({ routing, visitors, hasAllSysctls }: World, first: Flow, cho
   if (isHere) return enterBy(output);
   if (first.connection?.rewritten.has('source') === true && routing.isLocal(client) === false)
     return enterBy(output, { kind: 'foreign-source', address: client });
-  // A sender finds an address behind the link whose network contains it.
+  // A host looks for an address on the link whose network contains the address.
   if (back === undefined || back.kind === 'none' || isClientHere) {
     // Another node may answer a pod through a tunnel between their networks, whatever link leads to that node.
     const ways = isClientHere ? [output, ...places.joiningTunnels] : [output];

@@ -72,8 +72,8 @@ export function untouched() {
 }
 
 /**
- * A packet's role. `refusal`: the node's answer to the first packet. `carrier`: a tunnel's outer packet. The last two precede an IPv6
- * packet.
+ * A packet's role. `refusal`: the node's answer to the first packet. `carrier`: a tunnel's outer packet. `solicitation` and
+ * `advertisement`: neighbour messages that precede an IPv6 packet.
  */
 export type Turn = 'first' | 'answer' | 'later' | 'refusal' | 'carrier' | 'solicitation' | 'advertisement';
 
@@ -168,7 +168,7 @@ export function trackedConnection({ connection, priority }: Flow): TrackedConnec
   return priority > trackingPriority ? connection : undefined;
 }
 
-/** States and statuses: after an answer, of tracked packets, and those that no connection has here. */
+/** States and statuses of connections: those that begin with an answer, those of tracked packets, and those that no connection here has. */
 const laterStates: ReadonlySet<string> = new Set('established seen-reply confirmed'.split(' '));
 const trackedStates: ReadonlySet<string> = new Set('new established related'.split(' '));
 const otherStates: ReadonlySet<string> = new Set('related expected dying'.split(' '));
@@ -198,8 +198,8 @@ export function hasState(flow: Flow, named: string): Answer {
 }
 
 /**
- * Reports whether the connection is ASSURED. A TCP connection is once the client has acknowledged the answer (nf_conntrack_tcp_packet), a
- * UDP or SCTP connection after a while.
+ * Reports whether the connection is ASSURED. A TCP connection becomes ASSURED when the client acknowledges the answer
+ * (nf_conntrack_tcp_packet), a UDP or SCTP connection after a while.
  */
 function isAssured(flow: Flow): Answer {
   if (flow.protocol === 'icmp' || !isAnswered(flow)) return false;

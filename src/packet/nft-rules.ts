@@ -46,7 +46,7 @@ function baseOf({ name: chain, base, rules }: NftChain): readonly HookedChain[] 
   const hook = isAtDevices ? 'prerouting' : hooks.find((each) => each === base?.hook);
   if (!base || !hook) return [];
   const drops = base.policy === 'drop';
-  // Such a chain also decides about ARP, without which no packet arrives.
+  // Such a chain also decides about ARP, without which no packet arrives, so the chain's effect stays unknown.
   if (isAtDevices && drops) return [];
   const isIdle = rules.length === 0 && !drops;
   return [

@@ -106,7 +106,7 @@ export function sourceText(source: Way['source']): string {
 }
 
 export type Loss =
-  /** Its first packet is dropped or refused. `endpoint`: where it was going, if rules chose one. */
+  /** The connection's first packet is dropped or refused. `endpoint`: where the packet was going, if rules chose one. */
   | { readonly kind: 'first-lost'; readonly endpoint: SocketAddress | undefined; readonly steps: readonly Step[] }
   /** An answer, the client's next packet, or later data is dropped or refused on the node. */
   | { readonly kind: 'stopped'; readonly turn: 'answer' | 'later' | 'data'; readonly steps: readonly Step[] }
@@ -143,7 +143,7 @@ export type Loss =
 
 /** Why a connection may fail beyond the node. */
 export type Beyond =
-  /** No rule translates its first packet, though those of other connections to the same address reach endpoints. */
+  /** No rule translates the connection's first packet, although other connections to the same address reach endpoints. */
   | { readonly kind: 'untaken'; readonly end: 'local' | 'forwarded'; readonly steps: readonly Step[] }
   /** The node forwards a packet to a Service's address without translating it. */
   | { readonly kind: 'left'; readonly address: Address; readonly service: string; readonly isClusterIP: boolean }
@@ -195,7 +195,7 @@ export type ArpSilence =
   | 'arp_filter'
   | 'rp_filter'
   | 'NOARP'
-  /** The link is a port of another link, which takes what the port receives. */
+  /** The link is a port of another link, which takes over all packets that the port receives. */
   | 'port'
   /** A bridge without ports reaches nobody (br_flood). */
   | 'no-port'

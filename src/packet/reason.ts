@@ -54,7 +54,7 @@ export type Missing =
   | { readonly kind: 'fitting-slices'; readonly service: string; readonly fields: readonly string[] }
   /** The ranges of cluster IPs. kube-proxy drops packets to addresses in these ranges that no Service has. */
   | { readonly kind: 'service-cidrs' }
-  /** `isUnrouted`: a link has it, but the table local that is shown lacks it. */
+  /** `isUnrouted`: a link has the address, but the shown table `local` lacks it. */
   | { readonly kind: 'own-address'; readonly address: Address; readonly isUnrouted?: true }
   | { readonly kind: 'own-addresses' }
   | { readonly kind: 'route'; readonly address: Address }
@@ -66,8 +66,8 @@ export type Missing =
     }
   | { readonly kind: 'sysctl'; readonly name: string }
   /**
-   * Whether an interface is a bridge that shows packets to rules. `lost`: a reset is lost if the interface is such a bridge, and an answer
-   * if not.
+   * Whether an interface is a bridge that shows packets to rules. `lost` is what may be lost: a reset if the interface is such a bridge, an
+   * answer if not.
    */
   | {
       readonly kind: 'bridge';

@@ -69,7 +69,7 @@ export function tableOf<Rule extends RuleStep['rule'], Chain extends ChainOf<Rul
   };
   const table: RuleTable = {
     ...shown,
-    // If a supposed jump leads to a chain, the jump already decides about the chain.
+    // If a supposed jump leads to a chain, deciding about the jump also decides whether the chain exists.
     supposed: new Set([...unshown.keys()].filter((to) => !jumpsTo.has(to))),
     runRules: (flow, chainName) => {
       const chain = chains.get(chainName) as Chain;

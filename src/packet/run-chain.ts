@@ -39,7 +39,7 @@ export interface HookedChain {
 
 export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops, devices }: HookedChain): Decision {
   if (devices && !decide(flow, () => someOf(devices, (name) => isInterface(flow, 'input', name)))) return 'accept';
-  // A bridge shows packets to rules before its own chains see the result.
+  // A bridge shows packets to rules (br_netfilter) before the chains at the bridge device see them, an order that kpc does not follow.
   if (devices && mayBeOfBridge(flow) && decide(flow, () => cameByBridge(flow)))
     return unknown(unreadRule(`table ${table.name}`));
   const decision = runChain(flow, table, chain);
@@ -49,7 +49,7 @@ export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops, devic
   return 'dropped';
 }
 
-/** A link to other hosts, if its type is unknown, is taken for a bridge only if it has ports. */
+/** A link of unknown type that leads to other hosts counts as a bridge only if it has ports. */
 function mayBeOfBridge({ input = '', routing }: Flow): boolean {
   const { isBridge, outer } = routing.places;
   return isBridge(input) ?? (!outer.includes(input) || routing.portsOf(input).length > 0);

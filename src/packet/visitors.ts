@@ -31,7 +31,7 @@ export interface Visitor extends Station {
 
 export type Ordered = readonly (Visitor | readonly Ordered[])[];
 
-/** Sorts visitors as the kernel does: by priority, then the latest registered first (nf_hook_entries_grow). nat chains likewise. */
+/** Sorts visitors as the kernel does: by priority (nat chains then by natOrder), then the newest first (nf_hook_entries_grow). */
 function arrange(visitors: readonly Visitor[]): { readonly [H in Hook]: Ordered } {
   const own = hooks.map((hook) => {
     const here = visitors.filter((visitor) => visitor.hook === hook);

@@ -57,7 +57,7 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
     if (lost) return lost;
     noteRoute(flow, { kind: 'local', isHeld: flow.routing.isLocal(destination) !== false });
     const end = pass(flow, visitors, 'input');
-    // Programs of the node may take datagrams for many; TCP and usually pings are ignored.
+    // Programs on the node may accept datagrams for many hosts. TCP packets for many are ignored, and usually pings too.
     const isIgnored = isOfMany && flow.turn === 'first' && flow.protocol !== 'udp';
     return end ?? (isIgnored ? lose(flow, { kind: 'for-many' }) : receive(flow, visitors));
   }
@@ -105,7 +105,7 @@ function forwards(flow: Flow, moved: RouteFound | undefined): boolean {
   return links.some((link = '') => forwardsFrom(flow, link));
 }
 
-/** Reports whether a bridge carries on a packet that rules redirected (br_nf_pre_routing_finish_ipv6). IPv4 checks forwarding first. */
+/** Reports whether a bridge still carries a packet that rules redirected (br_nf_pre_routing_finish_ipv6). IPv4 checks forwarding first. */
 function staysBridged(flow: Flow, way: RouteFound): boolean {
   const isBack = way.kind === 'out' && way.hops.some(({ link }) => link !== undefined && link === flow.input);
   return flow.family === 'ipv6' && isBack && decide(flow, () => cameByBridge(flow));
@@ -307,7 +307,7 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   return arrive(flow, visitors);
 }
 
-/** Whether the node would ask itself for a link address. Link-local addresses are of one link each. */
+/** Reports whether the next hop is the node itself: then nobody answers for its link address. A link-local address belongs to one link. */
 function isOwnNeighbour({ routing, output = '' }: Flow, gateway: Address): boolean {
   // A link whose flags are not shown may need no link addresses, such as cilium_host.
   if (routing.places.isTunnel(output) || routing.trait(output, 'NOARP') !== false) return false;

@@ -170,13 +170,13 @@ export function forwardsFrom(flow: Flow, link: string): boolean {
   return isOn || (family === 'ipv6' && routing.sysctl(forceForwarding(link)) === '1');
 }
 
-/** For IPv4 that of the link, which `ip_forward` sets too; if it is not shown, that one. */
+/** Returns the sysctl that allows forwarding: in IPv4 the link's own, which `ip_forward` sets too; if that is not shown, `ip_forward`. */
 export function forwardingSysctlOf({ routing, family }: Flow, link: string): string {
   const ofLink = sysctlOfLink(link, 'forwarding');
   return family === 'ipv4' && routing.sysctl(ofLink) !== undefined ? ofLink : forwardingSysctls[family];
 }
 
-/** Returns why a link cannot resolve a neighbour. Tunnels need not, because they broadcast nothing. */
+/** Returns why a link cannot resolve a neighbour. A tunnel need not resolve any, because it broadcasts nothing. */
 export function silenceOf(
   { places, trait, inputOf, isTentative }: Flow['routing'],
   link: string,

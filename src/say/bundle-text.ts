@@ -41,7 +41,7 @@ export const printNames: ReadonlyMap<string, BundleFileName | 'manifest.json'> =
   ['services', 'services.json'] as const,
 ]);
 
-/** The mode that writes a file of --print; undefined if `usual` writes it. */
+/** Returns the mode that writes the file that --print names; undefined if `usual` writes it too. */
 export function modeOfPrint(print: string, usual: ProxyMode): ProxyMode | undefined {
   const name = stateFileNames.find((each) => stateFiles[each].print === print);
   if (name === undefined || modeFacts[usual].kinds.has(stateFiles[name].kind)) return undefined;

@@ -56,7 +56,7 @@ export function tableWords(family: Family, table: string): string {
   return family === 'ipv4' ? table : `IPv6 ${table}`;
 }
 
-/** Name and difference of an object, without what it is. */
+/** Returns an object's name and its difference, without its kind. */
 export function describeKernelSubject(change: KernelChange): string {
   return subjectWords(change, '+ ');
 }
@@ -114,7 +114,7 @@ function subjectWords(change: KernelChange, plus: string): string {
   }
 }
 
-/** What a whole object has; '' if it is empty. */
+/** Returns words about the content of an added or removed object; '' if it is empty. */
 function holding(number: number, one: string, more?: string): string {
   return number === 0 ? '' : ` with ${count(number, one, more)}`;
 }

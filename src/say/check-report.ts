@@ -116,7 +116,7 @@ export function checkAnswer(report: CheckReport, result: CheckResult, said: Said
   };
 }
 
-/** Formats for CI leave out packets here. */
+/** Says nothing about packets, which formats for CI leave out here. */
 function lacksOfCheck({ comparison, unrecorded: notCompared }: CheckReport): ArgumentsOf<'answer-lacks'> {
   return comparison ? lacksOf(comparison.diff) : { ...nothingLacks, notCompared };
 }

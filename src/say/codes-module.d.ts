@@ -1,4 +1,4 @@
-// The module #codes, which scripts/codes-module.mjs makes of fixtures/codes. A test holds the folders to the codes.
+// The module #codes, which scripts/codes-module.mjs makes from fixtures/codes. A test compares these folders with the codes.
 import type { FailureCode } from '../base/findings/apply.ts';
 import type { FindingCode } from '../base/findings/codes.ts';
 

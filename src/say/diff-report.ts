@@ -22,7 +22,7 @@ export interface ReportLimits {
   readonly lines: number;
 }
 
-/** What else the sides were compiled for: each value that both show and that is not the same. */
+/** Lists what else the sides were compiled for: the values that both sides show and that differ. */
 export function sideChangeLines(from: Snapshot, to: Snapshot): Block {
   const facts = ({ mode, nodeName, settings }: Snapshot) =>
     ({ mode, node: nodeName || undefined, release: settings?.release }) as const;

@@ -55,10 +55,10 @@ export function reportReview(review: Review, limits: ReportLimits): readonly Blo
   ];
 }
 
-/** Longer ones are split in two. */
+/** Longer lines are split in two. */
 const longestLine = 80;
 
-/** The Services that differ, as many as the limits let through. */
+/** The Services that differ, up to the limit. */
 function serviceLines({ from, to, diff }: Review, { servicePorts: limit }: ReportLimits, longest: number): Block {
   const marksOf = findMarks([from, to]);
   const all = [...groupBy(diff.servicePorts, ({ service }) => service)];

@@ -104,7 +104,7 @@ function describeFinding(finding: Divergence, report: EquivalenceReport): Block 
   ];
 }
 
-/** The nodes where it was found, if several were traced. */
+/** The nodes where a difference was found, if several were traced. */
 function nodeWords(finding: Divergence, { asked, standIns, nodes }: EquivalenceReport): string {
   const others = standIns < nodes ? ', and those like them' : '';
   return asked.length > 1 ? `nodes: ${nameSome(finding.nodes, mostNames)}${others}` : '';

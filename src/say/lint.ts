@@ -11,7 +11,7 @@ import { snapshotsJson } from './snapshots.ts';
 import { countSeverities, formatFindings, type LineOf } from './formats/text.ts';
 
 export interface LintReport extends Omit<LintOutcome, 'findings' | 'ignored'> {
-  /** If nothing was, there is nothing to judge. */
+  /** Whether any object was read. If not, there is nothing to judge. */
   readonly isRead: boolean;
   readonly findings: readonly SaidFinding[];
   readonly ignored: readonly SaidFinding[];

@@ -44,7 +44,7 @@ function shownFamilies({ iptables, nftables, excerpts = [], sets, virtualServers
   return families.filter(isShown);
 }
 
-/** Undefined if nothing is. */
+/** Undefined if nothing was assumed. */
 function assumedJson({
   mode,
   node,
@@ -112,8 +112,8 @@ function assumedOf(
 }
 
 /**
- * The sides whose assumptions are known: a golden may have been compiled from less than the manifests give now, and
- * bundles do not record assumptions.
+ * Selects the sides from manifests, or all sides if there are none. A golden may have been compiled from less than the manifests give now,
+ * and bundles do not record assumptions.
  */
 function tellingOf<Side extends Pick<SnapshotJson, 'kind'>>(sides: readonly Side[]): readonly Side[] {
   const fresh = sides.filter(({ kind }) => kind === 'manifests');

@@ -19,7 +19,7 @@ const must: Requirement<number> = {
   isMet: (seconds) => seconds <= mostSeconds && !(seconds > 0 && seconds < 1),
 };
 
-/** The connection tracking that kpc-apply sets. 0 leaves the kernel's value. A dump sets nothing. */
+/** Settings of connection tracking, which kpc-apply makes. 0 leaves the kernel's value. For a dump, nothing is set. */
 export const conntrack = {
   maxPerCore: amountSetting(
     '--conntrack-max-per-core <number>',

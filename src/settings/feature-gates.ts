@@ -37,7 +37,7 @@ function handlesLocalhost(release: Release, behaviours: Behaviours): boolean | u
 /** Set if AllowServiceExternalIPs is off. Releases with this gate then program no external IPs. */
 export const ignoresExternalIPs = gatedSetting<true | undefined>(oneOf(true), isIgnoring);
 
-/** Whether nftables mode handles node ports on localhost (KubeProxyNFTablesLocalhostNodePorts), if not as by default. */
+/** Whether nftables mode handles localhost node ports (KubeProxyNFTablesLocalhostNodePorts); undefined if as by default. */
 export const nftablesLocalhostNodePorts = gatedSetting<boolean | undefined>(boolean, handlesLocalhost);
 
 interface GatedSettings {

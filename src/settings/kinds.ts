@@ -26,7 +26,7 @@ export function switchSetting<const U extends FlagUsage>(usage: U, help: string,
   });
 }
 
-/** Returns undefined for anything but true or false, and reports it. */
+/** Reports anything but true or false, and returns undefined. */
 export function readSwitchOf({ value, name }: Given<boolean | string>, source: SettingSource): boolean | undefined {
   // Library users may pass anything.
   const isOn = readSwitch(String(value));
@@ -87,7 +87,7 @@ export function secondsSetting<const U extends FlagUsage>(
   });
 }
 
-/** Warns about a value with which kpc-apply cannot read the bundle. */
+/** Warns about a value that kpc-apply refuses in a bundle. */
 function warnUnmet(
   source: SettingSource,
   written: Given<string | number>,

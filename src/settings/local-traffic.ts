@@ -13,7 +13,7 @@ const modeFlag = proxyFlag(
 );
 const modeField = proxyField('detectLocalMode', text);
 
-/** The modes that need an interface's name or prefix. `most`: bytes. */
+/** The modes that need an interface's name or prefix. `most`: the longest allowed, in bytes. */
 const interfaces = {
   BridgeInterface: {
     key: 'bridgeInterface',
@@ -82,7 +82,7 @@ function readInterface(source: SettingSource, mode: keyof typeof interfaces): De
   return { mode, [key]: value } as DetectLocal;
 }
 
-/** At most one CIDR per family. kube-proxy checks them only in mode ClusterCIDR, and so does kpc. */
+/** At most one CIDR per family. kube-proxy checks the CIDRs only in mode ClusterCIDR, and so does kpc. */
 export const clusterCIDRs = plainSetting({
   flag: proxyFlag('commas', '--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded"),
   field: proxyField('clusterCIDR', text),

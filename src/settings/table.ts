@@ -60,7 +60,7 @@ export function listSettings(): readonly { readonly path: readonly string[]; rea
   return listed;
 }
 
-/** Makes an object from `make`'s results for the settings. Leaves out undefined ones. `join` joins the fields of sections. */
+/** Makes an object from `make`'s results for the settings. Leaves out undefined ones. `join` makes a value from each section's fields. */
 function mapSettings(
   make: (row: AnySetting, path: readonly string[]) => unknown,
   join: (fields: Readonly<Record<string, never>>) => unknown = (fields) => fields,

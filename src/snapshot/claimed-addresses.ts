@@ -11,8 +11,8 @@ import { readServiceRule } from './decompile-iptables.ts';
 import { PortDraft, type DecompiledPort } from './decompiled-port.ts';
 
 /**
- * Service ports with the cluster IPs that their own chains name, where they mark packets for masquerading: those rules stay if what leads
- * packets of the cluster IP to the chain is gone.
+ * Finds Service ports by the cluster IPs in their own chains, in rules that mark packets for masquerading. These rules stay even if the
+ * rule that leads packets for the cluster IP to the chain is gone.
  */
 export function findClaimed(state: KernelState, owners: Owners): readonly DecompiledPort[] {
   const ofRules = families.flatMap((family) =>

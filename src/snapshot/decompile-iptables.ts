@@ -241,7 +241,7 @@ class RulesReader {
       draft.noteAffinity(affinityOf(drawn, lookups, writes));
   }
 
-  /** Checks that a chain leads outside clients to the endpoints on the node, if another chain has some. */
+  /** Records that a chain for outside clients does not lead to the chain `local`, although that chain has endpoints on the node. */
   #checkLocal({ name, rules }: Chain, local: string, draft: PortDraft): void {
     const isShown = this.#hasWholeNat && this.#hasWholeFilter && this.#nat.has(local);
     if (isShown && !rules.some((rule) => jumpChain(rule) === local)) draft.lackLocal(name, local);

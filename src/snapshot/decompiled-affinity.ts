@@ -1,6 +1,6 @@
 import { groupBy } from '../cluster/grouping.ts';
 
-/** A rule that sends clients in a list on to the endpoint's chain that they had. */
+/** A rule that sends the clients in a list to the chain of the endpoint that they used before. */
 export interface Lookup {
   readonly chain: string;
   readonly list: string;
@@ -8,8 +8,8 @@ export interface Lookup {
 }
 
 /**
- * The seconds for which a chain gives session affinity: 0 unless each endpoint's clients are both written to its list and looked up there.
- * `drawn`: the endpoints' chains that it chooses by chance. `writes`: whether a chain adds to a list, as far as that is shown.
+ * Returns the seconds of session affinity that a chain gives: 0 unless each endpoint's clients are both written to its list and looked up
+ * there. `drawn`: the endpoints' chains that the chain chooses by chance. `writes`: whether a chain adds to a list, as far as shown.
  */
 export function affinityOf(
   drawn: readonly string[],

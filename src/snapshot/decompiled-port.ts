@@ -111,7 +111,7 @@ export class PortDraft {
   readonly addresses = new Map<string, PortAddress>();
   /** Whether packets from outside the source ranges are dropped, even if the ranges are not shown. */
   hasFirewall = false;
-  /** Whether packets pass if the rule that drops them is missing. */
+  /** Whether the rules that drop packets would be shown. If so and none is, the source ranges restrict nothing. */
   showsFirewall = false;
   readonly sourceRanges = new Map<string, SourceRange>();
   readonly refusals = new Set<'reject' | 'drop'>();
@@ -145,7 +145,7 @@ export class PortDraft {
     else this.endpoints.set(endpoint.label, { ...endpoint, takes: new Set([policy]) });
   }
 
-  /** All chains that lead to endpoints must give it. */
+  /** Keeps the shortest time, because a port has affinity only if all its chains that lead to endpoints give it. */
   noteAffinity(seconds: number): void {
     this.affinitySeconds = Math.min(this.affinitySeconds ?? seconds, seconds);
   }

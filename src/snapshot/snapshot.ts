@@ -208,7 +208,7 @@ abstract class Known<Own extends Facts> {
   abstract readonly shown: ShownServices;
   abstract readonly ports: readonly ShownPort[];
   abstract readonly addresses: AddressIndex;
-  /** Also with the Services that rules or manifests name, though nothing here leads packets to them. */
+  /** Like `addresses`, but also with Services that rules or manifests name although nothing here leads packets to them. */
   abstract readonly claims: AddressIndex;
   /** '' if no node is named. */
   abstract readonly nodeName: string;
@@ -362,7 +362,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     return others.flatMap((name) => (name === this.nodeName ? [] : (this.onNode(name) ?? [])));
   }
 
-  /** The input's Nodes, if this node may be any of them; undefined if it is known which. */
+  /** The input's Nodes, if this node may be any of them; undefined if the node is known. */
   get anyOf(): ReadonlyMap<string, Node> | undefined {
     return this.facts.anyOf;
   }

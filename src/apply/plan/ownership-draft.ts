@@ -8,7 +8,7 @@ import type { BalancerFile } from '../state/record.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { mapLists } from '../state/owned-names.ts';
 
-/** What decides who owns an object. `owned`: made here, by the record. `adopt`: a kube-proxy's may be taken over. Others are foreign. */
+/** Decides who owns an object. `owned`: kpc-apply made it, as recorded. `adopt`: a kube-proxy's is taken over. Others are foreign. */
 export interface Claims {
   readonly owned: OwnedNames;
   readonly variants: Variants;

@@ -103,7 +103,7 @@ function nftChainChange(pair: Pair<NftChain>, at: NftAt, owners: SideOwners): Ke
   const chain = itemOf(pair);
   const change = kindOfChange(from, to);
   const edits = compareRules(from?.rules.map(nftRuleMeaning) ?? [], to?.rules.map(nftRuleMeaning) ?? []);
-  // If nothing else differs, the rules' targets do.
+  // Chains of the same shape can differ only in their rules' targets.
   const isOfTargets = from && to && shapeOf(from) === shapeOf(to);
   const targets = isOfTargets ? compareRules(targetNames(from), targetNames(to)) : compareRules([], []);
   const hasBase = from && to && !isSameBase(from.base, to.base);

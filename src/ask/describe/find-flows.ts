@@ -24,7 +24,7 @@ export interface StaleGroup {
   readonly command: string;
 }
 
-/** Listed UDP flows that go where nothing serves. TCP and SCTP are left out, because kube-proxy does not delete their connections. */
+/** Listed UDP flows that lead to no serving endpoint. TCP and SCTP are left out, because kube-proxy does not delete their connections. */
 export interface FlowFindings {
   readonly listed: number;
   readonly stale: readonly StaleGroup[];

@@ -186,7 +186,7 @@ export function findOnNodes<P extends ShownPort>(asked: AskedSocket, ports: read
   );
 }
 
-/** The Service port that manifests or other rules of a dump have at an address, though no rule of the node leads packets from there. */
+/** The Service port that an address has in manifests or other rules of the dump, although no rule on the node leads its packets there. */
 export interface ClaimedAddress {
   readonly by: 'manifests' | 'rules';
   readonly label: string;
@@ -228,7 +228,7 @@ export function whyUnprogrammed(
   return { kind: 'other-node', address: text, node: name, here: node.name, answers };
 }
 
-/** Whether all that leads packets to Services is shown, so that a missing rule is missing on the node. Filter rules lead nowhere. */
+/** Reports whether all rules that lead to Services are shown, so that a rule not shown is not on the node. Filter rules lead nowhere. */
 function showsTranslation({ mode, coverage, doubts }: DumpedSnapshot, family: Family): boolean {
   const kinds = mode && modeFacts[mode].kinds;
   if (doubts.some(({ kind }) => kind === 'cut-line')) return false;

@@ -98,7 +98,7 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
   }
   if (subjects.length > 0) return { kind: 'shared', subjects };
   const unserved = asked.address && whyUnprogrammed(asked.address, view);
-  // For a node port on another node, that reason says more than the ports of an endpoint in the node's network.
+  // For a node port on another node, `unserved` says more than `unanswered`, which names the ports of an endpoint on the host network.
   const isOnNodes = asked.address && findOnNodes(asked.address, known.ports) !== undefined;
   const reason = isOnNodes ? (unserved ?? unanswered) : (unanswered ?? unserved);
   const noMatch = { kind: 'no-match', of: 'input', text: asked.text, hint: hintOn(asked, view) } as const;

@@ -101,7 +101,7 @@ function notesOnDump(
   const others = evidence.filter((each) => each === 'none').length;
   if (others > 0) notes.push({ note: 'foreign-servers', servers: others });
   if (mode && facts?.kinds.has('proxyPorts') && !coverage.proxyPorts) notes.push({ note: 'proxy-ports', mode });
-  // Manifests beside a list of flows alone show which Services exist.
+  // If a dump has only a list of flows, the manifests beside it show which Services exist.
   const lacks = missingFiles(mode, coverage);
   if (lacks.length > 0 && (mode !== undefined || !isNamed)) notes.push({ note: 'incomplete', lacks });
   for (const { kind, by, entry, lacks: what } of doubts.filter((doubt) => doubt.kind === 'unlisted'))

@@ -51,7 +51,7 @@ type NamedBeyond =
   /** Services that differ in how they prefer near endpoints, if nothing shows a Node's zone. */
   | 'zones'
   | 'nodes'
-  /** Nodes of which none is named, where the sides' Nodes differ or one side records none. */
+  /** The Nodes, if none of them is named and the sides' Nodes differ or one side records none. */
   | 'unnamed-node'
   /** Workloads with Pods that both sides assume to be ready, but that become ready by different probes or gates. */
   | 'readiness';
@@ -91,7 +91,7 @@ export function beyondKernel(
   ];
 }
 
-/** A folder that both sides have is named as in the last. */
+/** Lists what kustomizations take from outside the input. A folder that both sides have is listed once, as on the last side. */
 export function untaken(...sides: readonly Snapshot[]): readonly BeyondKernel[] {
   const all = sides.flatMap(({ objects }) => objects.untaken);
   const of = [...new Map(all.map((each) => [JSON.stringify([each.below, each.lacks]), each])).values()];
@@ -167,8 +167,8 @@ function servicesWithoutSources({ cluster }: CompiledSnapshot): ReadonlySet<stri
 }
 
 /**
- * Returns facts in the manifests about packets and endpoints that a bundle does not record. `lacking`: the Services for which it does not
- * record the sources of endpoints.
+ * Returns facts in the manifests about packets and endpoints that a bundle does not record. `lacking`: the Services whose sources of
+ * endpoints the bundle does not record.
  */
 export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>): readonly BeyondKernel[] {
   const { kustomized } = side.objects;

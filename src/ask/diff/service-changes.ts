@@ -91,7 +91,7 @@ function newFaults(
   return uniqueBy(fresh, keyOfPortFault).map((fault) => ({ kind: 'fault', fault }));
 }
 
-/** Returns equal keys for a fault that affects other Services too, or whose Pods nearly match in another way. */
+/** Returns a key that ignores which other Services have the fault and, for selects-nothing, which Pods nearly match. */
 function keyOfPortFault({ code, arguments: details }: PortFault): string {
   return code === 'selects-nothing' ? code : JSON.stringify([code, { ...details, services: undefined }]);
 }

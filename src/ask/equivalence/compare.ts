@@ -297,7 +297,7 @@ export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<
 }
 
 /**
- * Reports whether both sides know how the packet ends, or neither does. Other sides than manifests count as alike, because they do not
+ * Reports whether both sides know how the packet ends, or neither does. Sides that are not manifests count as alike, because they do not
  * show which facts were given.
  */
 function areKnownAlike(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {

@@ -94,7 +94,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     if (!isOpen && isOfOneNode(packet)) return { cause: 'node-addresses', because: [], ports: target.ports, effect };
     const ofServices = isOpen || target.kind === 'health-check' ? undefined : serviceCause(target.ports);
     const isHairpin = cause === 'hairpin' && (!ofServices || ofServices.cause === 'service-fields');
-    // With other settings, they may treat a pod that reaches itself differently, whatever its policy.
+    // If the sides' settings differ, they may treat a pod that reaches itself differently, whatever the Service's policy.
     if (ofServices && (isOneSetup || !isHairpin)) return { ...ofServices, ports: target.ports, isHairpin, effect };
     if (cause === 'connection') return { cause, because: whyFailing(difference, scenes), ports: target.ports, effect };
     const lost = isOfService.has(target.kind) && !isOpen ? findLost(difference, target.ports, lostJumps) : [];
@@ -216,8 +216,8 @@ function isBalanced({ steps }: Fate): boolean {
 }
 
 /**
- * Compares the shares of connections that are not known to fail. If first packets arrive in equal shares but at other endpoints, the
- * shares prove nothing, because one endpoint more or less that never answered breaks nothing.
+ * Compares the shares of connections that are not known to fail. If first packets arrive in equal shares but at other endpoints, the shares
+ * prove nothing, because adding or removing an endpoint that never answered breaks nothing.
  */
 function severityOfDifference({ from, to, answers }: Difference, { kind }: KnownDestination): EffectSeverity {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'unknown';

@@ -85,7 +85,7 @@ export function chooseStandIns(sides: readonly ClusterSide[], names: readonly st
     return first;
   };
   const found = names.map((name): StandIn & { readonly by: ReadonlySet<string> } => {
-    // What it shows of one side may not hold for the other, so it stands for no other node.
+    // If a node differs between the sides, other nodes may be like it on one side only, so it represents no other node.
     if (new Set(owns.map((ownOf) => ownOf(name))).size > 1) return { node: name, only: undefined, by: new Set([name]) };
     const like = firstWith(shapes.map((shapeOf) => shapeOf(name)).join(' '), name);
     const identity = { name, zone: zoneOf(sides[0]?.nodes.get(name)) };
@@ -95,7 +95,7 @@ export function chooseStandIns(sides: readonly ClusterSide[], names: readonly st
       const known = seen.get(key);
       if (known !== undefined) return known;
       const used = new Set(plans.map(endpointsIn));
-      // Where the sides use other endpoints, only nodes that use the same ones on both are alike.
+      // If the sides use different endpoints, nodes are alike only if they use the same endpoints on both sides.
       const classes = plans.map((plan) => `${endpointClass(plan)} ${plan.onNode.filter(isStrange).length}`);
       return firstWith(key, firstWith([of, ...(used.size > 1 ? [...used] : []), ...classes].join(' | '), name));
     });

@@ -14,7 +14,7 @@ const worldCuts: { readonly [F in Family]: readonly bigint[] } = {
   ipv6: [2n, 0xfe80n << 112n, 0xfec0n << 112n, 0xff00n << 112n],
 };
 
-/** Kinds of addresses, such as pods' and clients', that must be told apart even if no rule does. */
+/** Kinds of addresses, such as pods' and clients', that must stay apart even if no rule distinguishes them. */
 export interface Kinds {
   readonly of: (address: Address) => string;
   /** Where kinds change, except at single hosts, which count as taken. */

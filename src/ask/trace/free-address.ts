@@ -9,7 +9,7 @@ export function networksOfLinks({ links }: Pick<Scene, 'links'>): readonly Netwo
     .flatMap(({ address, prefixLength }) => parseNetwork(`${address.text}/${prefixLength}`) ?? []);
 }
 
-/** The first and last address of this network and the links', and those that the routes list as broadcast. */
+/** Returns the first and last addresses of this network and of the links' networks, and the addresses that routes list as broadcast. */
 function addressesOfNoHost(network: Network, scene: Scene): ReadonlySet<string> {
   const ends = [network, ...networksOfLinks(scene)].flatMap((each) => {
     const size = 2 ** (addressBits[each.family] - each.prefixLength);
@@ -23,10 +23,10 @@ function addressesOfNoHost(network: Network, scene: Scene): ReadonlySet<string> 
 /** freeAddressIn counts down from this host number, because routers and endpoints often have low ones. */
 const tried = 250;
 const blockSize = 256;
-/** How many blocks of a large network are looked at. */
+/** How many blocks of a large network to search. */
 const blocks = 256;
 
-/** An address that neither an endpoint, a Service nor the node has, and that a host may have. */
+/** Returns an address that a host may have, and that neither an endpoint, a Service nor the node has. */
 export function freeAddressIn(
   network: Network | undefined,
   scene: Scene,

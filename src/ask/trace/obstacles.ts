@@ -49,7 +49,7 @@ export function lostJumpsOf({ side }: Scene): LostJumps {
   return { ipv4: ipv4 ?? [], ipv6: ipv6 ?? [] };
 }
 
-/** All other stops come before the rules of Services, or do not depend on these rules. */
+/** Stops that a packet meets because no Service rule took it. All other stops come earlier, or do not depend on these rules. */
 const stopsOfUntaken: ReadonlySet<Stop['kind']> = new Set(['unserved-port', 'no-local-endpoints', 'kube-proxy']);
 
 /** Reports whether no rule that translates Service addresses matched the packet, so that it is unchanged or stopped. */
@@ -65,7 +65,7 @@ interface LostLink {
   readonly to: string | undefined;
 }
 
-/** What of kube-proxy's rules is missing on a node where a packet to a Service does not come to endpoints. */
+/** The part of kube-proxy's rules that is missing on a node, so that a packet to a Service reaches no endpoint. */
 type Lost =
   | { readonly kind: 'dormant-table'; readonly table: string }
   | ({ readonly kind: 'link' } & LostLink)
@@ -89,7 +89,7 @@ export function lostWayOf(trace: Trace, scene: Scene): Lost | undefined {
   return side.mode && port && isUnserved ? { kind: 'unserved-port', label: port.label } : undefined;
 }
 
-/** Why a packet is dropped or refused: by a rule of its own, or because others of kube-proxy are missing. */
+/** Returns why a packet is dropped or refused: what stops it, or 'kube-proxy' if rules of kube-proxy are missing. */
 export function causeOf(trace: Trace, scene: Scene): Stop | undefined {
   const stop = stopOf(trace.fate.otherwise ?? trace.fate);
   return stop && lostWayOf(trace, scene) ? { kind: 'kube-proxy' } : stop;
@@ -129,7 +129,7 @@ function takesAt(port: ShownPort, { address, port: number }: Asked): boolean {
   return hasAddress(port, address) && (port.port === undefined || port.port === number);
 }
 
-/** The Service port that manifests or other rules of a dump have where a packet goes that no rule of the node takes. */
+/** Returns the Service port that the packet's destination has in manifests or other rules of a dump, if no rule took the packet. */
 function unprogrammedAt({ target, fate }: Pick<Trace, 'target' | 'fate'>, side: Snapshot): ClaimedAddress | undefined {
   if (side.kind !== 'dump') return undefined;
   const end = fate.otherwise ?? fate;

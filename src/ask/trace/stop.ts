@@ -112,11 +112,11 @@ function isStrange(rule: RuleStep): boolean {
   return isOfIptables(rule) ? !isNamedByKubeProxy(rule.chain) : !isKubeProxyTable(rule.table);
 }
 
-/** Another program's rule that keeps a packet from kube-proxy's, which translate only tracked packets, and each only once. */
+/** Finds another program's rule that keeps a packet from kube-proxy's rules, which translate only tracked packets, and each only once. */
 export function diversionIn(steps: readonly Step[]): RuleStep | undefined {
   const rules = steps.filter((step) => step.kind === 'rule');
   const own = rules.findIndex(leadsToKubeProxy);
-  // What ends a table of iptables ends no table of nft.
+  // A verdict that ends an iptables table does not end tables of nft.
   const isOfNft = rules.some((rule) => !isOfIptables(rule) && !isStrange(rule));
   const isBefore = (i: number): boolean => !isOfNft && (own < 0 || i < own);
   return rules.find((rule, i) => isStrange(rule) && (translates(rule) || (isBefore(i) && passesBy(rule))));
@@ -132,14 +132,14 @@ function translates({ action }: RuleStep): boolean {
   return translations.has(action.kind);
 }
 
-/** Whether it ends the table that holds the jump to kube-proxy's rules. */
+/** Reports whether the rule ends the table that holds the jump to kube-proxy's rules. */
 function passesBy(rule: RuleStep): boolean {
   const { action, table, chain, hook } = rule;
   if (!isOfIptables(rule) || table !== 'nat' || (hook !== 'prerouting' && hook !== 'output')) return false;
   return action.kind === 'accept' || (action.kind === 'return' && isBuiltInChain(table, chain));
 }
 
-/** The last chain of a Service port or endpoint that a packet comes to. */
+/** Returns the last chain of a Service port or endpoint that a packet reaches. */
 export function lastServiceChain(steps: readonly Step[]): string | undefined {
   const chains = steps.flatMap((step) => (step.kind === 'rule' && 'chain' in step.action ? step.action.chain : []));
   return chains.findLast((chain) => parseServiceChain(chain) ?? parseNftName(chain));

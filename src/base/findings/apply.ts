@@ -37,7 +37,7 @@ export type OutputFault = By<
     'other-tool': Strings<'of'>;
     'no-table': Strings<'table'>;
     'no-set': Strings<'set'>;
-    /** The number of a set's entries in each listing, if it has one. */
+    /** `saved`: the number of the set's entries that were saved. `listed`: the number in the set's header, if it has one. */
     entries: Strings<'set'> & { readonly saved?: number | undefined; readonly listed?: string | undefined };
     servers: Numbers<'servers' | 'reals' | 'listedServers' | 'listedReals'>;
     flows: Numbers<'flows'> & { readonly shown?: string | undefined };
@@ -48,7 +48,7 @@ export type OutputFault = By<
   }
 >;
 
-/** Why some processes on the node cannot be seen: they are elsewhere, or have more rights. */
+/** Why some processes on the node cannot be seen: they are outside this PID namespace, or this user is not allowed to see them. */
 export type Unseen = 'outside' | 'forbidden';
 
 export type Exposure = By<
@@ -65,7 +65,7 @@ export type Exposure = By<
 
 export type TrustedKind = 'bundle' | 'keys';
 
-/** The kind of data a state file holds. If the file is lost, so is the data. */
+/** The kind of data that a state file holds and that is lost with the file. */
 export type StoredKind = 'record' | 'state' | 'last-command' | 'unconfirmed' | 'serial' | 'copy';
 
 export interface NamedState {
@@ -126,7 +126,7 @@ export const applyFindings = {
   'bad-bundle': byProblem<{
     missing: Strings<'path'>;
     'no-folder': Strings<'path'>;
-    /** `writer` is the version of the other kpc that wrote it. */
+    /** `writer` is the version of kpc that wrote the bundle. */
     broken: Strings<'path'> & { readonly problems: readonly BundleFault[]; readonly writer?: string | undefined };
     dump: Strings<'path'>;
     exposed: Strings<'path'> & { readonly of: TrustedKind; readonly exposure: Exposure };
@@ -187,7 +187,7 @@ export const applyFindings = {
     'hidden-table': Strings<'command' | 'table'> & { readonly family: string };
     'no-network': None;
     'no-proc-net': None;
-    /** `end` says how the command that leaves a mark ended, if there is one. */
+    /** `end` says how the command that should leave a mark ended; undefined if the tool is missing. */
     'no-mark': Strings<'tool'> & {
       readonly end?: CommandEnd | undefined;
       readonly because: 'rights' | 'names' | 'age';

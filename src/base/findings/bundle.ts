@@ -22,7 +22,7 @@ export type BundleFault = InFile &
           'stray-file': Strings<'name'>;
           changed: Strings<'name' | 'found' | 'expected'>;
           unread: Strings<'reason'>;
-          /** A value that kpc would not write. `must` has the words in a setting's row. */
+          /** A value that kpc would not write. `must` is the requirement in the setting's row. */
           value: Strings<'name'> & { readonly must?: string | undefined };
           /** Ports or health checks name a Service that is missing. */
           'no-service': Strings<'name'>;

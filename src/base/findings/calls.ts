@@ -85,7 +85,7 @@ export const callFindings = {
     'no-release': Strings<'release'>;
     'unknown-mode': Strings<'mode' | 'release'> & { readonly by: 'release' | 'mode' };
     'same-mode': Strings<'mode'> & { readonly isNamed: boolean };
-    /** `families` are those of the input, once it was read. */
+    /** `families`: the input's address families, if the input was read. */
     'no-such-file': Strings<'file' | 'mode'> & { readonly families?: readonly string[] };
     'replaces-real': Strings<'folder'>;
     folder: { readonly wrong: FolderProblem };
@@ -105,7 +105,7 @@ export const callFindings = {
       readonly limit: number;
     };
   }>('error'),
-  /** `lists` are those requested from the cluster. If a required option is missing, nothing is done. */
+  /** `lists` are the lists that kpc could not get from the cluster. If `isNeeded`, kpc does nothing without them. */
   'unread-cluster': row<Lists<'kinds' | 'lists'> & { readonly isNeeded: boolean }>(
     warningIf(({ isNeeded }) => !isNeeded),
   ),

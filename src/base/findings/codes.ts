@@ -26,7 +26,7 @@ const rows = {
 /** Stable, and documented in docs/codes.md. */
 export type FindingCode = keyof typeof rows;
 
-/** Codes in other tables, for valid input, that kpc lint has rules for. */
+/** Codes from other tables, about valid input, that kpc lint has rules for. */
 const alsoLinted = [
   'no-endpoints-given',
   'selects-nothing',

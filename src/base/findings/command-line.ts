@@ -45,7 +45,7 @@ export type NoSubject = By<
     };
     /** The Services at the address have other ports. */
     'other-ports': Strings<'address' | 'port'> & { readonly owners: readonly AddressOwner[] };
-    /** `by`: what names the address of the Service port, which no rule of the node leads packets from. */
+    /** No rule on the node takes packets from this address to the Service port. `by` says whether manifests or rules name the address. */
     'unreached-address': Strings<'address' | 'label'> & { readonly by: 'manifests' | 'rules' };
     /** The load balancer itself handles these packets (ipMode Proxy). */
     'proxied-address': Strings<'address' | 'service'>;
@@ -88,7 +88,7 @@ export const commandLineFindings = {
     'unknown-verdict': Strings<'value'> & Lists<'known'> & { readonly near?: string | undefined };
     'idle-source': None;
     'no-endpoints': None;
-    /** The mode, release or node differs from the input's. `known` is the input's, if the input shows it. */
+    /** The mode, release or node differs from the input's. `known` is the input's value, if the input shows it. */
     'other-input': Strings<'field' | 'kind'> & { readonly known?: string | undefined };
     /** The library reads no files. */
     'no-file': Strings<'field' | 'option'>;
@@ -122,7 +122,7 @@ export const commandLineFindings = {
   // The question is valid, but nothing has this name or address.
   'not-found': byProblem<{
     'no-subject': { readonly nothing: NoSubject };
-    /** `lists` is 'flows' if the dump lists flows: they need Services to explain them. */
+    /** `lists` is 'flows' if the dump lists flows, which cannot be explained without Services. */
     'no-service': { readonly why: NoService | undefined; readonly lists: 'flows' | 'nothing' };
     'no-sender': UnknownName & { readonly from: string; readonly kinds: readonly string[] };
     'no-such-port': Strings<'to'>;

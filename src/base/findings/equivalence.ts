@@ -37,7 +37,7 @@ export type PreparationArguments = By<
   }
 >;
 
-/** Steps that the input shows to be needed. It is unknown whether the others are. */
+/** Steps that the input shows to be needed. Whether the other steps are needed is unknown. */
 const required: ReadonlySet<string> = new Set([
   'gate',
   'leave-mode',

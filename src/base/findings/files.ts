@@ -63,7 +63,7 @@ export interface RenderedPair {
   readonly sides: readonly [RenderedSide, RenderedSide];
 }
 
-/** `name`: as given. A revision is checked out first. */
+/** `name` is the side as the user named it. A revision is checked out first. */
 export interface RenderedSide extends Strings<'name'> {
   readonly checkout?: { readonly revision: string; readonly path: string } | undefined;
   readonly isFolder: boolean;

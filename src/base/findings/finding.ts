@@ -31,7 +31,7 @@ export type Finding<Code extends FindingCode = FindingCode> = Fault<Code> & {
   readonly place?: Place | undefined;
   readonly about?: About | undefined;
   readonly evidence?: PacketEvidence | undefined;
-  /** Set if the file is not searched for more findings of this kind. */
+  /** Set if the rest of the file is not searched for findings of this kind. */
   readonly isLast?: true;
 };
 
@@ -71,7 +71,7 @@ export function isError({ severity }: Pick<Finding, 'severity'>): boolean {
   return severity === 'error';
 }
 
-/** Moves errors about the whole input to the end, because findings about its parts may explain them. */
+/** Moves errors about the whole input to the end, after findings about its parts that may explain these errors. */
 export function endLast(findings: readonly Finding[]): readonly Finding[] {
   const isOfWhole = (each: Finding): boolean => isError(each) && each.place === undefined;
   return [...findings.filter((each) => !isOfWhole(each)), ...findings.filter(isOfWhole)];
@@ -90,7 +90,7 @@ export function distinct<F extends Fault>(findings: readonly F[]): readonly F[] 
   return [...new Map(findings.map((each) => [keyOfFault(each), each])).values()];
 }
 
-/** Returns the start of a line, or the whole file. Lines count from 1. */
+/** Returns the start of a line (lines count from 1), or the whole file if no line is given. */
 export function placeAtLine(file: string, line?: number): Place {
   return { file, locate: () => ({ file, line: line ?? 1, column: 1 }), isWholeFile: line === undefined };
 }

@@ -41,7 +41,7 @@ export interface MissingObject extends Strings<'owner' | 'missing'> {
   readonly maker?: string | undefined;
 }
 
-/** Reports whether the Service can be right although it has no endpoints: its workload was scaled to zero. */
+/** Reports whether the Service may be right without endpoints, because its workload was scaled to zero. */
 export function isIdle({ owner, isScaledToZero }: Unready): boolean {
   return isScaledToZero && owner !== undefined;
 }

@@ -13,7 +13,7 @@ type Unloaded = Lists<'names'> & { readonly loadsModules: boolean };
 
 export type NftFeature = 'dnat' | 'masquerade' | 'numgen' | 'fib' | 'reject' | 'ct';
 
-/** A record or journal that another network of this boot left in the state folder. `mark` is that network's. */
+/** A record or journal in the state folder that belongs to another network of this boot. `mark` is that network's mark. */
 export interface OtherNetwork extends Strings<'path' | 'here'> {
   readonly of: 'journal' | 'record';
   readonly network?: string | undefined;
@@ -85,7 +85,7 @@ export interface CheckArguments {
     {
       none: None;
       running: { readonly process: KubeProxyProcess };
-      /** `mustSee` means that an invisible process would matter too. */
+      /** `mustSee` means that even a process that kpc-apply cannot see would matter. */
       unknown: { readonly unseen: Unseen; readonly mustSee: boolean };
     }
   >;

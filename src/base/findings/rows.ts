@@ -9,7 +9,7 @@ export interface Weighing<Arguments> {
 
 export interface Row<Arguments> {
   readonly severity: Severity | Weighing<Arguments>;
-  /** Set if the code is about how manifests are compiled. Only its errors are about the manifests. */
+  /** Set if the code is about how manifests are compiled. Only errors with such a code are about the manifests. */
   readonly isOfCompiling?: true;
 }
 

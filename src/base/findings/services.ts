@@ -50,12 +50,12 @@ export type RangedValue = 'clusterIP' | 'nodePort' | 'loadBalancerIP' | 'podIP' 
 export type PortChange = Strings<'label'> & (Numbers<'port' | 'target'> | Numbers<'nodePort'>);
 
 export const serviceFindings = {
-  // Without an address, this is a node port, which kpc gives to `holder`. `isRefused` means that the API server assigns it only once.
+  // Without `address`, this is about a node port, which kpc gives to `holder`. `isRefused`: the API server assigns such a port only once.
   'address-conflict': row<
     Strings<'protocol' | 'holder' | 'rival'> &
       Numbers<'port'> & { readonly address?: string | undefined; readonly isRefused?: true }
   >('warning'),
-  // `first` is the index of the port that has the value. The API server wants unique names in a slice, kube-proxy for each protocol.
+  // `first` is the index of the port that has the value already. The API server requires names unique in a slice, kube-proxy per protocol.
   'duplicate-port': row<Strings<'field' | 'value'> & Numbers<'first'> & { readonly isOfSlice?: true }>(
     severityBy('isOfSlice', 'error', { true: 'warning' }),
   ),

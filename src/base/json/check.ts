@@ -90,7 +90,7 @@ function explainValue(check: Check, value: unknown, faults: Faults, isOptional: 
 
 function explainItems({ items }: Check, list: readonly unknown[], faults: Faults): void {
   if (items === undefined) return;
-  // Uses no callback for each item, because a list may be long and is mostly right.
+  // Calls no function for each item, because a list may be long and is mostly right.
   for (let i = 0; i < list.length && faults.found.length < faults.most; i++) {
     if (!items.accepts(list[i])) explainBelow(items, list[i], faults, i, false);
   }

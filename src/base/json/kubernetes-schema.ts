@@ -57,7 +57,7 @@ export const int32 = integer(-(2 ** 31), 2 ** 31 - 1, 'a whole number of 32 bits
 
 export const expectedDuration = 'a duration such as 15m0s or 30s, from 0 up';
 
-/** Go's metav1.Duration. kube-proxy reads null as an empty string, and refuses both, as well as bare numbers. */
+/** Go's metav1.Duration. kube-proxy refuses bare numbers, the empty string, and null, which it reads as an empty string. */
 export const duration = json.textThat(expectedDuration, 'isDuration');
 
 export const optionalDuration = json.nullable(duration);

@@ -162,7 +162,7 @@ export function variantOf<Tag extends string, V extends Schemas>(
   return { anyOf: forms, expected: 'an object', discriminator: { propertyName: tag } };
 }
 
-/** A union. Its alternatives must differ in JSON type, or they could not be checked. */
+/** A union. Its alternatives must differ in JSON type, because only the type selects the alternative to check. */
 export function anyOf<V extends readonly Schema[]>(expected: string, ...schemas: V): Schema<Shaped<V[number]>> {
   return { anyOf: schemas, expected, description: expected };
 }

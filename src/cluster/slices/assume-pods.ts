@@ -84,8 +84,8 @@ interface PodSlot {
 const nothing = { hasIdle: false, scaledDown: [], pending: [], unplaced: [] } as const;
 
 /**
- * Assumes ready Pods for workloads, and for Pods without a status. Spreads them over the Nodes, with addresses in the Pod networks. The
- * input wins: a workload that has a Pod with a status gets no more, and an object whose controller is in the input does not count.
+ * Assumes ready Pods for workloads, and for Pods without a status. Spreads them over the Nodes, with addresses in the Pod networks. Given
+ * Pods win: a workload with a Pod that has a status gets no more, and an object whose controller is in the input is not counted itself.
  */
 export function assumePods(assumption: Assumption): AssumedPods {
   const pods = nameAll(assumption.pods).filter(({ object }) => object.status !== undefined || !isOfHook(object));
@@ -150,7 +150,7 @@ function findUncontrolled(
 /** The label that the Pods and the ReplicaSet of a Deployment's template share. */
 const templateHashLabel = 'pod-template-hash';
 
-/** Returns the Pod's controller, and the controller's. The name of a ReplicaSet that is not in the input shows its Deployment. */
+/** Returns the Pod's controller and that object's own controller. If a ReplicaSet is not in the input, its name shows its Deployment. */
 function ownersOf({ metadata, owner }: Pod, byKey: ReadonlyMap<string, Workload>): readonly string[] {
   if (!owner) return [];
   const { namespace, labels } = metadata;
@@ -217,7 +217,7 @@ function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes
   return { ...base, scales: true, replicas, place };
 }
 
-/** Returns the Nodes that suit the Pods and whose taints the Pods tolerate. Falls back to Nodes that only suit, then to all. */
+/** Returns suitable Nodes whose taints the Pods tolerate. Without suitable Nodes, uses all; without tolerated ones, ignores taints. */
 function nodesFor(spec: Pick<PodSpec, 'nodeTerms' | 'tolerations'>, nodes: readonly Node[]): readonly Node[] {
   const suiting = nodes.filter((node) => suitsPods(node, spec));
   const own = suiting.length === 0 ? nodes : suiting;
@@ -398,7 +398,7 @@ function describeLacks(all: readonly PlacedPod[], { services, given }: Assumptio
     services,
     all.map(({ pod }) => pod),
   ).filter(({ service }) => !areEndpointsGiven(service, given));
-  // Services with the same selector of one label share a list.
+  // Services with the same one-label selector share one list of Pods.
   const lists = new Set(selecting.map(({ pods }) => pods));
   const selected = new Set<Sourced<Pod>>();
   for (const list of lists) for (const pod of list) selected.add(pod);

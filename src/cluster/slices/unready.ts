@@ -18,7 +18,7 @@ interface Unserved {
 
 /**
  * Explains why a Service has no endpoint that accepts connections. Undefined if the cause is a port, a selector or the Nodes, which other
- * messages explain. Without slices in the input, kpc makes them from the Pods, and a suitable Pod is missing only for these causes.
+ * messages explain. kpc makes missing slices from the Pods, and then leaves out a suitable Pod only for one of these causes.
  */
 export function whyUnready({ spec, ports, slices, selected, isScaledToZero }: Unserved): Unready | undefined {
   const endpoints = Math.max(...ports.map((port) => port.endpoints.length));

@@ -4,7 +4,7 @@ const megabyte = 2 ** 20;
 
 /**
  * Returns the usable heap in bytes; V8 aborts beyond it. V8's own limit includes the space for new objects (three times 16 or 64 MB, by
- * version), which holds nothing that lasts; a limit set by a flag does not.
+ * version), where nothing stays for long. A limit set by a flag excludes that space.
  */
 export function heapLimit(): number {
   const flags = [process.env['NODE_OPTIONS'] ?? '', ...process.execArgv].join(' ');

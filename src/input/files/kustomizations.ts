@@ -57,7 +57,7 @@ interface Incomplete {
   readonly lacks: readonly string[];
 }
 
-/** `files`: all of the input. */
+/** `files`: all files of the input. */
 export function findIncomplete(
   kustomizations: readonly InputDocument[],
   files: readonly string[],

@@ -10,7 +10,7 @@ import type { NamedFile, TextFile } from '../documents/text-file.ts';
 /** Fields that make objects of no file that the kustomization lists. */
 const makingFields = ['helmCharts', 'helmChartInflationGenerator', 'generators'] as const;
 
-/** Those and fields that change a Service's name, namespace or Pods. */
+/** The making fields, and fields that change a Service's name, namespace or Pods. */
 const changingFields = [
   'namePrefix',
   'nameSuffix',
@@ -27,7 +27,7 @@ const changingFields = [
   ...makingFields,
 ] as const;
 
-/** Fields of which replacements may copy a value into a Service, and what helmCharts share. */
+/** Fields from which replacements may copy values into a Service, and the settings that helmCharts share. */
 const sourceFields = ['configMapGenerator', 'secretGenerator', 'helmGlobals'] as const;
 
 export function changingFieldsOf(value: unknown): readonly string[] {
@@ -53,14 +53,14 @@ function selects(labels: unknown): boolean {
   return isObject(labels) && (labels['includeSelectors'] === true || labels['includeTemplates'] === true);
 }
 
-/** The changes with all that they are made from, by field; none if nothing is changed. */
+/** Returns the changes and everything that they are made from, by field; nothing if the kustomization changes nothing. */
 function changesOf({ value }: InputDocument): readonly (readonly [field: string, set: unknown])[] {
   const changing = changingFieldsOf(value);
   const all = changing.length === 0 ? [] : [...changing, ...setFields(value, sourceFields)];
   return all.map((name) => [name, (value as Readonly<Record<string, unknown>>)[name]]);
 }
 
-/** All words in a value that may be paths: also those of "key=path". */
+/** Returns all words in a value that may be paths, including the path in "key=path". */
 function wordsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') {
     return value === '' || value.includes('\n') ? [] : [value.slice(value.indexOf('=') + 1)];
@@ -72,15 +72,15 @@ function wordsIn(value: unknown): readonly string[] {
 interface Changing {
   readonly kustomization: InputDocument;
   /**
-   * What it changes beyond listing files, with digests of the files that it names. Without paths, so that the same kustomization in
-   * another folder or revision has the same text.
+   * What the kustomization changes beyond listing files, with digests of the files that it names. Has no paths, so that the same
+   * kustomization in another folder or revision has the same text.
    */
   readonly text: string;
-  /** Files that it makes changes from and kpc does not read, as written. */
+  /** Files, as written, that changes are made from but that kpc does not read. */
   readonly unread: readonly string[];
 }
 
-/** `named` holds what is known of files besides those of the input. */
+/** `named`: files that are not in the input, with their digests. */
 export function findChanging(
   kustomizations: readonly InputDocument[],
   files: readonly TextFile[],
@@ -104,7 +104,7 @@ export function findChanging(
   });
 }
 
-/** The words of a kustomization.yaml that may be paths of files from which it makes changes, relative to its folder. */
+/** Returns the words of a kustomization.yaml that may be paths, relative to its folder, of files that its changes are made from. */
 export function pathWordsOf(file: TextFile): readonly string[] {
   if (!isKustomizationName(file.name)) return [];
   const words = new Set<string>();
@@ -115,7 +115,7 @@ export function pathWordsOf(file: TextFile): readonly string[] {
   return [...words];
 }
 
-/** kustomize's own names, of which kpc reads those that end like manifests. */
+/** Recognises kustomize's own file names, except one without .yaml or .yml, which kpc does not read. */
 export function isKustomizationName(path: string): boolean {
   return /^kustomization\.ya?ml$/.test(baseName(path));
 }

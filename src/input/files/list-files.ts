@@ -140,7 +140,7 @@ export function isInside(path: string, root: string, tree: FileTree): boolean {
   return real === path || isBelow(real, root);
 }
 
-/** Both resolved. */
+/** Both paths must be resolved. */
 export function isBelow(real: string, root: string): boolean {
   return real.startsWith(root.endsWith(sep) ? root : root + sep);
 }

@@ -17,8 +17,8 @@ export interface FileInTree {
 }
 
 /**
- * Takes the digests of files in or below the folders of kustomizations: kustomize reads no others. Reads no file twice, and none of
- * `loaded`, which are by real path.
+ * Computes digests of files in or below the folders of kustomizations, because kustomize reads no others. Reads no file twice, and none in
+ * `loaded`, which is keyed by real path.
  */
 export function readNamedFiles(
   files: readonly FileInTree[],
@@ -34,7 +34,7 @@ export function readNamedFiles(
         if (!isBelow(found, root)) throw new UnreadableFile(path, 'outside');
       });
       left -= bytes.length;
-      // As the digest of a manifest is that of its text.
+      // Hashes the text, as for a manifest.
       return hashHex(bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1'));
     } catch {
       return undefined;
@@ -62,7 +62,7 @@ export function readNamedFiles(
   return [...named.values()];
 }
 
-/** If they cannot be read in one go, each is read alone. */
+/** Announces the files. If they cannot be read in one go, each is read by itself. */
 function expectReadable(paths: readonly string[], tree: FileTree): void {
   try {
     tree.expect(paths);

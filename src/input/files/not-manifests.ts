@@ -43,7 +43,7 @@ export function findMaker(name: string): 'helm' | 'kustomize' | undefined {
 /** Matches a value to be filled in: template brackets, a variable, or a name between two signs. */
 const placeholder = /\{\{[^{}]*\}\}|\{%|<%|#@|\$(?:[A-Za-z_]\w*|\([\w.]+\)|\{\w[^{}]*\})|(@|%%|__)[A-Z][A-Z0-9_]*?\1/;
 
-/** Matches a line of a template's own, such as "{{- if .Values.web }}", which can break the YAML anywhere in the file. */
+/** Matches a line that begins with a template statement, such as "{{- if .Values.web }}", which can break the YAML anywhere in the file. */
 const statement = /^[ \t]*(?:\{\{[^{}\n]*(?:\}\})?|\{%|<%|#@)/m;
 
 export function holdsPlaceholder(text: string): boolean {

@@ -30,7 +30,7 @@ export function diffProxyPorts(from: readonly ProxyPort[], to: readonly ProxyPor
   );
 }
 
-/** Returns the ports of both lists; a changed port is as in `to`. The balancer must serve these before rules lead to the new ports. */
+/** Returns the ports of both lists; if both have a port, as in `to`. The balancer must serve all of them before rules lead to new ports. */
 export function withAdditions(from: readonly ProxyPort[], to: readonly ProxyPort[]): readonly ProxyPort[] {
   return pairUp(from, to, proxyPortKey).map(itemOf).toSorted(compareProxyPorts);
 }

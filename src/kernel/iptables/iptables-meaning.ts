@@ -3,7 +3,7 @@ import { networkOfRange } from '../address-range.ts';
 import { nameProtocol } from './rule-args.ts';
 import { formatRule, type Rule, type RuleArg, type RuleTarget } from './iptables.ts';
 
-/** Returns the same string, itself a rule, for all spellings by kube-proxy and iptables-save. Equal strings treat every packet alike. */
+/** Writes a rule in one form for all spellings by kube-proxy and iptables-save. Rules with equal texts treat every packet alike. */
 export function ruleMeaning(rule: Rule): string {
   return formatRule(canonicalRule(rule));
 }

@@ -14,7 +14,7 @@ export type Tables = { readonly [T in TableName]?: ReadonlyMap<string, Chain> };
 export interface Chain {
   readonly name: string;
   readonly rules: readonly Rule[];
-  /** All rules of a built-in chain, in order, where `rules` holds only the owned ones. */
+  /** All rules of a built-in chain, in order. `rules` then holds only the owned ones. */
   readonly whole?: readonly Rule[] | undefined;
   readonly policy?: 'ACCEPT' | 'DROP' | undefined;
   readonly origin?: Origin | undefined;
@@ -25,7 +25,7 @@ export interface RuleMaker<Subject> {
   originOf(subject: Subject): Origin;
 }
 
-/** Makes its rules on demand. Each endpoint has a chain, and the rules of all of them would take more memory than compiling. */
+/** A chain that makes its rules on demand, because keeping the rules of every endpoint's chain would take more memory than compiling. */
 export class LazyChain<Subject> implements Chain {
   readonly name: string;
   readonly #maker: RuleMaker<Subject>;
@@ -80,9 +80,9 @@ export function isBuiltInChain(table: TableName, chain: string): boolean {
 }
 
 /**
- * Formats the input of `iptables-restore --noflush` for a node without these chains, in pieces. Does not declare built-in chains, which
- * would flush them; inserts their rules at the head in this order, or appends them, as kube-proxy does. `formatOwn` is formatAppends or a
- * cache of it.
+ * Formats the input of `iptables-restore --noflush` for a node without these chains, in pieces. Built-in chains are not declared, because a
+ * declaration would flush them. Their rules are inserted at the head in this order, or appended, as kube-proxy does. `formatOwn` is
+ * formatAppends or a cache of it.
  */
 export function writeIptablesTables(tables: Tables, formatOwn: (chain: Chain) => string): readonly string[] {
   const text = new LongText();
@@ -112,7 +112,7 @@ export function formatAppends(chain: Chain): string {
 }
 
 /**
- * Formats the chains that `isShown` selects like iptables-save. Drops a rule's comment unless `isTold`, because comments may say anything.
+ * Formats the chains that `isShown` selects like iptables-save. Keeps a rule's comment only if `isTold`, because comments may say anything.
  * A rule that cannot be written becomes a line that is not a rule.
  */
 export function formatChains(

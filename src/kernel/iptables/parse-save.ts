@@ -20,8 +20,8 @@ interface DraftChain {
 /**
  * Reads the output of iptables-save and ip6tables-save (legacy or nft, with or without counters), and rules that kpc wrote. Unreadable
  * lines go to `unread`. A text is `complete` if each table ends with COMMIT, which is printed last. `known` speeds up reading several texts
- * in turn. `tableOf` finds the table of a line outside any. `isInput`: a rule appended to a built-in chain goes after other programs'
- * rules. Unset for iptables-save, which appends all rules.
+ * in turn. `tableOf` finds the table of a line outside any. `isInput`: the text is input for iptables-restore, where an appended rule of a
+ * built-in chain goes after other programs' rules. iptables-save prints all rules as appended.
  */
 export function parseIptablesSave(
   text: string | Iterable<string>,
@@ -136,7 +136,7 @@ function isCountOption(arg: RuleArg): boolean {
   return arg.kind === 'other' && arg.words[0] === '-c';
 }
 
-/** Returns tables that iptables-save omits because other programs changed them with nft, with the lines that say so. It still succeeds. */
+/** Returns tables that iptables-save omits without an error, because other programs changed them with nft, and the line that says so. */
 export function findHiddenTables(text: string): ReadonlyMap<TableName, number> {
   const hidden = new Map<TableName, number>();
   let number = 1;

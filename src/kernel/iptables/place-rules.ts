@@ -64,7 +64,7 @@ function anchorRules(asked: readonly Keyed[], kept: ReadonlySet<string>) {
   return { before, after: new Map([[lastKept, pending]]), free: [] as readonly Keyed[] };
 }
 
-/** Returns the wanted rules among other programs' rules. A new rule goes right before the next rule that the node had. */
+/** Returns the wanted rules in their places among other programs' rules. A new rule goes right before the next rule that the node had. */
 function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolean): readonly Rule[] {
   if (!to) return [];
   const { rules, whole = [] } = to;
@@ -98,7 +98,7 @@ function wantedOrder(to: Chain | undefined, isOwned: (meaning: string) => boolea
 
 /**
  * Returns the keys of the rules that stay: as many owned rules as are already in the wanted order, then as many foreign rules as fit that
- * order. An owned rule must also go if deleting an equal rule would hit it. Test: kernel/place-rules.test.ts.
+ * order. An owned rule cannot stay if iptables would delete it in place of an equal rule. Test: kernel/place-rules.test.ts.
  */
 function keepRules(here: readonly Keyed[], asked: readonly Keyed[], owned: ReadonlySet<string>): ReadonlySet<string> {
   const indices = new Map(asked.map(({ key }, i) => [key, i]));
@@ -127,7 +127,7 @@ function keepRules(here: readonly Keyed[], asked: readonly Keyed[], owned: Reado
   return new Set([...keptOwn, ...longestIncreasing(others, ({ index }) => index).map(({ key }) => key)]);
 }
 
-/** Numbers equal rules from the end, so that the last ones correspond, because iptables deletes the first. */
+/** Numbers equal rules from the end, because iptables deletes the first of them, so the last ones stay and must correspond. */
 function keyRules(rules: readonly Rule[]): readonly Keyed[] {
   const counts = new Map<string, number>();
   return rules

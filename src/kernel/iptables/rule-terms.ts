@@ -31,7 +31,7 @@ export function readTerms({ args }: Rule, family: Family) {
   return { expressions: [...others, ...drawn, action], action };
 }
 
-/** Returns a condition that the fields have the values of one of the keys. Without keys, it never matches. */
+/** Returns a condition that the fields equal one of the keys. Without keys, it never matches. */
 function asksFields(names: readonly string[], right: Right, isNegated: boolean | undefined, mask?: number): Match {
   const left = names.map((name) => ({ name, mask }));
   return { kind: 'match', left, operator: isNegated ? '!=' : undefined, right };

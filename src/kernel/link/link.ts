@@ -84,7 +84,7 @@ function traitsOf(valueOf: (name: string, place: TraitPlace) => unknown): LinkTr
   );
 }
 
-/** With its mode and, without -d, the program's id. */
+/** Matches an XDP program: its mode and, in output without -d, its id. */
 const xdpWord = / xdp(?:generic|offload|multi)?(?:\/id:\d+)?(?: |$)/;
 
 /** Reads a line of `ip -d link`: a link's flags, or the words after "bridge" or "bridge_slave". */
@@ -285,7 +285,7 @@ export function parseIpBatch(text: string): ParsedLinks {
   return { links: [...links.values()], unread };
 }
 
-/** A change to a link or one address. kpc never makes a link of unknown kind, so it must exist. */
+/** A change to a link or one address. kpc never makes a link of unknown kind, so such a link must already exist. */
 export type LinkChange =
   ({ readonly kind: 'link' } & Pair<Link>) | ({ readonly kind: 'address'; readonly link: string } & Pair<LinkAddress>);
 

@@ -181,7 +181,7 @@ export type NftChange =
       readonly removed: readonly Element[];
     };
 
-/** Finds the changes between two lists of tables. NftTable says what counts. Sets that rules write to keep their elements. */
+/** Finds the changes between two lists of tables. NftTable's comment defines equality. Sets that rules write to keep their elements. */
 export function diffNftTables(from: readonly NftTable[], to: readonly NftTable[]): readonly NftTableDelta[] {
   const pairs = pairUp(from, to, ({ family, name }) => `${family} ${name}`);
   return pairs.flatMap((pair): readonly NftTableDelta[] => {

@@ -169,7 +169,7 @@ const comparisons: ReadonlyMap<string, NonNullable<Match['operator']>> = new Map
   (['==', '!=', '<=', '>=', '<', '>'] as const).map((each) => [each, each]),
 );
 
-/** Reads fields and the values that they are compared with. `isOwn` accepts only constants that kpc can write, otherwise only others. */
+/** Reads fields and the values to compare them with. With `isOwn`, accepts only constants that kpc can write; otherwise only the others. */
 export function readMatch(words: Words, isOwn: boolean) {
   const left = readSelector(words);
   const types = left?.map(fieldType);

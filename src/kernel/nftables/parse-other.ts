@@ -35,11 +35,11 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ['meta', readRandom],
   ['tcp', (words) => (words.take('flags') ? readTcpFlags(words) : undefined)],
   ['xt', readXt],
-  // How the NAT before it chooses ports and addresses has no effect here.
+  // These options say how the preceding NAT statement chooses a port or address, which has no effect here.
   ...['random', 'fully-random', 'persistent', ','].map((option) => [option, () => idle] as const),
 ]);
 
-/** Reads an expression that kpc never writes. Undefined if it is unknown; then any number of words may be consumed. */
+/** Reads an expression that kpc never writes. Returns undefined if the expression is unknown; any number of words may then be consumed. */
 export function readOther(words: Words, family: Family): OtherExpression | undefined {
   const start = words.position;
   const read = readers.get(words.next())?.(words, family);

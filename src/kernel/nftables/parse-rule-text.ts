@@ -34,7 +34,7 @@ function readExpression(words: Words, family: Family): Expression {
   return { kind: 'unknown', text: words.takeRest().join(' ') };
 }
 
-/** Reads an expression that kpc can write back. Undefined if it is another one; then any number of words may be consumed. */
+/** Reads an expression that kpc can write back. Returns undefined for any other; any number of words may then be consumed. */
 function readOwn(words: Words, family: Family): Expression | undefined {
   const verdict = readVerdict(words);
   if (verdict) return verdict;

@@ -133,7 +133,7 @@ export function chainsOfElement({ value }: Element): readonly string[] {
 
 /**
  * A table of family ip or ip6; kube-proxy's are named `kube-proxy`. Equality compares rules in order, all else by name. It ignores origins,
- * and comments except those of rules, because no tool can change or every nft print them (see elementMeaning).
+ * and comments except those of rules, because no tool can change them and not every nft prints them (see canonicalElement).
  */
 export interface NftTable {
   readonly family: Family;

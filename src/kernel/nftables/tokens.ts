@@ -1,6 +1,6 @@
 export interface Item {
   readonly line: number;
-  /** Each is a string with its quotes, one of `{`, `}` and `,`, or text between blanks. Inside braces, a line end counts as a blank. */
+  /** Each word is a string with its quotes, `{`, `}`, `,` or text between blanks. Inside braces, a line end counts as a blank. */
   readonly words: readonly string[];
   readonly items?: readonly Item[];
 }

@@ -47,7 +47,7 @@ export function actionOfPolicies(policies: readonly IpsecPolicy[], question: Ips
 function takes(policy: IpsecPolicy, asked: IpsecQuestion): boolean | undefined {
   const { direction, source, destination, protocol, link, mark, action } = policy;
   const isOfPeer = !asked.from || !asked.to;
-  // As with rules, assume that no policy blocks the other ends of the node's tunnels.
+  // kpc assumes that no policy, like no rule, blocks the peers of the node's tunnels.
   if (isOfPeer && action === 'block') return false;
   const isHeld =
     direction === asked.direction &&

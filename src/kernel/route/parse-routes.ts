@@ -12,7 +12,7 @@ export interface ParsedRoutes {
   readonly unread: readonly UnreadLine[];
 }
 
-/** The family and table of a command, for routes that do not show them. */
+/** The family and table that a command was asked for. Its output may not repeat them with each route. */
 export interface RoutesAsked {
   readonly family: Family | undefined;
   readonly table: string | undefined;

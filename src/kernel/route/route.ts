@@ -246,7 +246,7 @@ function coversPorts(asked: PortRange | undefined, port: PortRange | undefined):
   return asked.first <= port.first && port.last <= asked.last ? true : undefined;
 }
 
-/** Reports whether one of `users` sends the packet; undefined if a program on the node sends it. A forwarded packet counts as root's. */
+/** Reports whether one of `users` sends the packet; undefined for the node's own packets, of unknown user. Forwarded packets are root's. */
 function isOfUsers(users: string, input: string | undefined): boolean | undefined {
   return input === undefined || input === 'lo' ? undefined : /^0+(?:-|$)/.test(users);
 }

@@ -27,7 +27,7 @@ import {
 } from './rule-parts.ts';
 import type { EndpointTarget, IptablesPortPlan } from './plan-service-port.ts';
 
-/** A Service port's chains depend only on this and its plan. Plain data, so that equal contexts give equal chains. */
+/** All that a Service port's chains depend on besides its plan. Plain data, so that ContextMemo can compare contexts. */
 export interface ChainContext {
   readonly masquerade: MasqueradePlan;
   readonly endpointComments: boolean;

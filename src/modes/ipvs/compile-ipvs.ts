@@ -102,7 +102,7 @@ function linkAddresses(bound: readonly SetEntry[], family: Family): readonly Lin
   return addresses;
 }
 
-/** Returns the sysctls of every node, except conn_reuse_mode. It depends on the node's kernel, so kpc-apply decides there. */
+/** Returns the sysctls of every node, except conn_reuse_mode, which depends on the node's kernel, so kpc-apply decides about it. */
 function ipvsSysctls(settings: ProxySettings): ReadonlyMap<string, string> {
   return new Map([
     ['net.ipv4.ip_forward', '1'],

@@ -116,7 +116,7 @@ function bindingOf({ address, origin }: ServiceAddress): SetMember {
   return ['ipvsAddresses', { address, origin }];
 }
 
-/** All local endpoints, ready or not, because a pod that reaches itself through the Service must be masqueraded. */
+/** Lists all local endpoints, ready or not, because a pod that reaches itself through the Service must be masqueraded. */
 function hairpinMembers({ port, onNode }: TrafficPlan): readonly SetMember[] {
   return onNode.map(({ address, port: number, place }) => {
     const origin = originOf(port, place);
@@ -183,7 +183,7 @@ function makeRealServers(endpoints: readonly Endpoint[], servicePort: ServicePor
     .sort(compareRealServers);
 }
 
-/** Keeps one for each address, port and protocol: the last one within a Service port, as in kube-proxy, and the first one between ports. */
+/** Keeps one server per address, port and protocol: the last within a Service port, as in kube-proxy, and the first between ports. */
 export function mergeVirtualServers(ports: readonly (readonly VirtualServer[])[]): readonly VirtualServer[] {
   const merged = new Map<string, VirtualServer>();
   for (const virtualServers of ports) {

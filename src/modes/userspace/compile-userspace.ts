@@ -33,7 +33,7 @@ export function assignProxyPorts(
 ): ReadonlyMap<string, number> {
   const labels = [...new Set(servicePorts.filter(isSupportedPort).map(({ label }) => label))].sort(compareText);
   const size = last - first + 1;
-  // For each taken offset, one that may be free, so that crowded ranges are not searched from the start.
+  // For each taken offset, a later one that may be free, so that a crowded range is not searched from the start.
   const next = new Map<number, number>();
   const assigned = new Map<string, number>();
   for (const label of labels.slice(0, size)) {
@@ -183,7 +183,7 @@ function toAddress({ address }: ServiceAddress): RuleArg {
   return { kind: 'destination', range: address };
 }
 
-/** For the node's own packets, REDIRECT would use a loopback address, and they would get no answer (iptablesHostPortalArgs). */
+/** Redirects to the proxy port. REDIRECT sends the node's own packets to loopback, where they get no answer (iptablesHostPortalArgs). */
 function containerTarget(portal: Portal): RuleArg {
   if (portal.proxy.address) return hostTarget(portal);
   const words = ['REDIRECT', '--to-ports', String(portal.proxyPort)];

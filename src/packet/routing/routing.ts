@@ -41,7 +41,7 @@ export interface Routing {
   isLocal(address: Address): Answer;
   isShown(address: Address): boolean;
   isLocalAt(address: Address, link: string): Answer;
-  /** Whether the link has it as an address, not only by a local route; undefined if no addresses are listed. */
+  /** Whether the link has the address itself, not only a local route for it; undefined if no addresses are listed. */
   isOnLink(address: Address, link: string): boolean | undefined;
   find(question: RouteQuestion): RouteFound;
   /** The next hop to an address for a packet that the node itself sends without a source; undefined if there is none. */
@@ -168,7 +168,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   };
 }
 
-/** Finds the node's own addresses: those that table `local` routes, and those on links; unknown where that table is shown to lack one. */
+/** Finds the node's own addresses, from table `local` and from links. An address on a link is doubtful if the shown table lacks it. */
 function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Routes, family: Family) {
   const allLocal = listed.routes.filter(({ type }) => type === 'local');
   const localRoutes = allLocal.filter(({ table }) => table === 'local');

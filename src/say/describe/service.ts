@@ -26,7 +26,7 @@ export interface NodeWords {
   readonly hasRules: boolean;
   readonly node: string;
   readonly limit: number;
-  /** That of the terminal. */
+  /** The terminal's width. */
   readonly width?: number | undefined;
 }
 
@@ -156,7 +156,7 @@ function headEndpoints({ endpoints, service, internalPolicyLocal, scheduler, pro
   if (proxyPort !== undefined && !endpoints)
     return `endpoints: unknown, because kube-proxy itself accepts connections, at port ${proxyPort}, and chooses one`;
   if (endpoints) return endpoints.length === 0 ? 'no endpoints' : `endpoints (${formatCount(endpoints.length)})`;
-  // Objects that lead to endpoints and are not in the dump.
+  // What leads to endpoints but is missing from the dump.
   const lacking = service === undefined ? 'the virtual servers' : 'the objects that lead to them';
   const known = scheduler === undefined ? lacking : 'the real servers';
   return `endpoints: unknown, because the dump does not show ${internalPolicyLocal === undefined ? known : 'all the chains that lead to them'}`;

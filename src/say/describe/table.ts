@@ -164,7 +164,7 @@ function kindsOf(port: ShownPort): string {
 export interface TableStyle {
   /** The most rows to show. */
   readonly rows: number;
-  /** That of the terminal. */
+  /** The terminal's width. */
   readonly width?: number | undefined;
 }
 

@@ -31,7 +31,7 @@ export interface Answered<Markdown extends string | Promise<string> = string | P
   readonly findings: () => readonly SaidFinding[];
   /** The nodes that the answer is about. */
   readonly snapshots: () => readonly SnapshotJson[];
-  /** Whether the answer depends on what was assumed of them. */
+  /** Whether the answer depends on what was assumed about these nodes. */
   readonly restsOnAssumed?: boolean;
   /** What the answer leaves open; absent if it is always complete. */
   readonly lacks?: () => ArgumentsOf<'answer-lacks'>;

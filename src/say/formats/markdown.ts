@@ -43,7 +43,7 @@ function itemText({ role, text, name }: Line): string {
   return (name === undefined ? (words[role] ?? '') : `**${escapeMarkdown(name)}**${how}: `) + escapeMarkdown(text);
 }
 
-/** Whether it is a change of an object. */
+/** Reports whether the line is a change of an object. */
 function isKernel({ role, name }: Line): boolean {
   return name === undefined && (role === 'added' || role === 'removed' || role === 'changed');
 }

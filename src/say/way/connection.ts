@@ -28,11 +28,11 @@ interface Ended extends Pick<Trace, 'fate'> {
 /** How a connection ends, and a clause about why. */
 export interface ConnectionInWords {
   readonly kind: Connection['kind'];
-  /** Undefined if it works, or if its first packet already says why not. */
+  /** Undefined if the connection works, or if the end of its first packet already says why it does not. */
   readonly reason: string | undefined;
-  /** Why connections fail whose first packet ends as most do. */
+  /** Why some connections fail although their first packet ends like most. */
   readonly failure: string | undefined;
-  /** Why it is unknown how the others of those end. */
+  /** Why it is unknown whether the other connections like these work. */
   readonly doubt: string | undefined;
   /** Whether something that is shown, such as a rule that only the answer meets, makes the outcome unknown. */
   readonly isUndecided: boolean;
@@ -184,7 +184,7 @@ function untakenWords(steps: readonly Step[]): string {
   return chain === undefined ? 'no rule of a Service takes it' : `nothing in ${chain} leads it to an endpoint`;
 }
 
-/** Packets that the node sends to a router, though it may not be nearer. */
+/** Describes packets that the node sends to a router, although it may be no nearer to the destination. */
 function detourWords(loss: Loss & { readonly kind: 'own-network' | 'sent-back' | 'closer-route' }): string {
   switch (loss.kind) {
     case 'own-network': {

@@ -1,4 +1,4 @@
-// How first packets end that do not end as most: one of several endpoints is cut off, or nothing leads to it.
+// First packets that do not end like most, because one of several endpoints is cut off or nothing leads to it.
 import { percent } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import type { Family } from '../../kernel/family.ts';
@@ -14,11 +14,11 @@ interface OtherEnd {
   /** Where a lost packet was going, if rules chose an endpoint. */
   readonly endpoint: SocketAddress | undefined;
   readonly connection: Outcome['kind'];
-  /** What decides it, as a clause; '' if nothing more is known. */
+  /** What decides the end, as a clause; '' if nothing more is known. */
   readonly reason: string;
 }
 
-/** In the order of the rules; none if it is not known how packets end. */
+/** Lists these ends in the order of the rules; none if it is not known how packets end. */
 export function otherEnds({ fate: asked, target }: Pick<Trace, 'fate' | 'target'>, scene: Scene): readonly OtherEnd[] {
   const fate = asked.otherwise ?? asked;
   if (fate.verdict === 'unknown') return [];

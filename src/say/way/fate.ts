@@ -49,7 +49,7 @@ export function lackWords({ reasons }: Fate, { destination: { family } }: Packet
 
 const mostReasons = 2;
 
-/** What both sides choose: the same endpoints alike, the same ones with other shares, or other endpoints. */
+/** How the sides' choices of endpoints compare: the same endpoints and shares, the same endpoints with other shares, or other endpoints. */
 export type Choice = 'same' | 'other-shares' | 'other-endpoints';
 
 const whereWords: { readonly [C in Choice]: (fate: Fate, scenes: readonly Scene[]) => string } = {

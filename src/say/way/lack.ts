@@ -175,7 +175,7 @@ export function noSubjectWords(nothing: NoSubject): string {
   }
 }
 
-/** A Service port that manifests or other rules of a dump have at an address, though no rule of the node leads packets from there. */
+/** The Service port that an address has in manifests or other rules of a dump, although no rule on the node leads its packets there. */
 export function unreachedWords({ by, label }: ClaimedAddress, address: string): string {
   return by === 'manifests'
     ? `the manifests have ${label} there, but this node has no rule for it: ${unprogrammedCause}`

@@ -284,7 +284,7 @@ function listing(command: string): MissingInWords {
   return { text: `the dump lacks the output of ${command}`, command, settle: ['add it'] };
 }
 
-/** nft prints a table alone as it prints all of a ruleset that has no other. */
+/** nft prints a single table just like a ruleset that has only this table. */
 function nftablesWords(family: Family, side: Snapshot): MissingInWords {
   const { state, coverage } = side;
   const command = jumpCommand({ tool: showsIptablesAsNft(side) ? 'iptables' : 'nftables', family });

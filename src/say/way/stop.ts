@@ -33,8 +33,8 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
 }
 
 /**
- * What stops a packet, or else the first of those that do not arrive, for programs. `text` is the note for people or, if they need none,
- * the place of the rule that stops it.
+ * What stops a packet or, if most packets arrive, the first one that does not, for programs. `text` is the note for people or, if they need
+ * none, the place of the rule that stops the packet.
  */
 export function causeOfStop(trace: Trace, scene: Scene) {
   const fate = trace.fate.otherwise ?? trace.fate;

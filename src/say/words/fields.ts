@@ -124,7 +124,7 @@ function describeWrong(details: WrongValue): Words {
       isAnyString ? `put it in quotes${found.type === 'boolean' ? yesIsTrue : ''}` : `write ${expected}`,
     ];
   }
-  // Other selectors have them.
+  // Other selectors have these fields.
   if (types.includes('string') && /\bmatch(?:Labels|Expressions)$/.test(field)) {
     return [wrong, 'write the labels themselves here: this selector takes no matchLabels and no matchExpressions'];
   }

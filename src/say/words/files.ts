@@ -31,7 +31,7 @@ function renderWays(render: string, folder: string | undefined, into: Into): rea
   return [`run "${'command' in into ? `${render} | ${into.command}` : renderPair(into, folder ?? '')}"`];
 }
 
-/** Renders the folder of both sides, as one rendered side alone differs from files. */
+/** Renders the folder on both sides, because one rendered side alone would differ from the other side's files. */
 function renderPair({ compare, sides }: RenderedPair, folder: string): string {
   const below = sides.map(({ name }) => pathBelow(name, folder)).find((path) => path !== '') ?? '';
   const trees = ['../old', '../new'];

@@ -23,7 +23,7 @@ export type SaidFinding = Fault & {
   readonly page?: string | undefined;
   /** Stays the same when the finding only moves to other lines. */
   readonly fingerprint?: string;
-  /** Absent if it is about no file. */
+  /** Absent if the finding is about no file. */
   readonly place?: Located;
 };
 

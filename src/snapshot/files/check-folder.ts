@@ -63,14 +63,14 @@ function isWritten(manifest: JsonObject | undefined): boolean {
   return manifest?.['formatVersion'] !== undefined && manifest['dumped'] !== true;
 }
 
-/** The name of the node whose bundle or golden the folder holds; undefined if it names none. */
+/** Returns the name of the node whose bundle or golden the folder holds; undefined if the files name none. */
 export function nodeOfFolder(folder: string, tree: FileTree = disk): string | undefined {
   const { node } = peekManifest(folder, tree, goldenHead) ?? peekManifest(folder, tree) ?? {};
   const name = isObject(node) ? node['name'] : undefined;
   return typeof name === 'string' && name !== '' ? name : undefined;
 }
 
-/** Undefined if it is missing or not a JSON object. */
+/** Reads a manifest without checking it; undefined if the file is missing or not a JSON object. */
 function peekManifest(folder: string, tree: FileTree, file = 'manifest.json'): JsonObject | undefined {
   try {
     const manifest = parseJson(tree.read(tree.join(folder, file)).toString('utf8'));

@@ -149,8 +149,8 @@ function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mo
 }
 
 /**
- * Reports whether both sides may have the same assumptions. A node's state follows from its cluster, and a bundle may have been compiled
- * with these ranges.
+ * Reports whether a side may have assumptions beside `like`. A node's state follows from its cluster, not from assumptions, and a bundle
+ * may have been compiled with the ranges in these flags.
  */
 function canAssumeBeside(like: Snapshot | undefined, options: LikeOptions): boolean {
   if (!like) return true;

@@ -95,7 +95,7 @@ export function loadTexts(texts: InputTexts, options: LoadOptions): LoadedInputs
 /** The most rounds of leaving out faulty objects, because each round may make others faulty. */
 const mostRounds = 8;
 
-/** Loads without the objects that these errors name, because some faults appear only among all objects. */
+/** Loads again without the objects that these errors name, because some faults appear only when all objects are combined. */
 function loadBeside(
   texts: InputTexts,
   options: LoadOptions,
