@@ -16,8 +16,8 @@ suite('a Service', () => {
       'ExternalName with a cluster IP',
       ['type: ExternalName', 'externalName: db.example.com', 'clusterIP: 10.96.0.1', 'clusterIPs: [10.96.0.1]'],
       [
-        '7:14 error: clusterIP cannot be "10.96.0.1": a Service of type ExternalName has no cluster IP: write none, or another type [bad-value]',
-        '8:15 error: clusterIPs cannot be a list: a Service of type ExternalName has no cluster IP: write none, or another type [bad-value]',
+        '7:14 error: clusterIP cannot be "10.96.0.1": a Service of type ExternalName has no cluster IP: write no address, or another type [bad-value]',
+        '8:15 error: clusterIPs cannot be a list: a Service of type ExternalName has no cluster IP: write no address, or another type [bad-value]',
       ],
     ],
     [
@@ -70,7 +70,7 @@ suite('a Service', () => {
       'a second cluster IP that no family goes with',
       ['ipFamilies: [IPv4]', 'clusterIP: 10.96.0.1', 'clusterIPs: [10.96.0.1, "fd00::1"]', port],
       [
-        '7:27 warning: kube-proxy uses only the first of clusterIPs, because there is only one family in ipFamilies: name the family of each address in ipFamilies [missing-ip-families]',
+        '7:27 warning: kube-proxy uses only the first of clusterIPs, because ipFamilies names only one family: name the family of each address in ipFamilies [missing-ip-families]',
       ],
     ],
     [
