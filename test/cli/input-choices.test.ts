@@ -114,7 +114,7 @@ describe.concurrent('Services whose endpoints are not in the input', () => {
     const { stderr } = await runKpc(['compile', '-f', file, '--print', 'modules', '--proxy-mode', 'ipvs']);
     expect(stderr.match(/\[no-endpoints-given\]/g)).toHaveLength(1);
     expect(stderr).toContain(
-      `${file}:1:56: warning: the input holds no EndpointSlices or Endpoints for 4 of 5 Services with a selector (default/a, default/b, default/c and 1 more): the compiled rules refuse all connections to them [no-endpoints-given]\n`,
+      `${file}:1:56: warning: the input holds no EndpointSlices or Endpoints for 4 of 5 Services with a selector (default/a, default/b, default/c and 1 more), so the compiled rules refuse all connections to them [no-endpoints-given]\n`,
     );
   });
 

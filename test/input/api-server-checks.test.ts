@@ -37,14 +37,14 @@ suite('a Service', () => {
     [
       'a class of load balancers of another type',
       ['loadBalancerClass: a.example/b', port],
-      [`5:22 warning: the API server refuses loadBalancerClass here: it needs type LoadBalancer${left}`],
+      [`5:22 warning: the API server refuses loadBalancerClass here, because it needs type LoadBalancer${left}`],
     ],
     [
       'ExternalName with families',
       ['type: ExternalName', 'externalName: db.example.com.', 'ipFamilies: [IPv4]', 'ipFamilyPolicy: SingleStack'],
       [
-        `7:15 warning: the API server refuses ipFamilies here: it needs another type${left}`,
-        `8:19 warning: the API server refuses ipFamilyPolicy here: it needs another type${left}`,
+        `7:15 warning: the API server refuses ipFamilies here, because it needs another type${left}`,
+        `8:19 warning: the API server refuses ipFamilyPolicy here, because it needs another type${left}`,
       ],
     ],
     [
@@ -112,16 +112,18 @@ suite('a Service', () => {
         port,
       ],
       [
-        `6:26 warning: the API server refuses externalTrafficPolicy here: it needs type NodePort or LoadBalancer, or externalIPs${left}`,
-        `7:24 warning: the API server refuses healthCheckNodePort here: it needs type LoadBalancer with externalTrafficPolicy Local${left}`,
-        `8:29 warning: the API server refuses loadBalancerSourceRanges here: it needs type LoadBalancer${left}`,
-        `9:34 warning: the API server refuses allocateLoadBalancerNodePorts here: it needs type LoadBalancer${left}`,
+        `6:26 warning: the API server refuses externalTrafficPolicy here, because it needs type NodePort or LoadBalancer, or externalIPs${left}`,
+        `7:24 warning: the API server refuses healthCheckNodePort here, because it needs type LoadBalancer with externalTrafficPolicy Local${left}`,
+        `8:29 warning: the API server refuses loadBalancerSourceRanges here, because it needs type LoadBalancer${left}`,
+        `9:34 warning: the API server refuses allocateLoadBalancerNodePorts here, because it needs type LoadBalancer${left}`,
       ],
     ],
     [
       'a timeout of an affinity that is not set',
       ['clusterIP: 10.96.0.1', 'sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } }', port],
-      [`6:26 warning: the API server refuses sessionAffinityConfig here: it needs sessionAffinity: ClientIP${left}`],
+      [
+        `6:26 warning: the API server refuses sessionAffinityConfig here, because it needs sessionAffinity: ClientIP${left}`,
+      ],
     ],
     [
       'ranges that are not written as they are read',

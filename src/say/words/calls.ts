@@ -254,7 +254,7 @@ export const callWords: WordsOf<typeof callFindings> = {
   'unread-cluster': ({ kinds, lists, isNeeded }) => {
     const ways = lists.flatMap((list) => standIns.get(list) ?? []);
     const right = isNeeded && ways.length < lists.length ? [rightToList] : [];
-    const end = isNeeded ? '' : ': answers that depend on them are unknown';
+    const end = isNeeded ? '' : ', so answers that depend on them are unknown';
     const help = [...right, ...ways].join('; ');
     return [`kpc could not read ${joinWords(kinds)} of this cluster${end}`, help === '' ? undefined : help];
   },

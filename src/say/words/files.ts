@@ -96,7 +96,7 @@ const dumpNote = byCase<'note', DumpNote>('note', {
     `${count(servers, 'virtual server')} left out as another program's: their addresses are neither on kube-ipvs0 nor in kube-proxy's sets`,
   'proxy-ports': ({ mode }) =>
     `in ${modeFacts[mode].title}, ${portalChains} lead to ports where kube-proxy itself accepts connections, so no rule shows the endpoints`,
-  incomplete: ({ lacks }) => `the dump does not hold all of ${lacks.join(', ')}: there may be more Services`,
+  incomplete: ({ lacks }) => `the dump does not hold all of ${lacks.join(', ')}, so there may be more Services`,
   unlisted: (details) => [unlistedWords(details), `add all of the output of ${listings[details.lacks]}`],
   'no-service': ({ why }) => noServiceWords(why),
 });
@@ -115,7 +115,7 @@ const oddYaml: Readonly<Record<OddYaml, string>> = {
   'unknown-alias': 'an alias without its anchor before it',
   'alias-in-itself': 'an alias inside the value that it stands for',
   'anchor-behind-word': 'an anchor or tag after a word',
-  'long-key': 'a key on several lines',
+  'long-key': 'a key that spans several lines',
   'blank-spaces': 'spaces in blank lines at the end of a block with an indentation indicator',
   'in-brackets': 'this word or ":" in brackets',
   'same-keys': 'keys that are the same in JSON',
@@ -284,8 +284,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   reading: byCase('problem', {
     dump: dumpNote,
     'may-hold-more': ({ file }) => `${file} may hold more than kpc could read`,
-    'manifests-left-out': ({ error }, say) => `left out its manifests: ${say(error).text}`,
-    'follows-release': ({ release }) => `follows the kube-proxy of Kubernetes ${release}`,
+    'manifests-left-out': ({ error }, say) => `left out the manifests: ${say(error).text}`,
+    'follows-release': ({ release }) => `the rules follow the kube-proxy of Kubernetes ${release}`,
     'two-releases': ({ from, fromRelease, to, toRelease }) => [
       `${from} follows Kubernetes ${fromRelease}, ${to} follows ${toRelease}, so a Service can differ even if its manifest does not`,
       `to see why: kpc diff --kubernetes-version ${fromRelease} --to-kubernetes-version ${toRelease} -f MANIFESTS`,
@@ -332,7 +332,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   'no-manifests': ({ path, what, beside }) =>
     beside === undefined
       ? [
-          `${path} is a ${what}, not manifests: it cannot be compiled`,
+          `${path} is a ${what}, not manifests, so it cannot be compiled`,
           `look at it with kpc describe -f ${shellWord(path)}`,
           'compare it with kpc diff',
         ]

@@ -103,7 +103,10 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
         ]
       : [`${wrong} port ${change.port} and its endpoints port ${change.target}`, 'make the two ports equal'];
   },
-  'ignored-field': ({ field, needs }) => [`the API server refuses ${field} here: it needs ${needs}`, 'remove it'],
+  'ignored-field': ({ field, needs }) => [
+    `the API server refuses ${field} here, because it needs ${needs}`,
+    'remove it',
+  ],
   'long-comment': ({ servicePort, lack, limit }) => [
     `${servicePort}: where the Service has ${lack.replaceAll('-', ' ')}, nft refuses all of kube-proxy's rules, because this ${servicePort.length}-byte name becomes a comment and nft allows ${limit} bytes; kpc truncates it`,
     'shorten the names',
@@ -120,7 +123,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     `${service} has the address ${address} of Node ${owner}: IPVS mode puts it on kube-ipvs0 of every node, so other nodes cannot reach ${owner}, its kubelet or its API server at that address`,
     'use an address that no node has, a node port, or another mode',
   ],
-  'no-ports': 'kube-proxy programs nothing for this Service: it has no ports',
+  'no-ports': 'kube-proxy programs nothing for this Service, because it has no ports',
   'too-large': ({ lines, limit, service, factors }) =>
     `the input makes about ${lines} rules, over the limit of ${limit} for its size: Service ${service} has ${factors.ports} ports, ${factors.pairs} pairs of a port and an endpoint, ${factors.addresses} addresses, ${factors.sourceRanges} source ranges`,
   'unloadable-range': (details) => [
@@ -192,8 +195,8 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     const names = nameSome(services);
     return [
       selecting === 1
-        ? `the input holds no EndpointSlice or Endpoints for ${names}: the compiled rules refuse all connections to it`
-        : `the input holds no EndpointSlices or Endpoints for ${services.length} of ${selecting} Services with a selector (${names}): the compiled rules refuse all connections to them`,
+        ? `the input holds no EndpointSlice or Endpoints for ${names}, so the compiled rules refuse all connections to it`
+        : `the input holds no EndpointSlices or Endpoints for ${services.length} of ${selecting} Services with a selector (${names}), so the compiled rules refuse all connections to them`,
       'add them (kubectl get endpointslices -A -o yaml)',
       hasWorkloads ? "assume the input's workloads have ready Pods: --assume-endpoints" : undefined,
     ];
@@ -214,7 +217,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     ],
   }),
   'no-node-fits': ({ services, owner, wanted }) => [
-    `no Node has ${printable(wanted)}: the Pods of ${printable(owner)} stay Pending, so they are not endpoints of ${printable(nameSome(services))}`,
+    `no Node has ${printable(wanted)}, so the Pods of ${printable(owner)} stay Pending and are not endpoints of ${printable(nameSome(services))}`,
     'correct its nodeSelector or affinity',
     'give all Nodes (kubectl get nodes -o yaml)',
   ],

@@ -165,7 +165,8 @@ export const settingWords: WordsOf<typeof settingFindings> = {
       'use another mode',
     ],
   }),
-  'kubernetes-version': ({ node, version, release }) => `Kubernetes ${release}: Node ${quote(node)} runs ${version}`,
+  'kubernetes-version': ({ node, version, release }) =>
+    `Kubernetes ${release}, because Node ${quote(node)} runs ${version}`,
   'kubernetes-preview': ({ release }) =>
     `Kubernetes ${release} is not released yet, so the rules follow kube-proxy ${kubeProxyVersions[release]}`,
   'no-config': () => [
@@ -229,7 +230,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     ];
   },
   'wrong-family': ({ of, node, family, cidrs }) => [
-    `${node === '' ? "the node's address" : `the address of node ${node}`} is ${familyNames[family]}, but ${of} ${cidrs.join(',')} is not: no ${familyNames[family]} traffic counts as local, and kube-proxy starts only on a dual-stack node`,
+    `${node === '' ? "the node's address" : `the address of node ${node}`} is ${familyNames[family]}, but ${of} ${cidrs.join(',')} is not, so no ${familyNames[family]} traffic counts as local, and kube-proxy starts only on a dual-stack node`,
     `name a network of each family in ${of}`,
   ],
 };
