@@ -123,7 +123,7 @@ export const changeFlags = {
   from: flagRow(
     'text',
     '--from <mode>',
-    "the present mode (default: the configuration's; without a configuration, ipvs, or in an upgrade iptables, kube-proxy's own default)",
+    "the present mode (default: the configuration's; without one, ipvs, or in an upgrade kube-proxy's default, iptables)",
     {
       choices: ['ipvs', 'iptables', 'userspace'],
     },

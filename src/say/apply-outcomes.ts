@@ -97,7 +97,7 @@ export function describeStandBy(end: StandByEnd, id: string): string {
     case 'kept':
       return `done: apply ${id} was confirmed, so its changes stay`;
     case 'put-back':
-      return `done: apply ${id} was not confirmed, so the node is as it was before it`;
+      return `done: apply ${id} was not confirmed, so it was rolled back`;
     default:
       return end satisfies never;
   }

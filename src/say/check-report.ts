@@ -205,7 +205,7 @@ function acceptMarkdown(differs: string, { accept }: Pick<CheckWords, 'accept'>)
 }
 
 // For example, the version of kpc or the name of the node differs.
-const onlyFiles = 'Only the files differ: no Service changes, and nothing in the kernel.';
+const onlyFiles = 'Only the files differ: no Service and nothing in the kernel changes.';
 
 export async function fleetCheckToJson(report: FleetReport): Promise<Shaped<typeof checkedFleet>> {
   const { folder, nodes, changed, stale, example, accept } = report;

@@ -149,15 +149,15 @@ export function describeGaps(gaps: readonly ComparisonGap[]): readonly string[] 
 function describeDoubt(doubt: Doubt): string {
   switch (doubt.kind) {
     case 'unread':
-      return `what could not be read of ${doubt.file}`;
+      return `what kpc could not read in ${doubt.file}`;
     case 'empty':
-      return `what is not in ${doubt.file}, which is empty`;
+      return `the content of ${doubt.file}, which is empty`;
     case 'cut-line':
       return `what may follow in ${doubt.file}, whose last line is cut off`;
     case 'unlisted':
       return `what ${doubt.file} lacks: ${unlistedWords(doubt)}`;
     case 'second-listing':
-      return `${doubt.output} of another node in ${doubt.file}`;
+      return `${doubt.output} from another node in ${doubt.file}`;
     case 'other-table':
       return `table ${doubt.table} (nftables)`;
     case 'other-variant':
@@ -185,7 +185,7 @@ export function beyondWords(beyond: BeyondKernel): string {
     case 'endpoints':
       return `endpoints of ${nameSome(beyond.names)}, which neither side gives`;
     case 'kept-slices':
-      return `endpoints of ${nameSome(beyond.names)}, whose EndpointSlices fit only one side (give each its own, or both the Pods)`;
+      return `endpoints of ${nameSome(beyond.names)}, whose EndpointSlices fit only one side (give each side its own, or the Pods)`;
     case 'later-connections':
       return `later connections of a client, because session affinity of ${nameSome(beyond.names)} differs`;
     case 'schedulers':
@@ -220,8 +220,10 @@ export function describeUnshown({ side: { name, coverage, mode } }: Scene): read
   const unshown = partsOfDump.filter((part) => !coverage[part]).map((part) => partNames[part]);
   return [
     ...(lacking.length > 0
-      ? [`${name} does not show ${joinWords(lacking)}: which rules packets meet there is not known`]
+      ? [`${name} does not show ${joinWords(lacking)}, so the rules that packets meet there are not known`]
       : []),
-    ...(unshown.length > 0 ? [`${name} does not show ${unshown.join(', ')}: assumed equal to the other side`] : []),
+    ...(unshown.length > 0
+      ? [`${name} does not show ${unshown.join(', ')}, which are assumed equal to the other side's`]
+      : []),
   ];
 }

@@ -337,7 +337,7 @@ const mostAdded = 3;
 
 const noneDiffers = 'no packet is treated differently';
 const noneKnown = 'no packet is known to be treated differently';
-const onlyFailures = 'no packet that works before or after is treated differently';
+const onlyFailures = 'no packet that works on either side is treated differently';
 
 function senderInShort({ kind, text }: EffectSender): string {
   return shortSenders[kind] ?? text;

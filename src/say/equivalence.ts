@@ -130,7 +130,7 @@ function countClasses(effects: readonly Effect[]): string {
 }
 
 function wayWords({ target, senders, from, to }: Effect): string {
-  const ends = from === to ? `${from}, but not to the same endpoints on both sides` : `${from} → ${to}`;
+  const ends = from === to ? `${from}, with different endpoints on each side` : `${from} → ${to}`;
   return `${targetWords[target]}, from ${senders.map(({ text }) => text).join(', ')}: ${ends}`;
 }
 

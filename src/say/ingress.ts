@@ -96,7 +96,7 @@ function problemsOfRoute({ name, refusals, ungranted }: FollowedObject): readonl
     ...(refused?.length === 0 ? ['no Gateway accepts it, because it names none'] : (refused ?? [])),
     ...ungranted.map(
       (to) =>
-        `no ReferenceGrant of the input lets ${name} use Service ${to}: without one, the Gateway answers with an error`,
+        `no ReferenceGrant in the input lets ${name} use Service ${to}: without one, the Gateway answers with an error`,
     ),
   ];
 }

@@ -204,14 +204,14 @@ function legendOf(shown: readonly string[]): readonly string[] {
   const rows = [
     [/^itself$/, 'itself: an endpoint of the Service'],
     [/^\d+ /, 'number: endpoints reached'],
-    [/ kept/, 'kept: they see the client'],
-    [/ masq/, 'masq: they see the node'],
+    [/ kept/, 'kept: endpoints see the client'],
+    [/ masq/, 'masq: endpoints see the node'],
     [/ mixed/, 'mixed: some see the client, some the node'],
     [/^local/, 'local: reaches the node itself'],
     [/^forwarded/, 'forwarded: leaves the node unchanged'],
-    [/ unsure\??$/, 'unsure: it arrives, but it is not known whether its connection works'],
+    [/ unsure\??$/, 'unsure: packets arrive, but it is not known whether the connection works'],
     [/fails?\??$/, 'fails: connections do not work, though packets arrive'],
-    [/\?$/, '?: assuming that what is not shown lets it pass unchanged'],
+    [/\?$/, '?: assuming that what is not shown lets packets pass unchanged'],
     [/^-$/, '-: no such packets arrive here'],
   ] as const;
   return rows.flatMap(([pattern, words]) => (shown.some((text) => pattern.test(text)) ? [`  ${words}`] : []));

@@ -28,7 +28,7 @@ export const conntrack = {
     {
       usual: 32 * 1024,
       must: {
-        text: `be 0, or from ${leastPerCore} to ${mostPerCore}: connections beyond it are dropped`,
+        text: `be 0, or from ${leastPerCore} to ${mostPerCore}: connections beyond this limit are dropped`,
         isMet: (connections) => connections === 0 || (connections >= leastPerCore && connections <= mostPerCore),
       },
     },

@@ -92,7 +92,7 @@ function checkMixed(written: Given<readonly string[]>, source: SettingSource): v
   const word = repeatedWord(written.value);
   const repeated = items.findLast(({ value }) => value === word);
   if (repeated)
-    refuseValue(source, repeated, 'it once', { because: 'it is there twice, and kube-proxy does not start' });
+    refuseValue(source, repeated, 'it once', { because: 'it is listed twice, so kube-proxy does not start' });
   for (const item of items) {
     if (isNodePortWord(item.value) || parseNetwork(item.value)) continue;
     refuseValue(source, item, { form: 'network-or-word' });

@@ -53,7 +53,7 @@ test('in a container without the list of modules, the host is to load them', asy
   const node = nodeWith(loaded);
   node.files.delete('/lib/modules/6.1.0/modules.dep');
   const { out } = await callApply(without('numgen', node), 'doctor', bundle);
-  expect(out).toContain('load it on the host');
+  expect(out).toContain('load its modules on the host');
 });
 
 test('modules that can be loaded are not loaded to try them', async () => {

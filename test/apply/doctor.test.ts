@@ -48,7 +48,7 @@ test('doctor names what a node without getfacl refuses', async () => {
   const { status, out } = await callApply({ ...host, run }, 'doctor', ipvs);
   expect(status).toBe(0);
   expect(out).toContain(
-    'warning getfacl is missing (without it, a bundle, key or state folder that its group may write to is refused)\n        install the package acl\n',
+    'warning getfacl is missing (without it, kpc-apply refuses a bundle, key or state folder that its group may write to)\n        install the package acl\n',
   );
 });
 

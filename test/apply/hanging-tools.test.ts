@@ -154,7 +154,7 @@ describe('what stands by', () => {
       for (const name of ['stat', 'environ']) node.files.delete(`/proc/${pid}/${name}`);
     };
     const { status, err } = await callApply({ ...own, kill }, 'rollback', '--unconfirmed', id);
-    expect([status, err]).toEqual([0, `done: apply ${id} was not confirmed, so the node is as it was before it\n`]);
+    expect([status, err]).toEqual([0, `done: apply ${id} was not confirmed, so it was rolled back\n`]);
     expect(node.dump()).toBe(there);
     expect(ended).toEqual([500, 501]);
     expect(node.host.uptime() - begun).toBeLessThan(90_000);

@@ -197,7 +197,7 @@ describe('a dump', () => {
 
   test.each([
     [undefined, 'netlink: Error'],
-    ['table inet theirs {\n$ sysctl -a\n}\n', 'line 2 is not what it prints'],
+    ['table inet theirs {\n$ sysctl -a\n}\n', 'line 2 has another format'],
   ])('whose tables cannot be read (%j) decides nothing', async (ruleset, why) => {
     const { network, err, trace } = await dump(ruleset);
     expect(err).toMatch(/so the dump lacks the tables of nftables of other programs/);

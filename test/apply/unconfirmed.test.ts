@@ -55,7 +55,7 @@ describe('what stands by for an apply that is to be confirmed', () => {
     const begun = node.host.uptime();
     const { status, out, err } = await standBy(node, id);
     expect([status, out]).toEqual([0, `standing by for apply ${id}\n`]);
-    expect(err).toBe(`done: apply ${id} was not confirmed, so the node is as it was before it\n`);
+    expect(err).toBe(`done: apply ${id} was not confirmed, so it was rolled back\n`);
     expect(node.dump()).toBe(there);
     expect(node.host.uptime() - begun).toBeGreaterThan(59_000);
     expect(remains(node)).toEqual([]);

@@ -98,7 +98,7 @@ describe.concurrent('manifests from git', () => {
     const refused = await runKpc(command, { cwd });
     expect(refused).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('add --assume, for what manifests from git lack'),
+      stderr: expect.stringContaining('add --assume, so that kpc chooses what manifests from git lack'),
     });
     expect(await runKpc([...command, '--assume'], { cwd })).toMatchObject({ status: 0 });
     expect(await runKpc(['diff', 'out', git], { cwd })).toMatchObject({

@@ -45,7 +45,7 @@ test.each([
   ['describe svc nginx', 'no manifests are named', 'write "kpc describe nginx -f FILE", with - for stdin'],
   ['describe svc.yaml -o json', "unknown option '-o'", 'write --output FORMAT'],
   ['describe svc.yaml -o wide', "unknown option '-o'", 'write --output FORMAT'],
-  ['compile svc.yaml -o json', "argument 'json' is invalid", 'it is a folder, not a format'],
+  ['compile svc.yaml -o json', "argument 'json' is invalid", 'this names a folder, not a format'],
   ['describe svc.yaml -A', "unknown option '-A'", 'leave it out: kpc reads all namespaces of the input'],
   ['compile -k overlay', "unknown option '-k'", 'pipe it in: kubectl kustomize FOLDER | kpc describe -'],
   ['describe --context prod', '--context: only with --cluster', ''],
@@ -139,7 +139,7 @@ test('a Service is described in one screen; --rules adds the kernel', async () =
 test('a kpc.yml is not taken for kpc.yaml in silence', async () => {
   const folder = writeFolder(join(cwd, 'misnamed'), { 'kpc.yml': 'proxy-mode: iptables\n', 'a.yaml': '' });
   const { stderr } = await runKpc(['describe', '../svc.yaml'], { cwd: folder });
-  expect(stderr).toContain('note: kpc.yml is not read [reading]\n  help: call it kpc.yaml\n');
+  expect(stderr).toContain('note: kpc.yml is not read [reading]\n  help: rename it to kpc.yaml\n');
 });
 
 test.each([

@@ -75,7 +75,7 @@ describe.concurrent('the mode that nothing names', () => {
       const run = await compile(...args);
       expect(JSON.parse(run.stdout)).toMatchObject({ mode: 'iptables' });
       expect(run.stderr).toContain(
-        "note: mode iptables, kube-proxy's default before Kubernetes 1.40: the configuration names none",
+        "note: mode iptables, kube-proxy's default before Kubernetes 1.40, because neither the configuration",
       );
     }
   });
@@ -114,16 +114,16 @@ describe.concurrent('Services whose endpoints are not in the input', () => {
     const { stderr } = await runKpc(['compile', '-f', file, '--print', 'modules', '--proxy-mode', 'ipvs']);
     expect(stderr.match(/\[no-endpoints-given\]/g)).toHaveLength(1);
     expect(stderr).toContain(
-      `${file}:1:56: warning: the input holds no EndpointSlices or Endpoints of 4 of 5 Services with a selector (default/a, default/b, default/c and 1 more): the compiled rules refuse all connections to them [no-endpoints-given]\n`,
+      `${file}:1:56: warning: the input holds no EndpointSlices or Endpoints for 4 of 5 Services with a selector (default/a, default/b, default/c and 1 more), so the compiled rules refuse all connections to them [no-endpoints-given]\n`,
     );
   });
 
   test('describe does not say that they have none', async () => {
     const file = write(service('a', { ...selector, clusterIP: '10.96.1.1' }));
     const { stdout, stderr } = await runKpc(['describe', 'a', '-f', file]);
-    expect(stdout).toContain('no endpoints were given: the input holds no EndpointSlice or Endpoints of this Service');
+    expect(stdout).toContain('no endpoints were given: the input holds no EndpointSlice or Endpoints for this Service');
     expect(stdout).not.toContain('refused');
-    expect(stderr).toContain('the input holds no EndpointSlice or Endpoints of default/a');
+    expect(stderr).toContain('the input holds no EndpointSlice or Endpoints for default/a');
   });
 
   test.each([
@@ -133,7 +133,7 @@ describe.concurrent('Services whose endpoints are not in the input', () => {
   ])('describe says so of %s', async (_, object) => {
     const file = write(service('a', { ...selector, clusterIP: '10.96.1.1' }), object);
     const { stdout, stderr } = await runKpc(['describe', 'a', '-f', file]);
-    expect(stdout).toContain('no endpoint can take traffic: connections are refused');
+    expect(stdout).toContain('no endpoint can accept connections, so they are refused');
     expect(stderr).not.toContain('no-endpoints-given');
   });
 });
@@ -205,7 +205,7 @@ describe.concurrent('a result without a Service', () => {
     expect(run.stderr).toContain(
       'error: nothing is programmed for any of the 6 Services ' +
         '(default/a, default/b have no cluster IP): the result would remove all Services from a node [nothing-programmed]\n' +
-        '  help: add --assume, for what manifests from git lack, ',
+        '  help: add --assume, so that kpc chooses what manifests from git lack, ',
     );
     const asked = await runKpc(['compile', '-f', file, ...printIpvs, '--allow-empty']);
     expect(asked).toMatchObject({ status: 0, stdout: '' });

@@ -155,7 +155,7 @@ describe('--nodeport-addresses 127.0.0.0/8 without --host-addresses', () => {
     expect(await rules(...loopback, '--proxy-mode', 'iptables', '--host-addresses', without)).toHaveLength(0);
   });
 
-  test('IPVS mode serves none there, and says so', async () => {
+  test('IPVS mode serves no node ports on loopback addresses, and says so', async () => {
     expect(await say(...loopback, '--proxy-mode', 'ipvs')).toContain('[no-node-port-address]');
     const told = await say(...loopback, '--proxy-mode', 'ipvs', '--host-addresses', hostAddresses);
     expect(told).toContain('[no-node-port-address]');

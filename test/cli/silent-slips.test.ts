@@ -90,7 +90,7 @@ describe('slices that miss their Service', () => {
   ])('%s', async (_, text, name) => {
     write({ 'in.yaml': text });
     expect((await compile()).stderr).toMatch(
-      new RegExp(`^in.yaml:\\d+:\\d+: note: .* of ${name}, but no such Service: .* \\[no-such-service\\]$`, 'm'),
+      new RegExp(`^in.yaml:\\d+:\\d+: note: .* for ${name}, but no such Service, .* \\[no-such-service\\]$`, 'm'),
     );
   });
 
@@ -102,7 +102,7 @@ describe('slices that miss their Service', () => {
     expect(status).toBe(0);
     expect(stderr.match(/no-such-service/g)).toHaveLength(1);
     expect(stderr).toContain(
-      'Endpoints of default/alpha, default/beta, default/delta and 1 more, but no such Services',
+      'Endpoints for default/alpha, default/beta, default/delta and 1 more, but no such Services',
     );
   });
 });

@@ -40,7 +40,7 @@ const others = [
 
 const warnings = [
   'warning: skipped 3 files with errors, the invalid objects of 3 files and 1 object that the input defines twice (--skip-invalid) [left-out]',
-  'in/broken.yaml:6:7: warning: left out: not valid YAML: the [ of line 6 is not closed [left-out]',
+  'in/broken.yaml:6:7: warning: left out: not valid YAML: the [ on line 6 is not closed [left-out]',
   'in/bytes.yaml: warning: left out: the file is binary [left-out]',
   'in/chart/templates/one.yaml:3:19: warning: left out 2 files: the first of 2 Helm templates in the chart in/chart [left-out]',
   'in/twice.yaml:3:19: warning: left out: duplicate Service default/web, first defined at in/a.yaml:3 [left-out]',

@@ -136,7 +136,7 @@ test.each([
 ])('a log of 1.20, without structure, is read %s', async (_name, text) => {
   const { stdout } = await runKpc(['describe', write('plain.log', text)]);
   expect(stdout).toBe(`kube-proxy's log: 6 lines, from 05-13 15:57:17 to 05-13 15:57:17
-  mode iptables, the default: none is configured, v1.20.2
+  mode iptables, the default, because none is configured, v1.20.2
   node addresses 192.0.2.11
   sysctls set: net.netfilter.nf_conntrack_max=524288
   kube-proxy could not set a limit of conntrack, and ended  (plain.log:6)

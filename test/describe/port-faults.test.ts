@@ -72,7 +72,7 @@ test('describe shows the selector and the target port', async () => {
 });
 
 test('a target port that no container lists is said by describe, and by a diff that brings it', async () => {
-  const said = /no container that it selects lists 8081\/TCP \(Deployment default\/web lists 8080\/TCP\)/;
+  const said = /no container of its Pods lists 8081\/TCP \(Deployment default\/web lists 8080\/TCP\)/;
   expect(await kpc('describe', undeclared, 'web')).toMatch(said);
   expect(await kpc('diff', fine, undeclared)).toMatch(said);
   const { servicePorts } = resultOf(await kpc('diff', fine, undeclared, '--output', 'json')) as {

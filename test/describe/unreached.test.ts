@@ -117,7 +117,7 @@ describe('dumps of two modes', () => {
 test('a trace to a node port names the rule that is missing', async () => {
   const stdin = without(nftables, /^.* vmap @service-nodeports\n/gm);
   const run = await runKpc(['trace', '-q', '-', '--from', '198.51.100.9', '--to', '192.168.50.11:31900'], { stdin });
-  expect(run.stdout).toContain('service-nodeports leads to its endpoints, but nothing in services leads there');
+  expect(run.stdout).toContain('service-nodeports leads to the endpoints, but nothing in services leads to');
 });
 
 test.each([
@@ -193,7 +193,7 @@ test('without the rule for addresses, a trace names it, and not the policy', asy
   const stdin = without(nftables, /^.* vmap @service-ips\n/gm);
   expect(factsOf(stdin).notes).toEqual(['services → service-ips']);
   const run = await runKpc(['trace', '-q', '-', '--from', '203.0.113.200', '--to', '198.51.100.90:443'], { stdin });
-  expect(run.stdout).toContain('service-ips leads to its endpoints, but nothing in services leads there');
+  expect(run.stdout).toContain('service-ips leads to the endpoints, but nothing in services leads to');
 });
 
 test('sets and maps without the lines of their types are read by their keys', () => {

@@ -167,7 +167,7 @@ test.for(modes)('no local endpoint, %s mode', async (mode) => {
   expect(ofDump.stdout.split('\n')).toContain(line);
 });
 
-const refused = 'no endpoint can take traffic: connections are refused';
+const refused = 'no endpoint can accept connections, so they are refused';
 
 describe('what lines do, whatever they are called', () => {
   const withoutNamespace = `# iptables-save | grep 31218

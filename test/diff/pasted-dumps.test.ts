@@ -36,7 +36,7 @@ describe('rules that one side shows in part', () => {
     const read = await runKpc(['describe', wrapped]);
     expect(read.stderr).toContain('the dump shows no Service: not all of it could be read');
     const trace = await runKpc(['trace', '-q', wrapped, '--from', '192.0.2.7', '--to', '10.96.7.7:80']);
-    expect(trace.stdout).toMatch(/unknown: kpc could not read line \d+ of wrapped\.txt, a rule/);
+    expect(trace.stdout).toMatch(/unknown: kpc could not read the rule in line \d+ of wrapped\.txt/);
   });
 
   test('while those of iptables-legacy, which are not there, may have the Services', async () => {

@@ -16,7 +16,7 @@ status: { loadBalancer: { ingress: [{ ip: 198.51.100.12 }] } }
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-releases-of-bundles-'));
 const compile = ['compile', '-f', 'services.yaml', '--proxy-mode', 'iptables'];
 const advice =
-  'a Service can differ though its manifest is the same [reading]\n  help: to see why: kpc diff --kubernetes-version 1.33 --to-kubernetes-version 1.36 -f MANIFESTS';
+  'so a Service can differ even if its manifest does not [reading]\n  help: to see why: kpc diff --kubernetes-version 1.33 --to-kubernetes-version 1.36 -f MANIFESTS';
 
 beforeAll(async () => {
   writeFolder(cwd, { 'services.yaml': services });
@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 test('a diff of bundles of two releases says that the releases differ, and how to find out why', async () => {
   const run = await runKpc(['diff', 'bundle-1.33', 'bundle-1.36'], { cwd });
-  expect(run.stderr).toContain(`note: bundle-1.33 follows Kubernetes 1.33, bundle-1.36 follows 1.36: ${advice}`);
+  expect(run.stderr).toContain(`note: bundle-1.33 follows Kubernetes 1.33, bundle-1.36 follows 1.36, ${advice}`);
   const shown = ['diff', '--kubernetes-version', '1.33', '--to-kubernetes-version', '1.36', ...compile.slice(1)];
   expect((await runKpc(shown, { cwd })).stdout).toContain('(kubernetes/kubernetes#132722)');
 });

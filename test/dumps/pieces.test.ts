@@ -284,6 +284,6 @@ test('Services that nft alone lists, of iptables mode, are not said to be none',
   const run = await runKpc(['describe', dump]);
   expect(run).toMatchObject({ status: 1, stdout: '' });
   expect(run.stderr).toContain(
-    'nft lists its rules of iptables mode, but only the output of iptables-save names their Services',
+    'it holds rules of iptables mode as nft lists them, but only iptables-save names their Services',
   );
 });

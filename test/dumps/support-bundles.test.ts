@@ -167,10 +167,10 @@ TCP  10.96.7.7:443 rr
   const cut = await runKpc(['describe', written(JSON.stringify(services).slice(0, -20))]);
   expect(cut.status).toBe(0);
   expect(cut.stdout).toMatch(/^10\.96\.7\.7:443\/TCP/m);
-  expect(cut.stderr).toContain('warning: left out its manifests: ');
+  expect(cut.stderr).toContain('warning: left out the manifests: ');
   const dump = written(JSON.stringify(services).slice(0, -20));
   const traced = await runKpc(['trace', dump, '--from', 'external', '--to', '10.96.7.7:443']);
-  expect(traced.stderr).toContain('warning: left out its manifests: ');
+  expect(traced.stderr).toContain('warning: left out the manifests: ');
 });
 
 test('no link is followed, in a folder or an archive', async () => {

@@ -16,8 +16,8 @@ suite('a Service', () => {
       'ExternalName with a cluster IP',
       ['type: ExternalName', 'externalName: db.example.com', 'clusterIP: 10.96.0.1', 'clusterIPs: [10.96.0.1]'],
       [
-        '7:14 error: clusterIP cannot be "10.96.0.1": a Service of type ExternalName has no cluster IP: write none, or another type [bad-value]',
-        '8:15 error: clusterIPs cannot be a list: a Service of type ExternalName has no cluster IP: write none, or another type [bad-value]',
+        '7:14 error: clusterIP cannot be "10.96.0.1": a Service of type ExternalName has no cluster IP: write no address, or another type [bad-value]',
+        '8:15 error: clusterIPs cannot be a list: a Service of type ExternalName has no cluster IP: write no address, or another type [bad-value]',
       ],
     ],
     [
@@ -37,14 +37,14 @@ suite('a Service', () => {
     [
       'a class of load balancers of another type',
       ['loadBalancerClass: a.example/b', port],
-      [`5:22 warning: the API server refuses loadBalancerClass here: it needs type LoadBalancer${left}`],
+      [`5:22 warning: the API server refuses loadBalancerClass here, because it needs type LoadBalancer${left}`],
     ],
     [
       'ExternalName with families',
       ['type: ExternalName', 'externalName: db.example.com.', 'ipFamilies: [IPv4]', 'ipFamilyPolicy: SingleStack'],
       [
-        `7:15 warning: the API server refuses ipFamilies here: it needs another type${left}`,
-        `8:19 warning: the API server refuses ipFamilyPolicy here: it needs another type${left}`,
+        `7:15 warning: the API server refuses ipFamilies here, because it needs another type${left}`,
+        `8:19 warning: the API server refuses ipFamilyPolicy here, because it needs another type${left}`,
       ],
     ],
     [
@@ -70,7 +70,7 @@ suite('a Service', () => {
       'a second cluster IP that no family goes with',
       ['ipFamilies: [IPv4]', 'clusterIP: 10.96.0.1', 'clusterIPs: [10.96.0.1, "fd00::1"]', port],
       [
-        '7:27 warning: kube-proxy uses only the first of clusterIPs, because there is only one family in ipFamilies: name the family of each address in ipFamilies [missing-ip-families]',
+        '7:27 warning: kube-proxy uses only the first of clusterIPs, because ipFamilies names only one family: name the family of each address in ipFamilies [missing-ip-families]',
       ],
     ],
     [
@@ -112,16 +112,18 @@ suite('a Service', () => {
         port,
       ],
       [
-        `6:26 warning: the API server refuses externalTrafficPolicy here: it needs type NodePort or LoadBalancer, or externalIPs${left}`,
-        `7:24 warning: the API server refuses healthCheckNodePort here: it needs type LoadBalancer with externalTrafficPolicy Local${left}`,
-        `8:29 warning: the API server refuses loadBalancerSourceRanges here: it needs type LoadBalancer${left}`,
-        `9:34 warning: the API server refuses allocateLoadBalancerNodePorts here: it needs type LoadBalancer${left}`,
+        `6:26 warning: the API server refuses externalTrafficPolicy here, because it needs type NodePort or LoadBalancer, or externalIPs${left}`,
+        `7:24 warning: the API server refuses healthCheckNodePort here, because it needs type LoadBalancer with externalTrafficPolicy Local${left}`,
+        `8:29 warning: the API server refuses loadBalancerSourceRanges here, because it needs type LoadBalancer${left}`,
+        `9:34 warning: the API server refuses allocateLoadBalancerNodePorts here, because it needs type LoadBalancer${left}`,
       ],
     ],
     [
       'a timeout of an affinity that is not set',
       ['clusterIP: 10.96.0.1', 'sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } }', port],
-      [`6:26 warning: the API server refuses sessionAffinityConfig here: it needs sessionAffinity: ClientIP${left}`],
+      [
+        `6:26 warning: the API server refuses sessionAffinityConfig here, because it needs sessionAffinity: ClientIP${left}`,
+      ],
     ],
     [
       'ranges that are not written as they are read',

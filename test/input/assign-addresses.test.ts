@@ -117,7 +117,7 @@ test('without ranges, each Service that kube-proxy would leave out gets a warnin
   expect(describe(result.diagnostics).map((line) => line.replace(/^\S+ /, ''))).toEqual([
     `warning: default/s0: kube-proxy skips this Service, because it has no clusterIP yet: ${wayOut} --service-cluster-ip-range [not-assigned]`,
     'note: 1 Service of type LoadBalancer has no address yet, so kube-proxy has no rules for its load balancer: default/s1: let kpc choose with --load-balancer-ip-range [no-load-balancer-ip]',
-    `warning: default/s1: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet: ${wayOut} --service-node-port-range [not-assigned]`,
+    `warning: default/s1: load balancers cannot check this Service's health, because there is no healthCheckNodePort yet: ${wayOut} --service-node-port-range [not-assigned]`,
     `warning: default/s1: kube-proxy opens no node port for 80/TCP, because there is no nodePort yet: ${wayOut} --service-node-port-range [not-assigned]`,
   ]);
   expect(result.assigned).toEqual([]);

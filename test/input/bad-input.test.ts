@@ -49,7 +49,7 @@ suite('what is not YAML', () => {
 
   test('an alias without its anchor', () => {
     expect(diagnose('kind: *nothing\n')).toEqual([
-      '1:7 error: not valid YAML: kubectl does not read an alias without its anchor before it as other programs do: write it more plainly, or remove it [bad-yaml]',
+      '1:7 error: not valid YAML: kubectl does not read an alias without its anchor before it as other programs do: write it in a simpler way, or remove it [bad-yaml]',
     ]);
   });
 
@@ -62,27 +62,27 @@ suite('what is not YAML', () => {
     [
       'lists that nest without end',
       '['.repeat(100_000),
-      '1:1 error: lists and mappings nest too deeply: check the brackets and the indentation: objects of Kubernetes nest a dozen levels deep [too-deep]',
+      '1:1 error: lists and mappings nest too deeply: check the brackets and the indentation: Kubernetes objects nest about a dozen levels deep [too-deep]',
     ],
     [
       'the same on one line',
       '- '.repeat(50_000),
-      '1:1 error: lists and mappings nest too deeply: check the brackets and the indentation: objects of Kubernetes nest a dozen levels deep [too-deep]',
+      '1:1 error: lists and mappings nest too deeply: check the brackets and the indentation: Kubernetes objects nest about a dozen levels deep [too-deep]',
     ],
     [
       'the same in JSON',
       '{"a":'.repeat(9_000),
-      '1:1 error: lists and mappings nest too deeply: check the brackets and the indentation: objects of Kubernetes nest a dozen levels deep [too-deep]',
+      '1:1 error: lists and mappings nest too deeply: check the brackets and the indentation: Kubernetes objects nest about a dozen levels deep [too-deep]',
     ],
     [
       'a mapping for a key',
       'a:\n  ? {b: 1}\n  : 2\n',
-      '2:3 error: not valid YAML: kubectl does not read what begins with ? here as other programs do: write it more plainly, or remove it [bad-yaml]',
+      '2:3 error: not valid YAML: kubectl does not read text that begins with ? as other programs do: write it in a simpler way, or remove it [bad-yaml]',
     ],
     [
       'a merge of no mapping',
       'a: 1\n<<: 5\n',
-      '2:1 error: not valid YAML: kubectl does not read "<<" with anything but mappings as other programs do: write it more plainly, or remove it [bad-yaml]',
+      '2:1 error: not valid YAML: kubectl does not read "<<" with anything but mappings as other programs do: write it in a simpler way, or remove it [bad-yaml]',
     ],
   ])('%s', (_, text, message) => {
     expect(diagnose(text)).toEqual([message]);
@@ -102,7 +102,7 @@ suite('what is not YAML', () => {
     [
       'JSON whose strings hold brackets that close nothing',
       `{"a": ${'["]",'.repeat(20_000)}1`,
-      '1:1 error: lists and mappings nest too deeply: check the brackets and the indentation: objects of Kubernetes nest a dozen levels deep [too-deep]',
+      '1:1 error: lists and mappings nest too deeply: check the brackets and the indentation: Kubernetes objects nest about a dozen levels deep [too-deep]',
     ],
   ])('%s, in no time', (_, text, message) => {
     expect(diagnose(text)).toEqual([message]);
@@ -152,7 +152,7 @@ suite('lists in lists', () => {
 
   test('more than a cluster has are not', () => {
     const text =
-      'lists and mappings nest too deeply: check the brackets and the indentation: objects of Kubernetes nest a dozen levels deep [too-deep]';
+      'lists and mappings nest too deeply: check the brackets and the indentation: Kubernetes objects nest about a dozen levels deep [too-deep]';
     const deep = `${'{"apiVersion":"v1","kind":"List","items":['.repeat(3000)}${']}'.repeat(3000)}`;
     expect(diagnose(deep)).toEqual([`1:337 error: ${text}`]);
   });

@@ -136,7 +136,7 @@ suite('releases', () => {
       isKnown
         ? []
         : [
-            `error: --proxy-mode is nftables: kpc follows nftables mode of Kubernetes 1.33 to ${releases.at(-1)}, not of ${release}: choose one of them with --kubernetes-version, or another mode with --proxy-mode [bad-mode]`,
+            `error: --proxy-mode is nftables: kpc follows nftables mode of Kubernetes 1.33 to ${releases.at(-1)}, not of ${release}: choose one of these releases with --kubernetes-version, or another mode with --proxy-mode [bad-mode]`,
           ],
     );
   });

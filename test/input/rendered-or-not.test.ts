@@ -323,7 +323,7 @@ describe('what is left out', () => {
 describe('what is no file', () => {
   test.each([
     ['https://example.com/a.yaml', 'kpc reads files, not URLs'],
-    ['services/*.yaml', 'kpc expands no patterns'],
+    ['services/*.yaml', 'kpc does not expand patterns'],
     ['nowhere.yaml', 'there is no such file or folder'],
   ])('is told in a sentence: %s', async (path, message) => {
     const run = await compile(scratch, '-f', path);

@@ -113,7 +113,7 @@ suite('what is wrong with a config', () => {
   test.each([
     [
       'mode: userspace',
-      '3:7 error: mode is userspace: kpc follows userspace mode of Kubernetes 1.25, not of 1.37: choose one of them with --kubernetes-version, or another mode with --proxy-mode [bad-mode]',
+      '3:7 error: mode is userspace: kpc follows userspace mode of Kubernetes 1.25, not of 1.37: choose one of these releases with --kubernetes-version, or another mode with --proxy-mode [bad-mode]',
     ],
     ...['kernelspace', 'winuserspace'].map((mode): [string, string] => [
       `mode: ${mode}`,
@@ -131,7 +131,7 @@ suite('what is wrong with a config', () => {
     ],
     [
       'nodePortAddresses: [all, primary, all]',
-      '3:35 error: nodePortAddresses cannot be "all": it is there twice, and kube-proxy does not start: write it once [bad-value]',
+      '3:35 error: nodePortAddresses cannot be "all": it is listed twice, so kube-proxy does not start: write it once [bad-value]',
     ],
     ['ipvs: {excludeCIDRs: [x]}', `3:23 error: excludeCIDRs cannot be "x": ${networkHint}`],
     [
@@ -238,7 +238,7 @@ suite("kube-proxy's ConfigMap", () => {
 
   test('a file that holds none, and one that holds two', () => {
     expect(describe(read('apiVersion: v1\nkind: ConfigMap\n').diagnostics)).toEqual([
-      '1:1 error: the file holds no configuration of kube-proxy: name one with a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), a ConfigMap with one among its data, a systemd unit that starts kube-proxy with flags, or a configuration of kubeadm, kind or k3s [no-config]',
+      '1:1 error: the file holds no configuration of kube-proxy: name one with a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), a ConfigMap that contains one, a systemd unit that starts kube-proxy with flags, or a configuration of kubeadm, kind or k3s [no-config]',
     ]);
     expect(describe(read(`${head}---\n${head}`).diagnostics)).toEqual([
       '4:1 error: there is another KubeProxyConfiguration before this one: keep one of them, or name one with --config [duplicate-configuration]',

@@ -14,7 +14,7 @@ function check(config: string, flags: Parameters<typeof resolveSettings>[1] = {}
 
 suite('the mode that nothing names', () => {
   const note =
-    "mode iptables, kube-proxy's default before Kubernetes 1.40: the configuration names none (--proxy-mode does)";
+    "mode iptables, kube-proxy's default before Kubernetes 1.40, because neither the configuration nor --proxy-mode names one";
 
   test.each([
     ['mode: ""', '3:7'],
@@ -310,7 +310,7 @@ suite("kube-proxy's ConfigMap", () => {
   test('of another version', () => {
     const text = head.replace('v1alpha1', 'v1alpha2');
     expect(describe(readConfig(new TextFile('config.yaml', text)).diagnostics)).toEqual([
-      '1:13 error: the file holds no configuration of kube-proxy: name one with a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), a ConfigMap with one among its data, a systemd unit that starts kube-proxy with flags, or a configuration of kubeadm, kind or k3s [no-config]',
+      '1:13 error: the file holds no configuration of kube-proxy: name one with a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), a ConfigMap that contains one, a systemd unit that starts kube-proxy with flags, or a configuration of kubeadm, kind or k3s [no-config]',
       '1:13 warning: apiVersion is "kubeproxy.config.k8s.io/v1alpha2", so kpc ignores this object: did you mean KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1)? [unknown-kind]',
     ]);
   });

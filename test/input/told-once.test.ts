@@ -11,7 +11,7 @@ test('ports that are wrong, or that stand in a spec that is missing, are not tol
   expect(diagnose('apiVersion: v1\nkind: Service\nmetadata: { name: web }\n')).toEqual([
     '1:1 error: the document has no spec: write one with ports [missing-field]',
   ]);
-  const programsNothing = 'warning: kube-proxy programs nothing for this Service: it has no ports [no-ports]';
+  const programsNothing = 'warning: kube-proxy programs nothing for this Service, because it has no ports [no-ports]';
   expect(diagnose(service('clusterIP: 10.96.0.1'))).toEqual([`5:3 ${programsNothing}`]);
   expect(diagnose(service('clusterIP: 10.96.0.1', 'ports: []'))).toEqual([`6:10 ${programsNothing}`]);
 });

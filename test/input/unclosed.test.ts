@@ -4,7 +4,7 @@ import { diagnose } from './diagnose.ts';
 
 const web = 'apiVersion: v1\nkind: Service\n';
 const notClosed = (at: string, language: string, sign: string, closer = sign): string =>
-  `${at} error: not valid ${language}: the ${sign} of line ${at.split(':')[0]} is not closed: write ${closer} where it ends [not-closed]`;
+  `${at} error: not valid ${language}: the ${sign} on line ${at.split(':')[0]} is not closed: write ${closer} where it should end [not-closed]`;
 
 describe('YAML', () => {
   test.each([

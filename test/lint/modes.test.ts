@@ -67,7 +67,7 @@ describe('policy Local', () => {
   test('names the nodes once', async () => {
     const { findings } = await lint(nodePort + endpoint(ready) + someNodes('worker-1', 'worker-2', 'worker-3'), setup);
     expect(findings.map(({ text }) => text)).toEqual([
-      'default/web: externalTrafficPolicy is Local, but it has no endpoint on 2 of 3 nodes (worker-2, worker-3), so clients of node port 30080 there reach nothing',
+      'default/web: externalTrafficPolicy is Local, but no endpoint runs on 2 of 3 nodes (worker-2, worker-3), so clients of node port 30080 there reach nothing',
     ]);
   });
 
@@ -382,7 +382,7 @@ spec: { gatewayClassName: x, listeners: [{ name: http, port: 80, protocol: HTTP 
       'app: web, tier: front',
       deployment(container).replace('name: web }', 'name: api, labels: { tier: front } }'),
       'warning',
-      /^Deployment default\/api has tier=front itself, but its Pods do not get it: /,
+      /^Deployment default\/api itself has tier=front, but its Pods do not: /,
     ],
     [
       'Pods that another program may make',

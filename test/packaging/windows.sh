@@ -62,5 +62,5 @@ says '"uri": "deploy/../bad.yaml"' stdout
 try 2 compile -f 'C:\desk\nosuch.yaml'
 says 'C:/desk/nosuch.yaml: error: there is no such file or folder' stderr
 try 2 compile -f 'deploy\*.yaml'
-says 'kpc expands no patterns' stderr
+says 'kpc does not expand patterns' stderr
 exit "$wrong"

@@ -22,7 +22,7 @@ status: {addresses: [{type: InternalIP, address: 192.0.2.2}], nodeInfo: {kubelet
 `;
 
 const refusal = (release: string): string =>
-  `error: --proxy-mode is nftables: kpc follows nftables mode of Kubernetes 1.33 to 1.38, not of ${release} [bad-mode]\n  help: choose one of them with --kubernetes-version, or another mode with --proxy-mode`;
+  `error: --proxy-mode is nftables: kpc follows nftables mode of Kubernetes 1.33 to 1.38, not of ${release} [bad-mode]\n  help: choose one of these releases with --kubernetes-version, or another mode with --proxy-mode`;
 
 describe('nftables mode of a release that kpc does not follow in it', () => {
   test.each([

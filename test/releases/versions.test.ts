@@ -248,11 +248,11 @@ describe('--kubernetes-version auto', () => {
     expect(compiled.status, compiled.stderr).toBe(0);
     expect(versionOf('auto')).toBe('v1.32.10');
     const described = await kpc('describe', 'shop/labelled', '-f', 'web-132.yaml', ...auto);
-    expect(described.stderr).toContain('Kubernetes 1.32: Node "node-1" runs v1.32.4-gke.100');
+    expect(described.stderr).toContain('Kubernetes 1.32, because Node "node-1" runs v1.32.4-gke.100');
     expect(described.status).toBe(1);
     expect(await kpc('diff', 'auto', 'web-132.yaml', ...auto)).toMatchObject({ status: 0 });
     const bundle = await kpc('describe', 'shop/web', '-f', 'auto');
-    expect(bundle.stderr).toContain('follows the kube-proxy of Kubernetes 1.32');
+    expect(bundle.stderr).toContain('the rules follow the kube-proxy of Kubernetes 1.32');
   });
 
   test('each node of a fleet is compiled by its own release', async () => {

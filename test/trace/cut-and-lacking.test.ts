@@ -203,7 +203,7 @@ describe('virtual servers that sets name', () => {
   test('and the list lacks: the verdict is unknown, and diff says so beside the difference', async () => {
     const dump = dumpOf(ipvs, { 'ipvsadm-save': (text) => text.replace(isOf('12.12.12.12'), '') });
     const sentence =
-      'KUBE-LOAD-BALANCER names 12.12.12.12,tcp:80, but the dump lists no virtual server for it: the list is cut off, or kube-proxy could not make all of them';
+      'KUBE-LOAD-BALANCER names 12.12.12.12,tcp:80, but the dump lists no virtual server for it: the list is cut off, or kube-proxy could not make all virtual servers';
     expect(await trace(dump, '203.0.113.9', '12.12.12.12:80')).toContain(
       `unknown: ${sentence}; add all of the output of ipvsadm -Sn`,
     );
@@ -265,7 +265,7 @@ describe('a Service whose EndpointSlices the input lacks', () => {
     const flags = ['--proxy-mode', mode];
     const input = write('lacking.yaml', web);
     const text = await trace(input, 'external', 'web.shop', ...flags);
-    expect(text).toContain(`unknown: ${lacks}; add kubectl get endpointslices -A -o yaml`);
+    expect(text).toContain(`unknown: ${lacks}; add the output of kubectl get endpointslices -A -o yaml`);
     expect(text).not.toContain('no ready endpoint');
     const json = resultOf(await trace(input, 'external', 'web.shop', ...flags, '--output', 'json'));
     expect(json.traces[0]).toMatchObject({ verdict: 'unknown', reasons: [{ text: lacks }] });
@@ -316,7 +316,7 @@ describe('a Service whose EndpointSlices the input lacks', () => {
 
 test.each([
   ['iptables', 'but the connection fails: nothing answers: 10.96.0.3 is the cluster IP of shop/b'],
-  ['ipvs', 'depends on more than the rules: this node holds 10.96.0.3 itself, the cluster IP of shop/b'],
+  ['ipvs', 'depends on more than the rules: this node itself holds 10.96.0.3, the cluster IP of shop/b'],
 ])('an endpoint that is a cluster IP does not answer as one, in mode %s', async (mode, becomes) => {
   const input =
     service('a', '10.96.0.2', '') +
@@ -334,13 +334,15 @@ describe('rules of Services that nothing jumps to', () => {
 
   test.each(['192.168.10.11:30938', '10.98.154.163:80', '12.12.12.12:80'])('%s says so', async (to) => {
     const text = await trace(dump, '198.51.100.9', to);
-    expect(text).toContain(`KUBE-SERVICES leads to its endpoints, but nothing in PREROUTING leads there: ${why}`);
+    expect(text).toContain(
+      `KUBE-SERVICES leads to the endpoints, but nothing in PREROUTING leads to KUBE-SERVICES: ${why}`,
+    );
     expect(text).not.toContain('nodePortAddresses');
   });
 
   test('the table of all senders says so, too', async () => {
     const { stdout } = await runKpc(['trace', '-q', dump, '--all', 'default/nginx']);
-    expect(stdout).toContain(`nothing in PREROUTING leads there: ${why}`);
+    expect(stdout).toContain(`nothing in PREROUTING leads to KUBE-SERVICES: ${why}`);
   });
 
   test('what the firewall of source ranges then drops is not laid to the ranges', async () => {
@@ -352,7 +354,7 @@ describe('rules of Services that nothing jumps to', () => {
     });
     const text = await trace(guarded, '198.51.100.9', '12.12.12.12:80');
     expect(text).toContain('dropped');
-    expect(text).toContain(`nothing in PREROUTING leads there: ${why}`);
+    expect(text).toContain(`nothing in PREROUTING leads to KUBE-SERVICES: ${why}`);
     expect(text).not.toContain('loadBalancerSourceRanges');
   });
 
@@ -471,6 +473,6 @@ describe('an answer of a dump of two hosts says that it is of the first', () => 
       dumpOf(iptables, {}),
       ...(format === 'text' ? [] : ['--output', format]),
     ]);
-    expect(stdout).toMatch(/iptables of another node in \S*b\.txt/);
+    expect(stdout).toMatch(/iptables from another node in \S*b\.txt/);
   });
 });

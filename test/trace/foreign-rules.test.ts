@@ -36,7 +36,7 @@ test.each([
 ])("another program's rule before kube-proxy's: %s", (rule, to, verdict, why) => {
   const found = traced(changed('-A PREROUTING', `-A PREROUTING ${rule}\n-A PREROUTING`), '10.244.1.77', to);
   expect(found?.verdict).toBe(verdict);
-  const note = found?.notes?.find((each) => each.startsWith('iptables nat PREROUTING rule 1 keeps it from'));
+  const note = found?.notes?.find((each) => each.startsWith('iptables nat PREROUTING rule 1 keeps the packet from'));
   expect(note?.endsWith(why)).toBe(true);
 });
 
@@ -45,7 +45,7 @@ test("another program's rule after kube-proxy's keeps nothing from them", () => 
     /-A KUBE-(SERVICES|NODEPORTS) .*\n/g,
     '',
   );
-  expect((traced(late)?.notes ?? []).filter((each) => each.includes('keeps it from'))).toEqual([]);
+  expect((traced(late)?.notes ?? []).filter((each) => each.includes('keeps the packet from'))).toEqual([]);
   const first = node.replace('-A PREROUTING', '-A PREROUTING -j ACCEPT\n-A PREROUTING');
-  expect(traced(first)?.notes?.filter((each) => each.includes('keeps it from'))).toHaveLength(1);
+  expect(traced(first)?.notes?.filter((each) => each.includes('keeps the packet from'))).toHaveLength(1);
 });

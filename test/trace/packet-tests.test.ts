@@ -321,7 +321,7 @@ tests:
   );
   expect(errors).toEqual([
     '3:1 this file has no field "nodse" -> did you mean node?',
-    '5:17 from: there is no Pod default/externl in the input, nor is externl pod, remote-pod, node or external -> did you mean external?',
+    '5:17 from: there is no Pod default/externl in the input, and externl is none of pod, remote-pod, node, external -> did you mean external?',
     '6:9 to: no Service nginxx here -> did you mean default/nginx?',
     '7:13 expect: refuse is not one of delivered, refused, dropped, forwarded, local, unknown, fails -> did you mean refused?',
     '9:21 to: which port of 10.0.0.1? -> write 10.0.0.1:80, for example',
@@ -330,7 +330,7 @@ tests:
     '12:13 source: kep is neither kept, masqueraded, mixed nor an address',
     '15:32 10.244.1.10:8080 cannot be 1.5 -> write a share of connections, from 0 to 1',
     '15:55 10.244.2.10:8080 cannot be "half" -> write a share of connections, from 0 to 1',
-    '19:13 source needs a packet that is delivered -> expect delivered, or endpoints',
+    '19:13 source is only for packets that are delivered -> set expect to delivered, or to endpoints',
     '21:12 node and nodes mean the same -> keep one of them',
     '22:5 a test has no expect -> add expect: a test needs from, to and expect',
     '22:5 a test has no to -> add to: a test needs from, to and expect',

@@ -51,13 +51,13 @@ test('what masquerades is taken to be as kube-proxy makes it, and said', async (
   const { stdout } = await runKpc(['trace', '-q', 'nat.txt', '--from', '192.0.2.7', '--to', '10.96.7.7:80'], { cwd });
   expect(stdout).toContain('unknown: a rule goes to chain KUBE-MARK-MASQ of table nat, which the dump lacks');
   expect(stdout).toContain(
-    'if KUBE-MARK-MASQ is as kube-proxy makes it, POSTROUTING jumps to KUBE-POSTROUTING and what is not shown lets it pass unchanged: delivered to 2 endpoints:',
+    'if KUBE-MARK-MASQ is as kube-proxy makes it, POSTROUTING jumps to KUBE-POSTROUTING and what is not shown lets the packet pass unchanged: delivered to 2 endpoints:',
   );
   expect(stdout).toContain("10.244.1.5:8080; sees the node's address as the client");
   expect(stdout).toContain('iptables nat KUBE-MARK-MASQ, a rule that the dump lacks: -j MARK');
   // One that no rule marks.
   expect(await trace('nat.txt', '10.96.7.7:80')).toContain(
-    'if what is not shown lets it pass unchanged: delivered to 2 endpoints:',
+    'if what is not shown lets the packet pass unchanged: delivered to 2 endpoints:',
   );
 });
 
@@ -69,7 +69,7 @@ describe('a part of the rules of iptables', () => {
     const answer = await trace('rules.txt', '10.96.7.7:80');
     expect(answer).toContain(`unknown: ${text}; add all of the output of iptables-save`);
     expect(answer).toContain(
-      'if PREROUTING jumps to KUBE-SERVICES and what is not shown lets it pass unchanged: delivered to 2 endpoints:',
+      'if PREROUTING jumps to KUBE-SERVICES and what is not shown lets the packet pass unchanged: delivered to 2 endpoints:',
     );
     expect(answer).not.toContain('left to routing');
     expect(answer).toContain('iptables nat PREROUTING, a rule that the dump lacks: ');
@@ -112,7 +112,7 @@ describe('a part of the rules of iptables', () => {
 
 test('a whole table nat shows that the jump is lost, also without table filter', async () => {
   expect(await trace('whole-nat.txt', '10.96.7.7:80')).toContain(
-    "KUBE-SERVICES leads to its endpoints, but nothing in PREROUTING leads there: something removed kube-proxy's rules",
+    "KUBE-SERVICES leads to the endpoints, but nothing in PREROUTING leads to KUBE-SERVICES: something removed kube-proxy's rules",
   );
 });
 
@@ -123,7 +123,7 @@ describe('nftables mode', () => {
       'unknown: nothing in the dump jumps from nat-prerouting to services, so it is not known whether packets reach the rules there; add all of the output of nft list ruleset',
     );
     expect(answer).toContain(
-      'if nat-prerouting jumps to services and what is not shown lets it pass unchanged: delivered',
+      'if nat-prerouting jumps to services and what is not shown lets the packet pass unchanged: delivered',
     );
   });
 
@@ -139,7 +139,7 @@ describe('nftables mode', () => {
   test('a whole table shows that it is lost', async () => {
     const answer = await trace('lost.nft', '10.98.154.163:80');
     expect(answer).toContain(
-      "services leads to its endpoints, but nothing in nat-prerouting leads there: something removed kube-proxy's rules; restart kube-proxy",
+      "services leads to the endpoints, but nothing in nat-prerouting leads to services: something removed kube-proxy's rules; restart kube-proxy",
     );
     expect((await runKpc(['describe', 'lost.nft'], { cwd })).stderr).toContain(
       'note: nothing in nat-prerouting jumps to services, so no packet from there reaches a Service',
@@ -147,7 +147,7 @@ describe('nftables mode', () => {
   });
 
   test('a missing rule is no cause for a port that the Service does not have', async () => {
-    const lost = 'service-ips leads to its endpoints, but nothing in services leads there';
+    const lost = 'service-ips leads to the endpoints, but nothing in services leads to';
     expect(await trace('unmapped.nft', '10.98.154.163:80')).toContain(lost);
     const answer = await trace('unmapped.nft', '10.98.154.163:81');
     expect(answer).not.toContain(lost);

@@ -81,7 +81,7 @@ describe('what is not shown', () => {
     [
       'a line that cannot be read',
       whole.replace('COMMIT', '-R OUTPUT 1 -j DROP\nCOMMIT'),
-      'could not read line',
+      'could not read the rule in line',
       'iptables-save',
     ],
     [
@@ -313,7 +313,7 @@ test('a pod is of the network that the rules name, and the node of none of it', 
     ':OUTPUT ACCEPT [0:0]\nCOMMIT',
     ':OUTPUT ACCEPT [0:0]\n-A OUTPUT -s 172.17.0.0/16 -j DROP\nCOMMIT',
   );
-  expect(trace(ranged, 'node', web)).toContain('the node sends from, and its routes choose that');
+  expect(trace(ranged, 'node', web)).toContain("the node's routes choose the source address of the packet");
 });
 
 test('a node port and pods, over iptables mode as nft lists it', () => {

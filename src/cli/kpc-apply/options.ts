@@ -53,7 +53,7 @@ const flags = {
   balancerReload: further(
     flag<readonly string[] | undefined>(
       '--balancer-reload <command>',
-      'run this once the file of the balancer has changed: a program and its words, without a shell',
+      'run this after the balancer file has changed: a program and its arguments, without a shell',
       (option) => option.argParser(parseCommand),
     ),
   ),
@@ -116,12 +116,12 @@ const flags = {
     option.argParser(parseFolder).default(defaultStateFolder),
   ),
   syncPeriod: duration<number>('--sync-period <duration>', 'how often to check the node', '30s'),
-  to: flag<number | undefined>('--to <id>', 'go to this state, one that --list names', (option) =>
+  to: flag<number | undefined>('--to <id>', 'go to this state, as --list shows it', (option) =>
     option.argParser(parseStateId),
   ),
   trust: flag<readonly string[]>(
     '--trust <file>',
-    'accept only a pack that a key in this file signed; give it again for more files',
+    'accept only a pack that a key in this file signed (repeat for more files)',
     (option) =>
       option
         .argParser((file: string, before: readonly string[]) => [...before, file])
@@ -186,7 +186,7 @@ function parseCommand(text: string): readonly string[] {
   const words = text.split(' ').filter(Boolean);
   if (words.length > 0 && /^[\w ./:=@%+,-]+$/.test(text)) return words;
   throw new InvalidArgumentError(
-    'Write a program and its words, without quotes, like "systemctl reload kpc-balancer": no shell reads them.',
+    'Write a program and its arguments, without quotes, like "systemctl reload kpc-balancer": no shell reads them.',
   );
 }
 

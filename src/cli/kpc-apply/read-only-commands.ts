@@ -25,7 +25,7 @@ export const plan = defineApplyCommand({
 
 export const verify = defineApplyCommand({
   name: 'verify',
-  description: 'Check that this node matches a bundle: exit status 1 and the drift if it does not.',
+  description: 'Check that this node matches a bundle: if not, print the drift, with exit status 1.',
   bundle: '<bundle>',
   flags: ['output', 'trust', 'stateDir'],
   run: (options, environment, bundle) =>

@@ -27,7 +27,7 @@ export const addBundleCommand = defineCommand<BundleOptions>({
   name: 'bundle',
   summary: 'Pack a bundle into one file to carry to its node, or verify a bundle or a pack.',
   description:
-    'Pack a bundle into one file, to carry it to its node: the same bytes for the same bundle. Or verify a bundle or a pack ' +
+    'Pack a bundle into one file to carry to its node; the same bundle always gives the same bytes. Or verify a bundle or a pack ' +
     'before it is carried, as kpc-apply does on the node: exit status 1 if kpc-apply would refuse it.',
   arguments: [
     ['<action>', 'what to do', actions],
@@ -39,7 +39,7 @@ export const addBundleCommand = defineCommand<BundleOptions>({
     flagRow(
       'text',
       '--serial <number>',
-      'pack: sign this number too (default: 0); with --trust, a node refuses lower ones from then on',
+      'pack: sign this number too (default: 0); with --trust, a node refuses lower numbers from then on',
       { parse: parseSerial },
     ),
     flagRow(

@@ -73,7 +73,7 @@ export const addDiffCommand = defineCommand<DiffFlags>({
     'nothing can be compared, the exit status is 2.\n' +
     'Each side is a bundle or a golden (a folder that kpc compile wrote), a dump of a node (a file or folder with the ' +
     'output of iptables-save, ip6tables-save, ipset save, ipvsadm -Sn, ip -j addr, sysctl -a or nft list ruleset, or ' +
-    'a folder that kpc-apply dump wrote) or manifests (a file, a folder, or - for stdin). It may be REVISION:PATH of the ' +
+    'a folder that kpc-apply dump wrote) or manifests (a file, a folder, or - for stdin). A side may be REVISION:PATH in the ' +
     'git repository, such as main:deploy. Where no flag says how to compile manifests, kpc follows the bundle or dump on ' +
     'the other side.',
   arguments: [

@@ -34,7 +34,7 @@ export const addInitCommand = defineCommand<SetupOptions & MessageOptions>({
     await call.out(`Wrote ${printable(joinWords(paths))}: ${printable(summary)}\n`);
     if (options.github && noWorkflow !== undefined) await call.say(`${noWorkflow}\n`);
     await call.say(
-      `Commit ${paths.length === 2 ? 'both' : 'all of it'}. After a change of manifests, this shows what it does, and how to accept it:\n` +
+      `Commit ${paths.length === 2 ? 'both' : 'all of it'}. After a change to the manifests, this command shows its effect and how to accept it:\n` +
         `  kpc compile --check ${shellWord(options.golden)}\n`,
     );
     return exitStatus.ok;

@@ -32,7 +32,7 @@ export const addTraceCommand = defineCommand<TraceFlags>({
     'Show what a node does with the first packet of a connection: whether it is delivered (to which endpoints, with which source), ' +
     "refused, dropped or left alone, and by which rules; and, if the input shows the node's routes, whether the connection works. " +
     'The rules of other programs in a dump count too. ' +
-    'If the result depends on something that kpc does not know, it says what would settle it instead of guessing. Network policies ' +
+    'If the result depends on something unknown, kpc says what would settle it instead of guessing. Network policies ' +
     'in the input are evaluated at the Pods, and an Ingress or a route of the Gateway API is followed to its Services.',
   arguments: [['[input...]', 'where to look, as with -f: manifests, a bundle, or a dump of a node']],
   flags: [

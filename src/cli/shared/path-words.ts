@@ -23,5 +23,5 @@ const formats = /^(?:text|json|yaml|wide|name|(?:jsonpath|go-template|custom-col
 export function parseOutFolder(folder: string): string {
   if (folder.trim() === '') throw new InvalidArgumentError('It needs the name of a folder.');
   if (!formats.test(folder)) return withSlashes(folder);
-  throw new InvalidArgumentError(`It is a folder, not a format; for a folder of this name, write ./${folder}.`);
+  throw new InvalidArgumentError(`This names a folder, not a format; for a folder of this name, write ./${folder}.`);
 }

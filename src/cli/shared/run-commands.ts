@@ -181,14 +181,14 @@ export function examplesOf(program: string, command: string): readonly string[] 
 const notes: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'kpc-apply': {
     apply: [
-      'With --confirm-timeout, the rollback does not depend on this process. Before the first change it starts a second process in its own session and, where systemd runs, the timer kpc-apply-way-back-ID.timer, which starts the service of the same name. If this process is killed, they roll everything back at the deadline, or at once if it had not asked for confirmation yet.',
-      '"kpc-apply confirm" before the deadline still keeps the changes. Neither of the two undoes another apply. In a container, both stop with the container.',
+      'With --confirm-timeout, the rollback does not depend on this process. Before the first change, kpc-apply starts a second process in its own session and, where systemd runs, the timer kpc-apply-way-back-ID.timer, which starts the service of the same name. If the first process is killed, these roll everything back at the deadline, or at once if kpc-apply had not asked for confirmation yet.',
+      '"kpc-apply confirm" before the deadline still keeps the changes. Neither the second process nor the timer undoes another apply. In a container, both stop with the container.',
     ],
     rollback: [
       'The state folder keeps the last 5 states, or fewer if they take more than 64 MiB. A second rollback undoes the first. If the last command changed nothing, was refused or rolled everything back, there is nothing to undo: the exit status is 2. A repair by watch makes no new state.',
     ],
     watch: [
-      'A damaged or missing bundle is reported once. Until it is good again, watch keeps the node on the last good bundle. The state folder holds that bundle in last-good-bundle.json. A watch that starts with a damaged bundle uses it too, if it came from the same folder. If there is none, watch leaves the node as it is.',
+      'A damaged or missing bundle is reported once. Until it is good again, watch keeps the node on the last good bundle, which the state folder holds in last-good-bundle.json. A watch that starts with a damaged bundle also uses the last good one of the same folder. If there is none, watch leaves the node as it is.',
     ],
   },
 };

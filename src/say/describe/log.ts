@@ -53,7 +53,7 @@ function modeReason(log: ProxyLog): string {
     case 'fallback':
       return ', because IPVS does not work here';
     case 'default':
-      return ', the default: none is configured';
+      return ', the default, because none is configured';
     case 'config':
       return `, from ${log.flags.get('--config')} or the default`;
     case 'flag':

@@ -207,9 +207,9 @@ export function podWords(pods: LocalTraffic): string {
 function fallbackWords(fallback: NonNullable<PortInFamily['fallback']>, port: ShownPort): string {
   switch (fallback) {
     case 'no-endpoints-given':
-      return 'no endpoints were given: the input holds no EndpointSlice or Endpoints of this Service';
+      return 'no endpoints were given: the input holds no EndpointSlice or Endpoints for this Service';
     case 'no-endpoints':
-      return 'no endpoint can take traffic: connections are refused';
+      return 'no endpoint can accept connections, so they are refused';
     case 'local-drops':
       return isPlacedByKpc(port)
         ? `traffic of policy Local is dropped ${placeWithout(port)}; no Pod is assumed on this node`

@@ -79,7 +79,7 @@ export const difference = named(
   objectOf({
     from: about('the name of the old side', text),
     to: about('the name of the new side', text),
-    differs: about('exit status 1', boolean),
+    differs: about('whether the exit status is 1', boolean),
     notCompared: about('what one side lacks, and packets that are left out', listOf(text)),
     compared: optional(
       about(

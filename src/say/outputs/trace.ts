@@ -55,9 +55,9 @@ const otherEnds = listOf(
 
 const fate = {
   ...knownFate,
-  otherEnds: optional(about('how first packets end that do not end as most', otherEnds)),
+  otherEnds: optional(about('the outcomes of first packets that end differently', otherEnds)),
   connection: about(
-    'what happens to the connection; partial: some of several endpoints work; depends: more than the rules decides',
+    'what happens to the connection; partial: some of several endpoints work; depends: it depends on more than the rules',
     oneOf(...connectionKinds),
   ),
   connectionReason: optional(about('why, as a clause', text)),
@@ -67,7 +67,7 @@ const fate = {
   reasons: optional(about('why the verdict is unknown', reasons)),
   otherwise: optional(
     about(
-      'how the packet ends, assuming that what is not shown lets it pass unchanged',
+      'how the packet ends, assuming that what is not shown lets the packet pass unchanged',
       objectOf({ condition: text, ...knownFate }),
     ),
   ),
@@ -103,7 +103,7 @@ const answerFields = {
   ...fate,
   cause: optional(
     about(
-      'why it is dropped or refused, or some of the connections are',
+      'why it is dropped or refused, or why some connections are',
       objectOf({ kind: oneOf(...stopKinds), text: about('as a clause', text) }),
     ),
   ),

@@ -74,7 +74,7 @@ const mostReasons = 3;
 export const connectionDoes = {
   works: 'works',
   fails: 'fails',
-  partial: 'works for some',
+  partial: 'works in some cases',
   depends: 'depends on more than the rules',
   unknown: 'is not known to work',
 } as const;
@@ -139,17 +139,17 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
     }
     case 'service-address':
       if (loss.isHeld)
-        return `this node holds ${loss.address.text} itself, the cluster IP of ${loss.service}: the connection fails unless a program on the node listens there`;
+        return `this node itself holds ${loss.address.text}, the cluster IP of ${loss.service}: the connection fails unless a program on the node listens there`;
       return `nothing answers: ${loss.address.text} is the cluster IP of ${loss.service}, which no pod has, and a connection is translated only once`;
     case 'shared-source': {
-      const end = family === 'ipv4' ? 'drops packets from it' : 'keeps answers to it';
+      const end = family === 'ipv4' ? 'drops packets from this address' : 'keeps answers to this address';
       const { text } = loss.address;
       return isSure
         ? `the packet comes from ${text}, which the endpoint's node has too: that node ${end}`
         : `the packet comes from ${text}, which every node has: the connection fails if the endpoint is on another node, which ${end}`;
     }
     case 'left':
-      return `the node sends it on untranslated, to ${loss.isClusterIP ? 'the cluster IP' : 'an address'} of ${loss.service}: the connection fails unless another ${loss.isClusterIP ? 'node' : 'host'} accepts packets to ${loss.address.text}`;
+      return `the node sends the packet on untranslated, to ${loss.isClusterIP ? 'the cluster IP' : 'an address'} of ${loss.service}: the connection fails unless another ${loss.isClusterIP ? 'node' : 'host'} accepts packets to ${loss.address.text}`;
     case 'own-gateway':
       return `${loss.endpoint.text} sees the client's address and may answer it directly: the connection fails unless the answer passes through this node`;
     case 'own-network':
@@ -179,9 +179,9 @@ export function endOfSteps(steps: readonly Step[]): string {
 /** Returns a clause: why no rule of a Service translates a packet. */
 function untakenWords(steps: readonly Step[]): string {
   const diversion = diversionIn(steps);
-  if (diversion) return `${whereOf(diversion)} keeps it from kube-proxy's rules`;
+  if (diversion) return `${whereOf(diversion)} keeps the packet from kube-proxy's rules`;
   const chain = lastServiceChain(steps);
-  return chain === undefined ? 'no rule of a Service takes it' : `nothing in ${chain} leads it to an endpoint`;
+  return chain === undefined ? 'no rule of a Service matches the packet' : `nothing in ${chain} leads to an endpoint`;
 }
 
 /** Describes packets that the node sends to a router, although it may be no nearer to the destination. */
@@ -194,11 +194,11 @@ function detourWords(loss: Loss & { readonly kind: 'own-network' | 'sent-back' |
     }
     case 'sent-back': {
       const { destination, gateway, output = '' } = loss;
-      return `the node sends packets for ${destination.text} back to ${gateway.text} by ${output}, from where they came: the connection fails if it sends them here again`;
+      return `the node sends packets for ${destination.text} back to ${gateway.text} by ${output}, from where they came: the connection fails if ${gateway.text} sends them here again`;
     }
     case 'closer-route': {
       const { destination, taken, closer } = loss;
-      return `the node sends packets for ${destination.text}${hopWords(taken)}, although another table has a closer route${hopWords(closer)}: the connection fails unless they get there from ${taken.gateway?.text}`;
+      return `the node sends packets for ${destination.text}${hopWords(taken)}, although another table has a closer route${hopWords(closer)}: the connection fails unless ${taken.gateway?.text} delivers them`;
     }
   }
 }
@@ -228,7 +228,7 @@ function neighbourWords(loss: Loss & { readonly kind: 'no-arp' | 'no-neighbour' 
   if (why === 'tentative')
     return `${address.text} is still tentative on the node, which therefore ignores neighbour advertisements for it: the connection fails unless the node already knows the link address`;
   const request = family === 'ipv4' ? 'ARP request' : 'neighbour solicitation';
-  return `the node answers no ${request} for ${address.text} on ${link} (${silenceWords[why]}): the connection fails unless another program answers, or the sender knows the address`;
+  return `the node answers no ${request} for ${address.text} on ${link} (${silenceWords[why]}): the connection fails unless another program answers, or the sender already knows the link address`;
 }
 
 function hopWords({ link, gateway }: NextHop): string {
@@ -237,7 +237,7 @@ function hopWords({ link, gateway }: NextHop): string {
 
 function untranslatedWords({ source, port, why, link }: Loss & { kind: 'untranslated' }, family: Family): string {
   const from = port === undefined ? source.text : joinHostPort(source.text, port);
-  const wrong = `it comes from ${from}, not from the address that the client sent to, so the client does not accept it`;
+  const wrong = `the answer comes from ${from}, not from the address that the client sent to, so the client does not accept it`;
   switch (why) {
     case 'bridge': {
       const sysctl = `net.bridge.bridge-nf-call-${family === 'ipv4' ? 'iptables' : 'ip6tables'}`;
@@ -309,7 +309,7 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
     case 'for-many':
       return `${to} is a broadcast, multicast or anycast address: the node forwards nothing to it, and no TCP connection goes there`;
     case 'own-next-hop':
-      return `the next hop to ${to} is ${decision.gateway.text}, which the node itself has: nobody answers for it`;
+      return `the next hop to ${to} is ${decision.gateway.text}, an address of the node itself, so nobody answers`;
     case 'loopback-source':
       return `${to} gets a packet from a loopback address, and hosts discard such packets if they arrive from outside`;
     case 'no-route':
@@ -326,10 +326,10 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
       return `it comes by ${input}, but ${way}: the reverse-path filter drops it (rp_filter; 2 is loose)`;
     }
     case 'isolated':
-      return `the ports of bridge ${decision.bridge} are isolated, and it carries nothing between them`;
+      return `the ports of bridge ${decision.bridge} are isolated, so it carries nothing between them`;
     case 'no-carrier':
       return `${decision.interface} has no carrier: packets that leave by it are lost`;
     case 'no-hairpin':
-      return `bridge ${decision.bridge} sends nothing back by the port that it came by (hairpin is off)`;
+      return `bridge ${decision.bridge} does not send a packet back by the port where it arrived (hairpin is off)`;
   }
 }

@@ -25,7 +25,7 @@ export function faultWords(fault: PortFault): string {
       return unreadyWords(fault.arguments);
     case 'family-without-endpoints': {
       const { family, other } = fault.arguments;
-      return `its endpoints have only ${familyNames[other]} addresses, none ${familyNames[family]}`;
+      return `its endpoints have only ${familyNames[other]} addresses, no ${familyNames[family]} ones`;
     }
     case 'unknown-port': {
       const { owner, protocol, name, found } = fault.arguments;
@@ -34,7 +34,7 @@ export function faultWords(fault: PortFault): string {
     }
     case 'undeclared-port': {
       const { port, owner, ports } = fault.arguments;
-      return `no container that it selects lists ${port} (${owner} lists ${joinWords(ports)})`;
+      return `no container of its Pods lists ${port} (${owner} lists ${joinWords(ports)})`;
     }
   }
 }
@@ -214,11 +214,11 @@ function whyNoService(why: NoService): string {
     case 'dormant-table':
       return dormantWords(why.table);
     case 'iptables-as-nft':
-      return 'nft lists its rules of iptables mode, but only the output of iptables-save names their Services';
+      return 'it holds rules of iptables mode as nft lists them, but only iptables-save names their Services';
     case 'unread':
       return 'not all of it could be read';
     case 'lacks-chains':
-      return "its rules jump to kube-proxy's chains, but it lacks those";
+      return "its rules jump to kube-proxy's chains, but it lacks these chains";
     case 'no-kube-proxy':
       return 'it holds no chains, sets or virtual servers of a kube-proxy';
   }
@@ -227,7 +227,7 @@ function whyNoService(why: NoService): string {
 /** "KUBE-CLUSTER-IP names 10.96.0.1,tcp:80, but the dump lists no virtual server for it …". */
 export function unlistedWords({ by, entry, lacks }: Unlisted): string {
   if (lacks === 'set') return `${by} names the set ${entry}, but the dump lists no such set: the list is cut off`;
-  const or = lacks === 'address' ? 'something removed it' : 'kube-proxy could not make all of them';
+  const or = lacks === 'address' ? 'something removed it' : `kube-proxy could not make all ${lacks}s`;
   return `${by} names ${entry}, but the dump lists no ${lacks} for it: the list is cut off, or ${or}`;
 }
 

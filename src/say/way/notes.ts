@@ -69,7 +69,7 @@ function arrivalNote(trace: Trace, scene: Scene): string | undefined {
       ? [`by ${other} the connection ${connectionDoes[goesOn.kind]} (--in-interface ${other})${why}`]
       : [];
   });
-  return elsewhere.length === 0 ? undefined : `it is assumed to arrive by ${link}; ${elsewhere.join('; ')}`;
+  return elsewhere.length === 0 ? undefined : `the packet is assumed to arrive by ${link}; ${elsewhere.join('; ')}`;
 }
 
 function endKey({ verdict, endpoints }: Fate): string {
@@ -138,7 +138,7 @@ function otherFamilyNote({ target }: Trace, { side }: Scene): string | undefined
   const other = side.ports.find(({ nodePort, family: own }) => nodePort === target.port && own !== family);
   const isOwn = side.ports.some((each) => addressKind(each, target.address) !== undefined);
   if (!other || target.port === 0 || isOwn) return undefined;
-  return `node port ${target.port} is that of ${other.label}, which has no ${familyNames[family]}: it is ${familyNames[other.family]} only`;
+  return `node port ${target.port} belongs to ${other.label}, which is ${familyNames[other.family]} only`;
 }
 
 function listenerNote({ label, nodePort }: ShownPort, { fate }: Trace) {
@@ -153,7 +153,7 @@ function divertedNote(port: ShownPort, { fate }: Trace): string | undefined {
   const { verdict, steps, endpoints } = fate.otherwise ?? fate;
   const step = diversionIn(steps);
   if (!step || verdict === 'dropped' || verdict === 'refused') return undefined;
-  const keeps = `${whereOf(step)} keeps it from kube-proxy's rules`;
+  const keeps = `${whereOf(step)} keeps the packet from kube-proxy's rules`;
   switch (step.action.kind) {
     case 'notrack':
       return `${keeps}: that rule exempts it from connection tracking, and untracked packets are not translated`;
@@ -197,7 +197,7 @@ function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trac
     isUsual && defaultNodePortAddresses.includes('primary')
       ? `${title} serves node ports on the primary address of the node, unless nodePortAddresses names others`
       : named === ''
-        ? 'it was compiled without the addresses of the node'
+        ? 'the rules were compiled without the addresses of the node'
         : `nodePortAddresses is ${named}`;
   return `${label} has node port ${port}, which this node does not serve at ${address.text}: ${why}`;
 }
@@ -210,7 +210,7 @@ export function policyLines(traces: readonly Trace[], scene: Scene): readonly st
     if (own.some(({ policies }) => policies.length === 0))
       return `whether a policy refuses these packets is not known: ${unreadPolicies}`;
     const endpoints = new Set(own.flatMap((each) => [...each.endpoints.keys()]));
-    return `${who} may refuse some of these packets at ${joinWords([...endpoints], 'and')}, if your network plugin enforces policies: "kpc trace --from" says which`;
+    return `${who} may refuse some of these packets at ${joinWords([...endpoints], 'and')}, if your network plugin enforces policies: "kpc trace --from" shows which`;
   });
 }
 

@@ -86,7 +86,7 @@ function unshown({
 }): Pick<ReasonInWords, 'settle' | 'command'> {
   if (of === 'redirect') {
     const names = ['all', text].map((link) => sysctlOfLink(link, 'send_redirects'));
-    return { settle: [`set ${joinWords(names, 'and')} to 0, so that it sends none`] };
+    return { settle: [`set ${joinWords(names, 'and')} to 0, so that the node sends no redirect`] };
   }
   if (of === 'encryption') {
     const command = 'ip xfrm state list nokeys';
@@ -98,7 +98,7 @@ function unshown({
   }
   if (of !== 'bridge-port') return { settle: ['no listing shows it'] };
   const command = `bridge fdb show br ${shellWord(text)}`;
-  return { settle: [`look for them on the node in ${command} and bridge vlan`], command };
+  return { settle: [`look for the hosts on the node in ${command} and bridge vlan`], command };
 }
 
 /** How to see on the node whether a rule matches packets that no listing describes. */
@@ -123,7 +123,7 @@ const circumstances: { readonly [C in Circumstance]: string } = {
   program: 'a rule matches the program or user that sends',
   'bridge-port':
     'a bridge does not carry frames between all of its ports, and nothing shows which ports the hosts are behind',
-  refusal: 'the node refuses it, but that error may not reach the sender',
+  refusal: 'the node refuses it, but that error might not reach the sender',
   redirect: 'the node refuses it, but sends a redirect first, which may use up the limit of ICMP errors to this sender',
   memory: 'a rule depends on earlier packets',
   peer: 'a rule matches the address of the other end of a tunnel',
@@ -173,7 +173,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
       return {
         text: `the EndpointSlices of ${missing.service} fit only one side (${joinWords(missing.fields, 'and')} changed)`,
         command: 'kubectl get pods -A -o yaml',
-        settle: ['give each side its own EndpointSlices, or both the Pods'],
+        settle: ['give each side its own EndpointSlices, or give the Pods to both'],
       };
     case 'service-cidrs':
       return unreadRanges;
@@ -209,7 +209,7 @@ function routesWords(
   const ip = family === 'ipv4' ? 'ip' : 'ip -6';
   if (isRules) {
     const command = `${ip} rule`;
-    return { text: 'routing rules are not known, but may lead to another table than main', command };
+    return { text: 'the routing rules are not known, and may lead to a table other than main', command };
   }
   const command = `${ip} route show table all`;
   const text =
@@ -237,7 +237,7 @@ function missingTablesWords(
   side: Snapshot,
 ): MissingInWords {
   const command = jumpCommand({ tool: 'iptables', family });
-  if (unread) return { text: `kpc could not read line ${unread.line} of ${unread.file}, a rule`, command };
+  if (unread) return { text: `kpc could not read the rule in line ${unread.line} of ${unread.file}`, command };
   if (tables.length === tableNames.length) {
     const isShown = Object.values(side.state.iptables[family] ?? {}).some((chains) => chains.size > 0);
     return isShown
@@ -262,7 +262,7 @@ function serverWords(unlisted: Unlisted | undefined): MissingInWords {
 
 function sliceWords(service: string): MissingInWords {
   const command = 'kubectl get endpointslices -A -o yaml';
-  return { text: `the input holds no EndpointSlices of ${service}`, command, settle: [`add ${command}`] };
+  return { text: `the input holds no EndpointSlices of ${service}`, command, settle: [`add the output of ${command}`] };
 }
 
 function bridgeWords({ sysctl, link, lost }: Missing & { readonly kind: 'bridge' }): MissingInWords {
@@ -327,7 +327,7 @@ function missingFlagWords(
   if (reason.flag === '--from') {
     const command = `ip route get ${reason.to.text}`;
     return {
-      text: `the outcome depends on which of its own addresses the node sends from, and its routes choose that${ruleClause(reason.rule)}`,
+      text: `the node's routes choose the source address of the packet, and the outcome depends on it${ruleClause(reason.rule)}`,
       settle: [`${command} on the node shows that address: name it with --from, such as --from ${reason.such.text}`],
       command,
     };
@@ -335,7 +335,7 @@ function missingFlagWords(
   if (reason.flag === '--node') {
     const [one, other] = reason.nodes;
     return {
-      text: `no node is named, and the outcome depends on the node: ${one} and ${other} do not treat this packet alike`,
+      text: `no node is named, and the outcome depends on the node: ${one} and ${other} treat this packet differently`,
       settle: [`name it with --node, such as --node ${one}`],
       command: `--node ${one}`,
     };
@@ -377,7 +377,7 @@ export function ruleText(step: RuleStep): string {
 export function conditionWords({ reasons, otherwise }: Fate): string {
   const conditions = [
     ...(otherwise?.assumed.flatMap(({ reason, isSo }) => assumptionWords(reason, isSo) ?? []) ?? []),
-    ...(reasons.some(isGap) ? ['what is not shown lets it pass unchanged'] : []),
+    ...(reasons.some(isGap) ? ['what is not shown lets the packet pass unchanged'] : []),
   ];
   return `if ${joinWords([...new Set(conditions)])}`;
 }

@@ -65,7 +65,7 @@ export function stepInWords(step: Step, { sender, fate }: Pick<Trace, 'sender' |
         hook,
         where: `virtual server ${server.protocol} ${formatSocketAddress(server)}`,
         what: chosen
-          ? `IPVS sends it to ${formatSocketAddress(chosen)}, one of ${open} by scheduler ${server.scheduler}`
+          ? `IPVS sends it to ${formatSocketAddress(chosen)}, one of ${open}, chosen by scheduler ${server.scheduler}`
           : 'IPVS has no real server for it, so it is refused',
         servicePort: server.origin?.servicePort ?? owners.ofServer(server),
         place: server.origin?.place?.locate(),
@@ -228,7 +228,7 @@ function stationsOnWay(
     const next = step.kind === 'rule' && 'chain' in step.action ? step.action.chain : undefined;
     // The trace follows one of several endpoints; its chain stands for all of theirs.
     const isOfOne = endpoints.length > 1 && step.kind === 'rule' && step.action.kind === 'dnat';
-    const does = isOfOne ? `${what}; each endpoint has its own` : what;
+    const does = isOfOne ? `${what}; each endpoint has its own chain` : what;
     // The next station is the jump's target.
     const detail = [...(hook === undefined ? [] : [hook]), ...(next === undefined ? [does] : [])].join(': ');
     stations.push({ name, detail, next });

@@ -29,7 +29,7 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
   if (stop) return stopWords(stop, port, trace, scene);
   if (fate.verdict !== 'delivered' || !port || !scene.side.mode || !isLocalElsewhere(port, trace, scene))
     return undefined;
-  return `${noLocalWords(port, trace)}: ${modeFacts[scene.side.mode].title} sends it to endpoints on other nodes`;
+  return `${noLocalWords(port, trace)}: ${modeFacts[scene.side.mode].title} sends the packet to endpoints on other nodes`;
 }
 
 /**
@@ -209,7 +209,7 @@ export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
       const { from, to } = lost;
       return to === undefined
         ? `nothing in ${from} leads to an endpoint: ${lostRuleCause()}`
-        : `${to} leads to its endpoints, but nothing in ${from} leads there: ${lostRuleCause(to)}`;
+        : `${to} leads to the endpoints, but nothing in ${from} leads to ${to}: ${lostRuleCause(to)}`;
     }
     case 'unprogrammed':
       return unreachedWords(lost.claimed, trace.target.address.text);

@@ -23,7 +23,7 @@ export const unseenWords: { readonly [U in Unseen]: readonly [text: string, advi
   ],
   forbidden: [
     'processes with more rights than kpc-apply are not visible here',
-    'give it the capability SYS_PTRACE (in a systemd unit: CAP_SYS_PTRACE in CapabilityBoundingSet)',
+    'give kpc-apply the capability SYS_PTRACE (in a systemd unit: CAP_SYS_PTRACE in CapabilityBoundingSet)',
   ],
 };
 
@@ -78,7 +78,7 @@ export function describeOutputFault(fault: OutputFault): string {
     case 'no-table-end':
       return fault.table === undefined ? 'a table is incomplete' : `the table ${fault.table} is incomplete`;
     case 'strange-line':
-      return `line ${fault.line} is not what it prints`;
+      return `line ${fault.line} has another format`;
     case 'stray-line':
       return `"${fault.line}" is out of place`;
     case 'other-tool':

@@ -105,7 +105,7 @@ const applyWords: WordsOf<typeof applyFindings> = {
       return [
         `an apply did not finish, and its journal ${path} ${whose}; this is network ${here}`,
         network === undefined
-          ? 'an earlier version wrote it: run rollback with that version, in the network that it changed; or remove it, then apply with --adopt'
+          ? 'an earlier version wrote it: run rollback with that version, in the network that it changed; or remove the journal, then apply with --adopt'
           : 'run "kpc-apply rollback" there, or choose another folder with --state-dir',
       ];
     },
@@ -242,14 +242,14 @@ const applyWords: WordsOf<typeof applyFindings> = {
     'no-number': ({ path }) => [`${path} does not hold a number`, lookAt(path)],
     'hidden-table': ({ command, table, family }) => [
       `${command} cannot show the table ${table}: it holds rules that only nft can read`,
-      `see "nft list table ${family} ${table}": move what another program put there with nft to a table of its own; mode nftables does not need that table`,
+      `see "nft list table ${family} ${table}", and move rules that another program added with nft to a table of their own; nftables mode does not need that table`,
     ],
     'no-network': [
       '/proc does not show which kernel and network this is',
       'mount proc at /proc; see "readlink /proc/self/ns/net"',
     ],
     'no-proc-net': [
-      '/proc/net, which shows what the kernel has, is not visible here',
+      "/proc/net, which shows the kernel's network state, is not visible here",
       'mount all of /proc: its option subset=pid (in a systemd unit: ProcSubset=pid) hides this',
     ],
     'no-mark': ({ tool, end, because }) => [

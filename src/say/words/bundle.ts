@@ -23,13 +23,13 @@ const words: {
     'it is a golden (for git), not a bundle, and cannot be applied: compile a bundle from the same manifests with "kpc compile -o"',
   misnamed: 'it must hold exactly the Service that it is named after',
   version: ({ found = 'missing', reads }) =>
-    `its format version is ${found}, but this program reads ${reads}: use the same version of both, or write it again`,
-  'merge-conflict': `${mergeConflict.join(': ')}, or write it again`,
+    `its format version is ${found}, but this program reads ${reads}: use the same version of both programs, or write the file again`,
+  'merge-conflict': `${mergeConflict.join(': ')}, or write the file again`,
   'no-file': ({ name }) =>
     `${name} is missing${name === 'manifest.json' ? ': this is not a bundle that kpc compile wrote' : ''}`,
   'stray-file': ({ name }) => `${quotePrintable(name)} is not a file of this bundle`,
   changed: ({ name, found, expected }) =>
-    `${name} has changed since it was compiled: its SHA-256 is ${found}, manifest.json says ${expected}`,
+    `${name} has changed since it was compiled: its SHA-256 is ${found}, but manifest.json says ${expected}`,
   unread: ({ reason }) => reason,
   value: ({ name, must }) => `${name} ${must === undefined ? 'is not what kpc writes' : `must ${must}`}`,
   'no-service': ({ name }) => `${quotePrintable(name)} has ports or health checks, but is not among the Services`,

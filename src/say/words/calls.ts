@@ -26,7 +26,7 @@ const askers = {
     'kpc migrate needs manifests',
     'name the output of kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml',
   ],
-  upgrade: () => ['--to-kubernetes-version needs manifests', 'name those in the cluster'],
+  upgrade: () => ['--to-kubernetes-version needs manifests', 'name the manifests of the cluster'],
 } as const;
 
 const leaveOut = 'leave it out';
@@ -69,7 +69,7 @@ function idleWords({ flags, because }: IdleFlags): Words {
     case 'own-addresses':
       return `${names}: a bundle has its own addresses`;
     case 'own-settings':
-      return `${names}: both sides have their own`;
+      return `${names}: both sides have values of their own`;
     case 'no-side':
       return `${names}: only for a side that is a mode, a release or a configuration, but both sides are files`;
     case 'no-names':
@@ -79,7 +79,7 @@ function idleWords({ flags, because }: IdleFlags): Words {
     case 'table-of-addresses':
       return `${names}: the table shows no DNS names; name a Service to see them`;
     case 'table':
-      return `${names}: for a single Service: name one`;
+      return `${names}: only for a single Service; name one`;
     case 'rules-of-dump':
       return `${names}: a dump consists of rules already; name one of its chains or sets`;
     case 'always':
@@ -171,7 +171,7 @@ export const callWords: WordsOf<typeof callFindings> = {
     ],
     'stdin-of-two-sides': 'only one side can be read from stdin',
     'stdin-of-cluster': ['--cluster replaces standard input', 'leave out the -'],
-    'stdin-kept': ['init needs files: kpc.yaml names them', 'name a file or folder'],
+    'stdin-kept': ['init needs files, because kpc.yaml names them', 'name a file or folder'],
     'render-kept': [
       'kpc.yaml cannot hold --render, which runs other programs',
       'commit the output of helm template or kubectl kustomize, and name that file',
@@ -254,7 +254,7 @@ export const callWords: WordsOf<typeof callFindings> = {
   'unread-cluster': ({ kinds, lists, isNeeded }) => {
     const ways = lists.flatMap((list) => standIns.get(list) ?? []);
     const right = isNeeded && ways.length < lists.length ? [rightToList] : [];
-    const end = isNeeded ? '' : ': answers that depend on them are unknown';
+    const end = isNeeded ? '' : ', so answers that depend on them are unknown';
     const help = [...right, ...ways].join('; ');
     return [`kpc could not read ${joinWords(kinds)} of this cluster${end}`, help === '' ? undefined : help];
   },

@@ -18,7 +18,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     advice: 'restart kube-proxy, and find out which program removed them',
   },
   'one-sided': { title: 'Only one side has the Service port' },
-  'service-addresses': { title: 'The Services have other addresses or ports' },
+  'service-addresses': { title: 'The Services have different addresses or ports' },
   'node-addresses': {
     title: 'The node has different addresses on the two sides',
     advice: 'let clients use an address that the node has on both sides',
@@ -51,9 +51,9 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   'node-port-loopback': {
     title: 'Node ports on loopback addresses behave differently',
     modes: {
-      ipvs: 'serves none there',
+      ipvs: 'serves no node ports on loopback addresses',
       iptables: 'serves them on IPv4 loopback addresses, unless iptables.localhostNodePorts is false',
-      nftables: 'has no rules that serve them there, but kube-proxy itself may listen for TCP ones',
+      nftables: 'has no rules for loopback addresses, but kube-proxy itself may listen there for TCP',
       userspace: 'serves them on IPv4 loopback addresses',
     },
     advice:
@@ -66,11 +66,11 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   'external-policy-local': {
     title: 'externalTrafficPolicy Local does not choose the same endpoints',
     modes: {
-      ipvs: 'sends every client to the endpoints on this node, and to all of them if it has none',
+      ipvs: 'sends every client to the endpoints on this node, or to all endpoints if this node has none',
       iptables:
-        'sends packets from pods and the node itself to all endpoints, and drops those from outside if this node has none',
+        'sends packets from pods and the node itself to all endpoints, and drops packets from outside if this node has no endpoint',
       nftables:
-        'sends packets from pods and the node itself to all endpoints, and drops those from outside if this node has none',
+        'sends packets from pods and the node itself to all endpoints, and drops packets from outside if this node has no endpoint',
       userspace: 'ignores it, and sends every client to all endpoints',
     },
     advice: adviceOnExternalLocal,
@@ -78,9 +78,9 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   'internal-policy-local': {
     title: 'internalTrafficPolicy Local does not choose the same endpoints',
     modes: {
-      ipvs: 'refuses clients on a node without endpoints of its own, but sends them to all endpoints of a Service with a node port or an external address',
-      iptables: 'drops packets from clients on a node without endpoints of its own',
-      nftables: 'drops packets from clients on a node without endpoints of its own',
+      ipvs: 'refuses clients on a node without endpoints, unless the Service has a node port or an external address: then it sends them to all endpoints',
+      iptables: 'drops packets from clients on a node without endpoints',
+      nftables: 'drops packets from clients on a node without endpoints',
       userspace: 'ignores it, and sends every client to all endpoints',
     },
     advice: 'run the endpoints on every node that has clients, as a DaemonSet does',
@@ -90,24 +90,25 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     advice: 'compare the ranges with the source addresses that clients have when they reach the node',
   },
   connection: {
-    title: 'First packets arrive alike, but connections do not work alike',
+    title: 'First packets fare the same on both sides, but later packets or answers do not',
     advice: 'make answers, and the packets that clients send after them, take the same paths as before',
   },
   'no-endpoints': { title: 'Services without endpoints fail differently' },
   hairpin: {
     title: 'A pod that reaches itself through its Service is treated differently',
     modes: {
-      ipvs: 'masquerades it only if the pod is on this node',
-      iptables: 'masquerades it on every node it passes',
-      nftables: 'masquerades it only if the pod is on this node',
-      userspace: 'connects to it from the node, as for every client',
+      ipvs: 'masquerades its packets only if the pod is on this node',
+      iptables: 'masquerades its packets on every node they pass',
+      nftables: 'masquerades its packets only if the pod is on this node',
+      userspace: 'connects to the pod from the node, as for every client',
     },
     advice:
       'check that pods reach Services through their own node, as with common network plugins: then nothing changes for them',
   },
   masquerade: {
     title: 'Endpoints do not see the same source address',
-    advice: 'check masqueradeAll, clusterCIDR and detectLocalMode on both sides, and what reads client addresses',
+    advice:
+      'check masqueradeAll, clusterCIDR and detectLocalMode on both sides, and the programs that read client addresses',
   },
   endpoints: { title: 'Different endpoints are chosen, or the same ones with different probabilities' },
   'health-check': { title: 'A health check node port answers differently' },
@@ -115,7 +116,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     title: 'Other ports of a Service address are answered differently',
     modes: {
       ipvs: ipvsBinds,
-      iptables: 'leaves such packets to routing, away from the node or back out by the default route',
+      iptables: 'leaves such packets to routing, which may send them back out by the default route',
       nftables: 'rejects other ports of cluster IPs, and leaves those of other addresses to routing',
       userspace: 'leaves such packets to routing',
     },
@@ -149,7 +150,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     title: 'The Services changed, and no input gives the endpoints of both sides',
   },
   'not-understood': {
-    title: 'The outcome depends on what the input does not show',
+    title: 'The outcome depends on something that the input does not show',
   },
   other: { title: 'Packets are treated differently' },
 };

@@ -21,10 +21,10 @@ function suggestNearest(near: readonly string[], otherwise: string) {
 const skipped = {
   headless: [
     'is headless: it has no cluster IP, so kube-proxy programs nothing for it',
-    'name one of its Pods by address or in DNS, such as 10.244.1.5:5432 or web-0.db:5432',
+    'name one of its Pods by address or DNS name, such as 10.244.1.5:5432 or web-0.db:5432',
   ],
   'external-name': [
-    'is of type ExternalName: kube-proxy programs nothing for it, because DNS names another host',
+    'is of type ExternalName: kube-proxy programs nothing for it, because DNS leads clients to another host',
     'name a Service with a cluster IP',
   ],
   'no-cluster-ip': [
@@ -53,10 +53,10 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       `expect: ${value} is not one of ${known.join(', ')}`,
       didYouMean(near, 'for endpoints, write a list'),
     ],
-    'idle-source': ['source needs a packet that is delivered', 'expect delivered, or endpoints'],
+    'idle-source': ['source is only for packets that are delivered', 'set expect to delivered, or to endpoints'],
     'no-endpoints': ['expect: the list is empty', 'to expect that no endpoint is reached, write refused or dropped'],
     'other-input': ({ field, kind, known }) =>
-      `${field}: the input is a ${kind}${known === undefined ? '' : ` of ${known}`}, but only manifests can be compiled for another`,
+      `${field}: the input is a ${kind}${known === undefined ? '' : ` of ${known}`}, but only manifests can be compiled for another ${field}`,
     'no-file': ({ field, option }) => [
       `${field}: the library reads no files`,
       `give it as the option ${option}, and leave this field out`,
@@ -102,7 +102,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     'unknown-code': ({ code, meant }) => [`no message has the code ${escapeText(code)}`, didYouMean(meant, listCodes)],
     rivals: ({ flag, other }) => [`${flag} cannot be used with ${other}`, 'keep one of them'],
     'replaces-outside': ({ flag }) => [
-      `${flag} is outside the folder of kpc.yaml, but its contents would be replaced`,
+      `${flag} is outside the folder of kpc.yaml, and kpc would replace its contents`,
       'name that folder on the command line',
     ],
     'replaces-git': ({ flag }) => [`${flag} leads into .git, which belongs to git`, 'name a folder outside of .git'],
@@ -124,10 +124,10 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
         : undefined,
     ],
     'no-sender': ({ name, near, from, kinds }) => [
-      `there is no Pod ${name} in the input, nor is ${from} ${joinWords(kinds, 'or')}`,
+      `there is no Pod ${name} in the input, and ${from} is none of ${kinds.join(', ')}`,
       suggestNearest(
         near,
-        'name an address, a Pod, deployment/NAME, or one of these words: external is a client outside the cluster',
+        'name an address, a Pod, deployment/NAME, or one of these words (external: a client outside the cluster)',
       ),
     ],
     'no-such-port': ({ to }) => [`${to} has no such port or family here`, 'see its ports with "kpc describe"'],
@@ -170,7 +170,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     unread: ({ what, kinds }) => [
       `${what} cannot be looked up: kpc could not read ${joinWords(kinds)} of this cluster`,
       'get the right to list these in all namespaces',
-      'ask about addresses and Services',
+      'name only addresses and Services',
     ],
     'no-endpoint': ({ name, near }) => [
       `${name} is neither address:port nor a Pod of the input`,

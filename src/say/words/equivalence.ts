@@ -20,7 +20,7 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
       const { text: why, help } = say({ code: 'bad-feature-gate', arguments: fault });
       const what =
         fault.problem === 'needs'
-          ? `in kube-proxy's feature gates, before the upgrade: ${help}`
+          ? `correct kube-proxy's feature gates before the upgrade (${help})`
           : `take ${fault.gate} out of kube-proxy's feature gates before the upgrade`;
       return [
         `${what}: ${why}`,
@@ -73,7 +73,7 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
         ? 'set nodePortAddresses, if node ports must not answer on every address of a node'
         : 'set nodePortAddresses, if clients use other addresses of a node than its primary one';
       return [
-        `${what}: without it, ${modeFacts[to].title} means ${is}, and ${modeFacts[from].title} ${was}`,
+        `${what}: without it, node ports use ${is} addresses in ${modeFacts[to].title}, and ${was} in ${modeFacts[from].title}`,
         opensAll
           ? 'in kube-proxy\'s configuration: nodePortAddresses: ["primary"]'
           : 'in kube-proxy\'s configuration: nodePortAddresses: ["0.0.0.0/0", "::/0"]',
@@ -97,7 +97,7 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
       'check: sysctl net.netfilter | grep timeout',
     ],
     'bound-addresses': ({ addresses, to }) => [
-      `find programs that listen on a Service address of ${serviceLink} (it has ${formatCount(addresses)}), or on all addresses: ${titleOfMode(to)} removes ${serviceLink}, and the node has no Service addresses any more`,
+      `find programs that listen on a Service address of ${serviceLink} (it has ${formatCount(addresses)}), or on all addresses: ${titleOfMode(to)} removes ${serviceLink}, so the node no longer has Service addresses`,
       'check: ss -ltnup',
     ],
     route: ({ address, to }) => [

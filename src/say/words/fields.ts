@@ -64,7 +64,7 @@ const forms: { readonly [Form in ValueForm]: FormWords | ((expected: string) => 
     'type: ClusterIP, or no clusterIP',
     'a Service of type NodePort or LoadBalancer cannot be headless',
   ],
-  'of-other-type': ['none, or another type', 'a Service of type ExternalName has no cluster IP'],
+  'of-other-type': ['no address, or another type', 'a Service of type ExternalName has no cluster IP'],
   'external-name': [
     'a DNS name, or a Service without a selector and an EndpointSlice with the address',
     'DNS looks it up as a name, and finds none',

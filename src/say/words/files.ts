@@ -65,8 +65,7 @@ function describeTemplate(details: UnrenderedTemplate): Words {
 }
 
 /** Why a dump names no Service, and what does. */
-export const holdsNoNames = (mode: ProxyMode): string =>
-  `the state of a node in ${modeFacts[mode].title} holds no names`;
+export const holdsNoNames = (mode: ProxyMode): string => `a node in ${modeFacts[mode].title} stores no Service names`;
 export const addNames = 'add manifests with -f to name them';
 
 const unreachedEffects = {
@@ -94,10 +93,10 @@ const dumpNote = byCase<'note', DumpNote>('note', {
     'add the output of ipset save and ip -j addr to find out',
   ],
   'foreign-servers': ({ servers }) =>
-    `${count(servers, 'virtual server')} left out: another program's, on addresses that are neither on kube-ipvs0 nor in kube-proxy's sets`,
+    `${count(servers, 'virtual server')} left out as another program's: their addresses are neither on kube-ipvs0 nor in kube-proxy's sets`,
   'proxy-ports': ({ mode }) =>
-    `in ${modeFacts[mode].title}, ${portalChains} lead to ports where kube-proxy itself accepts connections: no rule shows the endpoints`,
-  incomplete: ({ lacks }) => `the dump does not hold all of ${lacks.join(', ')}: there may be more Services`,
+    `in ${modeFacts[mode].title}, ${portalChains} lead to ports where kube-proxy itself accepts connections, so no rule shows the endpoints`,
+  incomplete: ({ lacks }) => `the dump does not hold all of ${lacks.join(', ')}, so there may be more Services`,
   unlisted: (details) => [unlistedWords(details), `add all of the output of ${listings[details.lacks]}`],
   'no-service': ({ why }) => noServiceWords(why),
 });
@@ -116,14 +115,14 @@ const oddYaml: Readonly<Record<OddYaml, string>> = {
   'unknown-alias': 'an alias without its anchor before it',
   'alias-in-itself': 'an alias inside the value that it stands for',
   'anchor-behind-word': 'an anchor or tag after a word',
-  'long-key': 'a key of several lines',
-  'blank-spaces': 'spaces in the blank lines at the end of a block that gives its indentation',
+  'long-key': 'a key that spans several lines',
+  'blank-spaces': 'spaces in blank lines at the end of a block with an indentation indicator',
   'in-brackets': 'this word or ":" in brackets',
   'same-keys': 'keys that are the same in JSON',
-  'not-of-tag': 'a value that is not of the type of its tag',
-  number: 'a number that JSON does not have',
+  'not-of-tag': 'a value that does not match its tag',
+  number: 'a number that JSON cannot express',
   merge: '"<<" with anything but mappings',
-  'no-text': 'a key that is no text',
+  'no-text': 'a key that is not a string',
 };
 
 /** Problems with files, folders and texts, and with comparison sides that are bundles, goldens or dumps. */
@@ -192,7 +191,10 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       'kpc reads files, not URLs',
       `pipe it in, as in "curl -sSL ${escapeText(path)} | kpc compile -f -"`,
     ],
-    pattern: ['no such file or folder; kpc expands no patterns', 'name the folder, or each file with an -f of its own'],
+    pattern: [
+      'no such file or folder; kpc does not expand patterns',
+      'name the folder, or each file with an -f of its own',
+    ],
     'link-outside': ({ folder }) => [
       `a link to something outside ${folder}`,
       'pass its target with -f as well',
@@ -236,8 +238,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   'bad-json': ({ reason = 'more text after the end of the JSON, with no "---" line between' }) =>
     `not valid JSON: ${reason}`,
   'not-closed': ({ language, sign, line }) => [
-    `not valid ${language}: the ${sign} of line ${line} is not closed`,
-    `write ${sign === '{' ? '}' : sign === '[' ? ']' : sign} where it ends`,
+    `not valid ${language}: the ${sign} on line ${line} is not closed`,
+    `write ${sign === '{' ? '}' : sign === '[' ? ']' : sign} where it should end`,
   ],
   'bad-yaml': (details) => {
     if ('lines' in details)
@@ -252,11 +254,11 @@ export const fileWords: WordsOf<typeof fileFindings> = {
         : 'sign' in details
           ? details.sign === '"'
             ? 'this escape'
-            : `what begins with ${details.sign} here`
+            : `text that begins with ${details.sign}`
           : `the character ${nameCharacter(details.character)}`;
     return [
       `not valid YAML: kubectl does not read ${what} as other programs do`,
-      'write it more plainly, or remove it',
+      'write it in a simpler way, or remove it',
     ];
   },
   'duplicate-key': (repeated) =>
@@ -269,23 +271,23 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   'merge-conflict': mergeConflict,
   'too-deep': [
     'lists and mappings nest too deeply',
-    'check the brackets and the indentation: objects of Kubernetes nest a dozen levels deep',
+    'check the brackets and the indentation: Kubernetes objects nest about a dozen levels deep',
   ],
   'too-long': ({ of, most }) => [
     describeBound(of, most),
     of === 'words'
-      ? 'split the text at "---" lines, or write it as JSON: only YAML in kubectl\'s plain form has no length limit'
+      ? 'split the text at "---" lines, or write it as JSON or as the plain YAML that kubectl prints'
       : 'split it, and remove what no Service needs',
   ],
   'yaml-tab': ['a tab is used for indentation', 'indent with spaces: YAML does not allow tabs'],
   'bad-bundle': ({ path, problem }) => [`${path}: ${bundleFaultWords(problem)}`, 'compile it again with "kpc compile"'],
   reading: byCase('problem', {
     dump: dumpNote,
-    'may-hold-more': ({ file }) => `${file} may hold more than kpc could read of it`,
-    'manifests-left-out': ({ error }, say) => `left out its manifests: ${say(error).text}`,
-    'follows-release': ({ release }) => `follows the kube-proxy of Kubernetes ${release}`,
+    'may-hold-more': ({ file }) => `${file} may hold more than kpc could read`,
+    'manifests-left-out': ({ error }, say) => `left out the manifests: ${say(error).text}`,
+    'follows-release': ({ release }) => `the rules follow the kube-proxy of Kubernetes ${release}`,
     'two-releases': ({ from, fromRelease, to, toRelease }) => [
-      `${from} follows Kubernetes ${fromRelease}, ${to} follows ${toRelease}: a Service can differ though its manifest is the same`,
+      `${from} follows Kubernetes ${fromRelease}, ${to} follows ${toRelease}, so a Service can differ even if its manifest does not`,
       `to see why: kpc diff --kubernetes-version ${fromRelease} --to-kubernetes-version ${toRelease} -f MANIFESTS`,
     ],
     'read-as': ({ text }) => text,
@@ -303,7 +305,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       `${quotePrintable(word)} is taken as the name to describe, not as a file`,
       `write ${quotePrintable(`./${word}`)} to read it`,
     ],
-    'misnamed-file': ({ file }) => [`${file} is not read`, 'call it kpc.yaml'],
+    'misnamed-file': ({ file }) => [`${file} is not read`, 'rename it to kpc.yaml'],
   }),
   'dump-reading': byCase('problem', {
     'legacy-tables': [
@@ -315,7 +317,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       `add all of the output of ${command}`,
     ],
     'no-interfaces': ({ command }) => [
-      `${command} without -v shows no interfaces: its rules are not compared, and kpc trace knows only part of them`,
+      `${command} without -v shows no interfaces, so its rules are not compared, and kpc trace uses only part of them`,
       'add the output of iptables-save, or the list with -v',
     ],
     'no-table': ({ tables }) =>
@@ -330,7 +332,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   'no-manifests': ({ path, what, beside }) =>
     beside === undefined
       ? [
-          `${path} is a ${what}, not manifests: it cannot be compiled`,
+          `${path} is a ${what}, not manifests, so it cannot be compiled`,
           `look at it with kpc describe -f ${shellWord(path)}`,
           'compare it with kpc diff',
         ]
@@ -371,7 +373,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   'unread-file': (details) => {
     const { expected, reason, isCutOff } = details;
     if (isCutOff) return [`the output of ${expected} is cut off, and the rest is unknown`, 'print it again'];
-    const what = expected === undefined ? 'not a text' : `not the output of ${expected}`;
+    const what = expected === undefined ? 'not text' : `not the output of ${expected}`;
     return `skipped: ${what}${reason === undefined ? '' : `: ${reason}`}`;
   },
   'unread-line': ({ reason, more }) => `skipped: ${reason}${more === 0 ? '' : ` (and ${count(more, 'more line')})`}`,

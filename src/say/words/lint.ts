@@ -21,7 +21,7 @@ function onNone(nodes: OnNodes): string {
   return onNodes(nodes, 'any of the');
 }
 
-const refusedTwice = 'the API server refuses the second of the two; in a cluster that has both';
+const refusedTwice = 'the API server refuses the second; in a cluster with both';
 const takeAnother = 'remove healthCheckNodePort: the API server then picks a free port';
 const fallsBack = 'kube-proxy uses the endpoints of all zones';
 
@@ -59,21 +59,21 @@ const undetected = {
 export const lintWords: WordsOf<typeof lintFindings> = {
   'local-without-endpoint': byCase('traffic', {
     internal: ({ service, ...nodes }) => [
-      `${service}: internalTrafficPolicy is Local, but it has no endpoint ${onNone(nodes)}, so Pods there cannot reach it`,
+      `${service}: internalTrafficPolicy is Local, but no endpoint runs ${onNone(nodes)}, so Pods there cannot reach the Service`,
       'run an endpoint on every node (DaemonSet)',
       'use trafficDistribution: PreferSameNode instead',
     ],
     'internal-tainted': ({ service, ...nodes }) => [
-      `${service}: internalTrafficPolicy is Local, but it has no endpoint ${onNodes(nodes)} (taints keep most Pods off), so Pods there cannot reach it`,
-      'let its Pods tolerate the taints, if Pods on those nodes use it',
+      `${service}: internalTrafficPolicy is Local, but no endpoint runs ${onNodes(nodes)} (taints keep most Pods off), so Pods there cannot reach the Service`,
+      'if Pods on those nodes use the Service, let its Pods tolerate the taints',
     ],
     'internal-few': ({ service, pods, among }) => [
-      `${service}: internalTrafficPolicy is Local, but it has only ${count(pods, 'Pod')} for ${formatCount(among)} nodes: Pods on nodes without one cannot reach it`,
+      `${service}: internalTrafficPolicy is Local, but the Service has only ${count(pods, 'Pod')} for ${formatCount(among)} nodes: clients on the other nodes cannot reach it`,
       'run an endpoint on every node (DaemonSet)',
       'use trafficDistribution: PreferSameNode instead',
     ],
     external: ({ service, way, ...nodes }) => [
-      `${service}: externalTrafficPolicy is Local, but it has no endpoint ${onNone(nodes)}, so clients of ${way} there reach nothing`,
+      `${service}: externalTrafficPolicy is Local, but no endpoint runs ${onNone(nodes)}, so clients of ${way} there reach nothing`,
       'send clients only to nodes that have an endpoint, as a load balancer does with the health check port',
       'use externalTrafficPolicy: Cluster',
     ],
@@ -116,7 +116,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
     'give the Service a cluster IP',
   ],
   'undeclared-port': ({ service, port, owner, ports }) => [
-    `${service}: no container that it selects lists the target port ${port}; ${owner} lists ${joinWords(ports)}`,
+    `${service}: no container of its Pods lists the target port ${port}; ${owner} lists ${joinWords(ports)}`,
     'check which port the containers listen on; listing a port does not open it',
   ],
   'taken-health-check-port': byCase('taken', {
@@ -130,7 +130,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
     ],
   }),
   'cluster-ip-endpoint': ({ service, address, holder }) => [
-    `${service}: its endpoint ${address} is ${holder === service ? 'its own cluster IP' : `the cluster IP of ${holder}`}: kube-proxy translates a packet only once, so it reaches no Pod`,
+    `${service}: its endpoint ${address} is ${holder === service ? 'its own cluster IP' : `the cluster IP of ${holder}`}: kube-proxy translates a packet only once, so clients reach no Pod`,
     'list the addresses of the Pods or machines behind it',
     holder === service ? undefined : 'use type: ExternalName with the DNS name of that Service',
   ],
@@ -215,7 +215,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
   'idle-affinity': byCase('problem', {
     headless: ({ service }) => [`${service}: sessionAffinity has no effect on a headless Service`, 'remove it'],
     scheduler: ({ service, scheduler, seconds }) => [
-      `${service}: the scheduler ${scheduler} already sends a client to one endpoint; sessionAffinity only keeps it there for ${formatCount(seconds)} seconds when endpoints change`,
+      `${service}: the scheduler ${scheduler} already sends a client to one endpoint; sessionAffinity only keeps the client there for ${formatCount(seconds)} seconds when endpoints change`,
       'remove sessionAffinity',
       'use another scheduler',
     ],
@@ -225,7 +225,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
     'use fewer ports, addresses or source ranges, or nftables mode, whose sets have no limit',
   ],
   'lax-arp': ({ by }) => [
-    `${by} announces load balancer addresses by ARP, but strictARP is off: every node has them on kube-ipvs0 and answers`,
+    `${by} announces load balancer addresses by ARP, but strictARP is off: every node has these addresses on kube-ipvs0 and answers ARP requests`,
     'set ipvs.strictARP: true (--ipvs-strict-arp)',
   ],
   'host-port': (details) => [
@@ -249,7 +249,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
       ports.length === 0 ? 'the Service has no ports' : `name one of its ports: ${joinWords(ports)}`,
     ],
     'service-name': (details) => [
-      `${details.owner} names Service ${details.missing}, which is not in the input; without it, its Pods get no DNS names`,
+      `${details.owner} names Service ${details.missing}, which is not in the input; without it, the Pods get no DNS names`,
       nearOr(details, 'add a headless Service of that name'),
     ],
   }),

@@ -21,7 +21,7 @@ import { byCase, type Wording } from './rows.ts';
 /** The effect if an optional tool is missing. */
 const losses: Readonly<Record<string, string>> = {
   conntrack: ' (without it, UDP clients keep sending to a removed endpoint until they pause)',
-  getfacl: ' (without it, a bundle, key or state folder that its group may write to is refused)',
+  getfacl: ' (without it, kpc-apply refuses a bundle, key or state folder that its group may write to)',
   modprobe: ' (without it, kernel modules cannot be loaded)',
 };
 
@@ -51,11 +51,11 @@ const zeros = {
     ];
   },
   bridge: () => [
-    'pods on one bridge may not reach each other through a Service',
+    'pods on one bridge might not reach each other through a Service',
     'set it to 1 if pods are on a Linux bridge',
   ],
   arp: () => [
-    "the node answers ARP for every address on kube-ipvs0, load balancers' too",
+    'the node answers ARP for every address on kube-ipvs0, even for load balancer addresses',
     'if MetalLB or another program announces these addresses, compile with --ipvs-strict-arp',
   ],
 } as const;
@@ -179,7 +179,7 @@ export const checkWords: NodeCheckWords<CheckArguments> = {
     lacks: ({ feature, family, said, modules, mayChange }) => [
       `this kernel cannot ${featureNames[feature]} for ${family}: ${said || noReason}`,
       mayChange
-        ? `load it on the host: modprobe -a ${modules}; if that fails, boot a kernel that has these modules`
+        ? `load its modules on the host: modprobe -a ${modules}; if that fails, boot a kernel that has these modules`
         : rightsAdvice,
     ],
   }),
@@ -191,12 +191,12 @@ export const checkWords: NodeCheckWords<CheckArguments> = {
     ],
     unknown: ({ unseen, mustSee }) => [
       `it is unknown whether a kube-proxy runs in this network namespace: ${unseenWords[unseen][0]}`,
-      mustSee ? adviseUnseen(unseen, 'no kube-proxy') : `${unseenWords[unseen][1]}; --adopt needs to know it`,
+      mustSee ? adviseUnseen(unseen, 'no kube-proxy') : `${unseenWords[unseen][1]}; --adopt needs to know this`,
     ],
   }),
   endpoints: ({ assumed }) => [
     `the bundle sends connections to ${assumed === 1 ? 'an endpoint' : `${assumed} endpoints`} that kpc assumed (--assume-endpoints), at addresses that no Pod has`,
-    'compile it with what the cluster has: kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml',
+    'compile it from the objects of the cluster: kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml',
   ],
   routes: ({ family }) => [
     `the node has no default route for ${familyNames[family]}: its own connections to cluster IPs fail, unless another route covers them`,

@@ -65,7 +65,7 @@ function describeNothingProgrammed({ services, lacking, isRefused }: NothingProg
   if (lacking.length === 0) return [wrong, isRefused ? allowing : undefined];
   return [
     wrong,
-    'add --assume, for what manifests from git lack',
+    'add --assume, so that kpc chooses what manifests from git lack',
     'give the objects as the cluster has them',
     allowing,
   ];

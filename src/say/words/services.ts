@@ -34,7 +34,7 @@ function describeUnplaced(workloads: readonly string[]): string {
 
 function describeDualStack(reason: DualStack): string {
   const name = printable(reason.name);
-  return reason.by === 'side' ? `${name} has one` : `Service ${name} needs ${familyNames[reason.family]}`;
+  return reason.by === 'side' ? `${name} is dual-stack` : `Service ${name} needs ${familyNames[reason.family]}`;
 }
 
 const serviceNameLabel = 'kubernetes.io/service-name';
@@ -46,9 +46,11 @@ function likelyCause(likely: Likely): string | undefined {
     return `${printable(elsewhere)} has these labels, but a Service selects only Pods of its own namespace`;
   if (lacking) {
     if (lacking.isOnOwner)
-      return `${printable(lacking.owner)} has ${printable(lacking.label)} itself, but its Pods do not get it: add it to the labels of the template`;
+      return `${printable(lacking.owner)} itself has ${printable(lacking.label)}, but its Pods do not: add the label to the Pod template`;
     const lacks = `${printable(lacking.owner)} has all of these labels except ${printable(lacking.label)}`;
-    return mayBeUnseen(likely) ? `${lacks}: add it to the template, unless a program sets it at run time` : lacks;
+    return mayBeUnseen(likely)
+      ? `${lacks}: add the label to the template, unless a program sets it at run time`
+      : lacks;
   }
   return (
     maker && `compare the selector with the labels of the Pods, unless ${printable(maker)} makes Pods with these labels`
@@ -99,9 +101,12 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
           `${wrong} node port ${change.nodePort}`,
           'use type ClusterIP, or allocateLoadBalancerNodePorts: false with type LoadBalancer',
         ]
-      : [`${wrong} port ${change.port} and its endpoints port ${change.target}`, 'make them equal'];
+      : [`${wrong} port ${change.port} and its endpoints port ${change.target}`, 'make the two ports equal'];
   },
-  'ignored-field': ({ field, needs }) => [`the API server refuses ${field} here: it needs ${needs}`, 'remove it'],
+  'ignored-field': ({ field, needs }) => [
+    `the API server refuses ${field} here, because it needs ${needs}`,
+    'remove it',
+  ],
   'long-comment': ({ servicePort, lack, limit }) => [
     `${servicePort}: where the Service has ${lack.replaceAll('-', ' ')}, nft refuses all of kube-proxy's rules, because this ${servicePort.length}-byte name becomes a comment and nft allows ${limit} bytes; kpc truncates it`,
     'shorten the names',
@@ -111,14 +116,14 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     `add clusterIP: ${first}`,
   ],
   'missing-ip-families': ({ families }) => [
-    `kube-proxy uses only the first of clusterIPs, because there ${families > 0 ? 'is only one family in ipFamilies' : 'are no ipFamilies'}`,
+    `kube-proxy uses only the first of clusterIPs, because ipFamilies ${families > 0 ? 'names only one family' : 'is missing'}`,
     'name the family of each address in ipFamilies',
   ],
   'node-address': ({ service, address, node: owner }) => [
-    `${service} has the address ${address} of Node ${owner}: IPVS mode puts it on kube-ipvs0 of every node, so other nodes cannot reach ${owner} there, nor its kubelet or API server`,
+    `${service} has the address ${address} of Node ${owner}: IPVS mode puts it on kube-ipvs0 of every node, so other nodes cannot reach ${owner}, its kubelet or its API server at that address`,
     'use an address that no node has, a node port, or another mode',
   ],
-  'no-ports': 'kube-proxy programs nothing for this Service: it has no ports',
+  'no-ports': 'kube-proxy programs nothing for this Service, because it has no ports',
   'too-large': ({ lines, limit, service, factors }) =>
     `the input makes about ${lines} rules, over the limit of ${limit} for its size: Service ${service} has ${factors.ports} ports, ${factors.pairs} pairs of a port and an endpoint, ${factors.addresses} addresses, ${factors.sourceRanges} source ranges`,
   'unloadable-range': (details) => [
@@ -140,7 +145,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
       'let kpc choose with --service-node-port-range',
     ],
     healthCheckNodePort: ({ service }) => [
-      `${service}: load balancers cannot ask for this Service's health, because there is no healthCheckNodePort yet`,
+      `${service}: load balancers cannot check this Service's health, because there is no healthCheckNodePort yet`,
       asTheClusterHasThem,
       'let kpc choose with --service-node-port-range',
     ],
@@ -160,7 +165,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
         ]
       : [
           `${service}: loadBalancerIP ${asked} is taken by ${holder}: kpc chooses another address`,
-          'give one of them another address; Services share one only if they ask for it with different ports',
+          'give one of them another address; Services share an address only if they request it with different ports',
         ],
   'range-is-full': ({ what, service, ranges }) => {
     const [value, help] = rangedValues[what];
@@ -168,7 +173,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   },
   'assumed-endpoints': ({ pods, workloads, unplaced }) => {
     const which = pods === 1 ? '1 ready Pod and its address are' : `${pods} ready Pods and their addresses are`;
-    return `${which} assumed: ${nameSome(workloads)}${describeUnplaced(unplaced)}; the manifest.json of a bundle lists all`;
+    return `${which} assumed: ${nameSome(workloads)}${describeUnplaced(unplaced)}; manifest.json in a bundle lists them all`;
   },
   'empty-selector': ({ service }) => [
     `the selector of ${service} is empty: kpc selects all Pods of the namespace, but the API server drops an empty selector`,
@@ -178,7 +183,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   'endpoints-from-pods': ({ services, kept }) => {
     const which = services.length === 1 ? nameSome(services) : `${services.length} Services (${nameSome(services)})`;
     const made = `the endpoints of ${which} are made from the Pods in the input, as the endpointslice controller makes them`;
-    const keep = `${kept} ${kept === 1 ? 'Service keeps' : 'Services keep'} the EndpointSlices or Endpoints in the input`;
+    const keep = `${kept} ${kept === 1 ? 'Service uses' : 'Services use'} the EndpointSlices or Endpoints in the input`;
     return [...(services.length > 0 ? [made] : []), ...(kept > 0 ? [keep] : [])].join('; ');
   },
   'extra-addresses': ({ index, count: number }) => [
@@ -190,8 +195,8 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     const names = nameSome(services);
     return [
       selecting === 1
-        ? `the input holds no EndpointSlice or Endpoints of ${names}: the compiled rules refuse all connections to it`
-        : `the input holds no EndpointSlices or Endpoints of ${services.length} of ${selecting} Services with a selector (${names}): the compiled rules refuse all connections to them`,
+        ? `the input holds no EndpointSlice or Endpoints for ${names}, so the compiled rules refuse all connections to it`
+        : `the input holds no EndpointSlices or Endpoints for ${services.length} of ${selecting} Services with a selector (${names}), so the compiled rules refuse all connections to them`,
       'add them (kubectl get endpointslices -A -o yaml)',
       hasWorkloads ? "assume the input's workloads have ready Pods: --assume-endpoints" : undefined,
     ];
@@ -212,19 +217,19 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     ],
   }),
   'no-node-fits': ({ services, owner, wanted }) => [
-    `no Node has ${printable(wanted)}: the Pods of ${printable(owner)} stay Pending, so they are no endpoints of ${printable(nameSome(services))}`,
+    `no Node has ${printable(wanted)}, so the Pods of ${printable(owner)} stay Pending and are not endpoints of ${printable(nameSome(services))}`,
     'correct its nodeSelector or affinity',
     'give all Nodes (kubectl get nodes -o yaml)',
   ],
   'no-such-service': ({ services }) => [
-    `the input holds EndpointSlices or Endpoints of ${printable(nameSome(services))}, but no such ${services.length === 1 ? 'Service' : 'Services'}: they are not used`,
+    `the input holds EndpointSlices or Endpoints for ${printable(nameSome(services))}, but no such ${services.length === 1 ? 'Service' : 'Services'}, so they are not used`,
     'add the Service',
     'remove them',
   ],
   'selects-nothing': ({ services, selector, isStale = false, ...likely }) => {
     const [it, has] = services.length === 1 ? ['it', 'has'] : ['they', 'have'];
     const so = isStale
-      ? ', but its EndpointSlices still list some: the controller empties them'
+      ? ', but its EndpointSlices still list endpoints: the controller will remove them'
       : mayBeUnseen(likely)
         ? ''
         : `, so ${it} ${has} no endpoints`;
@@ -245,7 +250,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
       'split it',
     ],
     Endpoints: ({ field, count: number, limit }) => [
-      `the Endpoints object has ${number} ${field} at this port, but the control plane mirrors ${limit}: the ready ones first, sorted as text`,
+      `the Endpoints object has ${number} ${field} at this port, but the control plane mirrors only ${limit}: ready ones first, in text order`,
       'write EndpointSlices instead',
     ],
   }),

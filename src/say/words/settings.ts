@@ -46,9 +46,9 @@ function kubeProxyOf(release: Release): string {
 }
 
 const defaultModes = {
-  'empty-flag': "mode iptables, kube-proxy's default before Kubernetes 1.40: --proxy-mode is empty",
+  'empty-flag': "mode iptables, kube-proxy's default before Kubernetes 1.40, because --proxy-mode is empty",
   configuration:
-    "mode iptables, kube-proxy's default before Kubernetes 1.40: the configuration names none (--proxy-mode does)",
+    "mode iptables, kube-proxy's default before Kubernetes 1.40, because neither the configuration nor --proxy-mode names one",
   nothing: 'mode ipvs, because neither --proxy-mode nor --config is given',
 } as const;
 
@@ -107,13 +107,13 @@ export const settingWords: WordsOf<typeof settingFindings> = {
       return [
         `${kubeProxyOf(release)} does not start: these feature gates need others that are off: ${nameSome(pairs, 5)}`,
         `add ${nameSome([...new Set(unmet.flatMap(({ needs }) => needs.map((need) => `${need}=true`)))], 5)}`,
-        'turn off what needs it',
+        'turn off the gates that need them',
       ];
     },
   }),
   'bad-kubernetes-version': ({ flag, node, version, isAssumed }) => {
     const lacking = isAssumed
-      ? `the input has no Node, and kpc assumes ${quote(node)}`
+      ? `the input has no Node, and the assumed ${quote(node)} has no release`
       : `the input does not say what the Node ${quote(node)} runs`;
     const whose = node === '' ? 'no node is named' : lacking;
     return [
@@ -127,8 +127,8 @@ export const settingWords: WordsOf<typeof settingFindings> = {
       return [
         `${nameMode(details)}: kpc follows ${title} of Kubernetes ${releasesOfMode(details.mode)}, not of ${details.release}`,
         details.side === 'release'
-          ? `name one of them instead of side ${details.release}, or choose another mode with --proxy-mode`
-          : `choose one of them with --kubernetes-version, or another mode ${wayToMode(details)}`,
+          ? `name one of these releases instead of side ${details.release}, or choose another mode with --proxy-mode`
+          : `choose one of these releases with --kubernetes-version, or another mode ${wayToMode(details)}`,
       ];
     },
     'gate-off': (details) => [
@@ -138,7 +138,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     ],
   }),
   'covered-addresses': ({ network, socket }) => [
-    `nodePortAddresses ${network} covers addresses of Services: kube-proxy also serves node ports there (${socket}) from its second sync on; kpc compiles the first`,
+    `nodePortAddresses ${network} covers addresses of Services: kube-proxy also serves node ports there (${socket}) from its second sync on; kpc compiles the first sync`,
     "name only the node's own network",
   ],
   'default-mode': ({ named }) => defaultModes[named],
@@ -165,12 +165,13 @@ export const settingWords: WordsOf<typeof settingFindings> = {
       'use another mode',
     ],
   }),
-  'kubernetes-version': ({ node, version, release }) => `Kubernetes ${release}: Node ${quote(node)} runs ${version}`,
+  'kubernetes-version': ({ node, version, release }) =>
+    `Kubernetes ${release}, because Node ${quote(node)} runs ${version}`,
   'kubernetes-preview': ({ release }) =>
-    `Kubernetes ${release} is not released: its rules are those of kube-proxy ${kubeProxyVersions[release]}`,
+    `Kubernetes ${release} is not released yet, so the rules follow kube-proxy ${kubeProxyVersions[release]}`,
   'no-config': () => [
     'the file holds no configuration of kube-proxy',
-    `name one with a KubeProxyConfiguration (${configVersion}), a ConfigMap with one among its data, a systemd unit that starts kube-proxy with flags, or a configuration of kubeadm, kind or k3s`,
+    `name one with a KubeProxyConfiguration (${configVersion}), a ConfigMap that contains one, a systemd unit that starts kube-proxy with flags, or a configuration of kubeadm, kind or k3s`,
   ],
   'not-applicable': ({ name, value, must }) => [
     `${name} is ${quote(value)}, but kpc-apply rejects a bundle with it`,
@@ -180,19 +181,19 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     content: ({ reason }) => [reason, "save the node's `ip -j addr` output to a file"],
     'no-folder': ({ path }) => [
       `--host-addresses ${path} is not a folder`,
-      'for several nodes, name a folder with the output of `ip -j addr` on each in NODE.json',
+      "for several nodes, name a folder that holds each node's `ip -j addr` output as NODE.json",
     ],
   }),
   'bad-prune': ['--prune needs --all-nodes: otherwise kpc cannot know which nodes are gone', 'add --all-nodes'],
   'localhost-node-port': ({ servicePort, nodePort, families, ofNodes }) => {
     const addresses = families.map((family) => (family === 'ipv4' ? '127.0.0.1' : '::1'));
     const where = ofNodes ? ' of each node that has endpoints for it' : '';
-    return `${servicePort}: node port ${nodePort} on ${joinWords(addresses)}${where} needs a running kube-proxy: it listens there itself, and no rule can replace that`;
+    return `${servicePort}: node port ${nodePort} on ${joinWords(addresses)}${where} needs a running kube-proxy, which itself listens there: no rule can replace that`;
   },
   'no-host-addresses': ({ path, nodes, without }) =>
-    `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: node ports listen on the Node object's addresses there`,
+    `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: on these, node ports listen on the Node object's addresses`,
   'no-service-cidrs': [
-    'kube-proxy drops packets to unused cluster IPs; without ServiceCIDR objects, these rules do not',
+    'kube-proxy drops packets to unused cluster IPs; without ServiceCIDRs in the input, these rules do not',
     'add the output of kubectl get servicecidrs -o yaml',
     'set --service-cluster-ip-range',
   ],
@@ -213,7 +214,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
       `(${nameSome(addresses)}) where node ports can listen`,
     areAll
       ? 'write a network that holds one of them'
-      : 'if it has more, give its output of ip -j addr with --host-addresses',
+      : 'if the node has more, give its output of ip -j addr with --host-addresses',
   ],
   'no-pod-cidr': ({ names }) => [
     'detectLocalMode NodeCIDR needs the pod CIDRs of the Node: kube-proxy does not start without them',
@@ -229,7 +230,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     ];
   },
   'wrong-family': ({ of, node, family, cidrs }) => [
-    `${node === '' ? "the node's address" : `the address of node ${node}`} is ${familyNames[family]}, but ${of} ${cidrs.join(',')} is not: no ${familyNames[family]} traffic counts as local, and kube-proxy starts only on a dual-stack node`,
+    `${node === '' ? "the node's address" : `the address of node ${node}`} is ${familyNames[family]}, but ${of} ${cidrs.join(',')} is not, so no ${familyNames[family]} traffic counts as local, and kube-proxy starts only on a dual-stack node`,
     `name a network of each family in ${of}`,
   ],
 };

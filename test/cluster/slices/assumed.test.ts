@@ -628,7 +628,7 @@ describe('what a pull request shows', () => {
     const { stderr } = await runKpc(['compile', '-f', before, ...flags, '-o', out]);
     expect(stderr.match(/\[assumed-endpoints\]/g)).toHaveLength(1);
     expect(stderr).toContain(
-      'note: 3 ready Pods and their addresses are assumed: 3 of Deployment default/web; the manifest.json of a bundle lists all [assumed-endpoints]',
+      'note: 3 ready Pods and their addresses are assumed: 3 of Deployment default/web; manifest.json in a bundle lists them all [assumed-endpoints]',
     );
     const manifest = JSON.parse(readFileSync(join(out, 'manifest.json'), 'utf8')) as { assumedEndpoints: object[] };
     expect(manifest.assumedEndpoints).toMatchObject([

@@ -240,9 +240,7 @@ describe('which Services get slices of Pods', () => {
     const { endpoints, stderr } = await endpointsOf(service('web'), slice('web'), pod('a', '10.244.1.1'));
     expect(endpoints).toEqual(['10.244.9.9:1234']);
     expect(stderr.match(/endpoints-from-pods/g)).toHaveLength(1);
-    expect(stderr).toContain(
-      'note: 1 Service keeps the EndpointSlices or Endpoints in the input [endpoints-from-pods]',
-    );
+    expect(stderr).toContain('note: 1 Service uses the EndpointSlices or Endpoints in the input [endpoints-from-pods]');
     const own = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'web' } };
     const subsets = [{ addresses: [{ ip: '10.244.9.8' }], ports: [{ port: 1234 }] }];
     const given = await endpointsOf(service('web'), { ...own, subsets }, pod('a', '10.244.1.1'));
@@ -257,7 +255,7 @@ describe('which Services get slices of Pods', () => {
       pod('a', '10.244.1.1'),
     );
     expect(stderr).toContain(
-      'note: the endpoints of default/web are made from the Pods in the input, as the endpointslice controller makes them; 1 Service keeps the EndpointSlices or Endpoints in the input [endpoints-from-pods]',
+      'note: the endpoints of default/web are made from the Pods in the input, as the endpointslice controller makes them; 1 Service uses the EndpointSlices or Endpoints in the input [endpoints-from-pods]',
     );
   });
 

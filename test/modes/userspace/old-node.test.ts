@@ -57,7 +57,7 @@ describe('a dump of a node in userspace mode', () => {
     const all = await runKpc(['describe', dump]);
     expect(all.stdout).toContain('shop/web:http  NodePort  10.96.0.10  80/TCP  30080/TCP   ?');
     expect(all.stderr).toBe(
-      'note: in userspace mode, KUBE-PORTALS-* and KUBE-NODEPORT-* lead to ports where kube-proxy itself accepts connections: no rule shows the endpoints [reading]\n',
+      'note: in userspace mode, KUBE-PORTALS-* and KUBE-NODEPORT-* lead to ports where kube-proxy itself accepts connections, so no rule shows the endpoints [reading]\n',
     );
     const { stdout } = await runKpc(['describe', dump, 'shop/web']);
     expect(stdout).toMatch(
