@@ -180,6 +180,8 @@ export const fileFindings = {
     'manifests-left-out': { readonly error: Cited };
     'follows-release': Strings<'release'>;
     'two-releases': Strings<'from' | 'fromRelease' | 'to' | 'toRelease'>;
+    'releases-differ': Numbers<'behaviours'>;
+    'conntrack-limit': None;
     'read-as': Strings<'text'>;
     'taken-as-other': Strings<'text'>;
     'skipped-on-both': Lists<'services'>;

@@ -14,6 +14,8 @@ import { adviseOnOddSpace, nameCharacter } from './fields.ts';
 import { describeBound } from '../../base/bounds.ts';
 import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
 import { portalChains } from '../../kube-proxy/chain-names.ts';
+import { behaviourChanges } from '../../kube-proxy/releases.ts';
+import { behaviourWords } from './behaviours.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { noServiceWords, unlistedWords, lostJumpCause, lostRuleCause, unshownJumpWords } from '../way/lack.ts';
 import { byCase, didYouMean, type Words, type WordsOf } from './rows.ts';
@@ -290,6 +292,9 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       `${from} follows Kubernetes ${fromRelease}, ${to} follows ${toRelease}, so a Service can differ even if its manifest does not`,
       `to see why: kpc diff --kubernetes-version ${fromRelease} --to-kubernetes-version ${toRelease} -f MANIFESTS`,
     ],
+    'releases-differ': ({ behaviours }) =>
+      `the kube-proxies of the two releases differ in ${count(behaviours, 'behaviour')} that kpc knows of`,
+    'conntrack-limit': `on a node with many cores kube-proxy before ${behaviourChanges['conntrack-limit'].since} ${behaviourWords['conntrack-limit'].join(', and since then ')}`,
     'read-as': ({ text }) => text,
     'taken-as-other': ({ text }) => text,
     'skipped-on-both': ({ services }) => [
