@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { delimiter, basename, dirname, isAbsolute, join } from 'node:path';
 import { largestFile } from '../base/read-file.ts';
+import type { ProgramProblem } from '../base/unread.ts';
 import { hasCode } from '../base/system-errors.ts';
 import { shellWord } from '../base/printable.ts';
 import { absoluteFolders } from '../base/system-paths.ts';
@@ -12,8 +13,6 @@ import { disk } from '../input/files/file-tree.ts';
 
 /** Run without a shell. */
 export type ProgramCall = readonly [tool: string, ...words: string[]];
-
-export type ProgramProblem = 'no-program' | 'too-large' | 'too-slow' | 'failed';
 
 export interface ProgramFailure {
   readonly problem: ProgramProblem;

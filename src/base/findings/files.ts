@@ -1,4 +1,5 @@
 import type { BundleFault } from './bundle.ts';
+import type { Unread, GitFailure } from '../unread.ts';
 import type { NoService } from './command-line.ts';
 import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
 import type { Unreached } from '../../kube-proxy/missing-jumps.ts';
@@ -80,6 +81,10 @@ export interface IncompleteKustomization extends Lists<'lacks'>, Numbers<'more'>
   readonly isShown: boolean;
 }
 
+export interface Why {
+  readonly reason: Unread;
+}
+
 export type OfFolder = Strings<'folder'>;
 
 export type Render = Strings<'tool' | 'said' | 'pipe'>;
@@ -119,13 +124,13 @@ export type FileProblem = By<
     'link-outside': Strings<'folder'>;
     'broken-link': None;
     missing: None;
-    'no-text': Strings<'what'>;
+    'no-text': { readonly what: 'UTF-16' | 'binary' | 'not UTF-8 text' };
     'no-git': None;
-    'no-repository': Strings<'said'>;
+    'no-repository': { readonly why: GitFailure | 'no-work-tree' };
     'no-revision': Strings<'revision'> & { readonly near?: string | undefined };
     'whole-revision': Strings<'revision'>;
-    'git-failed': Strings<'said'>;
-    system: Strings<'reason'>;
+    'git-failed': { readonly failure: GitFailure };
+    unread: Why;
   }
 >;
 
@@ -199,9 +204,9 @@ export const fileFindings = {
     fleet: OfFolder & Strings<'example'>;
   }>('error'),
   'second-listing': row<Strings<'output'> & Lists<'differences'>>('warning'),
-  unreadable: row<Strings<'path' | 'reason'>>('error'),
+  unreadable: row<Strings<'path'> & Why>('error'),
   // `expected` is the tool that the file's name suggests. `reason` says why the file is not text.
-  'unread-file': row<{ readonly expected?: string | undefined; readonly reason?: string; readonly isCutOff?: true }>(
+  'unread-file': row<{ readonly expected?: string | undefined; readonly reason?: Unread; readonly isCutOff?: true }>(
     'warning',
   ),
   'unread-line': row<Strings<'reason'> & Numbers<'more'>>('warning'),

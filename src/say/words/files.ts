@@ -11,7 +11,7 @@ import {
 import { pathBelow, resolvePath } from '../../base/names.ts';
 import { bundleFaultWords, mergeConflict } from './bundle.ts';
 import { adviseOnOddSpace, nameCharacter } from './fields.ts';
-import { describeBound } from '../../base/bounds.ts';
+import { boundWords, gitWords, unreadWords } from './unread.ts';
 import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
 import { portalChains } from '../../kube-proxy/chain-names.ts';
 import { behaviourChanges } from '../../kube-proxy/releases.ts';
@@ -211,8 +211,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       'check the revision out and name its folder',
     ],
 
-    'no-repository': ({ said }) => [
-      `there is no such file, and kpc cannot read a revision: ${said}`,
+    'no-repository': ({ why }) => [
+      `there is no such file, and kpc cannot read a revision: ${why === 'no-work-tree' ? 'this is no working tree' : gitWords(why)}`,
       'run kpc in the working tree of the repository',
     ],
     'no-revision': ({ revision, near }) => [
@@ -226,12 +226,12 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       `there is no such file; ${quote(revision)} is a revision without a path`,
       `name a file or folder in it, as ${escapeText(revision)}:PATH, or the folder that you are in, as ${escapeText(revision)}:.`,
     ],
-    'git-failed': ({ said }) => [
-      `git cannot read this revision: ${said}`,
+    'git-failed': ({ failure }) => [
+      `git cannot read this revision: ${gitWords(failure)}`,
       'check the revision out and name its folder',
     ],
 
-    system: ({ reason }) => reason,
+    unread: ({ reason }) => unreadWords(reason),
   }),
   'alias-bomb': ({ copies, values }) => [
     `${formatCount(copies)} of the ${formatCount(values)} values read so far come from aliases`,
@@ -276,7 +276,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     'check the brackets and the indentation: Kubernetes objects nest about a dozen levels deep',
   ],
   'too-long': ({ of, most }) => [
-    describeBound(of, most),
+    boundWords({ of, most }),
     of === 'words'
       ? 'split the text at "---" lines, or write it as JSON or as the plain YAML that kubectl prints'
       : 'split it, and remove what no Service needs',
@@ -374,12 +374,12 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     `skipped ${output} from another node or time: it differs in ${nameSome(differences)}`,
     'use one file for each node',
   ],
-  unreadable: ({ path, reason }) => `${path} cannot be read: ${reason}`,
+  unreadable: ({ path, reason }) => `${path} cannot be read: ${unreadWords(reason)}`,
   'unread-file': (details) => {
     const { expected, reason, isCutOff } = details;
     if (isCutOff) return [`the output of ${expected} is cut off, and the rest is unknown`, 'print it again'];
     const what = expected === undefined ? 'not text' : `not the output of ${expected}`;
-    return `skipped: ${what}${reason === undefined ? '' : `: ${reason}`}`;
+    return `skipped: ${what}${reason === undefined ? '' : `: ${unreadWords(reason)}`}`;
   },
   'unread-line': ({ reason, more }) => `skipped: ${reason}${more === 0 ? '' : ` (and ${count(more, 'more line')})`}`,
   'unread-output': ({ output, reason }) => `${output} ${reason}`,
