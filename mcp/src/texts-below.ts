@@ -19,7 +19,7 @@ const mostFiles = 5000;
 const absent = 'no such file or folder below the folder of this server';
 
 function refusePath(path: string, said: string): never {
-  return refuse({ problem: 'unreadable', path, reason: { problem: 'system', said } });
+  return refuse({ problem: 'unreadable', path, reason: { problem: 'said', said } });
 }
 
 /** Leaves out pipes and links, because links may lead out of the folder. */

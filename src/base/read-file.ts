@@ -11,7 +11,7 @@ export const largestFile = 2 ** 29 - 24;
 /** Like unreadOf, without the path and the code in the system's words. */
 export function shortUnreadOf(error: unknown, named: string): Unread {
   const [, words] = (isSystemError(error) && getSystemErrorMap().get(error.errno ?? 0)) || [];
-  return words === undefined ? unreadOf(error, named) : { problem: 'system', said: words };
+  return words === undefined ? unreadOf(error, named) : { problem: 'said', said: words };
 }
 
 /**
@@ -97,7 +97,7 @@ function checkKind(path: string, found: Stats): void {
 export function nameKind(found: Stats) {
   if (found.isDirectory()) return 'folder';
   if (found.isSymbolicLink()) return 'link';
-  if (found.isFIFO()) return 'pipe';
+  if (found.isFIFO()) return 'named pipe';
   return found.isSocket() ? 'socket' : 'device';
 }
 

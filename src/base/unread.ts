@@ -16,16 +16,16 @@ export type Packed = 'gzip' | 'zstd' | 'xz' | 'bzip2' | 'zip';
 export type Unread =
   | PlainUnread
   | { readonly problem: 'within'; readonly path: string; readonly reason: Unread }
-  | { readonly problem: 'system'; readonly said: string }
+  | { readonly problem: 'said'; readonly said: string }
   | ({ readonly problem: 'too-long' } & Exceeded)
-  | { readonly problem: 'kind'; readonly is: FileKind }
+  | { readonly problem: 'kind'; readonly is: 'folder' | 'named pipe' | 'socket' | 'device' | 'link' | 'submodule' }
   /** `folder` is undefined for a repository. */
   | { readonly problem: 'link-outside'; readonly folder?: string }
   /** `isTar` means that kpc reads what is inside once it is unpacked. */
   | { readonly problem: 'packed'; readonly by: Packed; readonly isTar?: boolean }
   | { readonly problem: 'several-nodes'; readonly example: string | undefined }
-  | { readonly problem: 'no-key'; readonly of: 'private' | 'public' }
-  | { readonly problem: 'other-key'; readonly type: string | undefined }
+  /** `type` is that of another key. */
+  | { readonly problem: 'no-key'; readonly of: 'private' | 'public'; readonly type?: string | undefined }
   | { readonly problem: 'git'; readonly failure: GitFailure }
   | RevisionLacks;
 
@@ -39,8 +39,6 @@ export type PlainUnread =
   | 'passphrase'
   | 'private-key'
   | 'more-than-keys';
-
-export type FileKind = 'folder' | 'pipe' | 'socket' | 'device' | 'link' | 'submodule';
 
 /** `here` is a path that the revision has. `beside`: what to compare instead. */
 interface RevisionLacks {
@@ -67,7 +65,7 @@ export class UnreadableFile extends Error {
 
 /** `named`: the path that the message names already. */
 export function unreadOf(error: unknown, named?: string): Unread {
-  if (!(error instanceof UnreadableFile)) return { problem: 'system', said: describeError(error) };
+  if (!(error instanceof UnreadableFile)) return { problem: 'said', said: describeError(error) };
   const { path, reason } = error;
   return path === named ? reason : { problem: 'within', path, reason };
 }

@@ -106,8 +106,14 @@ export function renderInputs(
     const words = callWords(call);
     if (typeof printed === 'string') files.push(new TextFile(words, printed));
     else {
-      const { problem, said } = printed;
-      const details = { problem, said, tool: call[0], pipe: 'command' in into ? `${words} | ${into.command}` : words };
+      const { problem: how, said } = printed;
+      const details = {
+        problem: 'program',
+        how,
+        said,
+        tool: call[0],
+        pipe: 'command' in into ? `${words} | ${into.command}` : words,
+      } as const;
       diagnostics.push(diagnose('not-rendered', details, placeAtLine(source)));
     }
   }

@@ -52,7 +52,7 @@ test('reads no folder and no named pipe in the place of a file, and does not wai
   mkdirSync(folder);
   execFileSync('mkfifo', [pipe]);
   await expect(realHost.readFile(folder)).rejects.toThrow(/"is":"folder"/);
-  await expect(realHost.readFile(pipe)).rejects.toThrow(/"is":"pipe"/);
+  await expect(realHost.readFile(pipe)).rejects.toThrow(/"is":"named pipe"/);
   expect(await realHost.readFile(join(scratch, 'none'))).toBeUndefined();
   expect(await realHost.readFile('/proc/self/stat')).toMatch(/^\d+ /);
 });

@@ -147,7 +147,7 @@ describe('--trust', () => {
 
   test.each([
     ['a private key', () => mine.secret, /it holds a private key, which belongs to the signer alone/],
-    ['no key', () => join(bundle, 'manifest.json'), /it holds no public key in PEM/],
+    ['no key', () => join(bundle, 'manifest.json'), /it holds no public ed25519 key in PEM/],
     ['nothing', () => at('missing.pub'), /missing\.pub: no such file/],
   ])('says so if its file holds %s', async (_, file, why) => {
     const { status, err } = await callApply(createFakeNode().host, 'apply', signed, '--trust', file());

@@ -135,7 +135,7 @@ describe('reading a file', () => {
   });
 
   test('is what kpc-apply does with files of its node', async () => {
-    await expect(realHost.readFile(at('pipe'))).rejects.toThrow('"is":"pipe"');
+    await expect(realHost.readFile(at('pipe'))).rejects.toThrow('"is":"named pipe"');
     await expect(realHost.readFile(at('none'))).resolves.toBeUndefined();
     await expect(realHost.readFile(at('file/none'))).resolves.toBeUndefined();
   });

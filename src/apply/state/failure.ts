@@ -40,7 +40,7 @@ export function explainError(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (isSystemError(error)) {
     const reason: Unread =
-      error instanceof UnreadableFile ? unreadOf(error) : { problem: 'system', said: nameFile(error) };
+      error instanceof UnreadableFile ? unreadOf(error) : { problem: 'said', said: nameFile(error) };
     return new Failure('system-error', { problem: 'refused', reason, lacks: lackOf(error) });
   }
   const [reason = ''] = String(error).split('\n');

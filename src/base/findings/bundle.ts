@@ -22,7 +22,6 @@ export type BundleFault = InFile &
           'no-file': Strings<'name'>;
           'stray-file': Strings<'name'>;
           changed: Strings<'name' | 'found' | 'expected'>;
-          'bad-line': Strings<'reason'>;
           unread: { readonly reason: Unread };
           /** A value that kpc would not write. `must` is the requirement in the setting's row. */
           value: Strings<'name'> & { readonly must?: string | undefined };

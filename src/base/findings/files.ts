@@ -1,5 +1,5 @@
 import type { BundleFault } from './bundle.ts';
-import type { Unread, GitFailure } from '../unread.ts';
+import type { Unread, GitFailure, ProgramProblem } from '../unread.ts';
 import type { NoService } from './command-line.ts';
 import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
 import type { Unreached } from '../../kube-proxy/missing-jumps.ts';
@@ -87,7 +87,7 @@ export interface Why {
 
 export type OfFolder = Strings<'folder'>;
 
-export type Render = Strings<'tool' | 'said' | 'pipe'>;
+export type Render = Strings<'tool' | 'said' | 'pipe'> & { readonly how: ProgramProblem };
 
 export type OddYaml =
   | 'text-behind-marker'
@@ -140,10 +140,7 @@ export const fileFindings = {
     nothing: None;
     revision: Strings<'path'>;
     'idle-values': None;
-    'no-program': Render;
-    'too-large': Render;
-    'too-slow': Render;
-    failed: Render;
+    program: Render;
   }>('error'),
   'ignored-files': row<FileNames & Strings<'by'>>('note'),
   'incomplete-kustomization': row<IncompleteKustomization>(warningIf(({ isShown }) => isShown)),
@@ -188,7 +185,6 @@ export const fileFindings = {
     'releases-differ': Numbers<'behaviours'>;
     'conntrack-limit': None;
     'read-as': Strings<'text'>;
-    'taken-as-other': Strings<'text'>;
     'skipped-on-both': Lists<'services'>;
     untested: Lists<'leftOut'>;
     'taken-as-subject': Strings<'word'>;

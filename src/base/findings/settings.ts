@@ -55,7 +55,6 @@ export const settingFindings = {
   'no-config': row<None>('error'),
   'not-applicable': row<Strings<'name' | 'value' | 'must'>>('warning'),
   'bad-host-addresses': byProblem<{
-    'bad-line': Strings<'reason'>;
     content: { readonly reason: Unread };
     'no-folder': Strings<'path'>;
   }>('error'),

@@ -118,7 +118,7 @@ function readPemKey(pem: string, of: 'private' | 'public', create: (pem: string)
   try {
     const key = create(pem);
     const { asymmetricKeyType: type } = key;
-    return type === 'ed25519' ? key : { reason: { problem: 'other-key', type } };
+    return type === 'ed25519' ? key : { reason: { problem: 'no-key', of, type } };
   } catch {
     return { reason: { problem: 'no-key', of } };
   }

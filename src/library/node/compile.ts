@@ -176,7 +176,7 @@ export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, 
     return refuse({
       problem: 'unreadable',
       path: folder,
-      reason: { problem: 'system', said: bundleFaultWords(result.fault) },
+      reason: { problem: 'said', said: bundleFaultWords(result.fault) },
     });
   const isSame = result.kind === 'same';
   const { reportCheck } = await import('../../say/check-report.ts');

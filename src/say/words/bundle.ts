@@ -30,7 +30,6 @@ const words: {
   'stray-file': ({ name }) => `${quotePrintable(name)} is not a file of this bundle`,
   changed: ({ name, found, expected }) =>
     `${name} has changed since it was compiled: its SHA-256 is ${found}, but manifest.json says ${expected}`,
-  'bad-line': ({ reason }) => reason,
   unread: ({ reason }) => unreadWords(reason),
   value: ({ name, must }) => `${name} ${must === undefined ? 'is not what kpc writes' : `must ${must}`}`,
   'no-service': ({ name }) => `${quotePrintable(name)} has ports or health checks, but is not among the Services`,

@@ -11,7 +11,7 @@ import {
 import { pathBelow, resolvePath } from '../../base/names.ts';
 import { bundleFaultWords, mergeConflict } from './bundle.ts';
 import { adviseOnOddSpace, nameCharacter } from './fields.ts';
-import { boundWords, gitWords, unreadWords } from './unread.ts';
+import { boundWords, gitWords, programWords, unreadWords } from './unread.ts';
 import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
 import { portalChains } from '../../kube-proxy/chain-names.ts';
 import { behaviourChanges } from '../../kube-proxy/releases.ts';
@@ -144,10 +144,10 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       'check that revision out with git worktree, and name its folder',
     ],
     'idle-values': ['--render-values: no input is a chart', 'remove it'],
-    'no-program': ({ tool, pipe }) => [`there is no ${tool} on the PATH`, `on a machine that has it, run: ${pipe}`],
-    'too-large': ({ tool, pipe }) => [`${tool} prints more than kpc reads`, `try: ${pipe}`],
-    'too-slow': ({ tool, pipe }) => [`${tool} took too long`, `try: ${pipe}`],
-    failed: ({ tool, said, pipe }) => [`${tool} failed: ${said}`, `for its full output, run: ${pipe}`],
+    program: ({ tool, how, said, pipe }) => [
+      programWords(tool, how, said),
+      `${how === 'no-program' ? 'on a machine that has it' : 'for its full output'}, run: ${pipe}`,
+    ],
   }),
   'ignored-files': ({ by, files }) => `left out by ${by}: ${nameSome(files)}`,
   'incomplete-kustomization': ({ lacks, more, ...build }) => {
@@ -226,10 +226,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       `there is no such file; ${quote(revision)} is a revision without a path`,
       `name a file or folder in it, as ${escapeText(revision)}:PATH, or the folder that you are in, as ${escapeText(revision)}:.`,
     ],
-    'git-failed': ({ failure }) => [
-      `git cannot read this revision: ${gitWords(failure)}`,
-      'check the revision out and name its folder',
-    ],
+    'git-failed': ({ failure }) => [gitWords(failure), 'check the revision out and name its folder'],
 
     unread: ({ reason }) => unreadWords(reason),
   }),
@@ -296,7 +293,6 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       `the kube-proxies of the two releases differ in ${count(behaviours, 'behaviour')} that kpc knows of`,
     'conntrack-limit': `on a node with many cores kube-proxy before ${behaviourChanges['conntrack-limit'].since} ${behaviourWords['conntrack-limit'].join(', and since then ')}`,
     'read-as': ({ text }) => text,
-    'taken-as-other': ({ text }) => text,
     'skipped-on-both': ({ services }) => [
       `not compared, because they have no cluster IP yet and kube-proxy skips them on both sides: ${nameSome(services)}`,
       'leave out --no-assume',

@@ -37,8 +37,6 @@ function gateOfMode(mode: ProxyMode): string {
   return change?.gate ?? '';
 }
 
-const saveAddresses = "save the node's `ip -j addr` output to a file";
-
 const configVersion = 'kubeproxy.config.k8s.io/v1alpha1';
 
 /** A name at most this many letters off counts as a misspelling. */
@@ -181,8 +179,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     `it must ${must}`,
   ],
   'bad-host-addresses': byCase('problem', {
-    'bad-line': ({ reason }) => [reason, saveAddresses],
-    content: ({ reason }) => [unreadWords(reason), saveAddresses],
+    content: ({ reason }) => [unreadWords(reason), "save the node's `ip -j addr` output to a file"],
     'no-folder': ({ path }) => [
       `--host-addresses ${path} is not a folder`,
       "for several nodes, name a folder that holds each node's `ip -j addr` output as NODE.json",

@@ -1,6 +1,6 @@
 import { mostOf, type Bounded, type Exceeded } from '../../base/bounds.ts';
 import { formatCount } from '../../base/printable.ts';
-import { type FileKind, type GitFailure, type Packed, type PlainUnread, type Unread } from '../../base/unread.ts';
+import { type GitFailure, type Packed, type PlainUnread, type ProgramProblem, type Unread } from '../../base/unread.ts';
 
 const places: Readonly<Record<Bounded, string>> = {
   bytes: 'bytes of one input',
@@ -33,19 +33,21 @@ const unpackers: Readonly<Record<Packed, string>> = {
   zip: 'unzip',
 };
 
-export function gitWords({ problem, said }: GitFailure): string {
+export function programWords(tool: string, problem: ProgramProblem, said: string): string {
   switch (problem) {
     case 'no-program':
-      return 'the program git is not installed';
+      return `there is no ${tool} on the PATH`;
     case 'too-large':
-      return 'the revision holds more than kpc reads of one';
+      return `${tool} prints more than kpc reads`;
     case 'too-slow':
-      return 'git took too long';
-    case 'no-object':
-      return `this clone lacks the object ${said}`;
+      return `${tool} took too long`;
     case 'failed':
-      return said;
+      return `${tool} failed: ${said}`;
   }
+}
+
+export function gitWords({ problem, said }: GitFailure): string {
+  return problem === 'no-object' ? `this clone lacks the object ${said}` : programWords('git', problem, said);
 }
 
 const plain: Readonly<Record<PlainUnread, string>> = {
@@ -60,26 +62,17 @@ const plain: Readonly<Record<PlainUnread, string>> = {
   'more-than-keys': 'it holds something else beside whole public keys in PEM',
 };
 
-const kinds: Readonly<Record<FileKind, string>> = {
-  folder: 'a folder',
-  pipe: 'a named pipe',
-  socket: 'a socket',
-  device: 'a device',
-  link: 'a link',
-  submodule: 'a submodule',
-};
-
 export function unreadWords(reason: Unread): string {
   if (typeof reason === 'string') return plain[reason];
   switch (reason.problem) {
-    case 'system':
+    case 'said':
       return reason.said;
     case 'within':
       return `${reason.path}: ${unreadWords(reason.reason)}`;
     case 'too-long':
       return `it is ${boundWords(reason)}`;
     case 'kind':
-      return `it is ${kinds[reason.is]}, not a file`;
+      return `it is a ${reason.is}, not a file`;
     case 'link-outside':
       return `it is a link to something outside ${reason.folder ?? 'the repository'}`;
     case 'packed':
@@ -87,9 +80,7 @@ export function unreadWords(reason: Unread): string {
     case 'several-nodes':
       return `it holds the support bundles of several nodes: name one of them, such as ${reason.example}`;
     case 'no-key':
-      return `it holds no ${reason.of} key in PEM`;
-    case 'other-key':
-      return `it holds a key of type ${reason.type}, not ed25519`;
+      return `it holds ${reason.type ? `a key of type ${reason.type}, and ` : ''}no ${reason.of} ed25519 key in PEM`;
     case 'git':
       return gitWords(reason.failure);
     case 'not-in-revision': {

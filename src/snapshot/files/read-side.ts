@@ -20,7 +20,7 @@ import { lookInto, readFolderTexts } from './check-folder.ts';
 import { firstOfArchive, readSupportFiles } from './support-files.ts';
 import { DumpTexts, isDocument, type DumpFiles, type FoundFile } from '../open/recognise-texts.ts';
 import { decodePrinted, type Decoded } from '../../base/odd-texts.ts';
-import { unreadOf, UnreadableFile } from '../../base/unread.ts';
+import { unreadOf } from '../../base/unread.ts';
 import { bundleOfPath } from '../../dumps/support-bundles.ts';
 
 export interface SideOptions extends FileOptions {
@@ -207,11 +207,11 @@ async function* findFiles(
       const root = tree.realPath(source);
       for (const name of names) {
         const path = tree.join(source, name);
-        const file = isInside(path, root, tree) ? readAs(() => tree.read(path)) : linkOutside(source);
+        const file = isInside(path, root, tree) ? readAs(path, tree.read) : linkOutside(source);
         yield { name: isOneOfMany ? path : name, path, file, isNamed: false };
       }
     } else {
-      const file = readAs(() => tree.readNamed(source));
+      const file = readAs(source, tree.readNamed);
       yield { name: isOneOfMany ? source : basename(source), path: source, file, isNamed: true };
     }
   }
@@ -225,10 +225,10 @@ function linkOutside(folder: string): Decoded {
   return { kind: 'none', reason: { problem: 'link-outside', folder } };
 }
 
-function readAs(read: () => Uint8Array): Decoded {
+function readAs(path: string, read: (path: string) => Uint8Array): Decoded {
   try {
-    return decodePrinted(read());
+    return decodePrinted(read(path));
   } catch (error) {
-    return { kind: 'none', reason: error instanceof UnreadableFile ? error.reason : unreadOf(error) };
+    return { kind: 'none', reason: unreadOf(error, path) };
   }
 }

@@ -1,4 +1,5 @@
 import type { IpFamilyChoice } from './choose-families.ts';
+import { describeGrounds } from '../grounds.ts';
 import { chooseNodeName, compileNode, prepareForRelease } from './compile-node.ts';
 import { checkReleases, prepareChecked } from './compile.ts';
 import { releaseOfNode, type VersionChoice, type LoadedInputs } from './load-texts.ts';
@@ -15,7 +16,6 @@ import {
   type Behaviours,
   type Release,
 } from '../../kube-proxy/releases.ts';
-import { modeFromWords } from '../../kube-proxy/modes.ts';
 
 interface ReleaseSide {
   readonly release: Release;
@@ -41,7 +41,7 @@ export function compareReleases(
   // If only one release has rules in a family, both must be compiled for it.
   const ipFamily = isDual.size > 1 ? 'dual' : options.ipFamily;
   const [from, to] = [compileBy(pair.from, ipFamily), compileBy(pair.to, ipFamily)];
-  const { node, settings } = from.side;
+  const { settings } = from.side;
   const differing = behaviours.filter(
     (each) => from.does.has(each) !== to.does.has(each) && concernsMode(each, settings.mode),
   );
@@ -54,10 +54,7 @@ export function compareReleases(
     });
     return { ...port, reasons: [...reasons, ...port.reasons] };
   });
-  const where = node.name === '' ? 'any node' : `node ${node.name}`;
-  const families = from.side.families.join(' and ');
-  const modeFrom = modeFromWords(from.side.assumed.mode ? 'nothing' : undefined);
-  const made = `${name}: manifests, compiled for ${where}, mode ${settings.mode}${modeFrom}, ${families}, by Kubernetes ${from.release} and ${to.release}`;
+  const made = `${name}: manifests, compiled for ${describeGrounds(from.side)}, by Kubernetes ${from.release} and ${to.release}`;
   // The limit on tracked connections depends on the node's cores.
   const isLimitChanged = differing.includes('conntrack-limit') && settings.conntrack.maxPerCore > 0;
   const notes: readonly ArgumentsOf<'reading'>[] = [

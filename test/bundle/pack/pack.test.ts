@@ -66,8 +66,16 @@ describe('kpc bundle pack', () => {
       /fixtures is not a bundle: manifest\.json is missing/,
     ],
     ['a folder that is missing', ['pack', 'nothing', '-o', 'x'], /nothing: there is no such folder or file/],
-    ['a key that is public', ['pack', bundle, '-o', 'x', '--sign', key.trusted], /it holds no private key in PEM/],
-    ['a key that is missing', ['pack', bundle, '-o', 'x', '--sign', 'no.key'], /--sign no\.key: no such file or directory/],
+    [
+      'a key that is public',
+      ['pack', bundle, '-o', 'x', '--sign', key.trusted],
+      /it holds no private ed25519 key in PEM/,
+    ],
+    [
+      'a key that is missing',
+      ['pack', bundle, '-o', 'x', '--sign', 'no.key'],
+      /--sign no\.key: no such file or directory/,
+    ],
     ['a serial that is no number', ['pack', bundle, '-o', 'x', '--serial', '-1'], /--serial/],
     ['another action', ['unpack', bundle, '-o', 'x'], /pack/],
     [
@@ -259,7 +267,7 @@ describe('keys', () => {
       encoding: 'utf8',
       stdio: 'pipe',
     });
-    expect(readPrivateKey(rsa)).toEqual({ reason: { problem: 'other-key', type: 'rsa' } });
+    expect(readPrivateKey(rsa)).toEqual({ reason: { problem: 'no-key', of: 'private', type: 'rsa' } });
     const args = ['pkey', '-in', key.secret, '-aes256', '-passout', 'pass:x'];
     expect(readPrivateKey(execFileSync('openssl', args, { encoding: 'utf8' }))).toEqual({ reason: 'passphrase' });
     expect(readPublicKeys(pem(key.secret))).toEqual({ reason: 'private-key' });
