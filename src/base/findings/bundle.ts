@@ -1,4 +1,5 @@
 import type { SpecialUse } from '../../kernel/address.ts';
+import type { LineFault } from '../../kernel/lines.ts';
 import type { Unread } from '../unread.ts';
 import type { JsonFault } from '../json/check.ts';
 import type { By, None, Numbers, Strings } from './rows.ts';
@@ -22,6 +23,7 @@ export type BundleFault = InFile &
           'no-file': Strings<'name'>;
           'stray-file': Strings<'name'>;
           changed: Strings<'name' | 'found' | 'expected'>;
+          'bad-line': { readonly reason: LineFault };
           unread: { readonly reason: Unread };
           /** A value that kpc would not write. `must` is the requirement in the setting's row. */
           value: Strings<'name'> & { readonly must?: string | undefined };

@@ -1,4 +1,5 @@
 import type { BundleFault } from './bundle.ts';
+import type { LineFault } from '../../kernel/lines.ts';
 import type { Unread, GitFailure, ProgramProblem } from '../unread.ts';
 import type { NoService } from './command-line.ts';
 import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
@@ -205,7 +206,7 @@ export const fileFindings = {
   'unread-file': row<{ readonly expected?: string | undefined; readonly reason?: Unread; readonly isCutOff?: true }>(
     'warning',
   ),
-  'unread-line': row<Strings<'reason'> & Numbers<'more'>>('warning'),
+  'unread-line': row<Strings<'of'> & Numbers<'more'> & { readonly reason: LineFault }>('warning'),
   // `isAll` means that nothing else in the dump is readable.
   'unread-output': row<Strings<'output' | 'reason'> & { readonly isAll: boolean }>(warningIf(({ isAll }) => !isAll)),
 };

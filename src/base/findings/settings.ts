@@ -1,4 +1,5 @@
 import type { Family } from '../../kernel/family.ts';
+import type { LineFault } from '../../kernel/lines.ts';
 import type { Unread } from '../unread.ts';
 import type { GateFault } from '../../kube-proxy/feature-gates.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
@@ -55,6 +56,7 @@ export const settingFindings = {
   'no-config': row<None>('error'),
   'not-applicable': row<Strings<'name' | 'value' | 'must'>>('warning'),
   'bad-host-addresses': byProblem<{
+    'bad-line': { readonly reason: LineFault };
     content: { readonly reason: Unread };
     'no-folder': Strings<'path'>;
   }>('error'),

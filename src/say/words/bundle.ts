@@ -1,4 +1,5 @@
 import type { BundleFault } from '../../base/findings/bundle.ts';
+import { lineFaultWords } from './line-faults.ts';
 import type { FolderProblem } from '../../base/findings/calls.ts';
 import { printable, quotePrintable } from '../../base/printable.ts';
 import { specialUses } from './fields.ts';
@@ -30,6 +31,7 @@ const words: {
   'stray-file': ({ name }) => `${quotePrintable(name)} is not a file of this bundle`,
   changed: ({ name, found, expected }) =>
     `${name} has changed since it was compiled: its SHA-256 is ${found}, but manifest.json says ${expected}`,
+  'bad-line': ({ reason }) => lineFaultWords(reason, 'what kpc writes'),
   unread: ({ reason }) => unreadWords(reason),
   value: ({ name, must }) => `${name} ${must === undefined ? 'is not what kpc writes' : `must ${must}`}`,
   'no-service': ({ name }) => `${quotePrintable(name)} has ports or health checks, but is not among the Services`,

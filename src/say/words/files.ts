@@ -8,6 +8,7 @@ import {
   shellWord,
   quotePrintable,
 } from '../../base/printable.ts';
+import { lineFaultWords } from './line-faults.ts';
 import { pathBelow, resolvePath } from '../../base/names.ts';
 import { bundleFaultWords, mergeConflict } from './bundle.ts';
 import { adviseOnOddSpace, nameCharacter } from './fields.ts';
@@ -377,6 +378,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     const what = expected === undefined ? 'not text' : `not the output of ${expected}`;
     return `skipped: ${what}${reason === undefined ? '' : `: ${unreadWords(reason)}`}`;
   },
-  'unread-line': ({ reason, more }) => `skipped: ${reason}${more === 0 ? '' : ` (and ${count(more, 'more line')})`}`,
+  'unread-line': ({ reason, of, more }) =>
+    `skipped: ${lineFaultWords(reason, of)}${more === 0 ? '' : ` (and ${count(more, 'more line')})`}`,
   'unread-output': ({ output, reason }) => `${output} ${reason}`,
 };

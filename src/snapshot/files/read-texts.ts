@@ -85,7 +85,7 @@ export function readHostText(file: string, tree: FileTree = disk): HostText | Fi
   try {
     return { name: file, text: tree.readNamed(file).toString('utf8') };
   } catch (error) {
-    return badHostAddresses(file, shortUnreadOf(error, file));
+    return badHostAddresses(file, { problem: 'content', reason: shortUnreadOf(error, file) });
   }
 }
 

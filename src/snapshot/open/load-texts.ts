@@ -1,5 +1,5 @@
 import type { Into } from '../../base/findings/files.ts';
-import type { Unread } from '../../base/unread.ts';
+import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { findExcess } from '../../base/bounds.ts';
 import { diagnose, isError, type Finding, placeAtLine, wrongValue } from '../../base/findings/finding.ts';
 import { isName } from '../../base/names.ts';
@@ -344,7 +344,7 @@ export function parseHostLinks(file: HostText | Finding): {
   const { links, unread } = parsePrinted(file.text);
   const [first] = unread;
   if (!first) return { links, diagnostics: [] };
-  return { links: [], diagnostics: [badHostAddresses(file.name, { problem: 'said', said: first.reason })] };
+  return { links: [], diagnostics: [badHostAddresses(file.name, { problem: 'bad-line', reason: first.reason })] };
 }
 
 /** Parses any other text as JSON, so that the JSON parser reports the fault. */
@@ -355,6 +355,6 @@ function parsePrinted(text: string): ReturnType<typeof parseIpAddrJson> {
   return { links: readings.flatMap(({ links }) => links), unread: readings.flatMap(({ unread }) => unread) };
 }
 
-export function badHostAddresses(file: string, reason: Unread): Finding {
-  return diagnose('bad-host-addresses', { problem: 'content', reason }, placeAtLine(file));
+export function badHostAddresses(file: string, why: ArgumentsOf<'bad-host-addresses'>): Finding {
+  return diagnose('bad-host-addresses', why, placeAtLine(file));
 }
