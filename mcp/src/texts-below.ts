@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { readRegularFile, UnreadableFile } from '../../src/base/read-file.ts';
+import { readRegularFile } from '../../src/base/read-file.ts';
+import { UnreadableFile } from '../../src/base/unread.ts';
 import { largestPack, unpack } from '../../src/bundle/pack/pack.ts';
 import { signatureFile } from '../../src/bundle/pack/signature.ts';
 import type { FolderOrigin } from '../../src/input/documents/text-file.ts';
@@ -17,8 +18,8 @@ const mostFiles = 5000;
 
 const absent = 'no such file or folder below the folder of this server';
 
-function refusePath(path: string, reason: string): never {
-  return refuse({ problem: 'unreadable', path, reason });
+function refusePath(path: string, said: string): never {
+  return refuse({ problem: 'unreadable', path, reason: { problem: 'said', said } });
 }
 
 /** Leaves out pipes and links, because links may lead out of the folder. */
@@ -134,7 +135,8 @@ export class TextsBelow {
 
   #refuseFile(name: string, error: unknown): never {
     if (error instanceof Refusal) throw error;
-    return refusePath(name, error instanceof UnreadableFile ? error.reason : 'it cannot be read');
+    if (error instanceof UnreadableFile) return refuse({ problem: 'unreadable', path: name, reason: error.reason });
+    return refusePath(name, 'it cannot be read');
   }
 
   #collect(path: string, found: string[]): void {

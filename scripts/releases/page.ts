@@ -14,6 +14,7 @@ import {
   modeHistories,
   releasesOfMode,
 } from '../../src/kube-proxy/releases.ts';
+import { behaviourWords } from '../../src/say/words/behaviours.ts';
 
 /** Returns docs/releases.md, made from the table of releases. */
 export function writePage(): string {
@@ -102,7 +103,8 @@ function row(cells: readonly string[]): string {
 }
 
 function changeRow(name: Behaviour): string {
-  const { since, mode, pullRequests, before, after, samePackets }: BehaviourChange = behaviourChanges[name];
+  const { since, mode, pullRequests, samePackets }: BehaviourChange = behaviourChanges[name];
+  const [before, after] = behaviourWords[name];
   const pulls = pullRequests.map((number) => `[#${number}](https://github.com/kubernetes/kubernetes/pull/${number})`);
   return row([
     `\`${name}\`${mode === undefined ? '' : ` (mode ${mode})`}`,

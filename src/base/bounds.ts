@@ -1,4 +1,3 @@
-import { formatCount } from './printable.ts';
 import { endOfQuoted } from './json/locate.ts';
 
 /** Limits for one input, because its values cost memory. 10,000 Services with 10 endpoints have 820,000 lines of YAML. */
@@ -92,18 +91,17 @@ export function holdsMoreItems(text: string, most: number): boolean {
   return false;
 }
 
-/** `words` counts the words and signs of a YAML document that is not plain. */
-export type Bounded = 'bytes' | 'lines' | 'values' | 'words';
+/**
+ * What a limit is of. `words` counts the words and signs of a YAML document that is not plain. From `file` to `archive`, a limit is in bytes
+ * and a multiple of MB.
+ */
+export type Bounded =
+  'bytes' | 'lines' | 'values' | 'words' | 'file' | 'bundle' | 'network' | 'archive' | 'files' | 'name' | 'patterns';
 
-export function describeBound(of: Bounded, most: number): string {
-  const places = {
-    bytes: 'bytes of one input',
-    lines: 'lines of one input',
-    values: 'values of one text',
-    words: 'words and signs of YAML in this form',
-  };
-  const usual = { bytes: mostBytes, lines: mostLines, values: mostItems, words: mostWords };
-  const heap =
-    most < usual[of] ? `, as Node has little memory here: NODE_OPTIONS=--max-old-space-size=4096 gives it 4 GB` : '';
-  return `too long: kpc reads no more than ${formatCount(most)} ${places[of]}${heap}`;
-}
+/** Limits that are lower if Node has little memory. */
+export const mostOf: { readonly [B in Bounded]?: number } = {
+  bytes: mostBytes,
+  lines: mostLines,
+  values: mostItems,
+  words: mostWords,
+};

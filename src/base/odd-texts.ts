@@ -1,23 +1,25 @@
+import type { Packed, Unread } from './unread.ts';
+
 export type Decoded =
-  | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'none'; readonly reason: string; readonly isPacked?: boolean };
+  { readonly kind: 'text'; readonly text: string } | { readonly kind: 'none'; readonly reason: Unread };
 
-const packed: readonly (readonly [first: readonly number[], words: string])[] = [
-  [[0x1f, 0x8b], 'compressed with gzip: unpack it with gunzip'],
-  [[0x28, 0xb5, 0x2f, 0xfd], 'compressed with zstd: unpack it with unzstd'],
-  [[0xfd, 0x37, 0x7a, 0x58], 'compressed with xz: unpack it with unxz'],
-  [[0x42, 0x5a, 0x68], 'compressed with bzip2: unpack it with bunzip2'],
-  [[0x50, 0x4b, 0x03, 0x04], 'a zip archive: unpack it first'],
-];
+const starts: Readonly<Record<Packed, readonly number[]>> = {
+  gzip: [0x1f, 0x8b],
+  zstd: [0x28, 0xb5, 0x2f, 0xfd],
+  xz: [0xfd, 0x37, 0x7a, 0x58],
+  bzip2: [0x42, 0x5a, 0x68],
+  zip: [0x50, 0x4b, 0x03, 0x04],
+};
 
-export function describePacked(bytes: Uint8Array): string | undefined {
-  return packed.find(([first]) => first.every((byte, i) => bytes[i] === byte))?.[1];
+export function findPacked(bytes: Uint8Array): Packed | undefined {
+  const found = Object.entries(starts).find(([, first]) => first.every((byte, i) => bytes[i] === byte));
+  return found?.[0] as Packed | undefined;
 }
 
 /** Decodes a program's output: UTF-8, or UTF-16 with a byte order mark, as PowerShell writes. Unpacks nothing. */
 export function decodePrinted(bytes: Uint8Array): Decoded {
-  const words = describePacked(bytes);
-  if (words !== undefined) return { kind: 'none', reason: `it is ${words}`, isPacked: true };
+  const by = findPacked(bytes);
+  if (by) return { kind: 'none', reason: { problem: 'packed', by } };
   const [first, second] = bytes;
   const encoding =
     first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8';

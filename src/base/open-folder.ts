@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { nameKind } from './read-file.ts';
+import { UnreadableFile } from './unread.ts';
 import {
   closeSync,
   constants,
@@ -151,13 +153,7 @@ export async function replaceFileIn(
 function assertReplaceable(folder: OpenFolder, name: string): void {
   const found = lstatSync(folder.at(name), { throwIfNoEntry: false });
   if (!found || found.isFile()) return;
-  const what = found.isSymbolicLink() ? 'a link' : found.isDirectory() ? 'a folder' : 'no regular file';
-  const path = folder.at(name);
-  throw Object.assign(new Error(`${path} is ${what}: only a file is replaced`), {
-    code: 'EEXIST',
-    syscall: 'rename',
-    path,
-  });
+  throw new UnreadableFile(folder.at(name), { problem: 'kind', is: nameKind(found) });
 }
 
 const abandonedMilliseconds = 10 * 60_000;

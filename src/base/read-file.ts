@@ -2,30 +2,16 @@ import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 
 import { isatty } from 'node:tty';
 import { getSystemErrorMap } from 'node:util';
 import { holdPath, type HeldPath } from './held-path.ts';
-import { describeError, hasCode, isSystemError, renameInError } from './system-errors.ts';
+import { isSystemError, renameInError } from './system-errors.ts';
+import { unreadOf, UnreadableFile, type Unread } from './unread.ts';
 
 /** In bytes; V8's longest text. */
 export const largestFile = 2 ** 29 - 24;
 
-/** Why a path was not read, without quoting content. Shaped like a system error, because the error is no bug in kpc. */
-export class UnreadableFile extends Error {
-  readonly code = 'EUNREADABLE';
-  readonly syscall = 'read';
-  readonly reason: string;
-
-  constructor(path: string, reason: string) {
-    super(`${path}: ${reason}`);
-    this.name = 'UnreadableFile';
-    this.reason = reason;
-  }
-}
-
-/** Returns words that follow the file's name. */
-export function describeUnread(error: unknown): string {
-  if (error instanceof UnreadableFile) return error.reason;
-  if (hasCode(error, 'ENOENT')) return 'there is no such file or folder';
+/** Like unreadOf, without the path and the code in the system's words. */
+export function shortUnreadOf(error: unknown, named: string): Unread {
   const [, words] = (isSystemError(error) && getSystemErrorMap().get(error.errno ?? 0)) || [];
-  return words ?? describeError(error);
+  return words === undefined ? unreadOf(error, named) : { problem: 'said', said: words };
 }
 
 /**
@@ -50,7 +36,7 @@ export function openRegularFile(path: string, check?: (found: HeldPath) => void)
   try {
     checkKind(path, held.stats);
     check?.(held);
-    if (held.isMadeByKernel()) throw new UnreadableFile(path, madeByKernel);
+    if (held.isMadeByKernel()) throw new UnreadableFile(path, 'made-by-kernel');
     // Do not wait for a program that holds a lease on the file.
     const file = openSync(held.path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0));
     try {
@@ -67,8 +53,6 @@ export function openRegularFile(path: string, check?: (found: HeldPath) => void)
     held.close();
   }
 }
-
-const madeByKernel = 'the kernel makes it up while it is read: copy what it holds to a file first';
 
 const largestKernelFile = 2 ** 24;
 
@@ -107,17 +91,18 @@ export function readNamedFile(path: string): Buffer {
 
 function checkKind(path: string, found: Stats): void {
   if (found.isFile()) return;
-  throw new UnreadableFile(path, `it is ${nameKind(found)}, not a file`);
+  throw new UnreadableFile(path, { problem: 'kind', is: nameKind(found) });
 }
 
-function nameKind(found: Stats): string {
-  if (found.isDirectory()) return 'a folder';
-  if (found.isFIFO()) return 'a named pipe';
-  return found.isSocket() ? 'a socket' : 'a device';
+export function nameKind(found: Stats) {
+  if (found.isDirectory()) return 'folder';
+  if (found.isSymbolicLink()) return 'link';
+  if (found.isFIFO()) return 'named pipe';
+  return found.isSocket() ? 'socket' : 'device';
 }
 
 function fileTooLarge(path: string, most: number): UnreadableFile {
-  return new UnreadableFile(path, `it is too large: ${Math.floor(most / 2 ** 20)} MB is the limit`);
+  return new UnreadableFile(path, { problem: 'too-long', of: 'file', most });
 }
 
 /** Reads to the end whatever the size, because a file may grow and a pipe has no size. */

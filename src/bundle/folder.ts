@@ -1,11 +1,12 @@
 import { parseJson } from '../base/bounds.ts';
-import { describeError, hasCode } from '../base/system-errors.ts';
+import { hasCode } from '../base/system-errors.ts';
 import { writeFileSync, type Dirent } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rename, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { realPathOf } from '../base/held-path.ts';
 import { removeTree, withFolder, type OpenFolder } from '../base/open-folder.ts';
-import { largestFile, readRegularFile, UnreadableFile } from '../base/read-file.ts';
+import { largestFile, readRegularFile } from '../base/read-file.ts';
+import { unreadOf, UnreadableFile } from '../base/unread.ts';
 import type { FolderFault, FolderProblem } from '../base/findings/calls.ts';
 import { encodeChunks, type FileText } from '../base/chunks.ts';
 import { bundleHead, goldenHead, networkFile } from '../base/names.ts';
@@ -43,7 +44,7 @@ export async function replaceFolder<Text extends FileText>(
       return undefined;
     });
   } catch (error) {
-    return { kind: 'io', folder, reason: describeError(error) };
+    return { kind: 'io', folder, reason: unreadOf(error, folder) };
   }
 }
 
@@ -138,14 +139,10 @@ export async function readFolder(
     names.map((name) => {
       const bytes = readOwnFile(folder, name, name === 'manifest.json' ? largestManifest : largestFile);
       left -= bytes.length;
-      if (left < 0) throw new UnreadableFile(folder, describeTooLarge(most));
+      if (left < 0) throw new UnreadableFile(folder, { problem: 'too-long', of: 'bundle', most });
       return [name, bytes.toString('utf8')];
     }),
   );
-}
-
-export function describeTooLarge(most: number): string {
-  return `it holds more than ${most / 2 ** 20} MB`;
 }
 
 /**
@@ -158,7 +155,7 @@ export function readOwnFile(folder: string, name: string, most?: number): Buffer
   // Refuse anything but a file, even behind a link.
   return readRegularFile(path, most, (found) => {
     if (found.startsWith(root.endsWith(sep) ? root : root + sep)) return;
-    throw new UnreadableFile(path, 'it is a link to something outside the folder');
+    throw new UnreadableFile(path, { problem: 'link-outside', folder });
   });
 }
 

@@ -157,7 +157,7 @@ function readKernelState(manifest: Manifest, files: BundleFiles) {
     if (text === undefined) continue;
     const read = readStateFile(file, text, state);
     ({ state } = read);
-    for (const { line, reason } of read.unread) problems.push({ file, line, problem: 'unread', reason });
+    for (const { line, reason } of read.unread) problems.push({ file, line, problem: 'bad-line', reason });
   }
   return { state, problems };
 }

@@ -202,7 +202,7 @@ export class DumpDraft {
       const known = this.#unread.get(key);
       if (known) known.more += 1 + more;
       else {
-        const details = { reason, more };
+        const details = { reason, of: output, more };
         this.#unread.set(key, details);
         this.fault(file, 'unread-line', details, line + offset);
       }

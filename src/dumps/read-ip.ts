@@ -1,7 +1,7 @@
 import { isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
 import { addressFlags, makeLinkAddress, traitsOfLine, type LinkAddress, type LinkTraits } from '../kernel/link/link.ts';
 import { readTunnelLine, type Tunnel } from '../kernel/link/tunnel.ts';
-import { linesOf, UnreadLines, type UnreadLine } from '../kernel/lines.ts';
+import { linesOf, UnreadLines, type UnreadLine, type LineFault } from '../kernel/lines.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { parseRoutes, parseRoutesJson } from '../kernel/route/parse-routes.ts';
 import { parseRoutingRules, parseRoutingRulesJson } from '../kernel/route/parse-rules.ts';
@@ -47,12 +47,12 @@ export function parseIpAddrText(text: string) {
     number++;
     const line = raw.trim();
     if (line === '') continue;
-    const refuse = (reason: string) => unread.add(number, () => raw, reason);
+    const refuse = (reason: LineFault) => unread.add(number, () => raw, reason);
     const add = (link: PrintedLink, word: string, scope: string | undefined, flags: readonly string[] = []): void => {
       const [address = '', length = ''] = word.split('/', 2);
       const made = /^\d{1,3}$/.test(length) ? makeLinkAddress(address, Number(length), scope) : undefined;
       if (made) link.addresses.push({ ...made, ...addressFlags((flag) => flags.includes(flag)) });
-      else refuse('not an address with its prefix length');
+      else refuse('no-prefix');
     };
     const [, header, master] = /^\d+: ([^\s:]+): <[^>]*>(?:.* master (\S+))?/.exec(line) ?? [];
     const [, named, columns] = brief.exec(line) ?? [];
@@ -69,9 +69,9 @@ export function parseIpAddrText(text: string) {
       const label = labelled.exec(line)?.[1];
       const link = own !== undefined ? linkOf(own) : (current ?? (label === undefined ? undefined : linkOf(label)));
       const scope = / scope (\S+)/.exec(line)?.[1];
-      if (!link) refuse('an address without its link: print all of ip addr');
+      if (!link) refuse('no-head');
       else add(link, address.includes('/') ? address : address + ofPeer, scope, line.split(' '));
-    } else if (/^\d+:/.test(line)) refuse('not a link: print all of ip addr');
+    } else if (/^\d+:/.test(line)) refuse('other-line');
     else if (current) {
       const kind = detailed.exec(line)?.[1];
       if (kind !== undefined) current.kind = kind;

@@ -3,8 +3,8 @@ import { parseNetwork } from '../kernel/address.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { isLearned, type Value, type NftTable } from '../kernel/nftables/table.ts';
 import { formatChain, nftFamily, formatElement } from '../kernel/nftables/format.ts';
-import { notOfNft, openBrace, openQuote, parseNftText, unreadElement } from '../kernel/nftables/parse-text.ts';
-import { linesOf } from '../kernel/lines.ts';
+import { parseNftText } from '../kernel/nftables/parse-text.ts';
+import { linesOf, type LineFault } from '../kernel/lines.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-table.ts';
 import { sorted, type DumpDraft, type HookedInterfaces, type RuleText } from './dump.ts';
@@ -34,7 +34,13 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   if (!nftFamilies.has(family) || !isKubeProxyTable(name)) {
     const { tables, unread } = readOtherTable(family, text);
     const [lost, ...others] = unread;
-    if (lost) draft.fault(file, 'unread-line', { reason: lost.reason, more: others.length }, firstLine - 1 + lost.line);
+    if (lost)
+      draft.fault(
+        file,
+        'unread-line',
+        { reason: lost.reason, of: nftList, more: others.length },
+        firstLine - 1 + lost.line,
+      );
     // nft's listings of one iptables table differ in detail, so they are not compared.
     const listed = isOfIptables.test(text) ? [] : listNftables(tables ?? []);
     if (!draft.list(draft.nftRules, listed, false, at)) return;
@@ -54,7 +60,7 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   }
   const { tables, unread } = readOwnTable(text, isCutOff);
   draft.unread(file, nftList, unread, firstLine - 1);
-  if (isCutOff || unread.some(({ reason }) => reason === notOfNft || reason === unreadElement)) {
+  if (isCutOff || unread.some(({ reason }) => reason === 'other-line')) {
     for (const each of familiesOfTable(family)) draft.nftParts.add(each);
   }
   const lack = tables.map(findLack).find((each) => each !== undefined);
@@ -69,7 +75,7 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
 
 function readOwnTable(text: string, isCutOff: boolean): ReturnType<typeof parseNftText> {
   const { tables, unread } = parseNftText(markElided(text));
-  const isOfCut = (reason: string): boolean => isCutOff && (reason === openBrace || reason === openQuote);
+  const isOfCut = (reason: LineFault): boolean => isCutOff && (reason === 'open-brace' || reason === 'open-quote');
   return { tables, unread: unread.filter(({ reason }) => !isOfCut(reason)) };
 }
 
@@ -203,11 +209,11 @@ const idleInArp = /^(?:$|[{}]|table |chain |type |comment |.*\baccept$|.*\}$)/;
  * Reports whether a lost line does not matter: an object that only rules use (these rules become unknown), or a property without effect on
  * lookups.
  */
-function isHarmless(line: string, reason: string): boolean {
-  if (reason === 'a property that is not known') return /^\s*(?:auto-merge|gc-interval|policy|counter)\b/.test(line);
-  if (reason === 'a hook or priority that is not known') return /\bhook (?:ingress|egress)\b/.test(line);
-  if (reason === 'neither a chain, a set, a map nor a counter') return true;
-  return reason === 'not a part of a table' && /^\s*flags (?:owner|persist)/.test(line);
+function isHarmless(line: string, reason: LineFault): boolean {
+  if (reason === 'other-property') return /^\s*(?:auto-merge|gc-interval|policy|counter)\b/.test(line);
+  if (reason === 'other-hook') return /\bhook (?:ingress|egress)\b/.test(line);
+  if (reason === 'other-object') return true;
+  return reason === 'other-part' && /^\s*flags (?:owner|persist)/.test(line);
 }
 
 const isOfIptables = /^\s*table ip6? (?:nat|filter|mangle|raw|security) /;

@@ -55,8 +55,7 @@ function refuseWrapped(
   tables: Tables,
   unread: readonly UnreadLine[],
 ): void {
-  const reason = 'the lines are wrapped or edited, and no rule of them is read';
-  const lines = unread.map((each) => ({ ...each, reason }));
+  const lines = unread.map((each) => ({ ...each, reason: 'wrapped' as const }));
   const names = tableNames.filter((name) => tables[name]);
   draft.unread(at.file, 'rules', lines, at.line - 1, { family, tables: tableNames });
   draft.addRules(family, Object.fromEntries(names.map((name) => [name, new Map()])), [], undefined, at);

@@ -1,28 +1,27 @@
 import type { FileProblem } from '../base/findings/files.ts';
-import { listTree, readBlobs, gitFailureWords, runGit, type GitObject } from './run-git.ts';
+import { listTree, readBlobs, runGit, type GitObject } from './run-git.ts';
 import { existsSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { pathWord } from '../base/printable.ts';
-import { largestFile, UnreadableFile } from '../base/read-file.ts';
+import { largestFile } from '../base/read-file.ts';
+import { UnreadableFile } from '../base/unread.ts';
 import { withSlashes } from '../base/system-paths.ts';
 import type { FileTree, TreeEntry } from '../input/files/file-tree.ts';
 
 export function openRevision(revision: string): RevisionTree | FileProblem {
   const where = runGit(['rev-parse', '--is-inside-work-tree', '--show-prefix']);
   if ('problem' in where) {
-    return where.problem === 'no-program'
-      ? { problem: 'no-git' }
-      : { problem: 'no-repository', said: gitFailureWords(where) };
+    return where.problem === 'no-program' ? { problem: 'no-git' } : { problem: 'no-repository', why: where };
   }
   const [isInside, prefix = ''] = where.toString('utf8').split('\n');
-  if (isInside !== 'true') return { problem: 'no-repository', said: 'this is no working tree' };
+  if (isInside !== 'true') return { problem: 'no-repository', why: 'no-work-tree' };
   const tree = findTree(revision);
   if (tree === undefined) {
     const near = findTree(`origin/${revision}`) === undefined ? undefined : `origin/${revision}`;
     return { problem: 'no-revision', revision, near };
   }
   const objects = listTree(tree);
-  if ('problem' in objects) return { problem: 'git-failed', said: gitFailureWords(objects) };
+  if ('problem' in objects) return { problem: 'git-failed', failure: objects };
   return new RevisionTree(revision, prefix.replace(/\/$/, ''), objects);
 }
 
@@ -79,19 +78,17 @@ export class RevisionTree implements FileTree {
   readonly isFolder = (path: string): boolean => this.#get(path).object.kind === 'folder';
 
   readonly list = (folder: string): readonly TreeEntry[] => {
-    const found = this.#get(folder);
-    if (found.object.kind === 'folder') return this.#folders.get(found.path) ?? [];
-    throw new UnreadableFile(folder, 'it is not a folder');
+    return this.#folders.get(this.#get(folder).path) ?? [];
   };
 
   readonly read = (path: string, most: number = largestFile, check?: (found: string) => void): Buffer => {
     const { object } = this.#get(path);
-    if (object.kind === 'folder') throw new UnreadableFile(path, 'it is a folder, not a file');
-    if (object.kind === 'other') throw new UnreadableFile(path, 'it is a submodule, not a file');
+    if (object.kind === 'folder') throw new UnreadableFile(path, { problem: 'kind', is: 'folder' });
+    if (object.kind === 'other') throw new UnreadableFile(path, { problem: 'kind', is: 'submodule' });
     check?.(this.realPath(path));
     const bytes = this.#load([object])(object);
     if (bytes !== 'too-large' && bytes.length <= most) return bytes;
-    throw new UnreadableFile(path, `it is too large: ${Math.floor(most / 2 ** 20)} MB is the limit`);
+    throw new UnreadableFile(path, { problem: 'too-long', of: 'file', most });
   };
 
   readonly readNamed = (path: string): Buffer => this.read(path);
@@ -145,30 +142,30 @@ export class RevisionTree implements FileTree {
   #get(path: string) {
     const found = this.#find(path);
     if (typeof found === 'object') return found;
-    if (found !== 'missing') throw new UnreadableFile(path, reasons[found]);
+    if (found !== 'missing') throw new UnreadableFile(path, found);
     const written = this.#afterRevision(path);
     const fromHere = `${this.#revision}:./${written}`;
     const isHere = this.#prefix !== '' && typeof this.#find(fromHere) === 'object';
     const advice = isHere
-      ? `: paths count from the top of the repository; write ${fromHere}`
+      ? { here: fromHere }
       : existsSync(this.locate(path))
-        ? `; compare ${this.#folderAbove(path)}`
-        : '';
-    throw new UnreadableFile(path, `revision ${this.#revision} has no such file or folder${advice}`);
+        ? { beside: this.#folderAbove(path) }
+        : {};
+    throw new UnreadableFile(path, { problem: 'not-in-revision', revision: this.#revision, ...advice });
   }
 
-  #folderAbove(path: string): string {
+  #folderAbove(path: string): readonly [string, string] {
     let folder = this.#fromTop(path);
     do folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')));
     while (folder !== '' && this.#objects.get(folder)?.kind !== 'folder');
     const here = withSlashes(relative('.', join(this.#top(), folder))) || '.';
-    return `${pathWord(`${this.#revision}:${folder || '.'}`)} with ${pathWord(here)}`;
+    return [pathWord(`${this.#revision}:${folder || '.'}`), pathWord(here)];
   }
 
   #find(path: string): { readonly path: string; readonly object: GitObject } | LinkFault {
     let rest = this.#fromTop(path);
     for (let links = 0; links <= mostLinks; links++) {
-      if (rest === '..' || rest.startsWith('../')) return links === 0 ? 'outside' : 'link-outside';
+      if (rest === '..' || rest.startsWith('../')) return 'outside';
       const link = this.#firstLink(rest);
       if (link === undefined) {
         const object = this.#objects.get(rest);
@@ -177,7 +174,7 @@ export class RevisionTree implements FileTree {
       const target = this.#load([link.object])(link.object);
       if (target === 'too-large') return 'missing';
       const next = pastLink(link.path, target, rest);
-      if (next === undefined) return 'link-outside';
+      if (next === undefined) return 'outside';
       rest = next;
     }
     return 'link-loop';
@@ -212,7 +209,7 @@ export class RevisionTree implements FileTree {
     const unread = objects.filter(({ id }) => !this.#bytes.has(id));
     if (unread.length > 0) {
       const read = readBlobs(unread.map(({ id }) => id));
-      if ('problem' in read) throw new UnreadableFile(`${this.#revision}:`, gitFailureWords(read));
+      if ('problem' in read) throw new UnreadableFile(`${this.#revision}:`, { problem: 'git', failure: read });
       for (const [id, bytes] of read) this.#bytes.set(id, bytes);
     }
     return ({ id }) => this.#bytes.get(id) ?? 'too-large';
@@ -225,13 +222,7 @@ function pastLink(link: string, target: Buffer, path: string): string | undefine
   return text.startsWith('/') ? undefined : normalizePath(`${link}/../${text}/${path.slice(link.length + 1)}`);
 }
 
-type LinkFault = 'missing' | keyof typeof reasons;
-
-const reasons = {
-  outside: 'the path leads out of the repository',
-  'link-outside': 'a link on the way leads out of the repository',
-  'link-loop': 'it leads through too many links',
-} as const;
+type LinkFault = 'missing' | 'outside' | 'link-loop';
 
 function normalizePath(path: string): string {
   const normal = join('.', path).replace(/\/$/, '');

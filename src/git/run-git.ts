@@ -1,11 +1,7 @@
 // Runs git without hooks or network, in bounded time.
 import { largestFile } from '../base/read-file.ts';
-import { run, type ProgramProblem } from '../programs/run-program.ts';
-
-export interface GitFailure {
-  readonly problem: ProgramProblem;
-  readonly said: string;
-}
+import type { GitFailure } from '../base/unread.ts';
+import { run } from '../programs/run-program.ts';
 
 /** Reading a tree takes a second in the largest repositories. */
 const limits = { mostBytes: largestFile, longestRun: 60_000 };
@@ -34,16 +30,6 @@ export function runGit(words: readonly string[], input = ''): Buffer | GitFailur
   if (Buffer.isBuffer(printed)) return printed;
   const { problem, said } = printed;
   return { problem, said: said.replace(/^(?:fatal|error): /, '') };
-}
-
-export function gitFailureWords({ problem, said }: GitFailure): string {
-  const words: Readonly<Record<ProgramProblem, string>> = {
-    'no-program': 'the program git is not installed',
-    'too-large': 'the revision holds more than kpc reads of one',
-    'too-slow': 'git took too long',
-    failed: said,
-  };
-  return words[problem];
 }
 
 export interface GitObject {
@@ -95,7 +81,7 @@ export function readBlobs(ids: readonly string[]): ReadonlyMap<string, Buffer | 
   for (const line of sizes.toString('latin1').split('\n')) {
     const [id = '', size = ''] = line.split(' ');
     if (id === '') continue;
-    if (size === 'missing') return { problem: 'failed', said: `this clone lacks the object ${id}` };
+    if (size === 'missing') return { problem: 'no-object', said: id };
     if (Number(size) > largestFile) found.set(id, 'too-large');
     else {
       wanted.push(id);
@@ -109,7 +95,7 @@ export function readBlobs(ids: readonly string[]): ReadonlyMap<string, Buffer | 
   for (let at = 0; at < printed.length;) {
     const end = printed.indexOf('\n', at);
     const [id = '', type, size = ''] = printed.subarray(at, end).toString('latin1').split(' ');
-    if (type !== 'blob') return { problem: 'failed', said: `this clone lacks the object ${id}` };
+    if (type !== 'blob') return { problem: 'no-object', said: id };
     found.set(id, printed.subarray(end + 1, end + 1 + Number(size)));
     at = end + 1 + Number(size) + 1;
   }

@@ -27,7 +27,7 @@ export function parseConntrack(text: string) {
   const unread = readLines(text, [], (line) => {
     if (others.test(line)) return undefined;
     const read = readTrackedFlow(line, addresses);
-    if (read === undefined) return 'not a flow, or not all of one';
+    if (read === undefined) return 'other-line';
     if (typeof read === 'object') flows.push(read);
     return undefined;
   });

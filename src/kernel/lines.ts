@@ -45,11 +45,40 @@ export class LineList {
   }
 }
 
+/** Why a line is not read. */
+export type LineFault =
+  | 'control-character'
+  | 'duplicate'
+  | 'fragments'
+  | 'long-line'
+  | 'mark-server'
+  | 'named-address'
+  | 'no-head'
+  | 'no-json'
+  | 'no-prefix'
+  | 'no-scheduler'
+  | 'not-numeric'
+  | 'open-brace'
+  | 'open-quote'
+  | 'other-hook'
+  | 'other-line'
+  | 'other-object'
+  | 'other-part'
+  | 'other-policy'
+  | 'other-property'
+  | 'other-table'
+  | 'own-policy'
+  | 'past-end'
+  | 'scheduler-flags'
+  | 'short-server'
+  | 'too-long'
+  | 'wrapped';
+
 /** A line that was not read. Lines count from 1. */
 export interface UnreadLine {
   readonly line: number;
   readonly text: string;
-  readonly reason: string;
+  readonly reason: LineFault;
   readonly place?: string | undefined;
   /** The number of further lines with this reason and place, which are not listed. */
   readonly more?: number | undefined;
@@ -68,7 +97,7 @@ export class UnreadLines {
   }
 
   /** `text` is only called if the line is listed. */
-  add(line: number, text: () => string, reason: string, place?: string): void {
+  add(line: number, text: () => string, reason: LineFault, place?: string): void {
     const key = place === undefined ? reason : `${place} ${reason}`;
     const known = this.#lasts.get(key);
     if (known && known.count >= mostListed) {
@@ -94,7 +123,7 @@ export function countUnread(lines: readonly UnreadLine[]): number {
 export function readLines(
   lines: string | Iterable<string>,
   comments: readonly string[],
-  read: (line: string) => string | undefined,
+  read: (line: string) => LineFault | undefined,
   placeOf?: () => string | undefined,
 ): readonly UnreadLine[] {
   const unread = new UnreadLines();

@@ -60,7 +60,7 @@ export function parseSysctls(text: string) {
   const unread = readLines(text, ['#', ';'], (line) => {
     // After a leading minus, sysctl ignores a failure to set the value.
     const [, name, value = ''] = /^-?\s*([^\s=]+)\s*=\s*([^]*)$/.exec(line) ?? [];
-    if (name === undefined) return 'not "name = value"';
+    if (name === undefined) return 'other-line';
     sysctls.set(withDots(name), value);
     return undefined;
   });
@@ -105,7 +105,7 @@ export function formatModules(modules: readonly string[]): string {
 export function parseModules(text: string) {
   const modules: string[] = [];
   const unread = readLines(text, ['#', ';'], (line) => {
-    if (!/^[\w-]+$/.test(line)) return 'not the name of a module';
+    if (!/^[\w-]+$/.test(line)) return 'other-line';
     modules.push(line);
     return undefined;
   });

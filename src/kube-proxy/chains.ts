@@ -25,7 +25,7 @@ export type ChainKind = 'service' | 'fixed' | 'canary' | 'shared';
 /** A prefix and a hash, as in servicePortPolicyClusterChain. Up to 1.23, KUBE-XLB- stood for KUBE-EXT-. */
 const serviceChain = /^KUBE-(?:SVC|SVL|SEP|EXT|FW|XLB)-[A-Z2-7]{16}$/;
 
-const canaryChain = 'KUBE-PROXY-CANARY';
+export const canaryChain = 'KUBE-PROXY-CANARY';
 
 export const sharedChain = baseChains.kubeletFirewall;
 

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { delimiter, basename, dirname, isAbsolute, join } from 'node:path';
 import { largestFile } from '../base/read-file.ts';
+import type { ProgramProblem } from '../base/unread.ts';
 import { hasCode } from '../base/system-errors.ts';
 import { shellWord } from '../base/printable.ts';
 import { absoluteFolders } from '../base/system-paths.ts';
@@ -12,8 +13,6 @@ import { disk } from '../input/files/file-tree.ts';
 
 /** Run without a shell. */
 export type ProgramCall = readonly [tool: string, ...words: string[]];
-
-export type ProgramProblem = 'no-program' | 'too-large' | 'too-slow' | 'failed';
 
 export interface ProgramFailure {
   readonly problem: ProgramProblem;
@@ -107,8 +106,14 @@ export function renderInputs(
     const words = callWords(call);
     if (typeof printed === 'string') files.push(new TextFile(words, printed));
     else {
-      const { problem, said } = printed;
-      const details = { problem, said, tool: call[0], pipe: 'command' in into ? `${words} | ${into.command}` : words };
+      const { problem: how, said } = printed;
+      const details = {
+        problem: 'program',
+        how,
+        said,
+        tool: call[0],
+        pipe: 'command' in into ? `${words} | ${into.command}` : words,
+      } as const;
       diagnostics.push(diagnose('not-rendered', details, placeAtLine(source)));
     }
   }

@@ -83,7 +83,7 @@ describe.runIf(isPossible).concurrent('in a real kernel', () => {
 test.runIf(isPossible)("an endless file in the place of one of the kernel's is refused", () => {
   const script = `
     mount --bind /dev/zero /proc/sys/kernel/random/boot_id
-    $A plan /run/a 2>&1 | grep -c 'boot_id: it is too large'; echo \${PIPESTATUS[0]}`;
+    $A plan /run/a 2>&1 | grep -c 'boot_id: it is too long'; echo \${PIPESTATUS[0]}`;
   expect(print(script)).toBe('1\n3\n');
 });
 

@@ -147,8 +147,8 @@ describe('--trust', () => {
 
   test.each([
     ['a private key', () => mine.secret, /it holds a private key, which belongs to the signer alone/],
-    ['no key', () => join(bundle, 'manifest.json'), /it holds no public key in PEM/],
-    ['nothing', () => at('missing.pub'), /missing\.pub: there is no such file/],
+    ['no key', () => join(bundle, 'manifest.json'), /it holds no public ed25519 key in PEM/],
+    ['nothing', () => at('missing.pub'), /missing\.pub: no such file/],
   ])('says so if its file holds %s', async (_, file, why) => {
     const { status, err } = await callApply(createFakeNode().host, 'apply', signed, '--trust', file());
     expect(err).toMatch(why);
@@ -288,7 +288,7 @@ describe('watch', () => {
       { keys, change: { examine: realHost.examine } },
     );
     expect(seen).toEqual([true]);
-    expect(said).toMatch(/late\.pub: there is no such file or folder \[bad-usage\]/);
+    expect(said).toMatch(/late\.pub: no such file or directory \[bad-usage\]/);
     expect(said.match(/other users can change the keys in .* belongs to user 65534 \[bad-bundle\]/g)).toHaveLength(1);
     expect(node.dump()).toBe(await wanted(bundle));
   });

@@ -48,12 +48,12 @@ test('replaces a file as a whole, with the mode that was asked for, and leaves n
 });
 
 test.each([
-  ['a link', (path: string) => symlinkSync(join(scratch, 'secret'), path)],
-  ['a folder', (path: string) => mkdirSync(path)],
-] as const)('does not replace %s', async (what, make) => {
+  ['link', (path: string) => symlinkSync(join(scratch, 'secret'), path)],
+  ['folder', (path: string) => mkdirSync(path)],
+] as const)('does not replace a %s', async (what, make) => {
   const path = join(makeFolder(), 'out');
   make(path);
-  await expect(replaceFile(path, 'text', readable)).rejects.toThrow(`${path} is ${what}: only a file is replaced`);
+  await expect(replaceFile(path, 'text', readable)).rejects.toThrow(`${path}: {"problem":"kind","is":"${what}"}`);
   expect(existsSync(join(scratch, 'secret'))).toBe(false);
 });
 

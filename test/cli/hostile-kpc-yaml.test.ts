@@ -45,7 +45,7 @@ test('a .kpcignore that is a link out of the repository is refused', async () =>
   symlinkSync('../../shadow', join(cwd, 'manifests/.kpcignore'));
   const { status, stderr, stdout } = await runKpc(['compile', '-f', 'manifests'], { cwd });
   expect(status).toBe(2);
-  expect(stderr).toContain('its .kpcignore is a link to something outside the repository');
+  expect(stderr).toContain('.kpcignore: it is a link to something outside the repository');
   expect(stdout + stderr).not.toMatch(quoted);
 });
 

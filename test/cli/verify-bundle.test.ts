@@ -66,7 +66,7 @@ test('what cannot be read has exit status 2', async () => {
     [['nothing'], 'there is no such folder or file'],
     [['golden'], 'it is a golden (for git), not a bundle'],
     [['kpc.pub'], 'it is neither a folder nor a pack'],
-    [['cut.tgz'], 'it is damaged, or was not copied whole'],
+    [['cut.tgz'], 'it is damaged or cut off: copy it again'],
     [['bundle', '--trust', 'kpc.key'], 'it holds a private key'],
   ] as const) {
     const { status, stdout, stderr } = await verify(...words);

@@ -205,10 +205,10 @@ test('an archive that is cut off, or packed in another way, is one sentence', as
   truncateSync(path, 400);
   const cut = await runKpc(['describe', path]);
   expect([cut.status, cut.stdout]).toEqual([2, '']);
-  expect(cut.stderr).toContain('the archive is damaged or cut off: copy it again');
+  expect(cut.stderr).toContain('it is damaged or cut off: copy it again');
   writeFileSync(join(scratch, 'sos.tar.xz'), Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]));
   const xz = await runKpc(['describe', join(scratch, 'sos.tar.xz')]);
-  expect(xz.stderr).toContain('it is compressed with xz: unpack it with unxz, and name the .tar that comes of it');
+  expect(xz.stderr).toContain('it is compressed with xz: unpack it with unxz, and name the .tar that this makes');
 });
 
 describe('an archive', () => {
@@ -267,7 +267,7 @@ describe('an archive', () => {
     ['a name without end', header('long', '77777777777\0', 'L')],
   ])('with %s is refused, or holds nothing', async (_name, bytes) => {
     const read = all(pathOf('bad.tar', bytes)).then((files) => `${files.length} files`);
-    expect(await read.catch((error: unknown) => String(error))).toMatch(/^0 files$|damaged|cut off|too long/);
+    expect(await read.catch((error: unknown) => String(error))).toMatch(/^0 files$|damaged|too-long/);
   });
 
   /** So many times 64 MB of zeros. */
@@ -278,10 +278,10 @@ describe('an archive', () => {
   };
 
   test('that unpacks to far more than it is, is read up to a limit', async () => {
-    await expect(read(1, 2 ** 25)).rejects.toThrow('it unpacks to more than 0.03125 GB');
+    await expect(read(1, 2 ** 25)).rejects.toThrow('"of":"archive"');
   });
 
   test.runIf(triesAll)('that unpacks to more than is read of any, is read up to that', async () => {
-    await expect(read(40)).rejects.toThrow('it unpacks to more than 2 GB');
+    await expect(read(40)).rejects.toThrow('"of":"archive","most":2147483648');
   });
 });

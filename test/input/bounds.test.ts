@@ -54,7 +54,7 @@ test.each(['{}', '[]', 'null', '{"kind":"Service","apiVersion":"v1"}'])(
 );
 
 test('keeps some hundred lines of one reason, and counts the others', () => {
-  const unread = readLines('x\n'.repeat(5000), [], () => 'no reason');
+  const unread = readLines('x\n'.repeat(5000), [], () => 'other-line');
   expect(unread.length).toBeLessThan(1000);
   expect(unread[0]).toMatchObject({ line: 1, text: 'x' });
   expect(countUnread(unread)).toBe(5000);

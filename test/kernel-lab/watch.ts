@@ -60,7 +60,7 @@ function askHealth(port: number, host: string, path = '/'): string {
 async function writePack(source: string, pack: string, secret: string, serial: number): Promise<void> {
   const files = await readFolder(source);
   const key = readPrivateKey(readFileSync(secret, 'utf8'));
-  if (typeof key === 'string') throw new Error(key);
+  if ('reason' in key) throw new Error(`${secret} holds no key`);
   const bytes = packFiles(addSignature(files, signBundle(files, key, serial)));
   await replaceFile(pack, bytes, { mode: 0o644, isDurable: false });
 }

@@ -187,9 +187,9 @@ describe('what other programs have on a node', () => {
   test('is kept or reported: IPVS services with options, and by firewall mark', () => {
     const { state, unread } = readDump('foreign-legacy');
     expect(unread.map(({ text, reason }) => `${text}: ${reason}`)).toEqual([
-      '-A -f 5 -s rr: a firewall-mark virtual server, which kube-proxy does not make',
-      '-a -f 5 -r 10.0.0.7:0 -i -w 3 --tun-type ipip: a firewall-mark virtual server, which kube-proxy does not make',
-      '-A -f 6 -6 -s rr: a firewall-mark virtual server, which kube-proxy does not make',
+      '-A -f 5 -s rr: mark-server',
+      '-a -f 5 -r 10.0.0.7:0 -i -w 3 --tun-type ipip: mark-server',
+      '-A -f 6 -6 -s rr: mark-server',
     ]);
     expect(state.virtualServers.map(({ port, options }) => [port, ...(options ?? [])].join(' '))).toEqual(
       '80,80,80,81,81 -M 255.255.255.0 -o,82,83,84,85 --pe sip,80,81 -M 64'.split(','),
@@ -205,9 +205,7 @@ describe('what other programs have on a node', () => {
     const start = '-A -t 10.96.0.1:80 -s rr\n-a -t 10.96.0.1:80 -r 10.0.0.1:80 -m -w 1';
     const glued = parseIpvsadm(`${start}-a -t 10.96.0.1:80 -r 10.0.0.2:80 -m -w 1\n`);
     expect(glued.virtualServers[0]?.realServers).toEqual([]);
-    expect(glued.unread.map(({ line, reason }) => [line, reason])).toEqual([
-      [2, 'a real server without its way of forwarding, or its weight'],
-    ]);
+    expect(glued.unread.map(({ line, reason }) => [line, reason])).toEqual([[2, 'short-server']]);
     const [server] = parseIpvsadm(`${start} -a -t 10.96.0.1:80 -r 10.0.0.2:80 -w 3\n`).virtualServers;
     expect(server?.realServers[0]).toMatchObject({ address: { text: '10.0.0.1' }, weight: 1 });
     expect(server?.realServers[0]?.options).toEqual('-a -t 10.96.0.1:80 -r 10.0.0.2:80 -w 3'.split(' '));
@@ -219,6 +217,6 @@ describe('what other programs have on a node', () => {
     expect(parseNftText(chain('srcnat')).tables[0]?.chains.get('a')?.base).toMatchObject({ priority: 100 });
     const { tables, unread } = parseNftText(chain('constructor'));
     expect(tables[0]?.chains.get('a')?.base).toBeUndefined();
-    expect(unread.map(({ line, reason }) => [line, reason])).toEqual([[3, 'a hook or priority that is not known']]);
+    expect(unread.map(({ line, reason }) => [line, reason])).toEqual([[3, 'other-hook']]);
   });
 });

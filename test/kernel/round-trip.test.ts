@@ -128,12 +128,12 @@ describe('any text can be read', () => {
   test('and every line that is not blank or a comment is read or reported', () => {
     const read = parseIptablesSave('junk\n*nat\n-Z X\n:X\n-A X -m comment --comment "open\n*nowhere\n-A X\nCOMMIT\n');
     expect(read.unread).toEqual([
-      { line: 1, text: 'junk', reason: 'outside a table' },
-      { line: 3, text: '-Z X', reason: 'neither a chain nor a rule' },
-      { line: 4, text: ':X', reason: 'not the declaration of a chain' },
-      { line: 5, text: '-A X -m comment --comment "open', reason: 'a quote that is not closed' },
-      { line: 6, text: '*nowhere', reason: 'not a table that iptables has' },
-      { line: 7, text: '-A X', reason: 'outside a table' },
+      { line: 1, text: 'junk', reason: 'no-head' },
+      { line: 3, text: '-Z X', reason: 'other-line' },
+      { line: 4, text: ':X', reason: 'other-line' },
+      { line: 5, text: '-A X -m comment --comment "open', reason: 'open-quote' },
+      { line: 6, text: '*nowhere', reason: 'other-table' },
+      { line: 7, text: '-A X', reason: 'no-head' },
     ]);
   });
 

@@ -125,7 +125,7 @@ describe('iptables-save', () => {
       '*nat\n-A OUTPUT -j A\n-I OUTPUT 2 -j B\n-I OUTPUT 1 -j C\n-I OUTPUT -j D\n-I OUTPUT 6 -j E\n',
     );
     expect(tables.nat?.get('OUTPUT')?.rules.map(formatRule)).toEqual(['-j D', '-j C', '-j A', '-j B']);
-    const reason = 'inserted beyond the end of its chain';
+    const reason = 'past-end';
     expect(unread).toEqual([{ line: 6, text: '-I OUTPUT 6 -j E', reason }]);
   });
 });

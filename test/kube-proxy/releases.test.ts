@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { behaviourWords } from '../../src/say/words/behaviours.ts';
 import { gateOf } from '../../src/kube-proxy/feature-gates.ts';
 import {
   behaviourChanges,
@@ -69,7 +70,8 @@ describe('the table of releases', () => {
   });
 
   test.each(behaviours)('%s says what changed, and where that can be read', (behaviour) => {
-    const { before, after, pullRequests } = behaviourChanges[behaviour];
+    const [before, after] = behaviourWords[behaviour];
+    const { pullRequests } = behaviourChanges[behaviour];
     expect(before).not.toBe(after);
     for (const clause of [before, after]) expect(clause).toMatch(/^[a-z].*[^.]$/);
     expect(pullRequests.length).toBeGreaterThan(0);

@@ -1,7 +1,8 @@
 import { remarkOf, type Remark } from '../../base/findings/node-checks.ts';
+import { unreadOf } from '../../base/unread.ts';
 import { causeOf, Failure, explainError } from '../state/failure.ts';
 import { checkBundle } from '../../bundle/check-bundle.ts';
-import { describeError, hasCode } from '../../base/system-errors.ts';
+import { hasCode } from '../../base/system-errors.ts';
 import { readFolder, knownNames, isFile, isStoredFile, largestBundle } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import type { BundleReading, StoredBundle } from '../../bundle/read-bundle.ts';
@@ -157,8 +158,8 @@ async function readBundleFiles(path: string) {
 
 function readKeys(examined: string, path: string): readonly TrustedKey[] {
   const keys = readKeyFile(examined, readPublicKeys);
-  if (typeof keys !== 'string') return keys;
-  throw new Failure('bad-usage', { problem: 'no-keys', path, reason: keys });
+  if (!('reason' in keys)) return keys;
+  throw new Failure('bad-usage', { problem: 'no-keys', path, ...keys });
 }
 
 type BundleReader = Pick<BundleSource, 'read'>;
@@ -199,7 +200,7 @@ async function readCheckedBundle(
     if (error instanceof Failure) throw error;
     if (hasCode(error, 'ENOENT')) throw new Failure('bad-bundle', { problem: 'missing', path });
     if (hasCode(error, 'ENOTDIR')) throw new Failure('bad-bundle', { problem: 'no-folder', path });
-    return { kind: 'broken', manifest: undefined, problems: [{ problem: 'unread', reason: describeError(error) }] };
+    return { kind: 'broken', manifest: undefined, problems: [{ problem: 'unread', reason: unreadOf(error, path) }] };
   }
 }
 

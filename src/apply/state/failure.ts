@@ -1,4 +1,5 @@
 import type { Cause, FailureArguments, FailureCode, FailureFault } from '../../base/findings/apply.ts';
+import { UnreadableFile, unreadOf, type Unread } from '../../base/unread.ts';
 import { describeError, hasCode, isSystemError } from '../../base/system-errors.ts';
 
 export class Failure extends Error {
@@ -38,14 +39,18 @@ export function failureOfSignal(signal: AbortSignal | undefined): Failure | unde
 export function explainError(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (isSystemError(error)) {
-    return new Failure('system-error', { problem: 'refused', reason: nameFile(error), lacks: lackOf(error) });
+    const reason: Unread =
+      error instanceof UnreadableFile ? unreadOf(error) : { problem: 'said', said: nameFile(error) };
+    return new Failure('system-error', { problem: 'refused', reason, lacks: lackOf(error) });
   }
   const [reason = ''] = String(error).split('\n');
   return new Failure('internal-error', { reason });
 }
 
 export function causeOf(error: unknown): Cause {
-  return error instanceof Failure ? error.finding : describeError(error);
+  return error instanceof Failure || error instanceof UnreadableFile
+    ? explainError(error).finding
+    : describeError(error);
 }
 
 function nameFile({ message, path }: NodeJS.ErrnoException): string {

@@ -1,6 +1,7 @@
 import type { StoredKind } from '../../base/findings/apply.ts';
+import type { BundleFault } from '../../base/findings/bundle.ts';
 import type { OtherNetwork } from '../../base/findings/node-checks.ts';
-import { UnreadableFile } from '../../base/read-file.ts';
+import { UnreadableFile } from '../../base/unread.ts';
 import {
   ownershipRecord as recordCheck,
   snapshot as snapshotCheck,
@@ -8,7 +9,7 @@ import {
   knownTables as knownTablesCheck,
   balancerRecord as balancerRecordCheck,
 } from '#checks';
-import { readChecked, type Check, type JsonFault } from '../../base/json/check.ts';
+import { readChecked, type Check } from '../../base/json/check.ts';
 import type { Shaped } from '../../base/json/schema.ts';
 import { Failure } from './failure.ts';
 import type { Host } from '../node/host.ts';
@@ -126,8 +127,7 @@ export async function readJsonFile<T>(
   check: Check<T>,
   of: StoredKind,
 ): Promise<T | undefined> {
-  const damaged = (reason: JsonFault | string) =>
-    new Failure('bad-state-folder', { problem: 'damaged', path, of, reason });
+  const damaged = (reason: BundleFault) => new Failure('bad-state-folder', { problem: 'damaged', path, of, reason });
   try {
     const content = await host.readFile(path);
     if (content === undefined) return undefined;
@@ -137,7 +137,7 @@ export async function readJsonFile<T>(
   } catch (error) {
     // Do not pass on the parser's message, because it quotes text that may come from an unrelated file.
     if (error instanceof SyntaxError) throw damaged({ problem: 'no-json' });
-    throw error instanceof UnreadableFile ? damaged(error.reason) : error;
+    throw error instanceof UnreadableFile ? damaged({ problem: 'unread', reason: error.reason }) : error;
   }
 }
 

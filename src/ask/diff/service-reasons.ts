@@ -4,6 +4,7 @@ import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.t
 import { findDumpListeners } from '../../dumps/coverage.ts';
 import type { Family } from '../../kernel/family.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
+import type { Behaviour, Release } from '../../kube-proxy/releases.ts';
 import {
   findLocalhostHandling,
   findNodePortListeners,
@@ -37,14 +38,13 @@ export type ServiceReason =
       readonly to: EndpointState;
     }
   | { readonly kind: 'fault'; readonly fault: PortFault }
+  /** `isNew`: only the later release has the behaviour. */
   | {
       readonly kind: 'behaviour';
-      readonly behaviour: string;
-      readonly from: ReleaseBehaviour;
-      readonly to: ReleaseBehaviour;
-      readonly pullRequests: readonly number[];
-      /** Set if the rules differ, but not the fate of packets. */
-      readonly samePackets?: true;
+      readonly behaviour: Behaviour;
+      readonly from: Release;
+      readonly to: Release;
+      readonly isNew: boolean;
     }
   /** The properties of a port that only one side has, in each of its families. */
   | {
@@ -57,11 +57,6 @@ export type ServiceReason =
 type ListenerChange =
   | { readonly at: 'addresses'; readonly from: NodePortListeners; readonly to: NodePortListeners }
   | { readonly at: 'localhost'; readonly from: LocalhostHandling; readonly to: LocalhostHandling };
-
-interface ReleaseBehaviour {
-  readonly release: string;
-  readonly does: string;
-}
 
 export type Skip = ServiceInfo['skipped'] | 'absent';
 

@@ -1,6 +1,6 @@
 // The failures of kpc-apply. Its codes are its own: a kpc code with the same name means something else.
 import type { Exceeded } from '../bounds.ts';
-import type { JsonFault } from '../json/check.ts';
+import type { Unread } from '../unread.ts';
 import type { BundleFault } from './bundle.ts';
 import type { FolderProblem } from './calls.ts';
 import {
@@ -134,7 +134,7 @@ export const applyFindings = {
   }>('error'),
   'bad-state-folder': byProblem<{
     exposed: Strings<'path'> & { readonly exposure: Exposure };
-    damaged: Strings<'path'> & { readonly of: StoredKind; readonly reason: JsonFault | string };
+    damaged: Strings<'path'> & { readonly of: StoredKind; readonly reason: BundleFault };
     'other-state': Strings<'path'>;
     'other-network': Strings<'path' | 'here'> & { readonly network?: string | undefined };
   }>('error'),
@@ -142,7 +142,7 @@ export const applyFindings = {
     'command-line': Strings<'reason'> & { readonly help?: string | undefined };
     'no-cidr': Strings<'cidr'>;
     'no-state': Numbers<'id'> & States;
-    'no-keys': Strings<'path' | 'reason'>;
+    'no-keys': Strings<'path'> & { readonly reason: Unread };
     'one-port': Strings<'socket'>;
     folder: { readonly why: FolderProblem };
   }>('error'),
@@ -170,7 +170,7 @@ export const applyFindings = {
   'nothing-to-roll-back': row<Strings<'folder'> & States>('error'),
   'nothing-to-undo': row<{ readonly last: IdleCommand } & States>('error'),
   'system-error': byProblem<{
-    refused: Strings<'reason'> & { readonly lacks?: 'rights' | 'space' | undefined };
+    refused: { readonly reason: Unread; readonly lacks?: 'rights' | 'space' | undefined };
     'no-standby': { readonly cause: Cause };
     'no-timer': Strings<'said'> & { readonly status: number | string | undefined };
     'unknown-start': None;

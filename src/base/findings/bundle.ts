@@ -1,4 +1,6 @@
 import type { SpecialUse } from '../../kernel/address.ts';
+import type { LineFault } from '../../kernel/lines.ts';
+import type { Unread } from '../unread.ts';
 import type { JsonFault } from '../json/check.ts';
 import type { By, None, Numbers, Strings } from './rows.ts';
 
@@ -21,7 +23,8 @@ export type BundleFault = InFile &
           'no-file': Strings<'name'>;
           'stray-file': Strings<'name'>;
           changed: Strings<'name' | 'found' | 'expected'>;
-          unread: Strings<'reason'>;
+          'bad-line': { readonly reason: LineFault };
+          unread: { readonly reason: Unread };
           /** A value that kpc would not write. `must` is the requirement in the setting's row. */
           value: Strings<'name'> & { readonly must?: string | undefined };
           /** Ports or health checks name a Service that is missing. */

@@ -1,10 +1,11 @@
 import type { BundleFault } from './bundle.ts';
+import type { Unread, ProgramProblem } from '../unread.ts';
 import { byProblem, row, warningIf, type Lists, type None, type Numbers, type Strings } from './rows.ts';
 
 export type FolderFault =
   | { readonly kind: 'not-a-bundle'; readonly strangers: readonly string[] }
   | { readonly kind: 'is-a-bundle' | 'is-a-golden' | 'is-no-golden' | 'is-a-file' }
-  | { readonly kind: 'io'; readonly reason: string };
+  | { readonly kind: 'io'; readonly reason: Unread };
 
 export type FolderProblem = FolderFault & { readonly folder: string };
 
@@ -92,15 +93,15 @@ export const callFindings = {
     'no-bundle': Strings<'folder'> & { readonly problems: readonly BundleFault[] };
     'not-a-folder': Strings<'path'>;
     'neither-bundle-nor-pack': Strings<'path'> & { readonly is: 'missing' | 'golden' | 'other' };
-    'no-key': Strings<'flag' | 'file' | 'reason'>;
+    'no-key': Strings<'flag' | 'file'> & { readonly reason: Unread };
     'too-large-to-pack': Strings<'folder'>;
-    unreadable: Strings<'path' | 'reason'>;
+    unreadable: Strings<'path'> & { readonly reason: Unread };
     system: Strings<'reason'>;
     'is-there': Lists<'paths'>;
     'leads-away': Strings<'path'> & { readonly to: 'git' | 'outside' };
     'unsafe-name': Strings<'path'>;
     'program-failed': Strings<'call' | 'tool' | 'said'> & {
-      readonly how: 'no-program' | 'too-large' | 'too-slow' | 'failed';
+      readonly how: ProgramProblem;
       /** The program's time limit in seconds. */
       readonly limit: number;
     };

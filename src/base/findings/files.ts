@@ -1,4 +1,6 @@
 import type { BundleFault } from './bundle.ts';
+import type { LineFault } from '../../kernel/lines.ts';
+import type { Unread, GitFailure, ProgramProblem } from '../unread.ts';
 import type { NoService } from './command-line.ts';
 import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
 import type { Unreached } from '../../kube-proxy/missing-jumps.ts';
@@ -80,9 +82,13 @@ export interface IncompleteKustomization extends Lists<'lacks'>, Numbers<'more'>
   readonly isShown: boolean;
 }
 
+export interface Why {
+  readonly reason: Unread;
+}
+
 export type OfFolder = Strings<'folder'>;
 
-export type Render = Strings<'tool' | 'said' | 'pipe'>;
+export type Render = Strings<'tool' | 'said' | 'pipe'> & { readonly how: ProgramProblem };
 
 export type OddYaml =
   | 'text-behind-marker'
@@ -119,13 +125,13 @@ export type FileProblem = By<
     'link-outside': Strings<'folder'>;
     'broken-link': None;
     missing: None;
-    'no-text': Strings<'what'>;
+    'no-text': { readonly what: 'UTF-16' | 'binary' | 'not UTF-8 text' };
     'no-git': None;
-    'no-repository': Strings<'said'>;
+    'no-repository': { readonly why: GitFailure | 'no-work-tree' };
     'no-revision': Strings<'revision'> & { readonly near?: string | undefined };
     'whole-revision': Strings<'revision'>;
-    'git-failed': Strings<'said'>;
-    system: Strings<'reason'>;
+    'git-failed': { readonly failure: GitFailure };
+    unread: Why;
   }
 >;
 
@@ -135,10 +141,7 @@ export const fileFindings = {
     nothing: None;
     revision: Strings<'path'>;
     'idle-values': None;
-    'no-program': Render;
-    'too-large': Render;
-    'too-slow': Render;
-    failed: Render;
+    program: Render;
   }>('error'),
   'ignored-files': row<FileNames & Strings<'by'>>('note'),
   'incomplete-kustomization': row<IncompleteKustomization>(warningIf(({ isShown }) => isShown)),
@@ -180,8 +183,9 @@ export const fileFindings = {
     'manifests-left-out': { readonly error: Cited };
     'follows-release': Strings<'release'>;
     'two-releases': Strings<'from' | 'fromRelease' | 'to' | 'toRelease'>;
+    'releases-differ': Numbers<'behaviours'>;
+    'conntrack-limit': None;
     'read-as': Strings<'text'>;
-    'taken-as-other': Strings<'text'>;
     'skipped-on-both': Lists<'services'>;
     untested: Lists<'leftOut'>;
     'taken-as-subject': Strings<'word'>;
@@ -197,12 +201,12 @@ export const fileFindings = {
     fleet: OfFolder & Strings<'example'>;
   }>('error'),
   'second-listing': row<Strings<'output'> & Lists<'differences'>>('warning'),
-  unreadable: row<Strings<'path' | 'reason'>>('error'),
+  unreadable: row<Strings<'path'> & Why>('error'),
   // `expected` is the tool that the file's name suggests. `reason` says why the file is not text.
-  'unread-file': row<{ readonly expected?: string | undefined; readonly reason?: string; readonly isCutOff?: true }>(
+  'unread-file': row<{ readonly expected?: string | undefined; readonly reason?: Unread; readonly isCutOff?: true }>(
     'warning',
   ),
-  'unread-line': row<Strings<'reason'> & Numbers<'more'>>('warning'),
+  'unread-line': row<Strings<'of'> & Numbers<'more'> & { readonly reason: LineFault }>('warning'),
   // `isAll` means that nothing else in the dump is readable.
   'unread-output': row<Strings<'output' | 'reason'> & { readonly isAll: boolean }>(warningIf(({ isAll }) => !isAll)),
 };

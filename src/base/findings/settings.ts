@@ -1,4 +1,6 @@
 import type { Family } from '../../kernel/family.ts';
+import type { LineFault } from '../../kernel/lines.ts';
+import type { Unread } from '../unread.ts';
 import type { GateFault } from '../../kube-proxy/feature-gates.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Release } from '../../kube-proxy/releases.ts';
@@ -54,7 +56,8 @@ export const settingFindings = {
   'no-config': row<None>('error'),
   'not-applicable': row<Strings<'name' | 'value' | 'must'>>('warning'),
   'bad-host-addresses': byProblem<{
-    content: Strings<'reason'>;
+    'bad-line': { readonly reason: LineFault };
+    content: { readonly reason: Unread };
     'no-folder': Strings<'path'>;
   }>('error'),
   'bad-prune': row<None>('error'),

@@ -1,5 +1,6 @@
 import { parseJson } from '../../base/bounds.ts';
-import { describeError, hasCode, isSystemError } from '../../base/system-errors.ts';
+import { unreadOf, type Unread } from '../../base/unread.ts';
+import { hasCode, isSystemError } from '../../base/system-errors.ts';
 import { build } from '../../base/version.ts';
 import { isSameInGolden } from '../golden.ts';
 import type { BundleTexts, BundleInputs, BundleFiles } from '../make-bundle.ts';
@@ -27,7 +28,7 @@ export type WrittenNode = 'written' | 'unchanged';
 export type NodeDifference =
   | { readonly kind: 'same' | 'missing' }
   | { readonly kind: 'differs'; readonly files: readonly string[] }
-  | { readonly kind: 'unreadable'; readonly reason: string };
+  | { readonly kind: 'unreadable'; readonly reason: Unread };
 
 type CompareUntil = 'unless-equal' | 'unless-alike';
 
@@ -70,7 +71,7 @@ export class FleetFolder {
       return result;
     } catch (error) {
       if (!isSystemError(error)) throw error;
-      return { kind: 'io', folder: this.folder, reason: describeError(error) };
+      return { kind: 'io', folder: this.folder, reason: unreadOf(error, this.folder) };
     }
   }
 
@@ -149,7 +150,7 @@ export class FleetFolder {
       return differing.length === 0 ? { kind: 'same' } : { kind: 'differs', files: differing };
     } catch (error) {
       if (hasCode(error, 'ENOENT')) return { kind: 'missing' };
-      return { kind: 'unreadable', reason: describeError(error) };
+      return { kind: 'unreadable', reason: unreadOf(error, target) };
     }
   }
 

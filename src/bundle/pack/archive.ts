@@ -33,7 +33,7 @@ const size = { start: 124, end: 135 };
 const checksum = { start: 148, length: 8 };
 
 /** Why bytes are not read: writeArchive would not write them, they are damaged, or `admit` refuses them. */
-export type ArchiveProblem = 'other' | 'damaged' | 'too-large' | 'not-signed';
+export type ArchiveProblem = 'no-pack' | 'damaged' | 'too-large' | 'not-signed';
 
 export class ArchiveError extends Error {
   readonly problem: ArchiveProblem;
@@ -96,7 +96,7 @@ export async function* readArchive(
   admit: (name: string, bytes: number) => void,
 ): AsyncGenerator<readonly [name: string, text: string], void> {
   if (packed.length < gzipHead.length + gzipTail) throw new ArchiveError('damaged');
-  if (!packed.subarray(0, gzipHead.length).equals(gzipHead)) throw new ArchiveError('other');
+  if (!packed.subarray(0, gzipHead.length).equals(gzipHead)) throw new ArchiveError('no-pack');
   const unpacked = new Unpacked(packed);
   try {
     for (;;) {
@@ -104,15 +104,15 @@ export async function* readArchive(
       if (header.every((byte) => byte === 0)) break;
       const [name = ''] = header.toString('latin1', 0, nameLength).split('\0');
       const length = Number.parseInt(header.toString('latin1', size.start, size.end), 8);
-      if (!(length >= 0) || !writeHeader(name, length).equals(header)) throw new ArchiveError('other');
+      if (!(length >= 0) || !writeHeader(name, length).equals(header)) throw new ArchiveError('no-pack');
       admit(name, length);
       const content = await unpacked.take(length);
       const padding = await unpacked.take(-length & (block - 1));
-      if (!isUtf8(content) || padding.some((byte) => byte !== 0)) throw new ArchiveError('other');
+      if (!isUtf8(content) || padding.some((byte) => byte !== 0)) throw new ArchiveError('no-pack');
       yield [name, content.toString('utf8')];
     }
     const end = await unpacked.take(block);
-    if (end.some((byte) => byte !== 0)) throw new ArchiveError('other');
+    if (end.some((byte) => byte !== 0)) throw new ArchiveError('no-pack');
     await unpacked.end();
   } finally {
     unpacked.close();
@@ -137,7 +137,7 @@ class Unpacked {
     const taken = Buffer.allocUnsafe(count);
     let at = 0;
     while (at < count) {
-      if (this.#piece.length === 0 && !(await this.#next())) throw new ArchiveError('other');
+      if (this.#piece.length === 0 && !(await this.#next())) throw new ArchiveError('no-pack');
       const copied = this.#piece.copy(taken, at);
       this.#piece = this.#piece.subarray(copied);
       at += copied;
@@ -147,9 +147,9 @@ class Unpacked {
 
   /** Throws an ArchiveError if bytes are left or gzip's checks fail. */
   async end(): Promise<void> {
-    if (this.#piece.length > 0 || (await this.#next())) throw new ArchiveError('other');
+    if (this.#piece.length > 0 || (await this.#next())) throw new ArchiveError('no-pack');
     const tail = this.#packed.subarray(gzipHead.length + this.#engine.bytesWritten);
-    if (tail.length > gzipTail) throw new ArchiveError('other');
+    if (tail.length > gzipTail) throw new ArchiveError('no-pack');
     const isRight =
       tail.length === gzipTail && tail.readUInt32LE(0) === this.#sum && tail.readUInt32LE(4) === this.#total;
     if (!isRight) throw new ArchiveError('damaged');

@@ -1,7 +1,8 @@
-import { readRegularFile, UnreadableFile } from '../../base/read-file.ts';
-import { describeTooLarge, knownNames, largestBundle } from '../folder.ts';
+import { readRegularFile } from '../../base/read-file.ts';
+import { UnreadableFile } from '../../base/unread.ts';
+import { knownNames, largestBundle } from '../folder.ts';
 import type { BundleFiles } from '../make-bundle.ts';
-import { ArchiveError, isGzip, readArchive, writeArchive, type ArchiveProblem } from './archive.ts';
+import { ArchiveError, isGzip, readArchive, writeArchive } from './archive.ts';
 import { bytesOf, readSignature, signatureFile } from './signature.ts';
 
 /** Limit on the bytes of a pack, which is in memory before it is checked. Rules shrink to a tenth. */
@@ -55,27 +56,25 @@ export async function unpack(
   try {
     return await unpackFiles(packed, check);
   } catch (error) {
-    throw error instanceof ArchiveError ? new UnreadableFile(path, reasons[error.problem]) : error;
+    if (!(error instanceof ArchiveError)) throw error;
+    const { problem } = error;
+    throw new UnreadableFile(
+      path,
+      problem === 'too-large' ? { problem: 'too-long', of: 'bundle', most: largestBundle } : problem,
+    );
   }
 }
-
-const reasons: Readonly<Record<ArchiveProblem, string>> = {
-  other: 'it is not a pack that "kpc bundle pack" wrote',
-  damaged: 'it is damaged, or was not copied whole',
-  'not-signed': 'it holds more or less than was signed',
-  'too-large': describeTooLarge(largestBundle),
-};
 
 async function unpackFiles(packed: Buffer, check: (head: BundleFiles) => Promise<void>): Promise<BundleFiles> {
   const files = new Map<string, string>();
   let [next, total, signed] = [0, 0, undefined as number | undefined];
   const admit = (name: string, bytes: number): void => {
     const place = packNames.indexOf(name, next);
-    if (place < 0 || bytes > (largestOf.get(name) ?? largestBundle)) throw new ArchiveError('other');
+    if (place < 0 || bytes > (largestOf.get(name) ?? largestBundle)) throw new ArchiveError('no-pack');
     next = place + 1;
     if (name !== signatureFile) total += bytes;
     if (total > largestBundle) throw new ArchiveError('too-large');
-    if (!largestOf.has(name) && !files.has('manifest.json')) throw new ArchiveError('other');
+    if (!largestOf.has(name) && !files.has('manifest.json')) throw new ArchiveError('no-pack');
     if (total > (signed ?? total)) throw new ArchiveError('not-signed');
   };
   for await (const [name, text] of readArchive(packed, admit)) {
@@ -85,7 +84,7 @@ async function unpackFiles(packed: Buffer, check: (head: BundleFiles) => Promise
     const signature = readSignature(files);
     signed = typeof signature === 'object' ? signature.bytes : undefined;
   }
-  if (!files.has('manifest.json')) throw new ArchiveError('other');
+  if (!files.has('manifest.json')) throw new ArchiveError('no-pack');
   if (total !== (signed ?? total)) throw new ArchiveError('not-signed');
   return files;
 }

@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
-import { describeBound, mostLines } from '../../base/bounds.ts';
-import { openRegularFile, UnreadableFile } from '../../base/read-file.ts';
+import { mostLines } from '../../base/bounds.ts';
+import { openRegularFile } from '../../base/read-file.ts';
+import { UnreadableFile, type Unread } from '../../base/unread.ts';
 
 const block = 512;
 
@@ -53,22 +54,20 @@ function takerOf(source: string, pieces: AsyncIterator<Buffer>, limit: number): 
     const taken = Buffer.allocUnsafe(isKept ? count : 0);
     for (let missing = count; missing > 0;) {
       if (piece.length === 0) {
-        const next = await pieces
-          .next()
-          .catch(() => refuseArchive(source, 'the archive is damaged or cut off: copy it again'));
+        const next = await pieces.next().catch(() => refuseArchive(source, 'damaged'));
         if (next.done === true) {
           if (missing === count) return undefined;
-          return refuseArchive(source, cutOff);
+          return refuseArchive(source, 'damaged');
         }
         piece = next.value;
         total += piece.length;
-        if (total > limit) refuseArchive(source, `it unpacks to more than ${limit / 2 ** 30} GB`);
+        if (total > limit) refuseArchive(source, { problem: 'too-long', of: 'archive', most: limit });
       }
       const part = piece.subarray(0, missing);
       if (isKept) {
         part.copy(taken, count - missing);
         lineEnds += countLineEnds(part);
-        if (lineEnds > mostLineEnds) refuseArchive(source, describeBound('lines', mostLines));
+        if (lineEnds > mostLineEnds) refuseArchive(source, { problem: 'too-long', of: 'lines', most: mostLines });
       }
       piece = piece.subarray(part.length);
       missing -= part.length;
@@ -83,9 +82,7 @@ function countLineEnds(bytes: Buffer): number {
   return count;
 }
 
-const cutOff = 'the archive is cut off: copy it again';
-
-function refuseArchive(source: string, reason: string): never {
+function refuseArchive(source: string, reason: Unread): never {
   throw new UnreadableFile(source, reason);
 }
 
@@ -95,18 +92,18 @@ async function readEntries(source: string, take: Take, wants: Wants): Promise<re
   for (let entries = 0; ; entries++) {
     const header = await take(block);
     if (!header || header.every((byte) => byte === 0)) return files;
-    if (entries === mostEntries) refuseArchive(source, `it holds more than ${mostEntries} files`);
+    if (entries === mostEntries) refuseArchive(source, { problem: 'too-long', of: 'files', most: mostEntries });
     const size = sizeOf(header);
     if (size === undefined || !hasChecksum(header)) {
-      return entries === 0 ? files : refuseArchive(source, 'the archive is damaged: copy it again');
+      return entries === 0 ? files : refuseArchive(source, 'damaged');
     }
     const content = async (isKept: boolean): Promise<Buffer> => {
       const taken = await take(size + (-size & (block - 1)), isKept);
-      return taken?.subarray(0, size) ?? refuseArchive(source, cutOff);
+      return taken?.subarray(0, size) ?? refuseArchive(source, 'damaged');
     };
     const kind = String.fromCharCode(header[156] ?? 0);
     if (kind === 'L' || kind === 'x') {
-      if (size > longestName) refuseArchive(source, 'it has a name that is too long');
+      if (size > longestName) refuseArchive(source, { problem: 'too-long', of: 'name', most: longestName });
       const name = await content(true);
       longName = kind === 'L' ? textOfBytes(name) : (paxPath(name.toString('utf8')) ?? longName);
       continue;

@@ -1,5 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
-import { describeUnread, readRegularFile } from '../../base/read-file.ts';
+import type { Unread } from '../../base/unread.ts';
+import { readRegularFile, shortUnreadOf } from '../../base/read-file.ts';
 import type { FailureArguments } from '../../base/findings/apply.ts';
 import type { Shaped } from '../../base/json/schema.ts';
 import { parseChecked } from '../../base/json/check.ts';
@@ -80,45 +81,46 @@ export function checkSignature(
 
 const largestKeyFile = 2 ** 20;
 
-export function readKeyFile<Keys>(file: string, read: (pem: string) => Keys | string): Keys | string {
+interface NoKey {
+  readonly reason: Unread;
+}
+
+export function readKeyFile<Keys>(file: string, read: (pem: string) => Keys | NoKey): Keys | NoKey {
   try {
     return read(readRegularFile(file, largestKeyFile).toString('latin1'));
   } catch (error) {
-    return describeUnread(error);
+    return { reason: shortUnreadOf(error, file) };
   }
 }
 
-/** Returns a text with the reason if there is no key. */
-export function readPrivateKey(pem: string): KeyObject | string {
-  if (/-----BEGIN ENCRYPTED /.test(pem)) return 'the key has a passphrase, which kpc cannot ask for';
+export function readPrivateKey(pem: string): KeyObject | NoKey {
+  if (/-----BEGIN ENCRYPTED /.test(pem)) return { reason: 'passphrase' };
   return readPemKey(pem, 'private', createPrivateKey);
 }
 
-/** Returns a text with the reason if the file cannot be used. */
-export function readPublicKeys(pem: string): readonly TrustedKey[] | string {
+export function readPublicKeys(pem: string): readonly TrustedKey[] | NoKey {
   // Refuse private keys, because they must not be on a node. PEM readers would derive public keys from them.
-  if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem))
-    return 'it holds a private key, which belongs to the signer alone';
+  if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)) return { reason: 'private-key' };
   const blocks = pem.match(/-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----/g) ?? [];
-  if (blocks.length === 0) return 'it holds no public key in PEM';
+  if (blocks.length === 0) return { reason: { problem: 'no-key', of: 'public' } };
   // The rest may be a certificate or a partly copied key.
-  if (pem.split('-----BEGIN').length - 1 > blocks.length)
-    return 'it holds something else beside whole public keys in PEM';
+  if (pem.split('-----BEGIN').length - 1 > blocks.length) return { reason: 'more-than-keys' };
   const keys: TrustedKey[] = [];
   for (const text of blocks) {
     const key = readPemKey(text, 'public', createPublicKey);
-    if (typeof key === 'string') return key;
+    if ('reason' in key) return key;
     keys.push(nameKey(key));
   }
   return keys;
 }
 
-function readPemKey(pem: string, type: 'private' | 'public', create: (pem: string) => KeyObject): KeyObject | string {
+function readPemKey(pem: string, of: 'private' | 'public', create: (pem: string) => KeyObject): KeyObject | NoKey {
   try {
     const key = create(pem);
-    return key.asymmetricKeyType === 'ed25519' ? key : `it holds a key of type ${key.asymmetricKeyType}, not ed25519`;
+    const { asymmetricKeyType: type } = key;
+    return type === 'ed25519' ? key : { reason: { problem: 'no-key', of, type } };
   } catch {
-    return `it holds no ${type} key in PEM`;
+    return { reason: { problem: 'no-key', of } };
   }
 }
 

@@ -145,7 +145,7 @@ async function diffReleases(call: Call<DiffFlags>, toVersion: string): Promise<E
   const opened = await openUpgrade(path ?? '-f', read, to.choice, toFlag);
   await call.report(opened);
   const { notes, ...compared } = (opened.compare ?? call.end())();
-  await call.note(...notes.map((text) => ({ problem: 'read-as', text }) as const));
+  await call.note(...notes);
   return print(call, compared, options.taken);
 }
 

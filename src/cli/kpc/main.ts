@@ -1,4 +1,6 @@
-import { describeError, isSystemError } from '../../base/system-errors.ts';
+import { isSystemError } from '../../base/system-errors.ts';
+import { unreadOf } from '../../base/unread.ts';
+import { unreadWords } from '../../say/words/unread.ts';
 import { type ExitStatus, type Terminal, exitStatus, printsVersion, processTerminal } from '../shared/terminal.ts';
 
 /** Runs kpc. Loads a command only when it is called, so that --version does not load the compiler. */
@@ -16,7 +18,7 @@ export async function main(argv: readonly string[], terminal: Terminal = process
 async function reportUnexpected(error: unknown, terminal: Terminal): Promise<ExitStatus> {
   const help = isSystemError(error) ? '' : '  help: this is a bug in kpc: report it with the command and its input\n';
   try {
-    await terminal.err(`error: ${describeError(error)}\n${help}`);
+    await terminal.err(`error: ${unreadWords(unreadOf(error))}\n${help}`);
   } catch {
     // If stderr fails, only the status can tell.
   }

@@ -1,4 +1,5 @@
-import { largestFile, UnreadableFile } from '../../base/read-file.ts';
+import { largestFile } from '../../base/read-file.ts';
+import { UnreadableFile } from '../../base/unread.ts';
 import { disarm, unprintable } from '../../base/printable.ts';
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
@@ -101,7 +102,7 @@ async function readToEnd(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {
   let total = 0;
   for await (const piece of stream) {
     total += piece.length;
-    if (total > largestFile) throw new UnreadableFile('-', 'standard input is too large: split it into several files');
+    if (total > largestFile) throw new UnreadableFile('-', { problem: 'too-long', of: 'file', most: largestFile });
     pieces.push(piece);
   }
   return Buffer.concat(pieces, total);

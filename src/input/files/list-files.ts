@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
 import { bundleHead, goldenHead, kpcYaml } from '../../base/names.ts';
-import { UnreadableFile } from '../../base/read-file.ts';
+import { UnreadableFile } from '../../base/unread.ts';
 import type { FolderOrigin } from '../documents/text-file.ts';
 import { disk, type FileTree, type TreeEntry } from './file-tree.ts';
 import { IgnorePatterns } from './ignore-patterns.ts';
@@ -104,11 +104,9 @@ interface IgnoreRule {
 /** The limit keeps matching fast, because each file is compared with all patterns. */
 const mostPatterns = 1000;
 
-export class BadPattern extends Error {}
-
 function ignoreRule(base: string, patterns: readonly string[], place: (index: number) => string): IgnoreRule {
   if (patterns.length > mostPatterns)
-    throw new BadPattern(`${place(mostPatterns)}: more than ${mostPatterns} patterns`);
+    throw new UnreadableFile(place(mostPatterns), { problem: 'too-long', of: 'patterns', most: mostPatterns });
   return { base, patterns: new IgnorePatterns(patterns) };
 }
 
@@ -116,8 +114,7 @@ function ignoreRulesOf(folder: string, names: readonly string[], tree: FileTree)
   if (!names.includes(ignoreFile)) return [];
   const path = tree.join(folder, ignoreFile);
   if (tree.isFolder(path)) return [];
-  if (tree.isForeignLink(path))
-    throw new UnreadableFile(path, `its ${ignoreFile} is a link to something outside the repository`);
+  if (tree.isForeignLink(path)) throw new UnreadableFile(path, { problem: 'link-outside' });
   const lines = tree.read(path, largestIgnoreFile).toString('utf8').split(/\r?\n/);
   return [ignoreRule(tree.locate(folder), lines, (index) => `${path}:${index + 1}`)];
 }

@@ -1,13 +1,12 @@
-import { describeError } from '../../base/system-errors.ts';
 import { isUtf8 } from 'node:buffer';
+import { unreadOf } from '../../base/unread.ts';
 import { bytesAlone, TextBudget } from '../../base/bounds.ts';
 import { existsSync } from 'node:fs';
-import { blankContainerLogs, describePacked } from '../../base/odd-texts.ts';
-import { UnreadableFile } from '../../base/read-file.ts';
+import { blankContainerLogs, findPacked } from '../../base/odd-texts.ts';
 import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
 import type { FileProblem } from '../../base/findings/files.ts';
 import { isLink, disk, type FileTree, type Trees } from './file-tree.ts';
-import { BadPattern, ignoreFile, isInside, type ListedFile, listFolder } from './list-files.ts';
+import { ignoreFile, isInside, type ListedFile, listFolder } from './list-files.ts';
 import { type FileInTree, readNamedFiles } from './named-files.ts';
 import { diagnoseMergeConflict, TextFile, type FolderOrigin, type LoadedFiles } from '../documents/text-file.ts';
 
@@ -109,8 +108,8 @@ function decodeFile(name: string, bytes: Stdin, origin: FolderOrigin | undefined
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) {
     return fileError(name, { problem: 'no-text', what: 'UTF-16' });
   }
-  const packed = describePacked(bytes);
-  if (packed !== undefined) return fileError(name, { problem: 'no-text', what: packed });
+  const by = findPacked(bytes);
+  if (by) return fileError(name, { problem: 'unread', reason: { problem: 'packed', by } });
   if (bytes.includes(0)) return fileError(name, { problem: 'no-text', what: 'binary' });
   if (!isUtf8(bytes)) return fileError(name, { problem: 'no-text', what: 'not UTF-8 text' });
   return new TextFile(name, blankContainerLogs(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)), origin);
@@ -121,9 +120,7 @@ function fileError(name: string, details: FileProblem): Finding {
 }
 
 function explainSystemError(path: string, error: unknown): FileProblem {
-  if (error instanceof UnreadableFile) return { problem: 'system', reason: error.reason };
-  if (error instanceof BadPattern) return { problem: 'system', reason: error.message };
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'ENOENT') return { problem: isLink(path) ? 'broken-link' : 'missing' };
-  return { problem: 'system', reason: `cannot be read: ${describeError(error)}` };
+  return { problem: 'unread', reason: unreadOf(error, path) };
 }

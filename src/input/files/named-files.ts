@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { hashHex } from '#hash';
 import { folderOf } from '../../base/names.ts';
-import { UnreadableFile } from '../../base/read-file.ts';
+import { UnreadableFile } from '../../base/unread.ts';
 import type { NamedFile, TextFile } from '../documents/text-file.ts';
 import type { FileTree } from './file-tree.ts';
 import { pathWordsOf } from './kustomized-fields.ts';
@@ -31,7 +31,7 @@ export function readNamedFiles(
   const digestOf = (path: string, root: string, tree: FileTree): string | undefined => {
     try {
       const bytes = tree.read(path, Math.min(most.one, left), (found) => {
-        if (!isBelow(found, root)) throw new UnreadableFile(path, 'outside');
+        if (!isBelow(found, root)) throw new UnreadableFile(path, { problem: 'link-outside' });
       });
       left -= bytes.length;
       // Hashes the text, as for a manifest.

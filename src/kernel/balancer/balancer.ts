@@ -117,7 +117,7 @@ export function parseBalancer(text: string) {
       name = undefined;
     } else if (word === 'proxy_pass' && port && upstreams.has(rest)) Object.assign(port, upstreams.get(rest));
     else if (word === 'proxy_timeout' && port) port.udpIdle = port.protocol === 'UDP' ? Number.parseInt(rest, 10) : 0;
-    else return 'not a line of a balancer.conf that kpc writes';
+    else return 'other-line';
     return undefined;
   });
   return { proxyPorts: ports, unread };

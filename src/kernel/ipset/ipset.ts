@@ -1,4 +1,4 @@
-import { LongText, readLines } from '../lines.ts';
+import { LongText, readLines, type LineFault } from '../lines.ts';
 import { compareEntries, formatEntry, parseEntry, type SetEntry, entryKey, isEntryOf } from './set-entry.ts';
 import { diffByKey, pairUp, partition, type Pair, type Split } from '../compare.ts';
 
@@ -53,15 +53,15 @@ interface DraftSet extends IpSet {
 class SetDrafts {
   readonly #sets = new Map<string, DraftSet>();
 
-  addSet(name: string, type: string, words: readonly string[]): string | undefined {
-    if (this.#sets.has(name)) return 'duplicate set';
+  addSet(name: string, type: string, words: readonly string[]): LineFault | undefined {
+    if (this.#sets.has(name)) return 'duplicate';
     this.#sets.set(name, readCreate(name, type, words));
     return undefined;
   }
 
-  addEntry(name: string, text: string, options: readonly string[]): string | undefined {
+  addEntry(name: string, text: string, options: readonly string[]): LineFault | undefined {
     const set = this.#sets.get(name);
-    if (!set) return 'an entry of a set that is not there';
+    if (!set) return 'no-head';
     const entry = parseEntry(text, set.type);
     set.entries.push(options.length === 0 ? entry : { ...entry, options });
     return undefined;
@@ -73,8 +73,6 @@ class SetDrafts {
   }
 }
 
-const openQuote = 'a quote that is not closed';
-
 /** Reads `ipset save`, sorts entries, and drops what the kernel chose (initval, default bucket size). Unreadable lines go to `unread`. */
 export function parseIpsetSave(text: string) {
   const sets = new SetDrafts();
@@ -82,12 +80,12 @@ export function parseIpsetSave(text: string) {
   return { sets: sets.finish(), unread };
 }
 
-function readSetLine(sets: SetDrafts, line: string): string | undefined {
+function readSetLine(sets: SetDrafts, line: string): LineFault | undefined {
   const words = splitSetWords(line);
-  if (!words) return openQuote;
+  if (!words) return 'open-quote';
   const [command, name, third, ...options] = words;
   if (name === undefined || third === undefined || !(command === 'create' || command === 'add')) {
-    return 'neither a set nor an entry';
+    return 'other-line';
   }
   return command === 'create' ? sets.addSet(name, third, options) : sets.addEntry(name, third, options);
 }
@@ -240,7 +238,7 @@ export function parseIpsetList(text: string) {
   const unread = readLines(text, [], (line) => {
     const name = /^Name: (\S+)$/.exec(line)?.[1];
     const set = listed.at(-1);
-    if (name === undefined) return set ? readLineOfSet(sets, set, line) : 'not below the name of a set';
+    if (name === undefined) return set ? readLineOfSet(sets, set, line) : 'no-head';
     listed.push({ name, type: '', isCreated: false, count: 0, members: undefined });
     return undefined;
   });
@@ -249,12 +247,12 @@ export function parseIpsetList(text: string) {
   return { sets: sets.finish(), unread, lacks: isWhole ? undefined : isTerse ? 'members' : 'end' };
 }
 
-function readLineOfSet(sets: SetDrafts, set: ListedSet, line: string): string | undefined {
+function readLineOfSet(sets: SetDrafts, set: ListedSet, line: string): LineFault | undefined {
   if (set.members !== undefined) {
     const [entry, ...options] = splitSetWords(line) ?? [];
-    if (entry !== undefined && !isEntryOf(set.type, entry)) return 'not an entry of its set';
+    if (entry !== undefined && !isEntryOf(set.type, entry)) return 'other-line';
     set.members++;
-    return entry === undefined ? openQuote : sets.addEntry(set.name, entry, options);
+    return entry === undefined ? 'open-quote' : sets.addEntry(set.name, entry, options);
   }
   const [, key = '', value = ''] = /^([A-Z][A-Za-z ]*):(?: (.*))?$/.exec(line) ?? [];
   switch (key) {
@@ -262,10 +260,10 @@ function readLineOfSet(sets: SetDrafts, set: ListedSet, line: string): string | 
       set.type = value;
       return undefined;
     case 'Header': {
-      if (set.type === '') return 'a header before the type of its set';
+      if (set.type === '') return 'other-line';
       set.isCreated = true;
       const words = value === '' ? [] : splitSetWords(value);
-      return words ? sets.addSet(set.name, set.type, words) : openQuote;
+      return words ? sets.addSet(set.name, set.type, words) : 'open-quote';
     }
     case 'Number of entries':
       set.count = /^\d{1,10}$/.test(value) ? Number(value) : 0;
@@ -279,6 +277,6 @@ function readLineOfSet(sets: SetDrafts, set: ListedSet, line: string): string | 
     case 'Default':
       return undefined;
     default:
-      return 'not a line that ipset list prints';
+      return 'other-line';
   }
 }

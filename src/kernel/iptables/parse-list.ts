@@ -1,6 +1,6 @@
 import { parseAddressRange } from '../address-range.ts';
 import { portNumber } from '../ports-and-marks.ts';
-import { readLines } from '../lines.ts';
+import { readLines, type LineFault } from '../lines.ts';
 import type { Rule, Chain } from './iptables.ts';
 import { parseRuleWords } from './parse-rule.ts';
 import { nameProtocol } from './rule-args.ts';
@@ -27,7 +27,7 @@ export function parseIptablesList(text: string) {
   const unread = readLines(text, [], (line) => {
     const chain = readTitle(line);
     if (chain) {
-      if (chains.has(chain.name)) return 'a chain for the second time';
+      if (chains.has(chain.name)) return 'duplicate';
       chains.set(chain.name, (current = chain));
       return undefined;
     }
@@ -37,7 +37,7 @@ export function parseIptablesList(text: string) {
       isVerbose &&= titles.verbose;
       return undefined;
     }
-    if (!current || !columns) return 'not below the titles of a chain';
+    if (!current || !columns) return 'no-head';
     const rule = readRow(line, columns);
     if (typeof rule === 'string') return rule;
     current.rules.push(rule);
@@ -78,7 +78,7 @@ const optionColumn: ReadonlySet<string> = new Set(['--', '-f', '!f']);
 const anyValue: ReadonlySet<string> = new Set(['*', 'any', 'anywhere', 'all', '0', '0.0.0.0/0', '::/0']);
 const protocolColumn = /^!?(?:all|tcp|udp|udplite|icmp|ipv6-icmp|icmpv6|sctp|dccp|esp|ah|gre|\d{1,3})$/;
 
-function readRow(line: string, { numbers, verbose }: Columns): Rule | string {
+function readRow(line: string, { numbers, verbose }: Columns): Rule | LineFault {
   const cells = [...line.slice(0, 1000).matchAll(/\S+/g)].slice(0, 12).map((found) => ({
     text: found[0],
     end: found.index + found[0].length,
@@ -93,9 +93,9 @@ function readRow(line: string, { numbers, verbose }: Columns): Rule | string {
   const [input, output] = verbose ? [text(at), text(at + 1)] : ['*', '*'];
   at += verbose ? 2 : 0;
   const [source, destination, end] = [text(at), text(at + 1), cells[at + 1]?.end];
-  if (end === undefined || !protocolColumn.test(protocol)) return 'not a row of a list of rules';
-  if (option !== '--') return 'a rule for fragments';
-  if (!isRange(source) || !isRange(destination)) return 'an address by name (print it with -n)';
+  if (end === undefined || !protocolColumn.test(protocol)) return 'other-line';
+  if (option !== '--') return 'fragments';
+  if (!isRange(source) || !isRange(destination)) return 'named-address';
   const words = [
     ...optionWords('-s', source),
     ...optionWords('-d', destination),

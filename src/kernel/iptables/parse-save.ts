@@ -9,7 +9,7 @@ import {
 } from './iptables.ts';
 import { parseRuleWords, splitWords, savedLines } from './parse-rule.ts';
 import type { Family } from '../family.ts';
-import { countLines, readLines, type UnreadLine } from '../lines.ts';
+import { countLines, readLines, type UnreadLine, type LineFault } from '../lines.ts';
 
 interface DraftChain {
   readonly name: string;
@@ -44,7 +44,7 @@ export function parseIptablesSave(
   let table: TableName | undefined;
   let complete = true;
   let open = false;
-  const read = (line: string): string | undefined => {
+  const read = (line: string): LineFault | undefined => {
     if (line === 'COMMIT') {
       table = undefined;
       open = false;
@@ -52,12 +52,12 @@ export function parseIptablesSave(
     }
     if (!line.startsWith('*')) {
       const own = table ?? tableOf?.(line);
-      return own ? readLine(own, (tables[own] ??= new Map()), line, { known, isInput }) : 'outside a table';
+      return own ? readLine(own, (tables[own] ??= new Map()), line, { known, isInput }) : 'no-head';
     }
     if (open) complete = false;
     open = true;
     table = tableNames.find((name) => name === line.slice(1).trim());
-    if (!table) return 'not a table that iptables has';
+    if (!table) return 'other-table';
     tables[table] ??= new Map();
     return undefined;
   };
@@ -79,27 +79,27 @@ function readLine(
   chains: Map<string, DraftChain>,
   line: string,
   { known: lines, isInput }: { readonly known: RuleLines | undefined; readonly isInput: boolean },
-): string | undefined {
+): LineFault | undefined {
   const known = lines?.get(line);
   if (known) {
     findOrAddChain(chains, known.chain).rules.push(known.rule);
     return undefined;
   }
-  if (line.length > longestLine) return 'too long a line';
-  if (line.includes('\r') || line.includes('\0')) return 'a control character in the line';
+  if (line.length > longestLine) return 'long-line';
+  if (line.includes('\r') || line.includes('\0')) return 'control-character';
   const words = splitWords(line);
-  if (!words) return 'a quote that is not closed';
+  if (!words) return 'open-quote';
   if (line.startsWith(':')) return declareChain(table, chains, words);
   // `iptables-save -c` prints [packets:bytes] before each rule.
   const at = line.startsWith('[') ? 1 : 0;
   const command = words[at];
   const name = words[at + 1];
-  if (command !== '-A' && command !== '-I') return 'neither a chain nor a rule';
-  if (name === undefined) return 'a rule without a chain';
+  if (command !== '-A' && command !== '-I') return 'other-line';
+  if (name === undefined) return 'other-line';
   const chain = findOrAddChain(chains, name);
   const isNumbered = command === '-I' && /^\d{1,9}$/.test(words[at + 2] ?? '');
   const place = command === '-A' ? chain.rules.length : isNumbered ? Number(words[at + 2]) - 1 : 0;
-  if (place < 0 || place > chain.rules.length) return 'inserted beyond the end of its chain';
+  if (place < 0 || place > chain.rules.length) return 'past-end';
   const args = parseRuleWords(words, isNumbered ? at + 3 : at + 2);
   const isLast = isInput && command === '-A' && isBuiltInChain(table, name);
   const rule = {
@@ -112,12 +112,16 @@ function readLine(
 }
 
 /** Reads `:NAME POLICY [packets:bytes]`. Empties an existing chain, as iptables-restore does. */
-function declareChain(table: TableName, chains: Map<string, DraftChain>, words: readonly string[]): string | undefined {
+function declareChain(
+  table: TableName,
+  chains: Map<string, DraftChain>,
+  words: readonly string[],
+): LineFault | undefined {
   const name = words[0]?.slice(1) ?? '';
   const policy = words[1];
-  if (name === '' || policy === undefined || words.length > 3) return 'not the declaration of a chain';
-  if (policy !== '-' && policy !== 'ACCEPT' && policy !== 'DROP') return 'not a policy that a chain can have';
-  if (policy !== '-' && !isBuiltInChain(table, name)) return 'a policy, but not one of the chains of the kernel';
+  if (name === '' || policy === undefined || words.length > 3) return 'other-line';
+  if (policy !== '-' && policy !== 'ACCEPT' && policy !== 'DROP') return 'other-policy';
+  if (policy !== '-' && !isBuiltInChain(table, name)) return 'own-policy';
   const chain = findOrAddChain(chains, name);
   chain.rules.length = 0;
   if (policy !== '-') chain.policy = policy;

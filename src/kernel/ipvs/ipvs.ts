@@ -2,7 +2,7 @@ import { compareAddresses, joinHostPort, type Address } from '../address.ts';
 import { protocols, type Family, type Protocol } from '../family.ts';
 import type { Origin } from '../place.ts';
 import { parseNamedSocket } from '../ports-and-marks.ts';
-import { readLines } from '../lines.ts';
+import { readLines, type LineFault } from '../lines.ts';
 
 /** How a packet reaches a real server: NAT (ipvsadm -m), direct routing (-g) or an IP-in-IP tunnel (-i). */
 export type ForwardingMethod = 'masquerade' | 'direct' | 'tunnel';
@@ -151,29 +151,29 @@ export class ServerDrafts {
     schedulerFlags: printed,
     options,
     ...printedName
-  }: PrintedServer): string | undefined {
+  }: PrintedServer): LineFault | undefined {
     const named = readPrintedName(printedName);
     if (typeof named === 'string') return named;
     const { key, ...at } = named;
-    if (this.#servers.has(key)) return 'duplicate virtual server';
-    if (scheduler === undefined) return 'a virtual server without a scheduler';
+    if (this.#servers.has(key)) return 'duplicate';
+    if (scheduler === undefined) return 'no-scheduler';
     const schedulerFlags = printed === undefined ? [] : readSchedulerFlags(printed);
-    if (!schedulerFlags) return 'scheduler flags that kpc does not know';
+    if (!schedulerFlags) return 'scheduler-flags';
     const persistentSeconds = seconds === undefined ? undefined : Number(seconds);
     this.#servers.set(key, { ...at, scheduler, persistentSeconds, schedulerFlags, realServers: [], options });
     return undefined;
   }
 
-  addRealServer(of: PrintedName, read: () => PrintedRealServer | string): string | undefined {
+  addRealServer(of: PrintedName, read: () => PrintedRealServer | LineFault): LineFault | undefined {
     const named = readPrintedName(of);
     if (typeof named === 'string') return named;
     const server = this.#servers.get(named.key);
-    if (!server) return withoutServer;
+    if (!server) return 'no-head';
     const printed = read();
     if (typeof printed === 'string') return printed;
     const { name, ...real } = printed;
     const at = parseNamedSocket(name);
-    if (!at) return notNumeric;
+    if (!at) return 'not-numeric';
     server.realServers.push({ ...at, ...real });
     return undefined;
   }
@@ -187,14 +187,12 @@ export class ServerDrafts {
 
 type PrintedRealServer = Pick<RealServer, 'weight' | 'forwarding' | 'options'> & { readonly name: string };
 
-export const withoutServer = 'a real server without its virtual server';
-
 function readPrintedName({ flag, name }: PrintedName) {
-  if (flag === '-f') return 'a firewall-mark virtual server, which kube-proxy does not make';
+  if (flag === '-f') return 'mark-server';
   const protocol = protocolsByFlag.get(flag);
-  if (protocol === undefined) return 'not an ipvsadm line';
+  if (protocol === undefined) return 'other-line';
   const at = parseNamedSocket(name);
-  if (!at) return notNumeric;
+  if (!at) return 'not-numeric';
   return { family: at.address.family, protocol, ...at, key: `${protocol} ${at.address.text} ${at.port}` };
 }
 
@@ -205,7 +203,7 @@ export function parseIpvsadm(text: string) {
   return { ...servers.finish(), unread };
 }
 
-function readServerLine(servers: ServerDrafts, printed: string): string | undefined {
+function readServerLine(servers: ServerDrafts, printed: string): LineFault | undefined {
   const line = /\t| {2}/.test(printed) ? printed.replace(/[ \t]+/g, ' ') : printed;
   const [, command, flag = '', name = '', rest = ''] = /^-([Aa]) (\S+) (\S+)( .*|)$/s.exec(line) ?? [];
   if (command === 'a') return servers.addRealServer({ flag, name }, () => readRealServer(rest));
@@ -220,18 +218,16 @@ function readServerLine(servers: ServerDrafts, printed: string): string | undefi
   });
 }
 
-function readRealServer(text: string): PrintedRealServer | string {
+function readRealServer(text: string): PrintedRealServer | LineFault {
   const [, name, flag, weight, others = ''] =
     /^ -r (\S+) (-[mgi]) -w (\d{1,10})( .*)?$/.exec(
       // ipvsadm 1.31 prints the tunnel type ipip, which -i already means.
       text.replace(' --tun-type ipip', ''),
     ) ?? [];
-  if (name === undefined) return 'a real server without its way of forwarding, or its weight';
+  if (name === undefined) return 'short-server';
   const forwarding = flag === '-m' ? 'masquerade' : flag === '-i' ? 'tunnel' : 'direct';
   return { name, weight: Number(weight), forwarding, options: readOptions(others) };
 }
-
-const notNumeric = 'an address or port that is not numeric (save with ipvsadm -Sn)';
 
 const protocolsByFlag: ReadonlyMap<string, Protocol> = new Map(protocols.map((name) => [serviceFlags[name], name]));
 

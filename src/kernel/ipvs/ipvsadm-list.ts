@@ -1,13 +1,6 @@
 import { parseNamedSocket, portNumber, formatSocketAddress, parseSocketAddress } from '../ports-and-marks.ts';
 import { readLines } from '../lines.ts';
-import {
-  readOptions,
-  ServerDrafts,
-  serviceFlags,
-  withoutServer,
-  type ForwardingMethod,
-  type PrintedName,
-} from './ipvs.ts';
+import { readOptions, ServerDrafts, serviceFlags, type ForwardingMethod, type PrintedName } from './ipvs.ts';
 
 const serverFlags: ReadonlyMap<string, string> = new Map(Object.entries({ ...serviceFlags, FWM: '-f' }));
 
@@ -30,8 +23,8 @@ export function parseIpvsadmList(text: string) {
     if (first === '->') {
       const [method = '', weight = ''] = rest;
       const forwarding = forwardingMethods.get(method);
-      if (!current) return withoutServer;
-      if (!forwarding || !/^\d{1,10}$/.test(weight)) return 'a real server without all of its columns';
+      if (!current) return 'no-head';
+      if (!forwarding || !/^\d{1,10}$/.test(weight)) return 'short-server';
       return servers.addRealServer(current, () => ({ name, weight: Number(weight), forwarding, options: undefined }));
     }
     const server = { flag: serverFlags.get(first) ?? '', name };

@@ -5,7 +5,7 @@ import { formatTunnel, readTunnel, type Tunnel } from './tunnel.ts';
 import { addressBits, parseAddress, type Address } from '../address.ts';
 import type { Family } from '../family.ts';
 import type { Origin } from '../place.ts';
-import { readLines, UnreadLines, type UnreadLine } from '../lines.ts';
+import { readLines, UnreadLines, type UnreadLine, type LineFault } from '../lines.ts';
 import { diffByKey, itemOf, pairUp, partition, type Pair, type Split } from '../compare.ts';
 
 /** Reads ip's JSON, even with bare control characters, which ip leaves in some strings. Throws a SyntaxError or a TooLong. */
@@ -142,23 +142,23 @@ interface ParsedLinks {
 /** Reads `ip -j addr` (-d for kinds of links) in its order. Malformed parts go to `unread`, at line 1 if the line is unknown. */
 export function parseIpAddrJson(text: string): ParsedLinks {
   let items: unknown;
-  let fault = 'not the JSON that ip -j addr prints';
+  let reason: LineFault = 'no-json';
   try {
     items = parseIpJson(text);
   } catch (error) {
-    if (error instanceof TooLong) fault = error.message;
+    if (error instanceof TooLong) reason = 'too-long';
   }
-  if (!Array.isArray(items)) return { links: [], unread: [{ line: 1, text: text.slice(0, 80), reason: fault }] };
+  if (!Array.isArray(items)) return { links: [], unread: [{ line: 1, text: text.slice(0, 80), reason }] };
   const links: Link[] = [];
   const unread = new UnreadLines();
-  const refuse = (reason: string): void => {
-    unread.add(1, () => text.slice(0, 80), reason);
+  const refuse = (why: LineFault): void => {
+    unread.add(1, () => text.slice(0, 80), why);
   };
   for (const item of items as readonly unknown[]) {
     const name = fieldIn(item, 'ifname');
     if (!isLinkName(name)) {
       // `ip -j addr show dev X` prints empty objects for other links.
-      if (!isObject(item) || Object.keys(item).length > 0) refuse('a link without a name');
+      if (!isObject(item) || Object.keys(item).length > 0) refuse('other-line');
       continue;
     }
     const info = fieldIn(item, 'linkinfo');
@@ -176,7 +176,7 @@ export function parseIpAddrJson(text: string): ParsedLinks {
     for (const each of Array.isArray(infos) ? (infos as readonly unknown[]) : []) {
       const address = readAddressInfo(each);
       if (address) addresses.push(address);
-      else refuse('neither an IPv4 nor an IPv6 address');
+      else refuse('no-prefix');
     }
     links.push({
       name,
@@ -274,10 +274,10 @@ export function parseIpBatch(text: string): ParsedLinks {
     const [, address, length, name, scope] =
       /^addr add ([^\s/]+)\/(\d{1,3}) dev (\S+)(?: scope (\S+))?$/.exec(line) ?? [];
     if (made !== undefined) linkOf(made).kind = kind;
-    else if (name === undefined) return 'neither a link nor an address to add';
+    else if (name === undefined) return 'other-line';
     else {
       const added = makeLinkAddress(address, Number(length), scope);
-      if (!added) return 'not an IP address with a prefix length';
+      if (!added) return 'no-prefix';
       linkOf(name).addresses.push(added);
     }
     return undefined;

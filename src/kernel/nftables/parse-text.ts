@@ -1,6 +1,6 @@
 import { type Family, families } from '../family.ts';
 import { parseNumber32 } from '../ports-and-marks.ts';
-import { lineOf, UnreadLines, type UnreadLine } from '../lines.ts';
+import { lineOf, UnreadLines, type UnreadLine, type LineFault } from '../lines.ts';
 import type {
   Element,
   ElementValue,
@@ -23,12 +23,7 @@ interface ParsedTables {
   readonly unread: readonly UnreadLine[];
 }
 
-type Note = (line: number, reason: string) => void;
-
-export const notOfNft = 'a line that nft does not print';
-export const unreadElement = 'an element that is not whole';
-export const openBrace = 'a brace is not closed';
-export const openQuote = 'a quote that is not closed on its line';
+type Note = (line: number, reason: LineFault) => void;
 
 interface DraftTable extends NftTable {
   comment?: string | undefined;
@@ -50,7 +45,7 @@ export function parseNftText(
     const deletes = words[0] === 'delete';
     const [kind, printed, name, ...rest] = deletes ? words.slice(1) : words;
     const family = families.find((candidate) => nftFamily[candidate] === printed);
-    if (kind !== 'table' || name === undefined || rest.length > 0) note(line, 'not a table');
+    if (kind !== 'table' || name === undefined || rest.length > 0) note(line, 'other-line');
     else if (family && wants(family, name)) {
       const key = `${family} ${name}`;
       const empty = { family, name, counters: new Map(), chains: new Map(), sets: new Map() };
@@ -60,8 +55,8 @@ export function parseNftText(
       for (const part of parts) readTablePart(table, part, open.includes(part.line), note);
     }
   }
-  for (const line of open) note(line, openBrace);
-  for (const line of unclosed) note(line, openQuote);
+  for (const line of open) note(line, 'open-brace');
+  for (const line of unclosed) note(line, 'open-quote');
   return { tables: [...tables.values()], unread: unread.all };
 }
 
@@ -69,8 +64,8 @@ export function parseNftText(
 function readTablePart(table: DraftTable, { line, words, items = [] }: Item, isOpen: boolean, note: Note): void {
   const [kind, name = '', ...rest] = words;
   if (kind === 'comment' && isQuoted(name)) table.comment = unquote(name);
-  else if (!isOfNft(kind)) note(line, notOfNft);
-  else if (name === '' || rest.length > 0) note(line, 'not a part of a table');
+  else if (!isOfNft(kind)) note(line, 'other-line');
+  else if (name === '' || rest.length > 0) note(line, 'other-part');
   else if (kind === 'chain') {
     const isWhole = !isOpen && items.every((item) => isOfNft(item.words[0]));
     const chain = readChain(name, table.family, items, note);
@@ -79,7 +74,7 @@ function readTablePart(table: DraftTable, { line, words, items = [] }: Item, isO
     const set = readSet(kind, name, items, note);
     table.sets.set(name, isOpen ? { ...set, isPart: true } : set);
   } else if (kind === 'counter') table.counters.set(name, { name, comment: findComment(items) });
-  else note(line, 'neither a chain, a set, a map nor a counter');
+  else note(line, 'other-object');
 }
 
 function isOfNft(word = ''): boolean {
@@ -103,9 +98,9 @@ function readChain(name: string, family: Family, items: readonly Item[], note: N
     const [first, second, third] = item.words;
     if (first === 'type' && third === 'hook') {
       base = readBaseChain(item.words);
-      if (!base) note(item.line, 'a hook or priority that is not known');
+      if (!base) note(item.line, 'other-hook');
     } else if (first === 'policy') policy = second === 'drop' ? 'drop' : undefined;
-    else if (!isOfNft(first)) note(item.line, notOfNft);
+    else if (!isOfNft(first)) note(item.line, 'other-line');
     else if (!isComment(item)) rules.push(readRule(new Words(item.words), family));
   }
   return { name, base: base && { ...base, policy }, comment: findComment(items), rules };
@@ -131,9 +126,9 @@ function readSet(kind: 'set' | 'map', name: string, items: readonly Item[], note
       const read = readElements(words, keyType ?? [], valueType ?? []);
       elements = read.filter((element) => isWholeElement(element, kind, keyType ?? []));
       if (elements.length === read.length) continue;
-      note(item.line, unreadElement);
+      note(item.line, 'other-line');
       isPart = true;
-    } else note(item.line, isOfNft(property) ? 'a property that is not known' : notOfNft);
+    } else note(item.line, isOfNft(property) ? 'other-property' : 'other-line');
   }
   const types = { keyType: keyType ?? [], flags: flags.toSorted() };
   const read = { name, ...types, timeoutSeconds, size, comment, elements, ...(isPart ? { isPart } : {}) };

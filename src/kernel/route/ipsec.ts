@@ -76,18 +76,16 @@ export function parseIpsecPolicies(text: string) {
     const block = blocks.at(-1);
     if (line.startsWith('src ')) blocks.push({ line: number, head: line, words: [] });
     else if (block) block.words.push(...line.split(/\s+/));
-    else if (line !== '') unread.add(number, () => raw, notPolicy);
+    else if (line !== '') unread.add(number, () => raw, 'other-line');
   }
   const policies = blocks.flatMap(({ line, head, words }): readonly IpsecPolicy[] => {
     if (words[0] === 'socket' || words.includes('if_id')) return [];
     const policy = readPolicy(head, words);
-    if (!policy) unread.add(line, () => head, notPolicy);
+    if (!policy) unread.add(line, () => head, 'other-line');
     return policy ? [policy] : [];
   });
   return { policies, unread: unread.all };
 }
-
-const notPolicy = 'not a policy of IPsec';
 
 function readPolicy(head: string, words: readonly string[]): IpsecPolicy | undefined {
   const selector = head.split(/\s+/);

@@ -1,7 +1,7 @@
 import { isObject } from '../../base/json/check.ts';
 import { hostNetwork, parseAddress, parseNetwork, type Address, type Network } from '../address.ts';
 import type { Family } from '../family.ts';
-import { linesOf, UnreadLines, type UnreadLine } from '../lines.ts';
+import { linesOf, UnreadLines, type UnreadLine, type LineFault } from '../lines.ts';
 import { parseIpJson } from '../link/link.ts';
 import { parseNumber32 } from '../ports-and-marks.ts';
 import { nameRoutingTable, routeTypes, type NextHop, type Route, type RouteAnswer, type RouteType } from './route.ts';
@@ -130,7 +130,7 @@ export function readJsonItems(text: string): readonly Readonly<Record<string, un
 }
 
 export function notJson(text: string): UnreadLine {
-  return { line: 1, text: text.slice(0, 80), reason: 'not the JSON that ip -j prints' };
+  return { line: 1, text: text.slice(0, 80), reason: 'no-json' };
 }
 
 export function textValues(item: Readonly<Record<string, unknown>>): ReadonlyMap<string, string> {
@@ -150,14 +150,14 @@ function readWordedRoutes(worded: readonly WordedRoute[], asked: RoutesAsked): P
   const answers: RouteAnswer[] = [];
   for (const [at, each] of worded.entries()) {
     family = shown[at] ?? family;
-    const refuse = (reason: string) => unread.add(each.line, () => each.text, reason);
+    const refuse = (reason: LineFault) => unread.add(each.line, () => each.text, reason);
     const { type, values, hops: more, isAnswer, line: _ } = each;
     const own = more.length > 0 ? more : [values];
     const hops = own.map(hopOf);
     const to = each.destination === 'default' ? defaultOf(family) : parsePrefix(each.destination);
     const source = parseAddress(values.get('src') ?? '');
     if (!to) {
-      refuse('not a route');
+      refuse('other-line');
       continue;
     }
     if (isAnswer) {

@@ -30,7 +30,7 @@ export function parseRoutingRules(text: string, asked: Family | undefined): Pars
     number++;
     const [, priority, rest] = /^(\d+):[ \t]+(\S.*)$/.exec(raw.trim()) ?? [];
     if (priority === undefined) {
-      if (raw.trim() !== '') unread.add(number, () => raw, 'not a rule of routing');
+      if (raw.trim() !== '') unread.add(number, () => raw, 'other-line');
       continue;
     }
     const words = (rest ?? '').replaceAll(/\[(detached|unresolved)\]/g, '$1').split(/\s+/);

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import type { FailureArguments } from '../../base/findings/apply.ts';
 import { printable, formatCount } from '../../base/printable.ts';
-import { describeUnread } from '../../base/read-file.ts';
+import { shortUnreadOf } from '../../base/read-file.ts';
 import { replaceFile } from '../../base/open-folder.ts';
 import { hasCode } from '../../base/system-errors.ts';
 import { checkBundle } from '../../bundle/check-bundle.ts';
@@ -37,7 +37,7 @@ export async function packBundle(
   const reading = readBundle(files, compileState);
   if (reading.kind === 'broken') return refuse({ problem: 'no-bundle', folder, problems: reading.problems });
   const key = sign === undefined ? undefined : readKeyFile(sign, readPrivateKey);
-  if (typeof key === 'string') return refuse({ problem: 'no-key', flag: '--sign', file: sign ?? '', reason: key });
+  if (key && 'reason' in key) return refuse({ problem: 'no-key', flag: '--sign', file: sign ?? '', ...key });
   const { isPackable, packFiles } = await import('../../bundle/pack/pack.ts');
   const signature = key && signBundle(files, key, serial);
   const bytes = packFiles(signature ? addSignature(files, signature) : files);
@@ -45,7 +45,7 @@ export async function packBundle(
   try {
     await replaceFile(out, bytes, { mode: 0o644, isDurable: false });
   } catch (error) {
-    return refuse({ problem: 'folder', wrong: { kind: 'io', folder: out, reason: describeUnread(error) } });
+    return refuse({ problem: 'folder', wrong: { kind: 'io', folder: out, reason: shortUnreadOf(error, out) } });
   }
   const { name } = reading.bundle.manifest.node;
   const node = name === '' ? '' : ` for node ${name}`;
@@ -59,7 +59,7 @@ async function readFilesOf(folder: string, most?: number): Promise<BundleFiles> 
   } catch (error) {
     if (!existsSync(folder)) return refuse({ problem: 'neither-bundle-nor-pack', path: folder, is: 'missing' });
     if (hasCode(error, 'ENOTDIR')) return refuse({ problem: 'not-a-folder', path: folder });
-    return refuse({ problem: 'unreadable', path: folder, reason: describeUnread(error) });
+    return refuse({ problem: 'unreadable', path: folder, reason: shortUnreadOf(error, folder) });
   }
 }
 
@@ -70,7 +70,7 @@ export async function verifyBundle(path: string, trust: readonly string[]) {
   const keys: TrustedKey[] = [];
   for (const file of trust) {
     const read = readKeyFile(file, readPublicKeys);
-    if (typeof read === 'string') return refuse({ problem: 'no-key', flag: '--trust', file, reason: read });
+    if ('reason' in read) return refuse({ problem: 'no-key', flag: '--trust', file, ...read });
     keys.push(...read);
   }
   const files = await readEither(path);
@@ -107,7 +107,7 @@ async function readEither(path: string): Promise<BundleFiles> {
   }
   const { readPack } = await import('../../bundle/pack/pack.ts');
   const files = await readPack(path).catch((error: unknown) =>
-    refuse({ problem: 'unreadable', path, reason: describeUnread(error) }),
+    refuse({ problem: 'unreadable', path, reason: shortUnreadOf(error, path) }),
   );
   return files ?? refuse({ problem: 'neither-bundle-nor-pack', path, is: 'other' });
 }

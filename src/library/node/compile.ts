@@ -173,7 +173,11 @@ export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, 
   const fresh = form === 'golden' ? makeGolden(snapshot, compileState) : makeBundle(snapshot).files;
   const result = await checkBundleFolder(folder, fresh, tree);
   if (result.kind === 'unreadable')
-    return refuse({ problem: 'unreadable', path: folder, reason: bundleFaultWords(result.fault) });
+    return refuse({
+      problem: 'unreadable',
+      path: folder,
+      reason: { problem: 'said', said: bundleFaultWords(result.fault) },
+    });
   const isSame = result.kind === 'same';
   const { reportCheck } = await import('../../say/check-report.ts');
   const own = wordsFor(form, []);

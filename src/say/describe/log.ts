@@ -3,6 +3,7 @@ import { count, formatCount, joinWords } from '../../base/printable.ts';
 import { modeOfLog, modeSource, loggedAddresses } from '../../ask/describe/log-facts.ts';
 import type { ProxyLog } from '../../dumps/kube-proxy-log.ts';
 import { unlessEmpty } from '../formats/json.ts';
+import { logProblemWords } from '../words/log-problems.ts';
 import { cutBlock, lines, type Block } from '../lines.ts';
 
 /** Flags that shape rules, or that name such settings. */
@@ -16,11 +17,14 @@ export function describeLog(log: ProxyLog, limit: number): Block {
   const { firstTime, lastTime, unknown } = log;
   const span = firstTime === undefined ? '' : `, from ${firstTime} to ${lastTime ?? firstTime}`;
   const problems = [...log.problems.values()].flatMap(
-    ({ problem: { meaning, advice }, at: { file, line }, count: times, detail }) => [
-      ...lines('bad', 1, `${times === 1 ? '' : `${formatCount(times)} times: `}${meaning}  (${file}:${line})`),
-      ...lines('dim', 2, shorten(detail)),
-      ...lines('plain', 2, `→ ${advice}`),
-    ],
+    ({ problem: { code }, at: { file, line }, count: times, detail }) => {
+      const [meaning, advice] = logProblemWords[code];
+      return [
+        ...lines('bad', 1, `${times === 1 ? '' : `${formatCount(times)} times: `}${meaning}  (${file}:${line})`),
+        ...lines('dim', 2, shorten(detail)),
+        ...lines('plain', 2, `→ ${advice}`),
+      ];
+    },
   );
   return [
     ...lines('heading', 0, `kube-proxy's log: ${count(log.lines, 'line')}${span}`),
@@ -102,7 +106,8 @@ export function logJson(log: ProxyLog) {
     slowestSyncAt: slowest && { file: slowest.file, line: slowest.line },
     minSyncPeriod: facts.get('periods')?.[0],
     problems: [...problems.values()].map(({ problem, at, count: times, detail }) => {
-      const { code, meaning, advice, releases, source } = problem;
+      const { code, releases, source } = problem;
+      const [meaning, advice] = logProblemWords[code];
       return { code, meaning, advice, releases, source, count: times, ...at, detail };
     }),
     unknown,

@@ -8,8 +8,8 @@ import type {
   OutputFault,
   Unseen,
 } from '../../base/findings/apply.ts';
+import { boundWords } from './unread.ts';
 import type { OtherNetwork } from '../../base/findings/node-checks.ts';
-import { describeBound } from '../../base/bounds.ts';
 import type { Cited } from '../../base/findings/rows.ts';
 import type { Say } from './rows.ts';
 
@@ -102,7 +102,7 @@ export function describeOutputFault(fault: OutputFault): string {
     case 'no-json':
       return 'it is not complete JSON';
     case 'long-json':
-      return `it is ${describeBound(fault.of, fault.most)}`;
+      return `it is ${boundWords(fault)}`;
     default:
       return fault satisfies never;
   }

@@ -1,4 +1,5 @@
 import type { FailureFault, applyFindings } from '../../base/findings/apply.ts';
+import { unreadWords } from './unread.ts';
 import type { CheckFault, Remark } from '../../base/findings/node-checks.ts';
 import { nameSome, printable } from '../../base/printable.ts';
 import { version } from '../../base/version.ts';
@@ -94,10 +95,7 @@ const applyWords: WordsOf<typeof applyFindings> = {
         `${advice}, or choose another folder with --state-dir`,
       ];
     },
-    damaged: ({ path, of, reason }) => [
-      `${path} is damaged: ${typeof reason === 'string' ? reason : bundleFaultWords(reason)}`,
-      repairs[of],
-    ],
+    damaged: ({ path, of, reason }) => [`${path} is damaged: ${bundleFaultWords(reason)}`, repairs[of]],
     'other-state': ({ path }) => [`${path} is damaged: it holds a state with another id`, 'remove it'],
     'other-network': ({ path, network, here }) => {
       const whose =
@@ -115,7 +113,7 @@ const applyWords: WordsOf<typeof applyFindings> = {
     'no-cidr': ({ cidr }) => [`"${cidr}" is not a CIDR`, 'write one like 10.1.0.0/16'],
     'no-state': ({ id, states }) => [`there is no state ${id} to go back to`, adviseOnStates(states)],
     'no-keys': ({ path, reason }) => [
-      `--trust ${path}: ${reason}`,
+      `--trust ${path}: ${unreadWords(reason)}`,
       'write the public key there: openssl pkey -in kpc.key -pubout -out kpc.pub',
     ],
     'one-port': ({ socket }) => [`--metrics and --healthz are both ${socket}`, 'give each a port of its own'],
@@ -203,7 +201,10 @@ const applyWords: WordsOf<typeof applyFindings> = {
     adviseOnStates(states),
   ],
   'system-error': byCase('problem', {
-    refused: ({ reason, lacks }) => [reason, lacks === undefined ? 'fix the cause and try again' : lacking[lacks]],
+    refused: ({ reason, lacks }) => [
+      unreadWords(reason),
+      lacks === undefined ? 'fix the cause and try again' : lacking[lacks],
+    ],
     'no-standby': ({ cause }, say) => [
       `nothing would roll back if this process were killed: ${describeCause(cause, say)}`,
       'fix the cause, or apply without --confirm-timeout; nothing has been changed',

@@ -1,8 +1,9 @@
 import type { BundleFault } from '../../base/findings/bundle.ts';
-import { describeBound } from '../../base/bounds.ts';
+import { lineFaultWords } from './line-faults.ts';
 import type { FolderProblem } from '../../base/findings/calls.ts';
 import { printable, quotePrintable } from '../../base/printable.ts';
 import { specialUses } from './fields.ts';
+import { boundWords, unreadWords } from './unread.ts';
 
 export const mergeConflict = [
   'Git left a merge conflict here',
@@ -18,7 +19,7 @@ const words: {
   unknown: ({ at, name }) => `${at || 'it'} has an unknown field ${quotePrintable(name)}`,
   'repeated-key': 'this key is in the same object twice',
   'no-json': 'it is not JSON',
-  'too-long': ({ of, most }) => `it is ${describeBound(of, most)}`,
+  'too-long': (bound) => `it is ${boundWords(bound)}`,
   golden:
     'it is a golden (for git), not a bundle, and cannot be applied: compile a bundle from the same manifests with "kpc compile -o"',
   misnamed: 'it must hold exactly the Service that it is named after',
@@ -30,7 +31,8 @@ const words: {
   'stray-file': ({ name }) => `${quotePrintable(name)} is not a file of this bundle`,
   changed: ({ name, found, expected }) =>
     `${name} has changed since it was compiled: its SHA-256 is ${found}, but manifest.json says ${expected}`,
-  unread: ({ reason }) => reason,
+  'bad-line': ({ reason }) => lineFaultWords(reason, 'what kpc writes'),
+  unread: ({ reason }) => unreadWords(reason),
   value: ({ name, must }) => `${name} ${must === undefined ? 'is not what kpc writes' : `must ${must}`}`,
   'no-service': ({ name }) => `${quotePrintable(name)} has ports or health checks, but is not among the Services`,
   address: ({ of, what, text, is }) => `${quotePrintable(of)}: ${what} ${text} is ${uses[is]}`,
@@ -58,7 +60,7 @@ export function bundleFaultWords(fault: BundleFault): string {
 export function describeFolderProblem(problem: FolderProblem): readonly [wrong: string, help?: string] {
   switch (problem.kind) {
     case 'io':
-      return [`cannot write ${problem.folder}: ${problem.reason}`];
+      return [`cannot write ${problem.folder}: ${unreadWords(problem.reason)}`];
     case 'is-a-bundle':
       return [`${problem.folder} is the bundle of one node`, 'name another folder for the bundles of several nodes'];
     case 'is-a-golden':

@@ -1,4 +1,5 @@
 import { proxyModeNames } from '../../kube-proxy/modes.ts';
+import { unreadWords } from './unread.ts';
 import { count, joinWords, printable, quote, quotePrintable, shellWord } from '../../base/printable.ts';
 import type { callFindings, IdleBeside, IdleFlags } from '../../base/findings/calls.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
@@ -213,11 +214,11 @@ export const callWords: WordsOf<typeof callFindings> = {
     'not-a-folder': ({ path }) => `${path} is not a folder`,
     'neither-bundle-nor-pack': ({ path, is }) => `${path}: ${notToVerify[is]}`,
     'no-key': ({ flag, file, reason }) => [
-      `${flag} ${file}: ${reason}`,
+      `${flag} ${file}: ${unreadWords(reason)}`,
       flag === '--sign' ? 'make one: openssl genpkey -algorithm ed25519 -out kpc.key' : undefined,
     ],
     'too-large-to-pack': ({ folder }) => `${folder} is too large to pack: copy the folder instead`,
-    unreadable: ({ path, reason }) => `cannot read ${path}: ${reason}`,
+    unreadable: ({ path, reason }) => `cannot read ${path}: ${unreadWords(reason)}`,
     system: ({ reason }) => reason,
     'is-there': ({ paths }) => [
       `${joinWords(paths)} ${paths.length === 1 ? 'exists' : 'exist'} already`,

@@ -8,12 +8,15 @@ import {
   shellWord,
   quotePrintable,
 } from '../../base/printable.ts';
+import { lineFaultWords } from './line-faults.ts';
 import { pathBelow, resolvePath } from '../../base/names.ts';
 import { bundleFaultWords, mergeConflict } from './bundle.ts';
 import { adviseOnOddSpace, nameCharacter } from './fields.ts';
-import { describeBound } from '../../base/bounds.ts';
+import { boundWords, gitWords, programWords, unreadWords } from './unread.ts';
 import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
 import { portalChains } from '../../kube-proxy/chain-names.ts';
+import { behaviourChanges } from '../../kube-proxy/releases.ts';
+import { behaviourWords } from './behaviours.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { noServiceWords, unlistedWords, lostJumpCause, lostRuleCause, unshownJumpWords } from '../way/lack.ts';
 import { byCase, didYouMean, type Words, type WordsOf } from './rows.ts';
@@ -142,10 +145,10 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       'check that revision out with git worktree, and name its folder',
     ],
     'idle-values': ['--render-values: no input is a chart', 'remove it'],
-    'no-program': ({ tool, pipe }) => [`there is no ${tool} on the PATH`, `on a machine that has it, run: ${pipe}`],
-    'too-large': ({ tool, pipe }) => [`${tool} prints more than kpc reads`, `try: ${pipe}`],
-    'too-slow': ({ tool, pipe }) => [`${tool} took too long`, `try: ${pipe}`],
-    failed: ({ tool, said, pipe }) => [`${tool} failed: ${said}`, `for its full output, run: ${pipe}`],
+    program: ({ tool, how, said, pipe }) => [
+      programWords(tool, how, said),
+      `${how === 'no-program' ? 'on a machine that has it' : 'for its full output'}, run: ${pipe}`,
+    ],
   }),
   'ignored-files': ({ by, files }) => `left out by ${by}: ${nameSome(files)}`,
   'incomplete-kustomization': ({ lacks, more, ...build }) => {
@@ -209,8 +212,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       'check the revision out and name its folder',
     ],
 
-    'no-repository': ({ said }) => [
-      `there is no such file, and kpc cannot read a revision: ${said}`,
+    'no-repository': ({ why }) => [
+      `there is no such file, and kpc cannot read a revision: ${why === 'no-work-tree' ? 'this is no working tree' : gitWords(why)}`,
       'run kpc in the working tree of the repository',
     ],
     'no-revision': ({ revision, near }) => [
@@ -224,12 +227,9 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       `there is no such file; ${quote(revision)} is a revision without a path`,
       `name a file or folder in it, as ${escapeText(revision)}:PATH, or the folder that you are in, as ${escapeText(revision)}:.`,
     ],
-    'git-failed': ({ said }) => [
-      `git cannot read this revision: ${said}`,
-      'check the revision out and name its folder',
-    ],
+    'git-failed': ({ failure }) => [gitWords(failure), 'check the revision out and name its folder'],
 
-    system: ({ reason }) => reason,
+    unread: ({ reason }) => unreadWords(reason),
   }),
   'alias-bomb': ({ copies, values }) => [
     `${formatCount(copies)} of the ${formatCount(values)} values read so far come from aliases`,
@@ -274,7 +274,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     'check the brackets and the indentation: Kubernetes objects nest about a dozen levels deep',
   ],
   'too-long': ({ of, most }) => [
-    describeBound(of, most),
+    boundWords({ of, most }),
     of === 'words'
       ? 'split the text at "---" lines, or write it as JSON or as the plain YAML that kubectl prints'
       : 'split it, and remove what no Service needs',
@@ -290,8 +290,10 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       `${from} follows Kubernetes ${fromRelease}, ${to} follows ${toRelease}, so a Service can differ even if its manifest does not`,
       `to see why: kpc diff --kubernetes-version ${fromRelease} --to-kubernetes-version ${toRelease} -f MANIFESTS`,
     ],
+    'releases-differ': ({ behaviours }) =>
+      `the kube-proxies of the two releases differ in ${count(behaviours, 'behaviour')} that kpc knows of`,
+    'conntrack-limit': `on a node with many cores kube-proxy before ${behaviourChanges['conntrack-limit'].since} ${behaviourWords['conntrack-limit'].join(', and since then ')}`,
     'read-as': ({ text }) => text,
-    'taken-as-other': ({ text }) => text,
     'skipped-on-both': ({ services }) => [
       `not compared, because they have no cluster IP yet and kube-proxy skips them on both sides: ${nameSome(services)}`,
       'leave out --no-assume',
@@ -369,13 +371,14 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     `skipped ${output} from another node or time: it differs in ${nameSome(differences)}`,
     'use one file for each node',
   ],
-  unreadable: ({ path, reason }) => `${path} cannot be read: ${reason}`,
+  unreadable: ({ path, reason }) => `${path} cannot be read: ${unreadWords(reason)}`,
   'unread-file': (details) => {
     const { expected, reason, isCutOff } = details;
     if (isCutOff) return [`the output of ${expected} is cut off, and the rest is unknown`, 'print it again'];
     const what = expected === undefined ? 'not text' : `not the output of ${expected}`;
-    return `skipped: ${what}${reason === undefined ? '' : `: ${reason}`}`;
+    return `skipped: ${what}${reason === undefined ? '' : `: ${unreadWords(reason)}`}`;
   },
-  'unread-line': ({ reason, more }) => `skipped: ${reason}${more === 0 ? '' : ` (and ${count(more, 'more line')})`}`,
+  'unread-line': ({ reason, of, more }) =>
+    `skipped: ${lineFaultWords(reason, of)}${more === 0 ? '' : ` (and ${count(more, 'more line')})`}`,
   'unread-output': ({ output, reason }) => `${output} ${reason}`,
 };

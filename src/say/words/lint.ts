@@ -1,7 +1,7 @@
 import { count, formatCount, joinWords, nameSome, escapeText, printable } from '../../base/printable.ts';
 import { familyNames } from '../../kernel/family.ts';
 import { announcedDefault, kepLink } from '../../kube-proxy/announced.ts';
-import { behaviourChanges } from '../../kube-proxy/releases.ts';
+import { behaviourWords } from './behaviours.ts';
 import { unreadyWords } from '../way/lack.ts';
 import { byCase, didYouMean, listCodes, type WordsOf } from './rows.ts';
 import { type OnNodes, type Unready, type MissingObject, isIdle, type lintFindings } from '../../base/findings/lint.ts';
@@ -190,7 +190,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
       'keep one of the two',
     ],
     'not-in-release': ({ service, field, release, behaviour }) => [
-      `${service}: ${field} has no effect: kube-proxy of ${release} ${behaviourChanges[behaviour].before}`,
+      `${service}: ${field} has no effect: kube-proxy of ${release} ${behaviourWords[behaviour][0]}`,
       'remove it',
       'upgrade',
     ],

@@ -1,4 +1,6 @@
 import { count, joinWords, nameSome, quote } from '../../base/printable.ts';
+import { lineFaultWords } from './line-faults.ts';
+import { unreadWords } from './unread.ts';
 import { findNearest } from '../../base/names.ts';
 import { familyNames } from '../../kernel/family.ts';
 import { announcedEndWords } from '../../kube-proxy/announced.ts';
@@ -35,6 +37,8 @@ function gateOfMode(mode: ProxyMode): string {
   const change: BehaviourChange | undefined = needs && behaviourChanges[needs];
   return change?.gate ?? '';
 }
+
+const saveAddresses = "save the node's `ip -j addr` output to a file";
 
 const configVersion = 'kubeproxy.config.k8s.io/v1alpha1';
 
@@ -178,7 +182,8 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     `it must ${must}`,
   ],
   'bad-host-addresses': byCase('problem', {
-    content: ({ reason }) => [reason, "save the node's `ip -j addr` output to a file"],
+    'bad-line': ({ reason }) => [lineFaultWords(reason, 'ip addr'), saveAddresses],
+    content: ({ reason }) => [unreadWords(reason), saveAddresses],
     'no-folder': ({ path }) => [
       `--host-addresses ${path} is not a folder`,
       "for several nodes, name a folder that holds each node's `ip -j addr` output as NODE.json",

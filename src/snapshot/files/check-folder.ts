@@ -1,9 +1,10 @@
 import type { BundleFault } from '../../base/findings/bundle.ts';
+import { unreadOf } from '../../base/unread.ts';
 import { parseJson } from '../../base/bounds.ts';
 import { goldenHead } from '../../base/names.ts';
 import { isObject, type JsonObject } from '../../base/json/check.ts';
 import { findConflict } from '../../base/odd-texts.ts';
-import { describeError, hasCode } from '../../base/system-errors.ts';
+import { hasCode } from '../../base/system-errors.ts';
 import { isBundleFile, listStrangers, readFolder } from '../../bundle/folder.ts';
 import { isGoldenFile, isSameInGolden } from '../../bundle/golden.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
@@ -48,7 +49,7 @@ export function checkFolder(folder: string, isFleet: boolean, tree: FileTree = d
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return refuse('missing');
     if (hasCode(error, 'ENOTDIR')) return refuse('no-bundle');
-    return diagnose('unreadable', { path: folder, reason: describeError(error) });
+    return diagnose('unreadable', { path: folder, reason: unreadOf(error, folder) });
   }
 }
 
@@ -106,7 +107,7 @@ export async function checkBundleFolder(
     present = await readFolderTexts(folder, tree, fresh.has(goldenHead) ? isGoldenFile : isBundleFile);
     strangers = tree === disk ? await listStrangers(folder) : [];
   } catch (error) {
-    return { kind: 'unreadable', fault: { problem: 'unread', reason: describeError(error) } };
+    return { kind: 'unreadable', fault: { problem: 'unread', reason: unreadOf(error, folder) } };
   }
   for (const [name, text] of present) {
     const line = findConflict(text);

@@ -1,6 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { describeError } from '../../base/system-errors.ts';
 import { isStoredFile } from '../../bundle/folder.ts';
 import { isGoldenFile } from '../../bundle/golden.ts';
 import type { FileOptions } from './read-texts.ts';
@@ -21,7 +20,7 @@ import { lookInto, readFolderTexts } from './check-folder.ts';
 import { firstOfArchive, readSupportFiles } from './support-files.ts';
 import { DumpTexts, isDocument, type DumpFiles, type FoundFile } from '../open/recognise-texts.ts';
 import { decodePrinted, type Decoded } from '../../base/odd-texts.ts';
-import { UnreadableFile } from '../../base/read-file.ts';
+import { unreadOf } from '../../base/unread.ts';
 import { bundleOfPath } from '../../dumps/support-bundles.ts';
 
 export interface SideOptions extends FileOptions {
@@ -64,8 +63,7 @@ export async function readStoredSide(path: string, context: SideContext = {}): P
     }
     return manifests;
   } catch (error) {
-    const reason = error instanceof UnreadableFile ? error.reason : describeError(error);
-    return unreadable([diagnose('unreadable', { path, reason })]);
+    return unreadable([diagnose('unreadable', { path, reason: unreadOf(error, path) })]);
   }
 }
 
@@ -209,11 +207,11 @@ async function* findFiles(
       const root = tree.realPath(source);
       for (const name of names) {
         const path = tree.join(source, name);
-        const file = isInside(path, root, tree) ? readAs(() => tree.read(path)) : linkOutside(source);
+        const file = isInside(path, root, tree) ? readAs(path, tree.read) : linkOutside(source);
         yield { name: isOneOfMany ? path : name, path, file, isNamed: false };
       }
     } else {
-      const file = readAs(() => tree.readNamed(source));
+      const file = readAs(source, tree.readNamed);
       yield { name: isOneOfMany ? source : basename(source), path: source, file, isNamed: true };
     }
   }
@@ -224,14 +222,13 @@ function treeOf(source: string, trees: Trees): FileTree {
 }
 
 function linkOutside(folder: string): Decoded {
-  return { kind: 'none', reason: `it is a link to something outside ${folder}` };
+  return { kind: 'none', reason: { problem: 'link-outside', folder } };
 }
 
-function readAs(read: () => Uint8Array): Decoded {
+function readAs(path: string, read: (path: string) => Uint8Array): Decoded {
   try {
-    return decodePrinted(read());
+    return decodePrinted(read(path));
   } catch (error) {
-    if (error instanceof UnreadableFile) return { kind: 'none', reason: error.reason };
-    return { kind: 'none', reason: `it cannot be read (${describeError(error)})` };
+    return { kind: 'none', reason: unreadOf(error, path) };
   }
 }

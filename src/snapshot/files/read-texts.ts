@@ -15,7 +15,7 @@ import { openTrees, revisionOf } from '../../git/revision-paths.ts';
 import { join } from 'node:path';
 import { readsManifests } from '../../input/read-inputs.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
-import { describeUnread } from '../../base/read-file.ts';
+import { shortUnreadOf } from '../../base/read-file.ts';
 import { isName } from '../../base/names.ts';
 import type { Address } from '../../kernel/address.ts';
 import type { Hosts } from '../open/compile.ts';
@@ -85,7 +85,7 @@ export function readHostText(file: string, tree: FileTree = disk): HostText | Fi
   try {
     return { name: file, text: tree.readNamed(file).toString('utf8') };
   } catch (error) {
-    return badHostAddresses(file, describeUnread(error));
+    return badHostAddresses(file, { problem: 'content', reason: shortUnreadOf(error, file) });
   }
 }
 

@@ -1,8 +1,9 @@
 import { closeSync, readdirSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { openRegularFile, readRegularFile, UnreadableFile } from '../../base/read-file.ts';
+import { openRegularFile, readRegularFile } from '../../base/read-file.ts';
+import { UnreadableFile } from '../../base/unread.ts';
 import { hasCode } from '../../base/system-errors.ts';
-import { describePacked } from '../../base/odd-texts.ts';
+import { findPacked } from '../../base/odd-texts.ts';
 import { bundleOfPath } from '../../dumps/support-bundles.ts';
 
 export interface SupportFile {
@@ -26,7 +27,7 @@ export async function readSupportFiles(path: string, isFolder: boolean): Promise
   const folders = new Set(files.map((file) => bundleOfPath(file.path)?.folder));
   if (folders.size > 1) {
     const [one] = folders;
-    throw new UnreadableFile(path, `it holds the support bundles of several nodes: name one of them, such as ${one}`);
+    throw new UnreadableFile(path, { problem: 'several-nodes', example: one });
   }
   return files.length > 0 ? files : undefined;
 }
@@ -35,9 +36,8 @@ function limited(path: string): (bytes: number) => void {
   let total = 0;
   return (bytes) => {
     total += bytes;
-    if (total > largestBundle) {
-      throw new UnreadableFile(path, `what it holds of a node's network is larger than ${largestBundle / 2 ** 20} MB`);
-    }
+    if (total > largestBundle)
+      throw new UnreadableFile(path, { problem: 'too-long', of: 'network', most: largestBundle });
   };
 }
 
@@ -100,8 +100,8 @@ export async function firstOfArchive(path: string): Promise<string | undefined> 
 }
 
 async function readBundleArchive(path: string): Promise<readonly SupportFile[]> {
-  const packed = /\.t(?:ar\.)?(?:xz|bz2|zst)$/.test(path) ? describePacked(readFirstBytes(path, 8)) : undefined;
-  if (packed !== undefined) throw new UnreadableFile(path, `it is ${packed}, and name the .tar that comes of it`);
+  const by = /\.t(?:ar\.)?(?:xz|bz2|zst)$/.test(path) ? findPacked(readFirstBytes(path, 8)) : undefined;
+  if (by) throw new UnreadableFile(path, { problem: 'packed', by, isTar: true });
   const form = formOfArchive(path);
   if (!form) return [];
   const { readTar } = await import('../../bundle/pack/read-tar.ts');

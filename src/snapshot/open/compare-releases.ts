@@ -1,24 +1,21 @@
-import { count } from '../../base/printable.ts';
-import type { ProxySettings } from '../../cluster/objects.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
+import { describeGrounds } from '../grounds.ts';
 import { chooseNodeName, compileNode, prepareForRelease } from './compile-node.ts';
 import { checkReleases, prepareChecked } from './compile.ts';
 import { releaseOfNode, type VersionChoice, type LoadedInputs } from './load-texts.ts';
+import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { isError, type Finding } from '../../base/findings/finding.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot.ts';
 import { diffSides, type SideDiff } from '../../ask/diff/diff-sides.ts';
 import type { ServiceReason } from '../../ask/diff/service-reasons.ts';
 import {
-  behaviourChanges,
   behaviours,
   behavioursOf,
   concernsMode,
   type Behaviour,
-  type BehaviourChange,
   type Behaviours,
   type Release,
 } from '../../kube-proxy/releases.ts';
-import { modeFromWords } from '../../kube-proxy/modes.ts';
 
 interface ReleaseSide {
   readonly release: Release;
@@ -44,7 +41,7 @@ export function compareReleases(
   // If only one release has rules in a family, both must be compiled for it.
   const ipFamily = isDual.size > 1 ? 'dual' : options.ipFamily;
   const [from, to] = [compileBy(pair.from, ipFamily), compileBy(pair.to, ipFamily)];
-  const { node, settings } = from.side;
+  const { settings } = from.side;
   const differing = behaviours.filter(
     (each) => from.does.has(each) !== to.does.has(each) && concernsMode(each, settings.mode),
   );
@@ -52,38 +49,20 @@ export function compareReleases(
   const causes = findCauses(diff, from, differing, (does) => compileWith(from.release, does, ipFamily).side);
   const servicePorts = diff.servicePorts.map((port) => {
     const own = differing.filter((behaviour) => causes.get(port.label)?.has(behaviour));
-    return { ...port, reasons: [...own.map((behaviour) => reasonOf(behaviour, from, to)), ...port.reasons] };
+    const reasons = own.map((behaviour): ServiceReason => {
+      return { kind: 'behaviour', behaviour, from: pair.from, to: pair.to, isNew: to.does.has(behaviour) };
+    });
+    return { ...port, reasons: [...reasons, ...port.reasons] };
   });
-  const where = node.name === '' ? 'any node' : `node ${node.name}`;
-  const families = from.side.families.join(' and ');
-  const modeFrom = modeFromWords(from.side.assumed.mode ? 'nothing' : undefined);
-  const notes = [
-    `${name}: manifests, compiled for ${where}, mode ${settings.mode}${modeFrom}, ${families}, by Kubernetes ${from.release} and ${to.release}`,
-    `the kube-proxies of the two releases differ in ${count(differing.length, 'behaviour')} that kpc knows of`,
-    ...(differing.includes('conntrack-limit') ? describeConntrackLimit(settings) : []),
+  const made = `${name}: manifests, compiled for ${describeGrounds(from.side)}, by Kubernetes ${from.release} and ${to.release}`;
+  // The limit on tracked connections depends on the node's cores.
+  const isLimitChanged = differing.includes('conntrack-limit') && settings.conntrack.maxPerCore > 0;
+  const notes: readonly ArgumentsOf<'reading'>[] = [
+    { problem: 'read-as', text: made },
+    { problem: 'releases-differ', behaviours: differing.length },
+    ...(isLimitChanged ? [{ problem: 'conntrack-limit' } as const] : []),
   ];
   return { from: from.side, to: to.side, diff: { ...diff, servicePorts }, notes };
-}
-
-/** Describes the difference in words, because the limit on tracked connections depends on the node's cores. */
-function describeConntrackLimit({ conntrack }: ProxySettings): readonly string[] {
-  const { since, before, after } = behaviourChanges['conntrack-limit'];
-  return conntrack.maxPerCore > 0
-    ? [`on a node with many cores kube-proxy before ${since} ${before}, and since then ${after}`]
-    : [];
-}
-
-function reasonOf(behaviour: Behaviour, from: ReleaseSide, to: ReleaseSide): ServiceReason {
-  const { before, after, pullRequests, samePackets }: BehaviourChange = behaviourChanges[behaviour];
-  const [old, wanted] = from.does.has(behaviour) ? [after, before] : [before, after];
-  return {
-    kind: 'behaviour',
-    behaviour,
-    from: { release: from.release, does: old },
-    to: { release: to.release, does: wanted },
-    pullRequests,
-    ...(samePackets ? { samePackets } : {}),
-  };
 }
 
 /** Changes one behaviour at a time from FROM's to TO's. The behaviour causes the differences that its step makes. */

@@ -1,5 +1,6 @@
 import type { Into } from '../../base/findings/files.ts';
-import { describeBound, findExcess } from '../../base/bounds.ts';
+import type { ArgumentsOf } from '../../base/findings/codes.ts';
+import { findExcess } from '../../base/bounds.ts';
 import { diagnose, isError, type Finding, placeAtLine, wrongValue } from '../../base/findings/finding.ts';
 import { isName } from '../../base/names.ts';
 import { parseAssignmentRanges, parsePodNetworks, type RangeFlags } from '../../input/configuration/range-flags.ts';
@@ -336,10 +337,14 @@ export function parseHostLinks(file: HostText | Finding): {
 } {
   if ('severity' in file) return { links: [], diagnostics: [file] };
   const excess = findExcess([file]);
-  if (excess) return { links: [], diagnostics: [badHostAddresses(file.name, describeBound(excess.of, excess.most))] };
+  if (excess) {
+    const { of, most } = excess;
+    return { links: [], diagnostics: [diagnose('too-long', { of, most }, placeAtLine(file.name))] };
+  }
   const { links, unread } = parsePrinted(file.text);
   const [first] = unread;
-  return first ? { links: [], diagnostics: [badHostAddresses(file.name, first.reason)] } : { links, diagnostics: [] };
+  if (!first) return { links, diagnostics: [] };
+  return { links: [], diagnostics: [badHostAddresses(file.name, { problem: 'bad-line', reason: first.reason })] };
 }
 
 /** Parses any other text as JSON, so that the JSON parser reports the fault. */
@@ -350,6 +355,6 @@ function parsePrinted(text: string): ReturnType<typeof parseIpAddrJson> {
   return { links: readings.flatMap(({ links }) => links), unread: readings.flatMap(({ unread }) => unread) };
 }
 
-export function badHostAddresses(file: string, reason: string): Finding {
-  return diagnose('bad-host-addresses', { problem: 'content', reason }, placeAtLine(file));
+export function badHostAddresses(file: string, why: ArgumentsOf<'bad-host-addresses'>): Finding {
+  return diagnose('bad-host-addresses', why, placeAtLine(file));
 }

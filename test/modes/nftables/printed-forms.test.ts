@@ -209,10 +209,10 @@ table ip kube-proxy { # handle 2
     const text =
       'table ip t {\n\tct helper h {\n\t\ttype "ftp" protocol tcp;\n\t}\n\tset s {\n\t\ttypeof ip saddr\n\t}\n}\nwhat\n';
     expect(parseNftText(text).unread.map(({ line, reason }) => [line, reason])).toEqual([
-      [2, 'not a part of a table'],
-      [6, 'a property that is not known'],
-      [9, 'not a table'],
+      [2, 'other-part'],
+      [6, 'other-property'],
+      [9, 'other-line'],
     ]);
-    expect(parseNftText('table ip t {\n\tchain c {\n').unread).toMatchObject([{ reason: 'a brace is not closed' }, {}]);
+    expect(parseNftText('table ip t {\n\tchain c {\n').unread).toMatchObject([{ reason: 'open-brace' }, {}]);
   });
 });
