@@ -14,6 +14,8 @@ import type { Effect, EffectSender, EndpointShares, EffectSeverity } from '../as
 import type { ServiceEffect, ServiceEffects } from '../ask/equivalence/findings.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
+import { senderTexts } from './way/sender.ts';
+import { fateWords, lackWords, sourcesWords } from './way/fate.ts';
 import { nothingLacks, unknownWords } from './words/answers.ts';
 import { targetWords, traceEffect, type TraceWords } from './equivalence.ts';
 
@@ -288,9 +290,9 @@ function effectWords(effect: ServiceEffect, { from, to, diff }: Review, mixed: R
   const what = others.length > 0 ? `such as ${sent[0] ?? ''}` : nameSome(sent, mostSent);
   const whose = names.length === 0 ? '' : ` of ${nameSome(names)}`;
   const at = example.node === from.nodeName || example.node === to.nodeName ? '' : `, on ${example.node}`;
-  const who = joinWords([...new Set(senders.map(senderInShort))]);
-  const why = lacks === undefined ? '' : ` (${lacks})`;
-  return `${targetWords[target]}${whose} (${what})${at}, from ${who}: ${effectEndWords(effect, added)}${why}`;
+  const who = joinWords(senderTexts(senders, (kind) => shortSenders[kind]));
+  const why = lackWords(lacks);
+  return `${targetWords[target]}${whose} (${what})${at}, from ${who}: ${effectEndWords(effect, added)}${why === undefined ? '' : ` (${why})`}`;
 }
 
 /** The packets that were not compared, and what happens to them. */
@@ -339,11 +341,7 @@ const noneDiffers = 'no packet is treated differently';
 const noneKnown = 'no packet is known to be treated differently';
 const onlyFailures = 'no packet that works on either side is treated differently';
 
-function senderInShort({ kind, text }: EffectSender): string {
-  return shortSenders[kind] ?? text;
-}
-
-/** Undefined for senders that only their own text describes. */
+/** Undefined for senders that only their own words describe. */
 const shortSenders: Readonly<Record<EffectSender['kind'], string | undefined>> = {
   outside: 'outside',
   'other-node': 'pods on other nodes',
@@ -357,7 +355,7 @@ const shortSenders: Readonly<Record<EffectSender['kind'], string | undefined>> =
 };
 
 function effectEndWords({ from, to, choice }: ServiceEffect, added: readonly string[]): string {
-  if (!choice) return `${from} → ${to}`;
+  if (!choice) return `${fateWords(from)} → ${fateWords(to)}`;
   const [before, after] = [choice.from.endpoints, choice.to.endpoints];
   const fresh = after - choice.kept;
   const { source, lost } = choice;
@@ -371,7 +369,7 @@ function effectEndWords({ from, to, choice }: ServiceEffect, added: readonly str
       ? [choice.kept === 0 ? 'all of them different' : `${formatCount(fresh)} of them new`]
       : []),
     ...(after > 1 ? [shareWords(choice.to)] : []),
-    ...(source ? [`with ${source.to} as source, before: ${source.from}`] : []),
+    ...(source ? [`with ${sourcesWords(source.to)} as source, before: ${sourcesWords(source.from)}`] : []),
     ...(lost ? [lossShareWords(lost)] : []),
   ].join(', ');
 }

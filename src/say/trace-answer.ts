@@ -17,6 +17,7 @@ import { assumedOfIngress, ingressJson, ingressLines } from './ingress.ts';
 import { traceMatrix, type Matrix } from '../ask/trace/matrix.ts';
 import { ask } from '../ask/trace/ask.ts';
 import { findNamedPorts } from '../ask/trace/read-destination.ts';
+import { conditionOf } from '../ask/trace/obstacles.ts';
 import { readSender } from '../ask/trace/read-sender.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import { addressWords } from './port-facts.ts';
@@ -24,7 +25,7 @@ import { assumedLine } from './way/assumed-values.ts';
 import { connectionWords } from './way/connection.ts';
 import { healthCheckWords, policyLines } from './way/notes.ts';
 import { reasonSentence, reasonWords } from './way/reason.ts';
-import { assumedPlace, lackNote, lostWayWords } from './way/stop.ts';
+import { lackNote, lostWayWords, placeWithout } from './way/stop.ts';
 import { describeTrace, listTraceLines, traceJson } from './way/trace.ts';
 import { describeWay, type WayInWords } from './way/step.ts';
 import { formatText, painter } from './formats/text.ts';
@@ -166,8 +167,8 @@ export function linesUnder(matrix: Matrix, scene: Scene): readonly string[] {
   });
   const lost = cells.flatMap((cell) => lostWayWords(cell, scene) ?? []);
   const places = cells.flatMap(({ fate, target }) => {
-    const place = assumedPlace(target, fate, scene);
-    return place === '' ? [] : [`${fate.verdict}${place}; no Pod is assumed on this node`];
+    const { placed } = conditionOf(target, fate, scene);
+    return placed === undefined ? [] : [`${fate.verdict} ${placeWithout(placed)}; no Pod is assumed on this node`];
   });
   const lacks = cells.flatMap((cell) => lackNote(cell, scene) ?? []);
   return [

@@ -1,4 +1,4 @@
-import { hasAddress, hasProtocol, type ShownPort } from '../../cluster/model.ts';
+import { hasAddress, hasProtocol, isPlacedByKpc, type ShownPort } from '../../cluster/model.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import { claimedAt, type ClaimedAddress } from '../describe/find-ports.ts';
@@ -8,7 +8,14 @@ import { addressKind, servicePortAt } from './service-ends.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
 import type { Fate } from '../../packet/packet.ts';
-import { entryOf, findDormantTable, findLostJumps } from '../../snapshot/faults.ts';
+import {
+  entryOf,
+  faultsOfPort,
+  findDormantTable,
+  findLostJumps,
+  unseenPodsOf,
+  type UnseenPods,
+} from '../../snapshot/faults.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { Trace } from './question.ts';
 import type { Scene } from './scene.ts';
@@ -40,6 +47,32 @@ export function isUndetectedPod({ sender, target, fate }: Trace, { side }: Scene
   if (detects || isInternal(port, { target }) || externalPolicyOf(port) !== 'Local') return false;
   return modeFacts[mode].localWithoutEndpoints !== 'local-to-all';
 }
+
+/** What a stop depends on besides rules. */
+export interface StopCondition {
+  /** kpc chose the nodes of this Service's Pods, and packets are stopped on those without one. */
+  readonly placed: string | undefined;
+  readonly unseen: UnseenPods | undefined;
+}
+
+export function conditionOf(
+  target: Trace['target'],
+  fate: Pick<Fate, 'verdict' | 'steps'>,
+  scene: Scene,
+): StopCondition {
+  const kind = stopOf(fate)?.kind;
+  const port = kind && servicePortAt(target, scene.side.addresses);
+  if (!port) return { placed: undefined, unseen: undefined };
+  const isPlaced = isPlacedByKpc(port) && dependsOnPlace.has(kind) && isLocalElsewhere(port, { target }, scene);
+  return {
+    placed: isPlaced ? port.service : undefined,
+    unseen: lacksEndpoints.has(kind) ? unseenPodsOf(faultsOfPort(port, scene.side)) : undefined,
+  };
+}
+
+const dependsOnPlace: ReadonlySet<Stop['kind']> = new Set(['no-local-endpoints', 'no-server']);
+
+export const lacksEndpoints: ReadonlySet<Stop['kind']> = new Set(['no-endpoints', 'no-server']);
 
 export type LostJumps = { readonly [F in Family]: readonly MissingJump[] };
 

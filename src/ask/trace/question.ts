@@ -14,7 +14,7 @@ export interface Question {
 }
 
 export interface Sender {
-  readonly words: string;
+  readonly who: SenderName;
   /** Undefined for the node, which chooses the address itself. */
   readonly address: Address | undefined;
   readonly enters: Packet['enters'];
@@ -22,6 +22,16 @@ export interface Sender {
   /** Whether kpc chose the address, as one of many that such a sender may have. */
   readonly isExample?: boolean;
 }
+
+export type SenderName =
+  | { readonly kind: 'node' | 'pod' | 'remote-pod' | 'external' | 'client' }
+  | { readonly kind: 'endpoint'; readonly isLocal: boolean | undefined }
+  /** `on`: its node, and whether it is on the host network there. */
+  | {
+      readonly kind: 'named-pod';
+      readonly name: string;
+      readonly on: 'this-node' | 'other-node' | 'this-host' | 'other-host';
+    };
 
 export interface Destination {
   readonly address: Address;

@@ -16,6 +16,7 @@ import {
   type Outcome,
 } from '../../packet/packet.ts';
 import type { RouteDecision, Step } from '../../packet/step.ts';
+import type { Losing } from '../../ask/equivalence/causes.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import { reasonSentence, reasonWords, ruleText, whereOf } from './reason.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
@@ -45,10 +46,8 @@ export function connectionWords({ fate, target }: Ended, scene: Scene): Connecti
   const { kind, ways } = fate.connection();
   const { family } = target.address;
   const ofLikely = ways.filter(({ way }) => way.verdict === fate.verdict);
-  const reasonOf = (own: Connection['ways']): string | undefined => {
-    const reasons = new Set(own.flatMap(({ outcome }) => outcomeWords(outcome, family, scene)));
-    return [...reasons].slice(0, mostReasons).join('; ') || undefined;
-  };
+  const reasonOf = (own: Connection['ways']): string | undefined =>
+    firstReasons(own.flatMap(({ outcome }) => outcomeWords(outcome, family, scene))) || undefined;
   const isMixed = new Set(ways.map(({ outcome }) => outcome.kind)).size > 1;
   const ofEndpoints = groupBy(isMixed ? ways.filter(({ way }) => way.endpoint) : [], ({ way: { endpoint } }) =>
     endpoint ? formatSocketAddress(endpoint) : '',
@@ -70,6 +69,14 @@ const noReason = { reason: undefined, failure: undefined, doubt: undefined };
 
 const mostReasons = 3;
 
+function firstReasons(reasons: readonly string[]): string {
+  return [...new Set(reasons)].slice(0, mostReasons).join('; ');
+}
+
+export function lossesWords(losses: readonly Losing[], family: Family): string {
+  return firstReasons(losses.map(({ kind, loss }) => lossWords(loss, family, kind === 'fails')));
+}
+
 /** "The connection …". */
 export const connectionDoes = {
   works: 'works',
@@ -84,9 +91,8 @@ export function outcomeWords(outcome: Outcome, family: Family, scene: Scene): re
     case 'works':
       return [];
     case 'fails':
-      return [lossWords(outcome.loss, family, true)];
     case 'depends':
-      return [lossWords(outcome.loss, family, false)];
+      return [lossesWords([outcome], family)];
     case 'unknown': {
       // A compiled input is not expected to have routes.
       const isUsual = !isUndecided(outcome) && scene.side.kind !== 'dump';
