@@ -111,9 +111,9 @@ function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, 
   const [old, fresh] = scenes;
   const first = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
   const isShown = (side: Side): boolean => {
-    const [scene, { verdict, endpoints }] = side === 'old' ? [old, from] : [fresh, to];
-    const own = scene.alone(packet);
-    return own?.verdict === verdict && chancesOf(own.endpoints) === chancesOf(endpoints);
+    const [scene, fate] = side === 'old' ? [old, from] : [fresh, to];
+    const own = scene.alone(packet, fate);
+    return own === fate || (own?.verdict === fate.verdict && chancesOf(own.endpoints) === chancesOf(fate.endpoints));
   };
   const other = first === 'old' ? 'new' : 'old';
   if (isShown(first)) return { explains: first, shownBy: first } as const;

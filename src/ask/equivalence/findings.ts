@@ -203,7 +203,8 @@ function effectsByAddress(gathered: readonly Gathering[]) {
     const { protocol, to } = effect.example;
     const id = `${protocol} ${addressed.has(effect.target) ? to : port}`;
     for (const service of ports.length === 0 ? [''] : new Set(ports.map(serviceName))) {
-      const key = `${service} ${id}`;
+      // Each address has its own senders: only the node itself reaches its loopback addresses.
+      const key = `${service} ${protocol} ${to}`;
       const known = found.get(key) ?? { service, id, own: new Map<string, Effect>() };
       found.set(key, known);
       addTo(known.own, effect);
