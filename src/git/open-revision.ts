@@ -89,7 +89,7 @@ export class RevisionTree implements FileTree {
     if (object.kind === 'folder') throw new UnreadableFile(path, 'it is a folder, not a file');
     if (object.kind === 'other') throw new UnreadableFile(path, 'it is a submodule, not a file');
     check?.(this.realPath(path));
-    const bytes = this.#load([object])(object);
+    const bytes = this.#load([object], most)(object);
     if (bytes !== 'too-large' && bytes.length <= most) return bytes;
     throw new UnreadableFile(path, `it is too large: ${Math.floor(most / 2 ** 20)} MB is the limit`);
   };
@@ -105,8 +105,8 @@ export class RevisionTree implements FileTree {
   readonly isForeignLink = (): boolean => false;
 
   readonly join = (folder: string, name: string): string => {
-    const path = this.#afterRevision(folder);
-    return `${this.#revision}:${path === '' ? name : `${path.replace(/(?<!\/)\/+$/, '')}/${name}`}`;
+    // "/" is the top of the repository, so that "REVISION:" is a folder above its files, as any other.
+    return `${this.#revision}:${this.#afterRevision(folder).replace(/(?<!\/)\/+$/, '')}/${name}`;
   };
 
   readonly locate = (path: string): string => join(this.#top(), this.#fromTop(path));
@@ -152,7 +152,7 @@ export class RevisionTree implements FileTree {
     const advice = isHere
       ? `: paths count from the top of the repository; write ${fromHere}`
       : existsSync(this.locate(path))
-        ? `; compare ${this.#folderAbove(path)}`
+        ? `; compare ${pathWord(`${this.#revision}:${this.#folderAbove(path) || '.'}`)} with the same folder of the other side`
         : '';
     throw new UnreadableFile(path, `revision ${this.#revision} has no such file or folder${advice}`);
   }
@@ -161,8 +161,7 @@ export class RevisionTree implements FileTree {
     let folder = this.#fromTop(path);
     do folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')));
     while (folder !== '' && this.#objects.get(folder)?.kind !== 'folder');
-    const here = withSlashes(relative('.', join(this.#top(), folder))) || '.';
-    return `${pathWord(`${this.#revision}:${folder || '.'}`)} with ${pathWord(here)}`;
+    return folder;
   }
 
   #find(path: string): { readonly path: string; readonly object: GitObject } | LinkFault {
@@ -208,12 +207,15 @@ export class RevisionTree implements FileTree {
     return undefined;
   }
 
-  #load(objects: readonly GitObject[]): (object: GitObject) => Buffer | 'too-large' {
+  #load(objects: readonly GitObject[], most = largestFile): (object: GitObject) => Buffer | 'too-large' {
     const unread = objects.filter(({ id }) => !this.#bytes.has(id));
     if (unread.length > 0) {
-      const read = readBlobs(unread.map(({ id }) => id));
+      const read = readBlobs(
+        unread.map(({ id }) => id),
+        most,
+      );
       if ('problem' in read) throw new UnreadableFile(`${this.#revision}:`, gitFailureWords(read));
-      for (const [id, bytes] of read) this.#bytes.set(id, bytes);
+      for (const [id, bytes] of read) if (bytes !== 'too-large' || most === largestFile) this.#bytes.set(id, bytes);
     }
     return ({ id }) => this.#bytes.get(id) ?? 'too-large';
   }
