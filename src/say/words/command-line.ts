@@ -187,7 +187,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       'use --all-nodes',
     ],
     'no-address-for': ({ sender }) => [
-      `no address for ${senderName({ kind: sender })}: the input names no network for it`,
+      `no example address of ${senderName({ kind: sender })} is known`,
       'name the Pod, or write its address, such as 10.244.1.5',
     ],
     'which-port': ({ to, ports, example }) => [
