@@ -3,7 +3,7 @@ import { count, formatCount, percent, joinWords, nameSome } from '../base/printa
 import { groupBy, uniqueBy } from '../cluster/grouping.ts';
 import { serviceName } from '../cluster/model.ts';
 import { fullName } from '../cluster/objects.ts';
-import { reportDiff, summarizeDiff, type ReportLimits, describeGaps, sideChangeLines } from './diff-report.ts';
+import { reportDiff, summarizeDiff, type ReportLimits, describeGaps, sideChangeTexts } from './diff-report.ts';
 import { formatMarkdown } from './formats/markdown.ts';
 import { cutBlock, lines, type Block, type Line } from './lines.ts';
 import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
@@ -31,7 +31,7 @@ export interface Review {
 /** The review as a comment on a pull request: changes in the kernel are folded. */
 export function formatReviewMarkdown(review: Review, limits: ReportLimits, beside: readonly Block[] = []): string {
   const whole = reportDiff(review.diff, limits);
-  const sides = sideChangeLines(review.from, review.to);
+  const sides = lines('plain', 0, ...sideChangeTexts(review));
   if (areSidesSame(review.diff)) return formatMarkdown([sides, ...whole, ...beside]);
   const summary = lines('summary', 0, summarizeDiff(review.diff));
   const services = serviceLines(review, limits, Infinity);
@@ -41,8 +41,8 @@ export function formatReviewMarkdown(review: Review, limits: ReportLimits, besid
 
 /** The review of a change: each Service in two lines, then what happens to packets; no rules of Services. */
 export function reportReview(review: Review, limits: ReportLimits): readonly Block[] {
-  const { from, to, diff, trace } = review;
-  const sides = sideChangeLines(from, to);
+  const { diff, trace } = review;
+  const sides = lines('plain', 0, ...sideChangeTexts(review));
   if (areSidesSame(diff)) return [sides, ...reportDiff(diff, limits)];
   const summary = summarizeDiff(diff);
   // If Services differ, they explain why packets are treated differently, so leave out what belongs to none.
@@ -257,7 +257,7 @@ function packetLines(review: Review, { lines: limit }: ReportLimits, commands: n
   const name = to.nodeName;
   const where = name === '' ? '' : ` on ${name}${to.assumed?.node ? ' (assumed)' : ''}`;
   const mode = to.assumed?.mode ? ` in ${modeFacts[to.mode].title} ${unnamedMode}` : '';
-  const unknown = unknownWords(lacksOf(diff, review));
+  const unknown = unknownWords(lacksOf(review, review));
   const effects = (packets?.effects ?? []).filter(({ severity }) => severity !== 'fails-otherwise');
   const mixed = mixedServices([review.from, to]);
   const shown = effects.flatMap((each) => lines(severityRoles[each.severity], 1, effectWords(each, review, mixed)));
@@ -307,10 +307,10 @@ function uncomparedPackets({ packets, diff, from, to }: Review): readonly string
 }
 
 /** What a diff leaves unknown; `review` adds what is unknown about packets. */
-export function lacksOf({ gaps }: SideDiff, review?: Review): ArgumentsOf<'answer-lacks'> {
-  const notCompared = [...describeGaps(gaps), ...(review ? uncomparedPackets(review) : [])];
+export function lacksOf(sides: Pick<Review, 'from' | 'to' | 'diff'>, review?: Review): ArgumentsOf<'answer-lacks'> {
+  const notCompared = [...describeGaps(sides.diff.gaps), ...(review ? uncomparedPackets(review) : [])];
   const { unknown, unknownOnOne } = review?.packets ?? nothingLacks;
-  return { notCompared, unknown, unknownOnOne, reasons: [] };
+  return { notCompared, unknown, unknownOnOne, reasons: [], changed: sideChangeTexts(sides) };
 }
 
 const mostSent = 3;

@@ -92,6 +92,12 @@ export const difference = named(
     from: about('the name of the old side', text),
     to: about('the name of the new side', text),
     differs: about('whether the exit status is 1', boolean),
+    changed: optional(
+      about(
+        'what else the sides were compiled for that is not the same',
+        listOf(objectOf({ of: oneOf('mode', 'node', 'release'), from: optional(text), to: optional(text) })),
+      ),
+    ),
     notCompared: about('what one side lacks, and packets that are left out', listOf(text)),
     compared: optional(
       about(
