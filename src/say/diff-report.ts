@@ -190,6 +190,10 @@ export function beyondWords(beyond: BeyondKernel): string {
       const fields = beyond.fields.map(({ field, services }) => `${field} of ${nameSome(services)}`);
       return `${joinWords([...beyond.objects.map(countOf), ...fields])}, which one side does not record`;
     }
+    case 'never-recorded': {
+      const selectors = beyond.selectors.length === 0 ? '' : `selectors of ${nameSome(beyond.selectors)}, `;
+      return `${selectors}Pods, network policies, Ingresses and routes of Gateways, which neither side records`;
+    }
     case 'endpoints':
       return `endpoints of ${nameSome(beyond.names)}, which neither side gives`;
     case 'kept-slices':

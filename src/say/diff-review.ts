@@ -300,8 +300,11 @@ function uncomparedPackets({ packets, diff, from, to }: Review): readonly string
   if (areSidesSame(diff)) return [];
   if (!packets)
     return ['packets, because there are too many Services to trace here: use "kpc equivalence" to compare packets'];
+  // A gap that names the Nodes says so already.
+  const isSaid =
+    from.nodeName !== '' || to.nodeName !== '' || diff.gaps.some((gap) => gap.beyond?.kind === 'unnamed-node');
   return [
-    ...(from.nodeName === '' && to.nodeName === '' ? ['pods on the node, because no node is named'] : []),
+    ...(isSaid ? [] : ['pods on the node, because no node is named']),
     ...(packets.touchesHairpins ? ['pods that reach themselves through a Service: "kpc equivalence" shows them'] : []),
   ];
 }

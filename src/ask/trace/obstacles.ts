@@ -166,11 +166,13 @@ function takesAt(port: ShownPort, { address, port: number }: Asked): boolean {
 function unprogrammedAt({ target, fate }: Pick<Trace, 'target' | 'fate'>, side: Snapshot): ClaimedAddress | undefined {
   if (side.kind !== 'dump') return undefined;
   const end = fate.otherwise ?? fate;
-  // KUBE-PROXY-FIREWALL drops what no rule has taken.
-  if (servicePortAt(target, side.addresses) && !isLeftToFirewall(end)) return undefined;
+  const port = servicePortAt(target, side.addresses);
+  // KUBE-PROXY-FIREWALL names the address, and drops what no rule has taken.
+  if (port && !isLeftToFirewall(end)) return undefined;
   const atNodePort = end.verdict === 'local' ? side.named?.addresses.nodePortsAt(target.port) : undefined;
   const written = atNodePort?.find((port) => port.nodePort === target.port && isOfKind(port, target));
-  return claimedAt(target, side) ?? (written && { by: 'manifests', label: written.label });
+  if (written) return { by: 'manifests', label: written.label };
+  return claimedAt(target, side) ?? (port && { by: 'rules', label: port.label });
 }
 
 function isLeftToFirewall(end: Pick<Fate, 'verdict' | 'steps'>): boolean {
