@@ -166,13 +166,13 @@ function takesAt(port: ShownPort, { address, port: number }: Asked): boolean {
 function unprogrammedAt({ target, fate }: Pick<Trace, 'target' | 'fate'>, side: Snapshot): ClaimedAddress | undefined {
   if (side.kind !== 'dump') return undefined;
   const end = fate.otherwise ?? fate;
-  const port = servicePortAt(target, side.addresses);
+  const served = servicePortAt(target, side.addresses);
   // KUBE-PROXY-FIREWALL names the address, and drops what no rule has taken.
-  if (port && !isLeftToFirewall(end)) return undefined;
+  if (served && !isLeftToFirewall(end)) return undefined;
   const atNodePort = end.verdict === 'local' ? side.named?.addresses.nodePortsAt(target.port) : undefined;
   const written = atNodePort?.find((port) => port.nodePort === target.port && isOfKind(port, target));
-  if (written) return { by: 'manifests', label: written.label };
-  return claimedAt(target, side) ?? (port && { by: 'rules', label: port.label });
+  const named = written && ({ by: 'manifests', label: written.label } as const);
+  return claimedAt(target, side) ?? named ?? (served && { by: 'rules', label: served.label });
 }
 
 function isLeftToFirewall(end: Pick<Fate, 'verdict' | 'steps'>): boolean {
