@@ -152,7 +152,7 @@ export class RevisionTree implements FileTree {
     const advice = isHere
       ? `: paths count from the top of the repository; write ${fromHere}`
       : existsSync(this.locate(path))
-        ? `; compare ${pathWord(`${this.#revision}:${this.#folderAbove(path) || '.'}`)} with the same folder of the other side`
+        ? `; compare ${pathWord(`${this.#revision}:${this.#folderAbove(path) || '.'}`)} (both sides)`
         : '';
     throw new UnreadableFile(path, `revision ${this.#revision} has no such file or folder${advice}`);
   }

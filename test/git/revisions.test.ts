@@ -191,7 +191,7 @@ describe('what is no side', () => {
     writeFolder(cwd, { 'deploy/new/web.yaml': svc });
     const { status, stderr } = await diff(cwd, 'main:deploy/new/web.yaml', 'deploy/new/web.yaml');
     expect(status).toBe(2);
-    expect(stderr).toContain('; compare main:deploy with the same folder of the other side');
+    expect(stderr).toContain('; compare main:deploy (both sides)');
   });
 
   test('an option is not handed to git behind "--" either', async () => {
