@@ -1,4 +1,4 @@
-import { mayBeUnseen } from '../base/findings/services.ts';
+import { mayBeUnseen, type UnseenPods } from '../base/findings/services.ts';
 import { diagnose } from '../base/findings/finding.ts';
 import { serviceName, type ShownPort } from '../cluster/model.ts';
 import { isPortFault, type PortFault, type Snapshot } from './snapshot.ts';
@@ -42,10 +42,6 @@ export function lackOfEndpoints(port: ShownPort, side: Snapshot): PortFault | un
   const unready = diagnose('no-ready-endpoint', details);
   return isPortFault(unready) ? unready : undefined;
 }
-
-/** Pods that would be endpoints, but that kpc cannot see: those of `owner` if a program sets the label on them, or those of `maker`. */
-export type UnseenPods =
-  { readonly label: string; readonly owner: string; readonly maker?: never } | { readonly maker: string };
 
 export function unseenPodsOf(faults: readonly PortFault[]): UnseenPods | undefined {
   for (const { code, arguments: details } of faults) {

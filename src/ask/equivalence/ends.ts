@@ -9,7 +9,8 @@ import {
   type ReachedEndpoint,
   type Verdict,
 } from '../../packet/packet.ts';
-import { conditionOf, isUndetectedPod, type StopCondition } from '../trace/obstacles.ts';
+import { conditionOf, isUndetectedPod } from '../trace/obstacles.ts';
+import type { StopCondition } from '../trace/question.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
 import type { Losing } from './causes.ts';

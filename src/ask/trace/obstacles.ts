@@ -8,16 +8,9 @@ import { addressKind, servicePortAt } from './service-ends.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
 import type { Fate } from '../../packet/packet.ts';
-import {
-  entryOf,
-  faultsOfPort,
-  findDormantTable,
-  findLostJumps,
-  unseenPodsOf,
-  type UnseenPods,
-} from '../../snapshot/faults.ts';
+import { entryOf, faultsOfPort, findDormantTable, findLostJumps, unseenPodsOf } from '../../snapshot/faults.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import type { Trace } from './question.ts';
+import type { StopCondition, Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 import { stopOf, type Stop } from './stop.ts';
 
@@ -46,13 +39,6 @@ export function isUndetectedPod({ sender, target, fate }: Trace, { side }: Scene
   const detects = detectLocalTraffic(side.settings, side.node, target.address.family) !== undefined;
   if (detects || isInternal(port, { target }) || externalPolicyOf(port) !== 'Local') return false;
   return modeFacts[mode].localWithoutEndpoints !== 'local-to-all';
-}
-
-/** What a stop depends on besides rules. */
-export interface StopCondition {
-  /** kpc chose the nodes of this Service's Pods, and packets are stopped on those without one. */
-  readonly placed: string | undefined;
-  readonly unseen: UnseenPods | undefined;
 }
 
 export function conditionOf(

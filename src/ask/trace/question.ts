@@ -1,3 +1,4 @@
+import type { UnseenPods } from '../../base/findings/services.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { parseAskedAddress } from '../describe/parse-asked.ts';
@@ -44,6 +45,13 @@ export interface Trace {
   readonly sender: Sender;
   readonly target: Destination;
   readonly fate: Fate;
+}
+
+/** What a stop depends on besides rules. */
+export interface StopCondition {
+  /** kpc chose the nodes of this Service's Pods, and packets are stopped on those without one. */
+  readonly placed: string | undefined;
+  readonly unseen: UnseenPods | undefined;
 }
 
 export type Read<T> = { readonly kind: 'read'; readonly value: T } | Wrong;

@@ -1,11 +1,12 @@
 // Why Services have no endpoints, why packets do not reach their rules, why nothing is found, and what dumps do not show.
+import type { UnseenPods } from '../../base/findings/services.ts';
 import { isIdle, type UnfitPod, type Unready } from '../../base/findings/lint.ts';
 import { count, joinWords, nameSome } from '../../base/printable.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import { familyNames } from '../../kernel/family.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { nftSets } from '../../kube-proxy/nft-table.ts';
-import { lackOfEndpoints, unseenPodsOf, type UnseenPods } from '../../snapshot/faults.ts';
+import { lackOfEndpoints, unseenPodsOf } from '../../snapshot/faults.ts';
 import type { PortFault, Snapshot } from '../../snapshot/snapshot.ts';
 import type { AddressOwner, NoService, NoSubject, SubjectHint } from '../../base/findings/command-line.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';

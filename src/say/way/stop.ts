@@ -7,7 +7,7 @@ import { faultsOfPort, unseenPodsOf } from '../../snapshot/faults.ts';
 import { dormantWords, lostRuleCause, unlessUnseen, unprogrammedCause, unreachedWords, whyNoEndpoint } from './lack.ts';
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
 import { carrierWords, decisionWords, stopperWords } from './connection.ts';
-import type { Trace } from '../../ask/trace/question.ts';
+import type { StopCondition, Trace } from '../../ask/trace/question.ts';
 import {
   isInternal,
   isLocalElsewhere,
@@ -16,7 +16,6 @@ import {
   conditionOf,
   lacksEndpoints,
   lostWayOf,
-  type StopCondition,
 } from '../../ask/trace/obstacles.ts';
 import { addressKind, servicePortAt } from '../../ask/trace/service-ends.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
