@@ -40,12 +40,12 @@ export type PlainUnread =
   | 'private-key'
   | 'more-than-keys';
 
-/** `here` is a path that the revision has. `beside`: what to compare instead. */
+/** `here` is a path that the revision has. `beside`: a folder for both sides of a comparison. */
 interface RevisionLacks {
   readonly problem: 'not-in-revision';
   readonly revision: string;
   readonly here?: string;
-  readonly beside?: readonly [old: string, fresh: string];
+  readonly beside?: string;
 }
 
 /** Has no content of the file. Shaped like a system error, because the error is no bug in kpc. */

@@ -203,13 +203,6 @@ export interface AssumedPod {
   readonly addresses: readonly string[];
 }
 
-/** Says where a Service port lacks endpoints: this node or, if kpc chose where Pods run, nodes without one. */
-export function placeWithout({ endpoints = [], service }: Pick<ShownPort, 'endpoints' | 'service'>): string {
-  return isPlacedByKpc({ endpoints }) && service !== undefined
-    ? `on nodes without a Pod of ${service}`
-    : 'on this node';
-}
-
 export function isPlacedByKpc({ endpoints = [] }: Pick<ShownPort, 'endpoints'>): boolean {
   return endpoints.length > 0 && endpoints.every(({ status }) => status?.assumed);
 }

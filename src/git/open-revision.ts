@@ -86,7 +86,7 @@ export class RevisionTree implements FileTree {
     if (object.kind === 'folder') throw new UnreadableFile(path, { problem: 'kind', is: 'folder' });
     if (object.kind === 'other') throw new UnreadableFile(path, { problem: 'kind', is: 'submodule' });
     check?.(this.realPath(path));
-    const bytes = this.#load([object])(object);
+    const bytes = this.#load([object], most)(object);
     if (bytes !== 'too-large' && bytes.length <= most) return bytes;
     throw new UnreadableFile(path, { problem: 'too-long', of: 'file', most });
   };
@@ -102,8 +102,8 @@ export class RevisionTree implements FileTree {
   readonly isForeignLink = (): boolean => false;
 
   readonly join = (folder: string, name: string): string => {
-    const path = this.#afterRevision(folder);
-    return `${this.#revision}:${path === '' ? name : `${path.replace(/(?<!\/)\/+$/, '')}/${name}`}`;
+    // "/" is the top of the repository, so that "REVISION:" is a folder above its files, as any other.
+    return `${this.#revision}:${this.#afterRevision(folder).replace(/(?<!\/)\/+$/, '')}/${name}`;
   };
 
   readonly locate = (path: string): string => join(this.#top(), this.#fromTop(path));
@@ -149,17 +149,16 @@ export class RevisionTree implements FileTree {
     const advice = isHere
       ? { here: fromHere }
       : existsSync(this.locate(path))
-        ? { beside: this.#folderAbove(path) }
+        ? { beside: pathWord(`${this.#revision}:${this.#folderAbove(path) || '.'}`) }
         : {};
     throw new UnreadableFile(path, { problem: 'not-in-revision', revision: this.#revision, ...advice });
   }
 
-  #folderAbove(path: string): readonly [string, string] {
+  #folderAbove(path: string): string {
     let folder = this.#fromTop(path);
     do folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')));
     while (folder !== '' && this.#objects.get(folder)?.kind !== 'folder');
-    const here = withSlashes(relative('.', join(this.#top(), folder))) || '.';
-    return [pathWord(`${this.#revision}:${folder || '.'}`), pathWord(here)];
+    return folder;
   }
 
   #find(path: string): { readonly path: string; readonly object: GitObject } | LinkFault {
@@ -205,12 +204,15 @@ export class RevisionTree implements FileTree {
     return undefined;
   }
 
-  #load(objects: readonly GitObject[]): (object: GitObject) => Buffer | 'too-large' {
+  #load(objects: readonly GitObject[], most = largestFile): (object: GitObject) => Buffer | 'too-large' {
     const unread = objects.filter(({ id }) => !this.#bytes.has(id));
     if (unread.length > 0) {
-      const read = readBlobs(unread.map(({ id }) => id));
+      const read = readBlobs(
+        unread.map(({ id }) => id),
+        most,
+      );
       if ('problem' in read) throw new UnreadableFile(`${this.#revision}:`, { problem: 'git', failure: read });
-      for (const [id, bytes] of read) this.#bytes.set(id, bytes);
+      for (const [id, bytes] of read) if (bytes !== 'too-large' || most === largestFile) this.#bytes.set(id, bytes);
     }
     return ({ id }) => this.#bytes.get(id) ?? 'too-large';
   }

@@ -71,8 +71,11 @@ export function listTree(tree: string): ReadonlyMap<string, GitObject> | GitFail
 
 const largestBatch = 2 ** 29;
 
-/** Reads blobs. A blob beyond the limit for a file is "too-large". */
-export function readBlobs(ids: readonly string[]): ReadonlyMap<string, Buffer | 'too-large'> | GitFailure {
+/** Reads blobs. A blob of more than `most` bytes is "too-large", and is not read. */
+export function readBlobs(
+  ids: readonly string[],
+  most: number,
+): ReadonlyMap<string, Buffer | 'too-large'> | GitFailure {
   const sizes = runGit(['cat-file', '--batch-check=%(objectname) %(objectsize)'], joinLines(ids));
   if (!Buffer.isBuffer(sizes)) return sizes;
   const found = new Map<string, Buffer | 'too-large'>();
@@ -82,7 +85,7 @@ export function readBlobs(ids: readonly string[]): ReadonlyMap<string, Buffer | 
     const [id = '', size = ''] = line.split(' ');
     if (id === '') continue;
     if (size === 'missing') return { problem: 'no-object', said: id };
-    if (Number(size) > largestFile) found.set(id, 'too-large');
+    if (Number(size) > most) found.set(id, 'too-large');
     else {
       wanted.push(id);
       total += Number(size);

@@ -9,6 +9,7 @@ import { chooseStandIns, packetsToPlaced, type Represented } from '../ask/equiva
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { needsWork, type EquivalenceReport, type Tracing } from '../say/equivalence.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
+import { unsettledWords } from '../say/way/fate.ts';
 import { snapshotWriter } from '../say/snapshots.ts';
 import type { Opened, Reading } from '../snapshot/open/stored-side.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -125,7 +126,7 @@ export class NodeComparison {
     if (compared.findings.length === 0) refuseNoServices(from, to, 'packets');
     const { classes, unknown, unknownOnOne, reasons } = compared;
     if (compared.findings.length === 0 && unknown + unknownOnOne === classes)
-      refuse({ problem: 'nothing-known', classes, reasons: [...reasons] });
+      refuse({ problem: 'nothing-known', classes, reasons: unsettledWords(reasons).toSorted() });
     const report = {
       ...names,
       preparations: this.#preparations,

@@ -1,6 +1,6 @@
 import { describeFlowChange, flowChangeJson } from '../say/describe/dump.ts';
 import { flowsOfChange } from '../ask/describe/read-dumped.ts';
-import { reportDiff, type ReportLimits, describeGaps, sideChangeLines } from '../say/diff-report.ts';
+import { reportDiff, type ReportLimits, describeGaps, sideChangeTexts } from '../say/diff-report.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { withLeftOut } from '../ask/diff/not-compared.ts';
 import { formatText } from '../say/formats/text.ts';
@@ -79,7 +79,9 @@ export function diffAnswer(
   const limits: ReportLimits = { servicePorts: limit, lines: limit };
   const blocks = () => [
     flows ? describeFlowChange(flows, limit) : [],
-    ...(review ? reportReview(review, limits) : [sideChangeLines(from, to), ...reportDiff(diff, limits)]),
+    ...(review
+      ? reportReview(review, limits)
+      : [lines('plain', 0, ...sideChangeTexts({ from, to })), ...reportDiff(diff, limits)]),
   ];
   const snapshots = () => snapshotsJson([from, to]);
   // If nothing differs, name the assumptions behind this result.
@@ -107,7 +109,7 @@ export function diffAnswer(
     }),
     findings: () => sayFindings(differencesFound(diff)),
     snapshots,
-    lacks: () => lacksOf(diff, review),
+    lacks: () => lacksOf({ from, to, diff }, review),
     cases: (findings) =>
       casesOf(
         findings,

@@ -117,8 +117,8 @@ export function checkAnswer(report: CheckReport, result: CheckResult, said: Said
 }
 
 /** Says nothing about packets, which formats for CI leave out here. */
-function lacksOfCheck({ comparison, unrecorded: notCompared }: CheckReport): ArgumentsOf<'answer-lacks'> {
-  return comparison ? lacksOf(comparison.diff) : { ...nothingLacks, notCompared };
+function lacksOfCheck({ comparison, to, unrecorded: notCompared }: CheckReport): ArgumentsOf<'answer-lacks'> {
+  return comparison ? lacksOf({ ...comparison, to }) : { ...nothingLacks, notCompared };
 }
 
 /**

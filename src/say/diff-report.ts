@@ -22,16 +22,24 @@ export interface ReportLimits {
   readonly lines: number;
 }
 
+interface ComparedSides {
+  readonly from: Snapshot;
+  readonly to: Snapshot;
+}
+
 /** Lists what else the sides were compiled for: the values that both sides show and that differ. */
-export function sideChangeLines(from: Snapshot, to: Snapshot): Block {
+export function sideChanges({ from, to }: ComparedSides) {
   const facts = ({ mode, nodeName, settings }: Snapshot) =>
     ({ mode, node: nodeName || undefined, release: settings?.release }) as const;
   const [old, fresh] = [facts(from), facts(to)];
-  const changes = (['mode', 'node', 'release'] as const).flatMap((name) => {
-    const [before, after] = [old[name], fresh[name]];
-    return before === undefined || after === undefined || before === after ? [] : [`${name}: ${before} → ${after}`];
+  return (['mode', 'node', 'release'] as const).flatMap((of) => {
+    const change = { of, from: old[of], to: fresh[of] };
+    return change.from === undefined || change.to === undefined || change.from === change.to ? [] : [change];
   });
-  return lines('plain', 0, ...changes);
+}
+
+export function sideChangeTexts(sides: ComparedSides): readonly string[] {
+  return sideChanges(sides).map(({ of, from, to }) => `${of}: ${from} → ${to}`);
 }
 
 /** A difference in words: Service port by Service port, then objects that belong to no Service, then a summary. */
@@ -181,6 +189,10 @@ export function beyondWords(beyond: BeyondKernel): string {
     case 'unrecorded': {
       const fields = beyond.fields.map(({ field, services }) => `${field} of ${nameSome(services)}`);
       return `${joinWords([...beyond.objects.map(countOf), ...fields])}, which one side does not record`;
+    }
+    case 'never-recorded': {
+      const selectors = beyond.selectors.length === 0 ? '' : `selectors of ${nameSome(beyond.selectors)}, `;
+      return `${selectors}Pods, network policies, Ingresses and routes of Gateways, which neither side records`;
     }
     case 'endpoints':
       return `endpoints of ${nameSome(beyond.names)}, which neither side gives`;

@@ -3,7 +3,7 @@ import { count, formatCount, percent, joinWords, nameSome } from '../base/printa
 import { groupBy, uniqueBy } from '../cluster/grouping.ts';
 import { serviceName } from '../cluster/model.ts';
 import { fullName } from '../cluster/objects.ts';
-import { reportDiff, summarizeDiff, type ReportLimits, describeGaps, sideChangeLines } from './diff-report.ts';
+import { reportDiff, summarizeDiff, type ReportLimits, describeGaps, sideChangeTexts } from './diff-report.ts';
 import { formatMarkdown } from './formats/markdown.ts';
 import { cutBlock, lines, type Block, type Line } from './lines.ts';
 import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
@@ -14,6 +14,8 @@ import type { Effect, EffectSender, EndpointShares, EffectSeverity } from '../as
 import type { ServiceEffect, ServiceEffects } from '../ask/equivalence/findings.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
+import { senderTexts } from './way/sender.ts';
+import { fateWords, lackWords, sourcesWords } from './way/fate.ts';
 import { nothingLacks, unknownWords } from './words/answers.ts';
 import { targetWords, traceEffect, type TraceWords } from './equivalence.ts';
 
@@ -29,7 +31,7 @@ export interface Review {
 /** The review as a comment on a pull request: changes in the kernel are folded. */
 export function formatReviewMarkdown(review: Review, limits: ReportLimits, beside: readonly Block[] = []): string {
   const whole = reportDiff(review.diff, limits);
-  const sides = sideChangeLines(review.from, review.to);
+  const sides = lines('plain', 0, ...sideChangeTexts(review));
   if (areSidesSame(review.diff)) return formatMarkdown([sides, ...whole, ...beside]);
   const summary = lines('summary', 0, summarizeDiff(review.diff));
   const services = serviceLines(review, limits, Infinity);
@@ -39,8 +41,8 @@ export function formatReviewMarkdown(review: Review, limits: ReportLimits, besid
 
 /** The review of a change: each Service in two lines, then what happens to packets; no rules of Services. */
 export function reportReview(review: Review, limits: ReportLimits): readonly Block[] {
-  const { from, to, diff, trace } = review;
-  const sides = sideChangeLines(from, to);
+  const { diff, trace } = review;
+  const sides = lines('plain', 0, ...sideChangeTexts(review));
   if (areSidesSame(diff)) return [sides, ...reportDiff(diff, limits)];
   const summary = summarizeDiff(diff);
   // If Services differ, they explain why packets are treated differently, so leave out what belongs to none.
@@ -255,7 +257,7 @@ function packetLines(review: Review, { lines: limit }: ReportLimits, commands: n
   const name = to.nodeName;
   const where = name === '' ? '' : ` on ${name}${to.assumed?.node ? ' (assumed)' : ''}`;
   const mode = to.assumed?.mode ? ` in ${modeFacts[to.mode].title} ${unnamedMode}` : '';
-  const unknown = unknownWords(lacksOf(diff, review));
+  const unknown = unknownWords(lacksOf(review, review));
   const effects = (packets?.effects ?? []).filter(({ severity }) => severity !== 'fails-otherwise');
   const mixed = mixedServices([review.from, to]);
   const shown = effects.flatMap((each) => lines(severityRoles[each.severity], 1, effectWords(each, review, mixed)));
@@ -288,9 +290,9 @@ function effectWords(effect: ServiceEffect, { from, to, diff }: Review, mixed: R
   const what = others.length > 0 ? `such as ${sent[0] ?? ''}` : nameSome(sent, mostSent);
   const whose = names.length === 0 ? '' : ` of ${nameSome(names)}`;
   const at = example.node === from.nodeName || example.node === to.nodeName ? '' : `, on ${example.node}`;
-  const who = joinWords([...new Set(senders.map(senderInShort))]);
-  const why = lacks === undefined ? '' : ` (${lacks})`;
-  return `${targetWords[target]}${whose} (${what})${at}, from ${who}: ${effectEndWords(effect, added)}${why}`;
+  const who = joinWords(senderTexts(senders, (kind) => shortSenders[kind]));
+  const why = lackWords(lacks);
+  return `${targetWords[target]}${whose} (${what})${at}, from ${who}: ${effectEndWords(effect, added)}${why === undefined ? '' : ` (${why})`}`;
 }
 
 /** The packets that were not compared, and what happens to them. */
@@ -298,17 +300,20 @@ function uncomparedPackets({ packets, diff, from, to }: Review): readonly string
   if (areSidesSame(diff)) return [];
   if (!packets)
     return ['packets, because there are too many Services to trace here: use "kpc equivalence" to compare packets'];
+  // A gap that names the Nodes says so already.
+  const isSaid =
+    from.nodeName !== '' || to.nodeName !== '' || diff.gaps.some((gap) => gap.beyond?.kind === 'unnamed-node');
   return [
-    ...(from.nodeName === '' && to.nodeName === '' ? ['pods on the node, because no node is named'] : []),
+    ...(isSaid ? [] : ['pods on the node, because no node is named']),
     ...(packets.touchesHairpins ? ['pods that reach themselves through a Service: "kpc equivalence" shows them'] : []),
   ];
 }
 
 /** What a diff leaves unknown; `review` adds what is unknown about packets. */
-export function lacksOf({ gaps }: SideDiff, review?: Review): ArgumentsOf<'answer-lacks'> {
-  const notCompared = [...describeGaps(gaps), ...(review ? uncomparedPackets(review) : [])];
+export function lacksOf(sides: Pick<Review, 'from' | 'to' | 'diff'>, review?: Review): ArgumentsOf<'answer-lacks'> {
+  const notCompared = [...describeGaps(sides.diff.gaps), ...(review ? uncomparedPackets(review) : [])];
   const { unknown, unknownOnOne } = review?.packets ?? nothingLacks;
-  return { notCompared, unknown, unknownOnOne, reasons: [] };
+  return { notCompared, unknown, unknownOnOne, reasons: [], changed: sideChangeTexts(sides) };
 }
 
 const mostSent = 3;
@@ -339,11 +344,7 @@ const noneDiffers = 'no packet is treated differently';
 const noneKnown = 'no packet is known to be treated differently';
 const onlyFailures = 'no packet that works on either side is treated differently';
 
-function senderInShort({ kind, text }: EffectSender): string {
-  return shortSenders[kind] ?? text;
-}
-
-/** Undefined for senders that only their own text describes. */
+/** Undefined for senders that only their own words describe. */
 const shortSenders: Readonly<Record<EffectSender['kind'], string | undefined>> = {
   outside: 'outside',
   'other-node': 'pods on other nodes',
@@ -357,7 +358,7 @@ const shortSenders: Readonly<Record<EffectSender['kind'], string | undefined>> =
 };
 
 function effectEndWords({ from, to, choice }: ServiceEffect, added: readonly string[]): string {
-  if (!choice) return `${from} → ${to}`;
+  if (!choice) return `${fateWords(from)} → ${fateWords(to)}`;
   const [before, after] = [choice.from.endpoints, choice.to.endpoints];
   const fresh = after - choice.kept;
   const { source, lost } = choice;
@@ -371,7 +372,7 @@ function effectEndWords({ from, to, choice }: ServiceEffect, added: readonly str
       ? [choice.kept === 0 ? 'all of them different' : `${formatCount(fresh)} of them new`]
       : []),
     ...(after > 1 ? [shareWords(choice.to)] : []),
-    ...(source ? [`with ${source.to} as source, before: ${source.from}`] : []),
+    ...(source ? [`with ${sourcesWords(source.to)} as source, before: ${sourcesWords(source.from)}`] : []),
     ...(lost ? [lossShareWords(lost)] : []),
   ].join(', ');
 }

@@ -4,6 +4,8 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { areSidesSame, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
 import type { ServiceEffect, ServiceEffects } from '../ask/equivalence/findings.ts';
 import type { EffectSeverity } from '../ask/equivalence/effects.ts';
+import { sideChanges } from './diff-report.ts';
+import { unlessEmpty } from './formats/json.ts';
 import { lacksOf, type Review } from './diff-review.ts';
 import { effectJson, type Tracing } from './equivalence.ts';
 import type { Shaped } from '../base/json/schema.ts';
@@ -93,7 +95,8 @@ export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?
     from: from.name,
     to: to.name,
     differs: !areSidesSame(diff),
-    notCompared: lacksOf(diff, review).notCompared,
+    changed: unlessEmpty(sideChanges({ from, to })),
+    notCompared: lacksOf({ from, to, diff }, review).notCompared,
     compared: compared && { servicePorts: compared.all, withoutEndpoints: compared.withoutEndpoints },
     servicePorts: diff.servicePorts.map(servicePortToJson),
     packets: review?.packets?.effects.map(({ asked, ...effect }) => ({

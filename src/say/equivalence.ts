@@ -8,6 +8,8 @@ import { isRequired } from '../ask/equivalence/change.ts';
 import type { Compared } from '../ask/equivalence/findings.ts';
 import type { Represented } from '../ask/equivalence/representatives.ts';
 import { severities, type Divergence, type Effect, type EffectSeverity } from '../ask/equivalence/effects.ts';
+import { senderTexts } from './way/sender.ts';
+import { fateWords, lackWords, sourcesWords, unsettledWords } from './way/fate.ts';
 import { unknownWords } from './words/answers.ts';
 import { adviceOn, causeWords, reasonsOf } from './words/causes.ts';
 import { traceCommand, sayFindings } from './words/said.ts';
@@ -115,7 +117,7 @@ function harmlessLines({ findings }: EquivalenceReport): Block {
   const harmless = findings.flatMap(({ cause, effects }) => {
     const own = effects.filter(({ severity }) => severity === 'fails-otherwise');
     if (own.length === 0) return [];
-    const ways = [...new Set(own.map(({ from, to }) => `${from} → ${to}`))].join('; ');
+    const ways = [...new Set(own.map(({ from, to }) => `${fateWords(from)} → ${fateWords(to)}`))].join('; ');
     return lines('plain', 1, `${causeWords[cause].title}: ${ways} (${countClasses(own)})`);
   });
   return section('No action needed, because it works on neither side', harmless, Infinity);
@@ -129,9 +131,10 @@ function countClasses(effects: readonly Effect[]): string {
   );
 }
 
-function wayWords({ target, senders, from, to }: Effect): string {
-  const ends = from === to ? `${from}, with different endpoints on each side` : `${from} → ${to}`;
-  return `${targetWords[target]}, from ${senders.map(({ text }) => text).join(', ')}: ${ends}`;
+function wayWords({ target, senders, ...ends }: Effect): string {
+  const [from, to] = [fateWords(ends.from), fateWords(ends.to)];
+  const both = from === to ? `${from}, with different endpoints on each side` : `${from} → ${to}`;
+  return `${targetWords[target]}, from ${senderTexts(senders).join(', ')}: ${both}`;
 }
 
 function effectLines(effect: Effect, { trace }: EquivalenceReport): Block {
@@ -139,7 +142,7 @@ function effectLines(effect: Effect, { trace }: EquivalenceReport): Block {
   const ending = severity === 'opens' ? ', starts to work' : '';
   return [
     ...lines(severity === 'breaks' ? 'bad' : 'plain', 1, `${wayWords(effect)} (${countClasses([effect])}${ending})`),
-    ...lines('plain', 2, lacks),
+    ...lines('plain', 2, lackWords(lacks)),
     ...lines('command', 2, traceEffect(trace, effect)),
   ];
 }
@@ -203,10 +206,14 @@ function notes(report: EquivalenceReport): readonly string[] {
   const assumed = assumedSummary(snapshots);
   return [
     ...(assumed === undefined ? [] : [`${assumed}.`]),
-    ...unknownWords(report).map((what) => `${what}.`),
+    ...unknownWords(lacksOf(report)).map((what) => `${what}.`),
     ...(standIns < nodes ? [represented] : []),
     `Not compared: ${joinWords([...beyond, ...notCompared])}.`,
   ];
+}
+
+function lacksOf({ unknown, unknownOnOne, reasons }: Compared) {
+  return { unknown, unknownOnOne, reasons: unsettledWords(reasons).toSorted() };
 }
 
 /**
@@ -229,10 +236,7 @@ export function equivalenceAnswer(
       sayFindings([...preparations, ...report.findings.map((each) => divergenceFinding(each, report, placeOf))]),
     snapshots: () => report.snapshots,
     // Leave out what no comparison covers.
-    lacks: () => {
-      const { unknown, unknownOnOne, reasons } = report;
-      return { notCompared: report.beyond, unknown, unknownOnOne, reasons };
-    },
+    lacks: () => ({ notCompared: report.beyond, ...lacksOf(report) }),
     suite: `${said.command} ${from} ${to}`,
     cases: () => casesOfReport(report, placeOf),
   };
@@ -296,13 +300,22 @@ function otherLines(report: EquivalenceReport): readonly Block[] {
 
 /** An effect for programs. */
 export function effectJson<E extends Effect>(effect: E, trace: TraceWords) {
-  return { ...effect, senders: effect.senders.map(({ text }) => text), trace: traceEffect(trace, effect) };
+  const { senders, from, to, choice, lacks } = effect;
+  const source = choice?.source && { from: sourcesWords(choice.source.from), to: sourcesWords(choice.source.to) };
+  return {
+    ...effect,
+    senders: senderTexts(senders),
+    from: fateWords(from),
+    to: fateWords(to),
+    choice: choice && { ...choice, source },
+    lacks: lackWords(lacks),
+    trace: traceEffect(trace, effect),
+  };
 }
 
 /** The result that `--output json` prints. */
 export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equivalence> {
-  const { from, to, nodes, standIns, represented, classes, unknown, unknownOnOne, reasons, trace, findings, beyond } =
-    report;
+  const { from, to, nodes, standIns, represented, classes, trace, findings, beyond } = report;
   const causes = findings.map((finding) => {
     const { cause, severity, services, servicePorts, effects, classes: own, nodes: at } = finding;
     return {
@@ -318,12 +331,14 @@ export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equiva
       nodes: at,
     };
   });
-  const counts = { nodes, standIns, represented, classes, unknown, unknownOnOne };
   return {
     from,
     to,
-    ...counts,
-    reasons,
+    nodes,
+    standIns,
+    represented,
+    classes,
+    ...lacksOf(report),
     notCompared: [...beyond, ...notCompared],
     summary: summarizeEquivalence(report),
     causes,

@@ -15,7 +15,8 @@ import { policyNotes } from './way/notes.ts';
 import { listTraceLines, describeTrace, traceJson } from './way/trace.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { verdictCondition } from './way/stop.ts';
+import { conditionOf } from '../ask/trace/obstacles.ts';
+import { stopConditionWords } from './way/stop.ts';
 import { findingsMarkdown, type Answered } from './formats/answer.ts';
 import { nothingLacks } from './words/answers.ts';
 import { formatText } from './formats/text.ts';
@@ -62,7 +63,7 @@ function faultWords(fault: Unexpected, { trace, scene }: Pick<PacketResult, 'tra
       return `it is ${fate.verdict}, but the connection fails${why}`;
     case 'verdict': {
       const reached = fate.verdict === 'delivered' ? ` to ${[...sharesOf(fate).keys()].join(', ')}` : '';
-      return `expected ${fault.expected}, but it is ${fate.verdict}${reached}${verdictCondition(target, fate, scene)}`;
+      return `expected ${fault.expected}, but it is ${fate.verdict}${reached}${stopConditionWords(conditionOf(target, fate, scene))}`;
     }
     case 'lost':
       return `${percent(fault.share)} of connections are not ${fate.verdict}`;

@@ -17,6 +17,7 @@ import { assumedOfIngress, ingressJson, ingressLines } from './ingress.ts';
 import { traceMatrix, type Matrix } from '../ask/trace/matrix.ts';
 import { ask } from '../ask/trace/ask.ts';
 import { findNamedPorts } from '../ask/trace/read-destination.ts';
+import { conditionOf } from '../ask/trace/obstacles.ts';
 import { readSender } from '../ask/trace/read-sender.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import { addressWords } from './port-facts.ts';
@@ -24,9 +25,10 @@ import { assumedLine } from './way/assumed-values.ts';
 import { connectionWords } from './way/connection.ts';
 import { healthCheckWords, policyLines } from './way/notes.ts';
 import { reasonSentence, reasonWords } from './way/reason.ts';
-import { assumedPlace, lackNote, lostWayWords } from './way/stop.ts';
+import { lackNote, lostWayWords, placeWithout } from './way/stop.ts';
 import { describeTrace, listTraceLines, traceJson } from './way/trace.ts';
 import { describeWay, type WayInWords } from './way/step.ts';
+import { inOneLine } from './words/words.ts';
 import { formatText, painter } from './formats/text.ts';
 import type { traced } from './outputs/trace.ts';
 import { unlessEmpty } from './formats/json.ts';
@@ -130,16 +132,19 @@ export function formatMatrix(
   scene: Scene,
   { isColoured, width = Infinity }: { readonly isColoured: boolean; readonly width?: number | undefined },
 ): string {
-  const { senders, cells } = matrix;
+  const { senders, cells, open } = matrix;
   const { nodeName: node } = scene.side;
   const paint = painter(isColoured);
-  const rows = groupBy(
-    cells,
-    ({ kind, target: { address, port, protocol } }) =>
-      `${addressWords[kind]} ${joinHostPort(ownText(address), port)}/${protocol}`,
-  );
-  const fates = [...rows.values()].map((own) =>
-    senders.map((_, at) => fateInShort(own.find(({ column }) => column === at)?.fate)),
+  const rowOf = ({ kind, target: { address, port, protocol } }: Matrix['open'][number] | Matrix['cells'][number]) =>
+    `${addressWords[kind]} ${joinHostPort(ownText(address), port)}/${protocol}`;
+  const rows = groupBy(cells, rowOf);
+  const unaddressed = groupBy(open, rowOf);
+  const fates = [...rows].map(([row, own]) =>
+    senders.map((_, at) => {
+      if (unaddressed.get(row)?.some(({ column }) => column === at))
+        return { role: 'bad', text: 'no address' } as const;
+      return fateInShort(own.find(({ column }) => column === at)?.fate);
+    }),
   );
   const table = [
     [node === '' ? 'to' : `on ${node}, to`, ...senders],
@@ -155,7 +160,7 @@ export function formatMatrix(
 
 /** Sentences below a table: health checks, network policies that may refuse delivered packets, and assumptions. */
 export function linesUnder(matrix: Matrix, scene: Scene): readonly string[] {
-  const { cells } = matrix;
+  const { cells, open } = matrix;
   const doubts = cells.flatMap((cell) => {
     const { fate, target } = cell;
     const connection = connectionWords(cell, scene);
@@ -166,14 +171,14 @@ export function linesUnder(matrix: Matrix, scene: Scene): readonly string[] {
   });
   const lost = cells.flatMap((cell) => lostWayWords(cell, scene) ?? []);
   const places = cells.flatMap(({ fate, target }) => {
-    const place = assumedPlace(target, fate, scene);
-    return place === '' ? [] : [`${fate.verdict}${place}; no Pod is assumed on this node`];
+    const { placed } = conditionOf(target, fate, scene);
+    return placed === undefined ? [] : [`${fate.verdict} ${placeWithout(placed)}; no Pod is assumed on this node`];
   });
   const lacks = cells.flatMap((cell) => lackNote(cell, scene) ?? []);
   return [
     ...healthCheckLines(matrix, scene),
     ...policyLines(cells, scene),
-    ...new Set([...doubts, ...lost, ...places, ...lacks]),
+    ...new Set([...doubts, ...open.map(({ why }) => `unknown: ${inOneLine(why)}`), ...lost, ...places, ...lacks]),
   ];
 }
 

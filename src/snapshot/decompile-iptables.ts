@@ -18,7 +18,6 @@ import { conditionsOf } from '../kernel/iptables/rule-terms.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains, parseServiceChain, serviceChainName } from '../kube-proxy/chain-names.ts';
 import { findEndless } from '../kube-proxy/unshown.ts';
-import { affinityOf } from './decompiled-affinity.ts';
 import {
   endpointAt,
   endpointNamed,
@@ -80,7 +79,7 @@ class RulesReader {
     for (const rule of rulesOf(this.#filter, baseChains.proxyFirewall)) this.#readFirewall(rule);
     for (const { label, comment, port } of rulesOf(this.#filter, baseChains.nodePorts)) {
       if (label === undefined || !comment.endsWith(' health check node port')) continue;
-      (this.#named(label)[0] ?? this.#add(label)).healthCheckNodePort = port;
+      this.#namedOrNew(label).healthCheckNodePort = port;
     }
     // If rules lead to the chains of Service ports, a chain without such a rule belongs to no Service.
     for (const chain of this.#nat.values()) this.#readServiceChain(chain, leading.length > 0);
@@ -113,6 +112,10 @@ class RulesReader {
 
   #named(name: string): readonly PortDraft[] {
     return this.#byName.get(name) ?? [];
+  }
+
+  #namedOrNew(name: string): PortDraft {
+    return this.#named(name)[0] ?? this.#add(name);
   }
 
   #add(name: string): PortDraft {
@@ -176,8 +179,7 @@ class RulesReader {
     if (kind === undefined || hash === undefined) return;
     const rules = chain.rules.map(readServiceRule);
     const [name] = showsCaptures ? [] : rules.flatMap(({ label }) => label ?? []);
-    const draft =
-      this.#byHash.get(hash) ?? (name === undefined ? undefined : (this.#named(name)[0] ?? this.#add(name)));
+    const draft = this.#byHash.get(hash) ?? (name === undefined ? undefined : this.#namedOrNew(name));
     if (!draft) return;
     this.#byHash.set(hash, draft);
     if (this.#endless.has(chain.name)) draft.endless.set(chain.name, undefined);
@@ -237,8 +239,7 @@ class RulesReader {
       });
       return adds || own.length === 0 || !this.#hasWholeNat;
     };
-    if (lookups.length > 0 || (drawn.length > 0 && this.#hasWholeNat))
-      draft.noteAffinity(affinityOf(drawn, lookups, writes));
+    if (lookups.length > 0 || (drawn.length > 0 && this.#hasWholeNat)) draft.noteAffinity(drawn, lookups, writes);
   }
 
   /** Records that a chain for outside clients does not lead to the chain `local`, although that chain has endpoints on the node. */
@@ -285,7 +286,8 @@ export function readServiceRule(rule: Rule) {
     protocol: protocols.find((each) => each === name),
     source: findPlain(rule, 'source')?.range,
     clients: marks ? markedClients(conditionsOf(rule.args)) : undefined,
-    isFromNode: comesFromNode(rule),
+    /** Only the node's own packets, which take another path under policy Local. */
+    isFromNode: findArg(rule, 'source-type')?.type === 'LOCAL',
     isOfAddressType: rule.args.some(({ kind }) => kind === 'source-type' || kind === 'destination-type'),
     recent: findArg(rule, 'recent'),
     refusal: target === 'reject' || target === 'drop' ? target : jumpsTo === baseChains.markDrop ? 'drop' : undefined,
@@ -316,11 +318,6 @@ function readFirewallChain(rules: readonly ReadRule[], draft: PortDraft): void {
   }
 }
 
-/** Reports whether a rule matches only the node's own packets, which take another path under policy Local. */
-function comesFromNode(rule: Rule): boolean {
-  return findArg(rule, 'source-type')?.type === 'LOCAL';
-}
-
 export function dnatEndpoint(rules: readonly Rule[]): DraftEndpoint | undefined {
   for (const rule of rules) {
     const target = findArg(rule, 'jump')?.target;
@@ -341,7 +338,7 @@ function commentedEndpoint(comment: string): DraftEndpoint | undefined {
  * version.
  */
 function endpointBySource(chain: Chain | undefined): DraftEndpoint | undefined {
-  const range = chain?.rules.map((rule) => findPlain(rule, 'source')).find((arg) => arg !== undefined)?.range;
+  const range = chain?.rules.map((rule) => findPlain(rule, 'source')?.range).find((each) => each !== undefined);
   const address = range && singleAddress(range);
   return address && endpointOn(address);
 }

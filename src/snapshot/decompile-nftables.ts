@@ -24,7 +24,6 @@ import { parsePort } from '../kernel/ports-and-marks.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { MasqueradedClients } from '../cluster/plan-masquerade.ts';
 import type { PortAddress } from '../cluster/model.ts';
-import { affinityOf } from './decompiled-affinity.ts';
 import {
   endpointAt,
   endpointNamed,
@@ -199,7 +198,7 @@ class TableReader {
         own?.some((each) => each.kind === 'write-set' && each.operation !== 'delete' && each.set === list) !== false
       );
     };
-    if (!draft.hidesAffinity && lookups.length > 0) draft.noteAffinity(affinityOf(drawn, lookups, writes));
+    if (!draft.hidesAffinity && lookups.length > 0) draft.noteAffinity(drawn, lookups, writes);
   }
 
   #endpointOf(name: string): readonly DraftEndpoint[] {

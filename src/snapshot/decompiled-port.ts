@@ -1,3 +1,4 @@
+import { groupBy } from '../cluster/grouping.ts';
 import type { PortAddress, ServicePort, ShownPort } from '../cluster/model.ts';
 import type { LocalTraffic, MasqueradedClients } from '../cluster/plan-masquerade.ts';
 import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
@@ -14,6 +15,13 @@ export interface DecompiledPort extends ShownPort {
   /** Chains that packets reach but that no longer lead to endpoints. */
   readonly endless: readonly EndlessChain[];
   readonly proxyPort: number | undefined;
+}
+
+/** A rule that sends the clients in a list to the chain of the endpoint that they used before. */
+interface Lookup {
+  readonly chain: string;
+  readonly list: string;
+  readonly seconds: number;
 }
 
 interface EndlessChain {
@@ -145,8 +153,19 @@ export class PortDraft {
     else this.endpoints.set(endpoint.label, { ...endpoint, takes: new Set([policy]) });
   }
 
-  /** Keeps the shortest time, because a port has affinity only if all its chains that lead to endpoints give it. */
-  noteAffinity(seconds: number): void {
+  /**
+   * Notes the seconds for which a chain gives session affinity: 0 unless each endpoint's clients are both written to its list and looked
+   * up there. Keeps the shortest time, because a port has affinity only if all its chains give it. `drawn`: the endpoints' chains that the
+   * chain chooses by chance. `writes`: whether a chain adds to a list, as far as that is shown.
+   */
+  noteAffinity(
+    drawn: readonly string[],
+    lookups: readonly Lookup[],
+    writes: (chain: string, list: string) => boolean,
+  ): void {
+    const byChain = groupBy(lookups, ({ chain }) => chain);
+    const kept = drawn.map((name) => byChain.get(name)?.find(({ list }) => writes(name, list))?.seconds ?? 0);
+    const seconds = kept.length === 0 ? 0 : kept.reduce((least, each) => Math.min(least, each));
     this.affinitySeconds = Math.min(this.affinitySeconds ?? seconds, seconds);
   }
 

@@ -1,3 +1,4 @@
+import { mayBeUnseen, type UnseenPods } from '../base/findings/services.ts';
 import { diagnose } from '../base/findings/finding.ts';
 import { serviceName, type ShownPort } from '../cluster/model.ts';
 import { isPortFault, type PortFault, type Snapshot } from './snapshot.ts';
@@ -40,6 +41,16 @@ export function lackOfEndpoints(port: ShownPort, side: Snapshot): PortFault | un
   const details = { service: serviceName(port), endpoints: endpoints.length, publishes: false, isScaledToZero: false };
   const unready = diagnose('no-ready-endpoint', details);
   return isPortFault(unready) ? unready : undefined;
+}
+
+export function unseenPodsOf(faults: readonly PortFault[]): UnseenPods | undefined {
+  for (const { code, arguments: details } of faults) {
+    if (code !== 'selects-nothing' || !mayBeUnseen(details)) continue;
+    const { lacking, maker } = details;
+    if (lacking) return { label: lacking.label, owner: lacking.owner };
+    if (maker !== undefined) return { maker };
+  }
+  return undefined;
 }
 
 /**

@@ -188,6 +188,12 @@ test('a change of mode, node or release is said where the verdict stands', async
     const other = ['diff', 'golden', 'old.yaml', '--kubernetes-version', '1.37', '--output', output];
     expect((await runKpc(other, { cwd: folder })).stdout).toContain('release: 1.36 → 1.37');
   }
+  for (const output of ['github', 'gitlab', 'sarif', 'junit']) {
+    const words = ['diff', 'old.yaml', 'new.yaml', '--output', output];
+    expect((await runKpc(words, { cwd: folder })).stdout).toContain('mode: iptables → nftables');
+  }
+  const json = await runKpc(['diff', 'old.yaml', 'new.yaml', '--output', 'json'], { cwd: folder });
+  expect(resultOf(json.stdout)).toMatchObject({ changed: [{ of: 'mode', from: 'iptables', to: 'nftables' }] });
   const { stdout } = await runKpc(['equivalence', 'old.yaml', 'new.yaml'], { cwd: folder });
   expect(stdout).toMatch(/^old\.yaml \(iptables mode\) → new\.yaml \(nftables mode\)/);
 });

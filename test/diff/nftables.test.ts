@@ -57,7 +57,7 @@ describe('kpc diff in nftables mode', () => {
 What belongs to no Service
   ~ chain cluster-ips-check (nftables): 2 → 1 rule
 
-2 Service ports changed; 1 difference in what belongs to no Service.
+2 Service ports changed; 1 difference in what belongs to no Service; not compared: selectors of shop/idle, shop/web, Pods, network policies, Ingresses and routes of Gateways, which neither side records.
 `,
     });
   });

@@ -51,7 +51,7 @@ test('every difference over the packets that kernels were asked for is in a clas
 function effectsOf(findings: readonly Divergence[]): ReadonlySet<string> {
   return new Set(
     findings.flatMap(({ cause, effects }) =>
-      effects.map(({ target, from, to }) => `${cause}: ${target}: ${from} → ${to}`),
+      effects.map(({ target, from, to }) => `${cause}: ${target}: ${JSON.stringify([from, to])}`),
     ),
   );
 }

@@ -14,7 +14,7 @@ const nodes: ReadonlyMap<string, Address> = new Map(
 
 function sender(place: PlacedSender['place'], address: string | undefined): PlacedSender {
   return {
-    words: place,
+    who: { kind: 'client' },
     place,
     address: address === undefined ? undefined : readAddress(address),
     enters: place === 'node' ? undefined : { interface: 'eth0' },

@@ -63,12 +63,21 @@ describe.each(modes)('in %s mode', (mode) => {
   const sendersOf = (from: readonly string[], to: readonly string[]) =>
     effectsByService(...scenes(from, to))
       ?.effects.filter(({ target }) => target === 'load-balancer-ip')
-      .map(({ senders }) => senders.filter(({ kind }) => kind === 'range').map(({ text }) => text));
+      .map(({ senders }) =>
+        senders.flatMap((each) => (each.kind === 'range' ? [[each.who.kind, each.within, ...each.without]] : [])),
+      );
 
   test.each([
-    [['198.51.100.0/24'], ['198.51.100.0/25'], ['a client in 198.51.100.0/24 outside of 198.51.100.0/25']],
-    [['203.0.113.0/24'], ['203.0.0.0/16'], ['a client in 203.0.0.0/16 outside of 203.0.113.0/24']],
-    [['10.244.1.0/25'], [], ['a client outside of 10.244.1.0/25', 'a pod on this node outside of 10.244.1.0/25']],
+    [['198.51.100.0/24'], ['198.51.100.0/25'], [['client', '198.51.100.0/24', '198.51.100.0/25']]],
+    [['203.0.113.0/24'], ['203.0.0.0/16'], [['client', '203.0.0.0/16', '203.0.113.0/24']]],
+    [
+      ['10.244.1.0/25'],
+      [],
+      [
+        ['client', undefined, '10.244.1.0/25'],
+        ['pod', undefined, '10.244.1.0/25'],
+      ],
+    ],
   ])('from %s to %s, clients are named by their cell', (from, to, named) => {
     expect(sendersOf(from, to)).toEqual([named]);
   });

@@ -53,6 +53,16 @@ describe('a side of a git revision', () => {
     expect(git(cwd, 'status', '--porcelain')).toBe('');
   });
 
+  test('is all of the revision if it names no path: a kustomization there leads to the folders beside it', async () => {
+    const cwd = repository({
+      'base/svc.yaml': svc,
+      'base/kustomization.yaml': 'resources: [svc.yaml]\n',
+      'prod/kustomization.yaml': 'resources: [../base]\n',
+    });
+    for (const side of ['HEAD:', 'HEAD:.', '.'])
+      expect((await runKpc(['lint', '-f', side], { cwd })).stdout).not.toContain('incomplete-kustomization');
+  });
+
   test('counts from the top, or with "./" from the working folder', async () => {
     const cwd = repository({ 'infra/svc.yaml': svc, 'infra/other/svc.yaml': svc });
     writeFolder(cwd, { 'infra/svc.yaml': ready });
@@ -125,7 +135,7 @@ describe('a side of a git revision', () => {
     rmSync(join(cwd, 'kpc.yaml'));
     const wrong = await diff(cwd, 'HEAD:deploy', 'deploy');
     expect(wrong).toMatchObject({ status: 2, stdout: '' });
-    expect(wrong.stderr).toContain('HEAD:kpc.yaml:1:1: error: kpc has no flag --proxy-mod [bad-kpc-yaml]');
+    expect(wrong.stderr).toContain('HEAD:/kpc.yaml:1:1: error: kpc has no flag --proxy-mod [bad-kpc-yaml]');
   });
 
   test('takes nothing of the kpc.yaml in the working folder beside its own', async () => {
@@ -181,7 +191,7 @@ describe('what is no side', () => {
     writeFolder(cwd, { 'deploy/new/web.yaml': svc });
     const { status, stderr } = await diff(cwd, 'main:deploy/new/web.yaml', 'deploy/new/web.yaml');
     expect(status).toBe(2);
-    expect(stderr).toContain('; compare main:deploy with deploy');
+    expect(stderr).toContain('; compare main:deploy (both sides)');
   });
 
   test('an option is not handed to git behind "--" either', async () => {

@@ -115,6 +115,13 @@ describe('the cluster IP', () => {
   });
 });
 
+test('a jump to the firewall of source ranges that is missing is the cause', async () => {
+  const { cause } = await trace(['balancer.txt'], '203.0.113.9', '198.51.100.20:80');
+  expect(cause).toEqual({ kind: 'kube-proxy', text: expect.stringContaining(named) as string });
+  const { cause: other } = await trace(['node.txt'], '192.0.2.9', '198.51.100.20:80');
+  expect(other).toMatchObject({ kind: 'source-ranges' });
+});
+
 test.each([
   ['the node port', 'node-port.txt', '192.168.50.11:30080'],
   ['the load balancer, whose firewall drops what no rule takes', 'balancer.txt', '198.51.100.20:80'],

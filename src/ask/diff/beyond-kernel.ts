@@ -26,6 +26,8 @@ export type BeyondKernel =
   | { readonly kind: 'untaken'; readonly of: SnapshotObjects['untaken'] }
   /** Facts in the manifests that the other side, a bundle or golden, does not record. */
   | { readonly kind: 'unrecorded'; readonly objects: readonly CountedKind[]; readonly fields: readonly FieldOf[] }
+  /** What two bundles or goldens never record; `selectors`: the Services whose selectors neither records. */
+  | { readonly kind: 'never-recorded'; readonly selectors: readonly string[] }
   /** The Services, workloads or Nodes for which something was not compared. */
   | { readonly kind: NamedBeyond; readonly names: readonly string[] };
 
@@ -75,6 +77,7 @@ export function beyondKernel(
     ...untaken(from, to),
     ...(from.kind === 'bundle' && to.kind === 'manifests' ? unrecorded(to, servicesWithoutSources(from)) : []),
     ...(from.kind === 'manifests' && to.kind === 'bundle' ? unrecorded(from, servicesWithoutSources(to)) : []),
+    ...(from.kind === 'bundle' && to.kind === 'bundle' ? neverRecorded(from, to) : []),
     ...namedBeyond(
       'endpoints',
       ofSources.filter(
@@ -164,6 +167,11 @@ function readinessByWorkload({ pods, assumedEndpoints = [] }: CompiledSnapshot):
 
 function servicesWithoutSources({ cluster }: CompiledSnapshot): ReadonlySet<string> {
   return new Set(cluster.services.flatMap((info) => (info.sources ? [] : [fullName(info)])));
+}
+
+function neverRecorded(from: CompiledSnapshot, to: CompiledSnapshot): readonly BeyondKernel[] {
+  const [old, fresh] = [servicesWithoutSources(from), servicesWithoutSources(to)];
+  return [{ kind: 'never-recorded', selectors: [...old].filter((name) => fresh.has(name)) }];
 }
 
 /**

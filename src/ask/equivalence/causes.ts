@@ -1,9 +1,13 @@
 import { isSameValue } from '../../base/json/same-value.ts';
+import type { Family } from '../../kernel/family.ts';
+import type { Outcome } from '../../packet/packet.ts';
 import type { SenderPlace } from './places.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { ShownPort } from '../../cluster/model.ts';
+import { uniqueBy } from '../../cluster/grouping.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import type { Scene } from '../trace/scene.ts';
+import type { Stop } from '../trace/stop.ts';
 
 export const causeIds = [
   'lost-jump',
@@ -46,9 +50,27 @@ export interface Situation {
 
 export type CauseReason =
   | { readonly kind: 'mode'; readonly mode: ProxyMode }
-  | { readonly kind: 'fields'; readonly from: readonly string[]; readonly to: readonly string[] }
+  | { readonly kind: 'fields'; readonly from: readonly FieldValue[]; readonly to: readonly FieldValue[] }
   | { readonly kind: 'lost-jump'; readonly side: string; readonly from: string; readonly to: string | undefined }
-  | { readonly kind: 'failure'; readonly text: string };
+  | { readonly kind: 'stop'; readonly side: string; readonly stop: StopOfNode }
+  /** Why connections fail on a side. */
+  | { readonly kind: 'losses'; readonly side: string; readonly family: Family; readonly losses: readonly Losing[] };
+
+/** What stops a packet besides kube-proxy. */
+export type StopOfNode = Extract<Stop, { readonly kind: 'stranger' | 'kernel' }>;
+
+export type Losing = Extract<Outcome, { readonly loss: unknown }>;
+
+/** A field of a Service; its value is undefined if it is unset. */
+interface FieldValue {
+  readonly field: 'internalTrafficPolicy' | 'externalTrafficPolicy' | 'sessionAffinity' | 'loadBalancerSourceRanges';
+  readonly value: string | number | undefined;
+}
+
+/** Returns equal keys for equal reasons. Rules are known by their place. */
+export function keyOfReason(reason: CauseReason): string {
+  return JSON.stringify(reason, (key, value: unknown) => (key === 'rule' || key === 'origin' ? undefined : value));
+}
 
 interface ServiceCause {
   readonly cause: Extract<CauseId, 'one-sided' | 'service-addresses' | 'service-fields' | 'service-endpoints'>;
@@ -74,10 +96,8 @@ export function findServiceCause(
       return { cause: isOnBoth ? 'service-addresses' : 'one-sided', because: [] };
     }
     const [was, is] = [factsOf(before), factsOf(after)];
-    const [lost, gained] = [without(was, is), without(is, was)];
-    if (lost.length + gained.length > 0) {
-      return { cause: 'service-fields', because: [{ kind: 'fields', from: lost, to: gained }] };
-    }
+    const [from, to] = [without(was, is, JSON.stringify), without(is, was, JSON.stringify)];
+    if (from.length + to.length > 0) return { cause: 'service-fields', because: [{ kind: 'fields', from, to }] };
     return differ(before, after, endpointSummaries) ? { cause: 'service-endpoints', because: [] } : undefined;
   };
 }
@@ -95,12 +115,12 @@ function areReadAlike({ settings: old }: Scene['side'], { settings: fresh }: Sce
   return mode === fresh.mode && release === fresh.release && ignoresExternalIPs === fresh.ignoresExternalIPs;
 }
 
-function factsOf(ports: readonly ShownPort[]): readonly string[] {
-  return ports.flatMap((port) => [
-    `internalTrafficPolicy ${internalPolicyOf(port) ?? 'unset'}`,
-    `externalTrafficPolicy ${externalPolicyOf(port) ?? 'unset'}`,
-    `sessionAffinity ${port.affinitySeconds ? `ClientIP for ${port.affinitySeconds} s` : 'None'}`,
-    `loadBalancerSourceRanges ${port.sourceRanges?.map(({ text }) => text).join(', ') || 'unset'}`,
+function factsOf(ports: readonly ShownPort[]): readonly FieldValue[] {
+  return ports.flatMap((port): readonly FieldValue[] => [
+    { field: 'internalTrafficPolicy', value: internalPolicyOf(port) },
+    { field: 'externalTrafficPolicy', value: externalPolicyOf(port) },
+    { field: 'sessionAffinity', value: port.affinitySeconds || undefined },
+    { field: 'loadBalancerSourceRanges', value: port.sourceRanges?.map(({ text }) => text).join(', ') || undefined },
   ]);
 }
 
@@ -117,10 +137,10 @@ function differ(
   keysOf: (port: ShownPort) => readonly string[],
 ): boolean {
   const [was, is] = [before.flatMap(keysOf), after.flatMap(keysOf)];
-  return without(was, is).length + without(is, was).length > 0;
+  return without(was, is, String).length + without(is, was, String).length > 0;
 }
 
-function without(texts: readonly string[], others: readonly string[]): readonly string[] {
-  const known = new Set(others);
-  return [...new Set(texts)].filter((text) => !known.has(text));
+function without<T>(values: readonly T[], others: readonly T[], keyOf: (value: T) => string): readonly T[] {
+  const known = new Set(others.map(keyOf));
+  return uniqueBy(values, keyOf).filter((each) => !known.has(keyOf(each)));
 }

@@ -1,6 +1,6 @@
 import { areMadeAlike } from '../../cluster/stale-slices.ts';
 import { isLoopback, type Address } from '../../kernel/address.ts';
-import { families } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/family.ts';
 import { isSameEnd } from '../../packet/explore.ts';
 import {
   isArrival,
@@ -11,14 +11,13 @@ import {
   type Packet,
   type Way,
 } from '../../packet/packet.ts';
-import type { Reason } from '../../packet/reason.ts';
+import { reasonKey, type Reason } from '../../packet/reason.ts';
 import type { AskedSource } from '../../packet/step.ts';
 import { healthAnswerOf, healthCheckFinder, isSameAnswer, type HealthAnswer } from '../../snapshot/health-checks.ts';
 import { wholeState } from '../trace/knowledge.ts';
 import { representatives } from '../trace/address-cells.ts';
 import { packetOf } from '../trace/ask.ts';
 import type { Destination } from '../trace/question.ts';
-import { reasonSentence, reasonWords } from '../../say/way/reason.ts';
 import type { Scene } from '../trace/scene.ts';
 import { Likeness } from './likeness.ts';
 import { portKey, readPortKey, type ProtocolPort, Questions } from './questions.ts';
@@ -35,7 +34,7 @@ export interface Difference {
   readonly answers?: Answers | undefined;
 }
 
-interface Answers {
+export interface Answers {
   readonly from: HealthAnswer | undefined;
   readonly to: HealthAnswer | undefined;
 }
@@ -46,7 +45,27 @@ export interface ClassCounts {
   /** Classes with an unknown end on both sides (`unknown`), and on one side only. */
   readonly unknown: number;
   readonly unknownOnOne: number;
-  readonly reasons: ReadonlySet<string>;
+  /** By what would settle them. */
+  readonly reasons: ReadonlyMap<string, Unsettled>;
+}
+
+/** A reason why an end is unknown on a side. */
+export interface Unsettled {
+  readonly reason: Reason;
+  readonly family: Family;
+  readonly scene: Scene;
+}
+
+export function unsettled(
+  reasons: readonly Reason[],
+  { destination: { family } }: Packet,
+  scene: Scene,
+): readonly Unsettled[] {
+  return reasons.map((reason) => ({ reason, family, scene }));
+}
+
+function keyOfUnsettled({ reason, family, scene: { side } }: Unsettled): string {
+  return `${side.kind} ${side.name} ${family} ${reasonKey(reason)}`;
 }
 
 /** A destination. `turn`: its position among all destinations. */
@@ -88,7 +107,7 @@ export function compareScenes(
   const clients = new Clients([from, to], asked, nodes);
   const likeness = isSingle ? undefined : Likeness.of([from, to], asked, clients, nodes);
   const answersTo = healthAnswers(from, to);
-  const counts = { classes: 0, unknown: 0, unknownOnOne: 0, reasons: new Set<string>() };
+  const counts = { classes: 0, unknown: 0, unknownOnOne: 0, reasons: new Map<string, Unsettled>() };
   const ask = (member: Member, group?: Group): boolean => {
     const target = targetOfMember(member);
     const answer = compareTarget([from, to], target, clients, nodes, answersTo);
@@ -96,7 +115,7 @@ export function compareScenes(
     counts.classes += answer.classes * (isOfAll ? 1 + group.others.length : 1);
     counts.unknown += answer.unknown;
     counts.unknownOnOne += answer.unknownOnOne;
-    for (const reason of answer.reasons) counts.reasons.add(reason);
+    for (const [key, reason] of answer.reasons) counts.reasons.set(key, reason);
     const alike = isOfAll && answer.differences.length > 0 ? likesOf(group) : none;
     for (const difference of answer.differences) found(difference, alike, target.turn);
     return isOfAll;
@@ -183,7 +202,7 @@ function compareTarget(
     classes: 0,
     unknown: 0,
     unknownOnOne: 0,
-    reasons: new Set<string>(),
+    reasons: new Map<string, Unsettled>(),
     differences: [] as Difference[],
   };
   const sources = new Set<AskedSource>();
@@ -203,13 +222,11 @@ function compareTarget(
       if (!isOfConnection || !workAlike(fates, scenes))
         answer.differences.push({ sender, packet, from, to, isOfConnection, answers });
       else {
-        const open = scenes.map((scene, side) =>
-          openReasons(fates[side] ?? from, scene).map((each) => reasonWords(each, address.family, scene)),
-        );
+        const open = scenes.map((scene, side) => unsettled(openReasons(fates[side] ?? from, scene), packet, scene));
         const sides = open.filter((reasons) => reasons.length > 0);
         if (sides.length === 2) answer.unknown++;
         if (sides.length === 1) answer.unknownOnOne++;
-        for (const reason of sides.flat()) answer.reasons.add(reasonSentence(reason));
+        for (const reason of sides.flat()) answer.reasons.set(keyOfUnsettled(reason), reason);
       }
       for (const fate of fates) {
         for (const value of fate.sources) sources.add(value);

@@ -1,11 +1,10 @@
 // Finds the step that decides a difference if neither a mode nor a Service explains it, because it stops packets on one side only.
 import type { Fate } from '../../packet/packet.ts';
-import { stopSentence, type StopOfNode } from '../../say/way/fate.ts';
 import { stopOf } from '../trace/stop.ts';
 import type { Scene } from '../trace/scene.ts';
-import { haveOneSetup, type CauseId, type CauseReason } from './causes.ts';
+import { haveOneSetup, type CauseId, type CauseReason, type StopOfNode } from './causes.ts';
 import type { Difference } from './compare.ts';
-import { compareChoice } from './explain.ts';
+import { compareChoice } from './ends.ts';
 
 interface StepCause {
   readonly cause: CauseId;
@@ -43,12 +42,10 @@ export function stepFinder(scenes: readonly [Scene, Scene]) {
     if (settled.has(cause)) return undefined;
     const stops = [stopsOf(from), stopsOf(to)] as const;
     const because = (kind: StopOfNode['kind']): readonly CauseReason[] =>
-      scenes.flatMap((scene, at) => {
+      scenes.flatMap(({ side }, at) => {
         const others = stops[1 - at];
         return [...(stops[at] ?? [])].flatMap(([key, stop]) =>
-          stop.kind === kind && !others?.has(key)
-            ? [{ kind: 'failure', text: stopSentence(stop, scene) } as const]
-            : [],
+          stop.kind === kind && !others?.has(key) ? [{ kind: 'stop', side: side.name, stop } as const] : [],
         );
       });
     const foreign = because('stranger');

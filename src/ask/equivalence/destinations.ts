@@ -1,4 +1,3 @@
-import { nameSome } from '../../base/printable.ts';
 import { hasProtocol, sourceNetworks, type ShownPort } from '../../cluster/model.ts';
 import type { EndpointStatus } from '../../cluster/objects.ts';
 import { contains, joinHostPort, type Address, type Network } from '../../kernel/address.ts';
@@ -7,7 +6,7 @@ import { addressKind } from '../trace/service-ends.ts';
 import { nodeSocketText } from '../trace/read-destination.ts';
 import type { Scene } from '../trace/scene.ts';
 import type { PlacedSender } from './senders.ts';
-import type { destinationKinds, EffectSender } from './effects.ts';
+import type { destinationKinds, EffectSender, SenderRange } from './effects.ts';
 
 type Sent = Pick<Packet, 'destination' | 'protocol' | 'port'>;
 
@@ -57,44 +56,40 @@ export function ownEndpointOf(
 }
 
 /**
- * Describes the sender as precisely as the line needs, including a range of clients named in a Service, which kube-proxy applies only to
+ * Names the sender as precisely as the line needs, including a range of clients named in a Service, which kube-proxy applies only to
  * load balancer addresses.
  */
 export function senderOf(
-  { words, address, place, among, isMoved }: PlacedSender,
+  { who, address, place, among, isMoved }: PlacedSender,
   { kind, ports }: KnownDestination,
   own: OwnEndpoint | undefined,
 ): EffectSender {
   if (own) {
     const isElsewhere = place === 'other-node';
-    const text = `an endpoint of the Service${isElsewhere ? ' on another node' : ''}`;
-    if (own === 'kept') return { kind: isElsewhere ? 'other-endpoint' : 'endpoint', text };
-    return { kind: `${own}-endpoint`, text: `${text} that is ${own}` };
+    if (own === 'kept') return { kind: isElsewhere ? 'other-endpoint' : 'endpoint' };
+    return { kind: `${own}-endpoint`, isElsewhere };
   }
   const usual: EffectSender =
-    among && isMoved ? { kind: 'range', text: `${words} in ${among.text}` } : { kind: place, text: words };
+    among && isMoved ? { kind: 'range', who, within: among.text, without: [] } : { kind: place, who };
   if (kind !== 'load-balancer-ip' && kind !== 'unknown') return usual;
   const ranges = ports.flatMap(sourceNetworks);
   if (ranges.length === 0 || !address) return usual;
-  if (place === 'outside') return { kind: 'range', text: `a client ${cellWords(address, ranges)}` };
+  if (place === 'outside') return { kind: 'range', who: { kind: 'client' }, ...cellOf(address, ranges) };
   const isCut = among !== undefined && ranges.some((range) => isWithin(range, among));
-  return isCut ? { kind: 'range', text: `${words} ${cellWords(address, ranges)}` } : usual;
+  return isCut ? { kind: 'range', who, ...cellOf(address, ranges) } : usual;
 }
 
 /**
- * Describes the addresses that the ranges do not distinguish from this one: those in the narrowest range around it, without narrower
+ * Returns the addresses that the ranges do not distinguish from this one: those in the narrowest range around it, without narrower
  * ranges inside.
  */
-function cellWords(address: Address, ranges: readonly Network[]): string {
+function cellOf(address: Address, ranges: readonly Network[]): Pick<SenderRange, 'within' | 'without'> {
   const narrowest = ranges
     .filter((range) => contains(range, address))
     .reduce<Network | undefined>((best, range) => (!best || isWithin(range, best) ? range : best), undefined);
   const holes = narrowest ? ranges.filter((range) => isWithin(range, narrowest)) : ranges;
   const outermost = holes.filter((hole) => !holes.some((other) => isWithin(hole, other))).map(({ text }) => text);
-  return [
-    ...(narrowest ? [`in ${narrowest.text}`] : []),
-    ...(outermost.length > 0 ? [`outside of ${nameSome([...new Set(outermost)])}`] : []),
-  ].join(' ');
+  return { within: narrowest?.text, without: [...new Set(outermost)] };
 }
 
 function isWithin({ address, prefixLength }: Network, other: Network): boolean {

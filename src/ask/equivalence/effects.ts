@@ -1,15 +1,9 @@
-import {
-  about,
-  listOf,
-  number,
-  objectOf,
-  oneOf,
-  optional,
-  text as anyText,
-  wholeNumber,
-  type Shaped,
-} from '../../base/json/schema.ts';
+import { about, number, objectOf, oneOf, optional, text, wholeNumber, type Shaped } from '../../base/json/schema.ts';
+import type { SenderName } from '../trace/question.ts';
 import type { CauseId, CauseReason, Situation } from './causes.ts';
+import type { Unsettled } from './compare.ts';
+import type { End, SeenSources } from './ends.ts';
+import type { SenderPlace } from './places.ts';
 
 /**
  * How a difference affects clients, worst first. Something breaks, may break, works differently, starts to work, or fails on both sides in
@@ -24,28 +18,26 @@ export const severitySchema = about(
   oneOf(...severities),
 );
 
-const sharesSchema = objectOf({
+const share = number('a share', 0, 1);
+
+const shares = objectOf({
   endpoints: wholeNumber(0),
-  least: about('the least share of connections that one of them gets', number('a share', 0, 1)),
-  most: number('a share', 0, 1),
+  least: about('the least share of connections that one of them gets', share),
+  most: share,
 });
 
-export type EndpointShares = Shaped<typeof sharesSchema>;
+export type EndpointShares = Shaped<typeof shares>;
 
-const choiceSchema = objectOf({
-  from: sharesSchema,
-  to: sharesSchema,
+export const choiceFields = {
+  from: shares,
+  to: shares,
   kept: about('endpoints that both choose from', wholeNumber(0)),
-  source: optional(about('whose address receivers see, if that differs', objectOf({ from: anyText, to: anyText }))),
-  lost: optional(
-    about(
-      'the share of connections that fail, if any do',
-      objectOf({ from: number('a share', 0, 1), to: number('a share', 0, 1) }),
-    ),
-  ),
-});
+  lost: optional(about('the share of connections that fail, if any do', objectOf({ from: share, to: share }))),
+};
 
-export type EffectChoice = Shaped<typeof choiceSchema>;
+const choiceSchema = objectOf(choiceFields);
+
+export type EffectChoice = Shaped<typeof choiceSchema> & { readonly source: SeenSources | undefined };
 
 export const destinationKinds = [
   'cluster-ip',
@@ -60,41 +52,36 @@ export const destinationKinds = [
   'node',
 ] as const;
 
-const senderKinds = [
-  'outside',
-  'other-node',
-  'pod',
-  'node',
-  'endpoint',
-  'other-endpoint',
-  'removed-endpoint',
-  'added-endpoint',
-  'range',
-] as const;
+/** Senders with the same place, in a range and outside of ranges inside it. */
+export interface SenderRange {
+  readonly kind: 'range';
+  readonly who: SenderName;
+  readonly within: string | undefined;
+  readonly without: readonly string[];
+}
 
-const senderSchema = objectOf({ kind: oneOf(...senderKinds), text: anyText });
-
-export type EffectSender = Shaped<typeof senderSchema>;
+export type EffectSender =
+  | { readonly kind: SenderPlace; readonly who: SenderName }
+  | { readonly kind: 'endpoint' | 'other-endpoint' }
+  | { readonly kind: 'removed-endpoint' | 'added-endpoint'; readonly isElsewhere: boolean }
+  | SenderRange;
 
 export const destinationFields = {
-  to: anyText,
-  protocol: anyText,
+  to: text,
+  protocol: text,
   nodePort: optional(about('sent to this port of every node: the input names no address of one', wholeNumber(0))),
 };
 
+/** The fields of an effect that are printed as they are. */
 export const effectFields = {
   target: about('what the packets are sent to', oneOf(...destinationKinds)),
-  senders: listOf(senderSchema),
-  from: anyText,
-  to: anyText,
   severity: severitySchema,
   classes: wholeNumber(0),
-  choice: optional(about('both sides deliver to endpoints, and choose them otherwise', choiceSchema)),
   example: objectOf({
-    from: anyText,
+    from: text,
     ...destinationFields,
-    interface: optional(anyText),
-    node: about('empty if the side that shows it names none', anyText),
+    interface: optional(text),
+    node: about('empty if the side that shows it names none', text),
   }),
   shownBy: optional(
     about(
@@ -102,12 +89,19 @@ export const effectFields = {
       oneOf('old', 'new'),
     ),
   ),
-  lacks: optional(about('why the example is not known on that side, and what settles it', anyText)),
 };
 
-const effectSchema = objectOf(effectFields);
+const printed = objectOf(effectFields);
 
-export type Effect = Shaped<typeof effectSchema>;
+export interface Effect extends Shaped<typeof printed> {
+  /** In the order of their keys. */
+  readonly senders: readonly EffectSender[];
+  readonly from: End;
+  readonly to: End;
+  readonly choice: EffectChoice | undefined;
+  /** Why the example is not known on the side that explains it. */
+  readonly lacks: readonly Unsettled[];
+}
 
 export interface Divergence {
   readonly cause: CauseId;

@@ -4,7 +4,6 @@ import { isLoopback, type Address } from '../../kernel/address.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import {
   interfaceOf,
-  isArrival,
   failingShare,
   lostShare,
   sumChances,
@@ -12,14 +11,12 @@ import {
   isUnknownOwn,
   type Fate,
   type Packet,
-  type ReachedEndpoint,
 } from '../../packet/packet.ts';
-import type { HealthAnswer } from '../../snapshot/health-checks.ts';
 import { lostJumpsOf, lostLinkOf, type LostJumps } from '../trace/obstacles.ts';
 import type { Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
 import { causeIds, findServiceCause, haveOneSetup, type CauseId, type CauseReason } from './causes.ts';
-import { lackOtherEndpoints, sourceWord, type Difference } from './compare.ts';
+import { lackOtherEndpoints, sourceWord, unsettled, type Difference } from './compare.ts';
 import { knownOwnAddresses } from './senders.ts';
 import type { EffectSeverity, EndpointShares, EffectChoice, Effect } from './effects.ts';
 import {
@@ -33,7 +30,7 @@ import {
   isShutOut,
   type KnownDestination,
 } from './destinations.ts';
-import { failureWords, lackWords, fateWords, type Choice } from '../../say/way/fate.ts';
+import { chancesOf, compareChoice, endsOf, isNearly, lossesOf, seenSources, type SeenSources } from './ends.ts';
 
 interface Explained {
   readonly cause: CauseId;
@@ -58,23 +55,19 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
   const isOfOneNode = ({ destination: { text } }: Packet): boolean => own?.has(text) !== ownOfOther?.has(text);
   const lostJumps = scenes.map((scene) => ({ side: scene.side, jumps: lostJumpsOf(scene) }));
   const explain = (difference: Difference): Explained => {
-    const { sender, packet, from, to, answers } = difference;
+    const { sender, packet, from, to } = difference;
     const target = find(packet);
     const ownEndpoint = ownEndpointOf(sender, target, known);
-    const source = seenSources(from, to, packet, nodes);
+    const seen = seenSources(difference, nodes);
     const { explains, shownBy } = findShowing(difference, scenes);
     const [fate, scene] = explains === 'old' ? [from, scenes[0]] : [to, scenes[1]];
-    const choice = compareChoice(from, to);
-    const wordsOf = (met: Fate, answer: HealthAnswer | undefined, seen: string | undefined, both: typeof scenes) =>
-      fateWords({ sender, packet, fate: met, loses: judgeLoss(met), answer }, choice, seen, both);
     const effect: Effect = {
       target: target.kind,
       senders: [senderOf(sender, target, ownEndpoint)],
-      from: wordsOf(from, answers?.from, source?.from, scenes),
-      to: wordsOf(to, answers?.to, source?.to, [scenes[1], scenes[0]]),
+      ...endsOf(difference, seen, scenes),
       severity: severityOfDifference(difference, target),
       classes: 1,
-      choice: choiceOf(from, to, source),
+      choice: choiceOf(from, to, seen),
       example: {
         from: sender.address?.text ?? 'node',
         to: textOfDestination(packet),
@@ -84,7 +77,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
         nodePort: isUnknownOwn(packet.destination) ? packet.port : undefined,
       },
       shownBy,
-      lacks: fate.verdict === 'unknown' ? lackWords(fate, packet, scene) : undefined,
+      lacks: fate.verdict === 'unknown' ? unsettled(fate.reasons, packet, scene) : [],
     };
     const isServed = target.ports.some((each) => served.has(portText(each)));
     const cause = lackOtherEndpoints([from, to], scenes)
@@ -103,9 +96,12 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
   return { explain, find };
 }
 
-function whyFailing({ packet, from, to }: Difference, [old, fresh]: readonly [Scene, Scene]): readonly CauseReason[] {
-  const texts = [...failureWords(from, packet, old), ...failureWords(to, packet, fresh)];
-  return texts.map((text) => ({ kind: 'failure', text }));
+function whyFailing({ packet, from, to }: Difference, scenes: readonly [Scene, Scene]): readonly CauseReason[] {
+  const { family } = packet.destination;
+  return [from, to].flatMap((fate, at) => {
+    const [side, losses] = [scenes[at]?.side.name ?? '', lossesOf(fate)];
+    return losses.length === 0 ? [] : [{ kind: 'losses', side, family, losses }];
+  });
 }
 
 /**
@@ -115,9 +111,9 @@ function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, 
   const [old, fresh] = scenes;
   const first = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
   const isShown = (side: Side): boolean => {
-    const [scene, { verdict, endpoints }] = side === 'old' ? [old, from] : [fresh, to];
-    const own = scene.alone(packet);
-    return own?.verdict === verdict && chancesOf(own.endpoints) === chancesOf(endpoints);
+    const [scene, fate] = side === 'old' ? [old, from] : [fresh, to];
+    const own = scene.alone(packet, fate);
+    return own === fate || (own?.verdict === fate.verdict && chancesOf(own.endpoints) === chancesOf(fate.endpoints));
   };
   const other = first === 'old' ? 'new' : 'old';
   if (isShown(first)) return { explains: first, shownBy: first } as const;
@@ -142,16 +138,7 @@ function findLost(
   return was && is && was.length !== is.length ? [...was, ...is] : [];
 }
 
-/** Compares the choice of endpoints. Packets that end differently on the two sides have no choice to compare. */
-export function compareChoice(from: Fate, to: Fate): Choice {
-  if (from.verdict !== to.verdict || chancesOf(from.endpoints) === chancesOf(to.endpoints)) return 'same';
-  const [before, after] = [from, to].map(({ endpoints }) =>
-    [...sumChances(endpoints, formatSocketAddress).keys()].join(),
-  );
-  return before === after ? 'other-shares' : 'other-endpoints';
-}
-
-function choiceOf(from: Fate, to: Fate, source: EffectChoice['source']): EffectChoice | undefined {
+function choiceOf(from: Fate, to: Fate, source: SeenSources | undefined): EffectChoice | undefined {
   if (from.verdict !== 'delivered' || to.verdict !== 'delivered') return undefined;
   if (chancesOf(from.endpoints) === chancesOf(to.endpoints)) return undefined;
   const [before, after] = [
@@ -234,41 +221,4 @@ function severityOfDifference({ from, to, answers }: Difference, { kind }: Known
   const isOfChoice = isNearly(lostShare(from), lostShare(to)) && chancesOf(from.endpoints) !== chancesOf(to.endpoints);
   if (isPart && isOfChoice) return 'changes';
   return before > after ? 'breaks' : 'opens';
-}
-
-function judgeLoss(fate: Fate): 'all' | 'some' | 'none' {
-  const lost = failingShare(fate);
-  if (!isArrival(fate.verdict) || isNearly(lost, 0)) return 'none';
-  return isNearly(lost, 1) ? 'all' : 'some';
-}
-
-function isNearly(share: number, other: number): boolean {
-  return Math.abs(share - other) < 1e-6;
-}
-
-function chancesOf(
-  endpoints: readonly ReachedEndpoint[],
-  wordOf: (endpoint: ReachedEndpoint) => string = formatSocketAddress,
-): string {
-  return [...sumChances(endpoints, wordOf)].map(([where, chance]) => `${where} ${chance.toFixed(5)}`).join();
-}
-
-function seenSources(
-  from: Fate,
-  to: Fate,
-  packet: Packet,
-  nodes: ReadonlyMap<string, Address>,
-): EffectChoice['source'] {
-  const wordOf = (source: Fate['source']): string => {
-    const word = sourceWord(source, nodes);
-    if (word === 'node') return "the node's address";
-    return word === packet.destination.text ? 'the address of the Service' : "the client's address";
-  };
-  const seenOn = (fate: Fate): string => {
-    const seen = fate.endpoints.length > 0 ? fate.endpoints : [fate];
-    return [...new Set(seen.map(({ source }) => wordOf(source)))].sort().join(' or ');
-  };
-  if (from.verdict !== to.verdict || !isArrival(from.verdict)) return undefined;
-  const [before, after] = [seenOn(from), seenOn(to)];
-  return before === after ? undefined : { from: before, to: after };
 }

@@ -2,8 +2,15 @@ import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { serviceName, type ShownPort } from '../../cluster/model.ts';
 import { compareText } from '../../kernel/compare.ts';
 import type { Scene } from '../trace/scene.ts';
-import { causeIds, type CauseId, type CauseReason, type Situation } from './causes.ts';
-import { compareScenes, type ClassCounts, type ComparisonOptions, type Difference, type Like } from './compare.ts';
+import { causeIds, keyOfReason, type CauseId, type CauseReason, type Situation } from './causes.ts';
+import {
+  compareScenes,
+  type ClassCounts,
+  type ComparisonOptions,
+  type Difference,
+  type Like,
+  type Unsettled,
+} from './compare.ts';
 import { severities, type EffectSeverity, type EffectSender, type Effect, type Divergence } from './effects.ts';
 import { stepFinder } from './deciding-step.ts';
 import { explainer } from './explain.ts';
@@ -49,7 +56,7 @@ export class Findings {
       for (const { address, port, protocol } of known.alike === alike ? none : alike)
         for (const each of find({ destination: address, port, protocol }).ports) known.ports.set(each.label, each);
       known.alike = alike;
-      for (const reason of [...differingModes(from, to), ...because]) known.reasons.set(JSON.stringify(reason), reason);
+      for (const reason of [...differingModes(from, to), ...because]) known.reasons.set(keyOfReason(reason), reason);
       if (needsAdvice(effect.severity)) {
         const { side } = to;
         const { family } = difference.packet.destination;
@@ -107,13 +114,13 @@ function addTo(effects: Map<string, Effect>, effect: Effect): void {
   const key = JSON.stringify([effect.target, effect.severity, effect.from, effect.to, effect.choice]);
   const known = effects.get(key) ?? { ...effect, senders: [], classes: 0 };
   const worst = rank(effect) < rank(known) ? effect : known;
-  const added = effect.senders.filter(({ text }) => !known.senders.some((each) => each.text === text));
-  const senders = added.length > 0 ? [...known.senders, ...added].sort(byText) : known.senders;
+  const senders = sortSenders([...known.senders, ...effect.senders]);
   effects.set(key, { ...worst, senders, classes: known.classes + effect.classes });
 }
 
-function byText({ text: a }: EffectSender, { text: b }: EffectSender): number {
-  return a < b ? -1 : Number(a > b);
+function sortSenders(senders: readonly EffectSender[]): readonly EffectSender[] {
+  const byKey = new Map(senders.map((each) => [JSON.stringify(each), each]));
+  return [...byKey].toSorted(([a], [b]) => compareText(a, b)).map(([, each]) => each);
 }
 
 function needsAdvice(severity: EffectSeverity): boolean {
@@ -196,7 +203,8 @@ function effectsByAddress(gathered: readonly Gathering[]) {
     const { protocol, to } = effect.example;
     const id = `${protocol} ${addressed.has(effect.target) ? to : port}`;
     for (const service of ports.length === 0 ? [''] : new Set(ports.map(serviceName))) {
-      const key = `${service} ${id}`;
+      // Each address has its own senders: only the node itself reaches its loopback addresses.
+      const key = `${service} ${protocol} ${to}`;
       const known = found.get(key) ?? { service, id, own: new Map<string, Effect>() };
       found.set(key, known);
       addTo(known.own, effect);
@@ -211,7 +219,7 @@ function effectsByAddress(gathered: readonly Gathering[]) {
 const none: readonly never[] = [];
 
 export interface Compared extends Omit<ClassCounts, 'reasons'> {
-  readonly reasons: readonly string[];
+  readonly reasons: readonly Unsettled[];
   readonly findings: readonly Divergence[];
   /** The nodes where packets were sent; '' without a Node object. */
   readonly asked: readonly string[];
@@ -219,7 +227,7 @@ export interface Compared extends Omit<ClassCounts, 'reasons'> {
 
 export class Comparison {
   readonly #findings = new Findings();
-  readonly #reasons = new Set<string>();
+  readonly #reasons = new Map<string, Unsettled>();
   readonly #asked = new Set<string>();
   #classes = 0;
   #unknown = 0;
@@ -229,7 +237,7 @@ export class Comparison {
   add(scenes: readonly [Scene, Scene], only: Only | undefined): void {
     const compared = compareScenes(...scenes, this.#findings.collector(...scenes), { only });
     this.#asked.add(nodeOf(...scenes));
-    for (const reason of compared.reasons) this.#reasons.add(reason);
+    for (const [key, reason] of compared.reasons) this.#reasons.set(key, reason);
     this.#classes += compared.classes;
     this.#unknown += compared.unknown;
     this.#unknownOnOne += compared.unknownOnOne;
@@ -240,7 +248,7 @@ export class Comparison {
       classes: this.#classes,
       unknown: this.#unknown,
       unknownOnOne: this.#unknownOnOne,
-      reasons: [...this.#reasons].toSorted(),
+      reasons: [...this.#reasons.values()],
       findings: this.#findings.list(),
       asked: [...this.#asked],
     };

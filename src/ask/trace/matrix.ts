@@ -6,6 +6,7 @@ import {
   type ServiceHealthCheck,
   type ShownPort,
 } from '../../cluster/model.ts';
+import type { Finding } from '../../base/findings/finding.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
 import { singleAddress, spanOf } from '../../kernel/address-range.ts';
@@ -30,14 +31,23 @@ export interface Matrix {
   readonly senders: readonly string[];
   /** Sorted by address, then by sender. A sender without an address in that family has no cell. */
   readonly cells: readonly MatrixCell[];
+  /** Cells whose packets are not sent, because no address of such a sender is known. */
+  readonly open: readonly OpenCell[];
   readonly healthChecks: readonly ServiceHealthCheck[];
 }
 
-interface MatrixCell extends Trace {
+interface CellPlace {
   /** The sender's column. A named sender may also be one of the usual kinds. */
   readonly from: string;
   readonly column: number;
   readonly kind: TargetKind;
+  readonly target: Trace['target'];
+}
+
+type MatrixCell = CellPlace & Trace;
+
+interface OpenCell extends CellPlace {
+  readonly why: Finding;
 }
 
 /**
@@ -49,6 +59,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
   const usual = [...senderKinds, 'itself', ...new Set(told.flatMap((each) => each ?? []))];
   const names = [...(named ? [named.from] : []), ...usual];
   const isHere = findEndpointsHere(scene.side);
+  const open: OpenCell[] = [];
   const cells = ports.flatMap((port, at) => {
     const own = port.endpoints?.find((each) => scene.side.endpoints.isLocal(each) !== false && isHere(each.label));
     const itself = own?.port === undefined ? undefined : own.address?.text;
@@ -59,21 +70,28 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
     const asked = usual.map((name) => ({ from: askedOf(name), inInterface: undefined, namespace: undefined }));
     const senders = [...(named ? [named] : []), ...asked].flatMap(({ from, ...each }, column) => {
       const read = from === undefined ? undefined : readSender({ ...each, from }, port.family, scene);
-      return read?.kind === 'read' ? [{ from: names[column] ?? '', column, sender: read.value }] : [];
+      return read === undefined ? [] : [{ from: names[column] ?? '', column, read }];
     });
     return targetsOfPort(port, scene).flatMap(({ kind, ...target }) =>
-      senders.flatMap(({ sender, ...name }): readonly MatrixCell[] => {
+      senders.flatMap(({ read, ...name }): readonly MatrixCell[] => {
+        const sender = read.kind === 'read' ? read.value : undefined;
         // Every host has loopback addresses itself, and pods reach cluster IPs through their own node.
-        if (isLoopback(target.address) && sender.enters) return [];
+        if (isLoopback(target.address) && (!sender || sender.enters)) return [];
         if (name.from === 'remote-pod' && kind === 'cluster-ip') return [];
         if (name.from === told[at] && !ofRanges.has(kind)) return [];
-        return [{ ...name, kind, sender, target, fate: scene.evaluate(packetOf(sender, target)) }];
+        if (read.kind === 'wrong' && isUnaddressed(read.diagnostic))
+          open.push({ ...name, kind, target, why: read.diagnostic });
+        return sender ? [{ ...name, kind, sender, target, fate: scene.evaluate(packetOf(sender, target)) }] : [];
       }),
     );
   });
   const services = new Set(ports.map(serviceName));
   const healthChecks = (scene.side.cluster?.healthChecks ?? []).filter((check) => services.has(serviceName(check)));
-  return { senders: names, cells, healthChecks };
+  return { senders: names, cells, open, healthChecks };
+}
+
+function isUnaddressed({ code, arguments: details }: Finding): boolean {
+  return code === 'bad-packet' && details.problem === 'no-address-for';
 }
 
 const ofRanges: ReadonlySet<TargetKind> = new Set(['load-balancer-ip', 'unknown']);

@@ -1,4 +1,4 @@
-import { hasAddress, hasProtocol, type ShownPort } from '../../cluster/model.ts';
+import { hasAddress, hasProtocol, isPlacedByKpc, type ShownPort } from '../../cluster/model.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import { claimedAt, type ClaimedAddress } from '../describe/find-ports.ts';
@@ -8,9 +8,9 @@ import { addressKind, servicePortAt } from './service-ends.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
 import type { Fate } from '../../packet/packet.ts';
-import { entryOf, findDormantTable, findLostJumps } from '../../snapshot/faults.ts';
+import { entryOf, faultsOfPort, findDormantTable, findLostJumps, unseenPodsOf } from '../../snapshot/faults.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import type { Trace } from './question.ts';
+import type { StopCondition, Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 import { stopOf, type Stop } from './stop.ts';
 
@@ -40,6 +40,25 @@ export function isUndetectedPod({ sender, target, fate }: Trace, { side }: Scene
   if (detects || isInternal(port, { target }) || externalPolicyOf(port) !== 'Local') return false;
   return modeFacts[mode].localWithoutEndpoints !== 'local-to-all';
 }
+
+export function conditionOf(
+  target: Trace['target'],
+  fate: Pick<Fate, 'verdict' | 'steps'>,
+  scene: Scene,
+): StopCondition {
+  const kind = stopOf(fate)?.kind;
+  const port = kind && servicePortAt(target, scene.side.addresses);
+  if (!port) return { placed: undefined, unseen: undefined };
+  const isPlaced = isPlacedByKpc(port) && dependsOnPlace.has(kind) && isLocalElsewhere(port, { target }, scene);
+  return {
+    placed: isPlaced ? port.service : undefined,
+    unseen: lacksEndpoints.has(kind) ? unseenPodsOf(faultsOfPort(port, scene.side)) : undefined,
+  };
+}
+
+const dependsOnPlace: ReadonlySet<Stop['kind']> = new Set(['no-local-endpoints', 'no-server']);
+
+export const lacksEndpoints: ReadonlySet<Stop['kind']> = new Set(['no-endpoints', 'no-server']);
 
 export type LostJumps = { readonly [F in Family]: readonly MissingJump[] };
 
@@ -133,11 +152,13 @@ function takesAt(port: ShownPort, { address, port: number }: Asked): boolean {
 function unprogrammedAt({ target, fate }: Pick<Trace, 'target' | 'fate'>, side: Snapshot): ClaimedAddress | undefined {
   if (side.kind !== 'dump') return undefined;
   const end = fate.otherwise ?? fate;
-  // KUBE-PROXY-FIREWALL drops what no rule has taken.
-  if (servicePortAt(target, side.addresses) && !isLeftToFirewall(end)) return undefined;
+  const served = servicePortAt(target, side.addresses);
+  // KUBE-PROXY-FIREWALL names the address, and drops what no rule has taken.
+  if (served && !isLeftToFirewall(end)) return undefined;
   const atNodePort = end.verdict === 'local' ? side.named?.addresses.nodePortsAt(target.port) : undefined;
   const written = atNodePort?.find((port) => port.nodePort === target.port && isOfKind(port, target));
-  return claimedAt(target, side) ?? (written && { by: 'manifests', label: written.label });
+  const named = written && ({ by: 'manifests', label: written.label } as const);
+  return claimedAt(target, side) ?? named ?? (served && { by: 'rules', label: served.label });
 }
 
 function isLeftToFirewall(end: Pick<Fate, 'verdict' | 'steps'>): boolean {

@@ -1,3 +1,4 @@
+import type { UnseenPods } from '../../base/findings/services.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { parseAskedAddress } from '../describe/parse-asked.ts';
@@ -14,7 +15,7 @@ export interface Question {
 }
 
 export interface Sender {
-  readonly words: string;
+  readonly who: SenderName;
   /** Undefined for the node, which chooses the address itself. */
   readonly address: Address | undefined;
   readonly enters: Packet['enters'];
@@ -22,6 +23,16 @@ export interface Sender {
   /** Whether kpc chose the address, as one of many that such a sender may have. */
   readonly isExample?: boolean;
 }
+
+export type SenderName =
+  | { readonly kind: 'node' | 'pod' | 'remote-pod' | 'external' | 'client' }
+  | { readonly kind: 'endpoint'; readonly isLocal: boolean | undefined }
+  /** `on`: its node, and whether it is on the host network there. */
+  | {
+      readonly kind: 'named-pod';
+      readonly name: string;
+      readonly on: 'this-node' | 'other-node' | 'this-host' | 'other-host';
+    };
 
 export interface Destination {
   readonly address: Address;
@@ -34,6 +45,13 @@ export interface Trace {
   readonly sender: Sender;
   readonly target: Destination;
   readonly fate: Fate;
+}
+
+/** What a stop depends on besides rules. */
+export interface StopCondition {
+  /** kpc chose the nodes of this Service's Pods, and packets are stopped on those without one. */
+  readonly placed: string | undefined;
+  readonly unseen: UnseenPods | undefined;
 }
 
 export type Read<T> = { readonly kind: 'read'; readonly value: T } | Wrong;

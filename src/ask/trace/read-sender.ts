@@ -16,6 +16,7 @@ import {
   wrongSender,
   type Question,
   type Sender,
+  type SenderName,
   type Read,
   type Wrong,
 } from './question.ts';
@@ -24,28 +25,27 @@ export type NamedSender = Pick<Question, 'from' | 'inInterface' | 'namespace'>;
 
 export function readSender({ from, inInterface, namespace }: NamedSender, family: Family, scene: Scene): Read<Sender> {
   const { side } = scene;
-  const sender = (words: string, address: Address, isPod: boolean, isExample = false): Read<Sender> => {
+  const sender = (who: SenderName, address: Address, isPod: boolean, isExample = false): Read<Sender> => {
     const found = isPod ? podInterface(scene, family) : side.kind === 'dump' ? undefined : 'eth0';
     const enters =
       side.kind === 'dump' ? { interface: inInterface ?? found } : { interface: inInterface, usual: found };
-    return read({ words, address, enters, isPod, isExample });
+    return read({ who, address, enters, isPod, isExample });
   };
   const kind = senderKinds.find((each) => each === from);
-  if (kind === 'node') return read({ words: 'the node itself', address: undefined, enters: undefined });
+  if (kind === 'node') return read({ who: { kind }, address: undefined, enters: undefined });
   if (kind) {
-    const words = strangers[kind];
     const found = findStranger(kind, family, scene);
-    if (found) return sender(words, found, kind === 'pod', true);
-    return nodesUnnamed(scene) ?? wrong({ problem: 'no-address-for', sender: words });
+    if (found) return sender({ kind }, found, kind === 'pod', true);
+    return nodesUnnamed(scene) ?? wrong({ problem: 'no-address-for', sender: kind });
   }
   const address = parseAddress(from);
   if (address) {
     if (address.family !== family) return wrong({ problem: 'other-family', from });
     if (inInterface === undefined && isHeldByNode(address, scene))
-      return read({ words: 'the node itself', address, enters: undefined });
+      return read({ who: { kind: 'node' }, address, enters: undefined });
     const isPod = side.node !== undefined && isIn(side.node.podCIDRs, address);
     const isHere = isPod || side.endpoints.at(address.text)[0]?.isLocal === true;
-    return sender(isPod ? strangers.pod : whoIsClient(address, scene), address, isHere);
+    return sender(isPod ? { kind: 'pod' } : whoIsClient(address, scene), address, isHere);
   }
   const faulty = wrongSender(from);
   if (faulty) return faulty;
@@ -71,16 +71,15 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   const isHere = nodeName !== '' && nodeName === side.node?.name;
   // To the kernel, a Pod on the host network is the node itself. A dump's node has no name.
   if (hostNetwork && (isHere || (own && isHeldByNode(own, scene))))
-    return read({ words: `Pod ${name} with the node's network`, address: undefined, enters: undefined });
+    return read({ who: { kind: 'named-pod', name, on: 'this-host' }, address: undefined, enters: undefined });
   if (!own) return wrong({ problem: 'no-address-of-pod', pod: name, family });
-  const where = isHere ? '' : hostNetwork ? " with another node's network" : ' on another node';
-  return nodesUnnamed(scene) ?? sender(`Pod ${name}${where}`, own, isHere);
+  const on = isHere ? 'this-node' : hostNetwork ? 'other-host' : 'other-node';
+  return nodesUnnamed(scene) ?? sender({ kind: 'named-pod', name, on }, own, isHere);
 }
 
-function whoIsClient({ text }: Address, { side: { endpoints } }: Scene): string {
+function whoIsClient({ text }: Address, { side: { endpoints } }: Scene): SenderName {
   const [own] = endpoints.at(text);
-  if (!own) return 'a client';
-  return own.isLocal === undefined ? 'an endpoint' : `an endpoint on ${own.isLocal ? 'this' : 'another'} node`;
+  return own ? { kind: 'endpoint', isLocal: own.isLocal } : { kind: 'client' };
 }
 
 /** Reports whether the node has the address, even if only for a Service. */
@@ -166,12 +165,6 @@ function isOfWorkload({ metadata, owner }: Pod, { kind, name }: NamedWorkload): 
   return kind === 'Deployment' && owner.kind === 'ReplicaSet' && full === `${name}-${hash}`;
 }
 
-const strangers = {
-  pod: 'a pod on this node',
-  'remote-pod': 'a pod on another node',
-  external: 'a client outside the cluster',
-} as const;
-
 function nodesUnnamed({ side }: Scene): Wrong | undefined {
   const nodes = side.objects.nodes.length;
   return side.node?.name === '' && nodes > 1 ? wrong({ problem: 'no-node-named', nodes }) : undefined;
@@ -192,7 +185,11 @@ const outside = {
   ipv6: ['2001:db8:ffff::/64', '3fff::/64'],
 };
 
-function findStranger(kind: keyof typeof strangers, family: Family, scene: Scene): Address | undefined {
+function findStranger(
+  kind: Exclude<(typeof senderKinds)[number], 'node'>,
+  family: Family,
+  scene: Scene,
+): Address | undefined {
   if (kind === 'external') {
     const found = outside[family].flatMap((text) => freeAddressIn(parseNetwork(text), scene) ?? []);
     return found.find((address) => scene.evaluate.placeOf(address) === 'out') ?? found[0];

@@ -20,8 +20,11 @@ export interface Scene {
   /** The node's own links, without those that kube-proxy makes. In a comparison, they may be the other side's. */
   readonly links: readonly Link[];
   readonly evaluate: Evaluator;
-  /** Like `evaluate`, but without facts from the other side of a comparison, as in `kpc trace`. */
-  readonly alone: (packet: Packet) => Fate | undefined;
+  /**
+   * Like `evaluate`, which returned `fate`, but without facts from the other side of a comparison, as in `kpc trace`. Evaluates again only
+   * what may end otherwise.
+   */
+  readonly alone: (packet: Packet, fate: Fate) => Fate | undefined;
   readonly stale: StalePorts;
   readonly podTraffic: PodTraffic;
 }
@@ -58,8 +61,8 @@ function sceneAt(side: Snapshot, asked: Snapshot): Scene {
   const { links } = side;
   const podTraffic = podTrafficOf(wholeState(side));
   const evaluate = evaluatorOf(side, links, podTraffic);
-  const ask = (packet: Packet): Fate =>
-    evaluate({ ...packet, isUnplaced: isUnplacedDestination(packet, { side, links }) });
+  const ask = (packet: Packet, fate: Fate): Fate =>
+    isUnplacedDestination(packet, { side, links }) ? evaluate({ ...packet, isUnplaced: true }) : fate;
   const alone = asked.alone ? evaluatedLater(asked.alone) : ask;
   return { side, asked, links, podTraffic, evaluate, alone, stale: new Map() };
 }
@@ -71,8 +74,12 @@ function evaluatedLater(open: () => Snapshot | undefined): Scene['alone'] {
       const side = open();
       made = { scene: side && sceneOf(side) };
     }
-    return made.scene?.alone(packet);
+    return made.scene && evaluateAlone(made.scene)(packet);
   };
+}
+
+function evaluateAlone({ evaluate, alone }: Scene): (packet: Packet) => Fate | undefined {
+  return (packet) => alone(packet, evaluate(packet));
 }
 
 /**
@@ -141,8 +148,9 @@ export function onOneNode(
   return [completeScene(one, other, stalePortsOf(old, fresh)), completeScene(other, one, stalePortsOf(fresh, old))];
 }
 
-function bare({ asked, alone }: Scene): Scene {
-  return { ...sceneAt(asked, asked), alone };
+function bare(scene: Scene): Scene {
+  const { asked } = scene;
+  return { ...sceneAt(asked, asked), alone: evaluateAlone(scene) };
 }
 
 function completeScene(scene: Scene, other: Scene, stale: StalePorts): Scene {
@@ -158,7 +166,7 @@ function completeScene(scene: Scene, other: Scene, stale: StalePorts): Scene {
   const completed = side.kind === 'dump' ? side.completedBy({ ...side.state, ...taken }, coverage) : side;
   const links = knowsAddresses ? scene.links : other.links;
   const evaluate = evaluatorOf(completed, links, scene.podTraffic, clusterIPs, stale);
-  return { ...scene, side: completed, links, stale, evaluate };
+  return { ...scene, side: completed, links, stale, evaluate, alone: evaluateAlone(scene) };
 }
 
 export interface KnownLabels {

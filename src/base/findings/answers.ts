@@ -25,8 +25,7 @@ export const answerFindings = {
    * that affect the packet.
    */
   'answer-lacks': row<
-    Lists<'notCompared' | 'reasons'> &
-      Numbers<'unknown' | 'unknownOnOne'> & { readonly beside?: readonly string[] | undefined }
+    Lists<'notCompared' | 'reasons'> & Numbers<'unknown' | 'unknownOnOne'> & Partial<Lists<'changed' | 'beside'>>
   >('note'),
   /** `golden` is undefined if two sides are compared without a reference. */
   'service-differs': row<Strings<'servicePort' | 'change'> & Differing & { readonly golden: Golden | undefined }>(

@@ -140,7 +140,7 @@ export const commandLineFindings = {
     'no-endpoint': UnknownName;
     'no-address-of-pod': Strings<'pod'> & { readonly family: 'ipv4' | 'ipv6' };
     'no-node-named': Numbers<'nodes'>;
-    'no-address-for': Strings<'sender'>;
+    'no-address-for': { readonly sender: 'pod' | 'remote-pod' | 'external' };
     'which-port': Strings<'to'> & Lists<'ports'> & { readonly example?: string };
     several: Strings<'kind' | 'name'> & Lists<'names'>;
     skipped: Strings<'service'> & { readonly why: 'headless' | 'external-name' | 'no-cluster-ip' | 'other-proxy' };

@@ -41,6 +41,10 @@ export interface Likely {
   readonly isOfCluster?: boolean;
 }
 
+/** Pods that would be endpoints, but that kpc cannot see: those of `owner` if a program sets the label on them, or those of `maker`. */
+export type UnseenPods =
+  { readonly label: string; readonly owner: string; readonly maker?: never } | { readonly maker: string };
+
 export function mayBeUnseen({ near, lacking, maker, isOfCluster = false }: Likely): boolean {
   return !isOfCluster && near === undefined && lacking?.isOnOwner !== true && (lacking ?? maker) !== undefined;
 }

@@ -1,6 +1,6 @@
 import { selectorWords } from '../../cluster/objects.ts';
 import { assignedTexts } from '../../cluster/assign-addresses.ts';
-import { isPlacedByKpc, placeWithout, portAddresses, type ShownPort } from '../../cluster/model.ts';
+import { isPlacedByKpc, portAddresses, type ShownPort } from '../../cluster/model.ts';
 import type { UnboundHints } from '../../cluster/endpoint-choice.ts';
 import type { LocalTraffic, MasqueradedClients } from '../../cluster/plan-masquerade.ts';
 import { count, fitRows, formatCount, joinCells } from '../../base/printable.ts';
@@ -19,6 +19,7 @@ import { addressWords, listPolicies, type WriteValue } from '../port-facts.ts';
 import type { DecompiledPort, Masquerade } from '../../snapshot/decompiled-port.ts';
 import type { SharedSubject } from '../../ask/describe/find-items.ts';
 import { faultWords } from '../way/lack.ts';
+import { placeWithout } from '../way/stop.ts';
 import type { Because, PortRole } from '../../ask/describe/find-ports.ts';
 
 /** The node's name, how many lines of a list to print, and whether to show kernel objects. */
@@ -211,8 +212,8 @@ function fallbackWords(fallback: NonNullable<PortInFamily['fallback']>, port: Sh
     case 'no-endpoints':
       return 'no endpoint can accept connections, so they are refused';
     case 'local-drops':
-      return isPlacedByKpc(port)
-        ? `traffic of policy Local is dropped ${placeWithout(port)}; no Pod is assumed on this node`
+      return isPlacedByKpc(port) && port.service !== undefined
+        ? `traffic of policy Local is dropped ${placeWithout(port.service)}; no Pod is assumed on this node`
         : 'no endpoint on this node: traffic of policy Local is dropped';
     case 'local-to-all':
       return `no endpoint ${isPlacedByKpc(port) ? 'assumed ' : ''}on this node: in IPVS mode traffic of policy Local goes to endpoints on all nodes`;

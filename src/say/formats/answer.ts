@@ -75,13 +75,14 @@ function formatForCi(
   const of = restsOnAssumed ? assumedWithMode(snapshots()) : [];
   const assumes = of.length > 0;
   const open: ArgumentsOf<'answer-lacks'> = findLacks?.() ?? nothingLacks;
-  const { notCompared, beside = [] } = open;
+  const { notCompared, changed = [], beside = [] } = open;
   const [unknown] = unknownWords(open);
-  const lacks = unknown !== undefined || notCompared.length + beside.length > 0;
+  const lacks = unknown !== undefined || notCompared.length + changed.length + beside.length > 0;
   const properties = {
     ...(assumes ? { assumed: of.join(', ') } : {}),
     ...(notCompared.length > 0 ? { notCompared: notCompared.join(', ') } : {}),
     ...(unknown === undefined ? {} : { unknown }),
+    ...(changed.length > 0 ? { changed: changed.join(', ') } : {}),
     ...(beside.length > 0 && output === 'sarif' ? { beside: beside.join('; ') } : {}),
   };
   const notes = sayFindings([

@@ -14,7 +14,7 @@ import {
   mapOf,
 } from '../../base/json/schema.ts';
 import { causeIds } from '../../ask/equivalence/causes.ts';
-import { destinationFields, effectFields, severitySchema } from '../../ask/equivalence/effects.ts';
+import { choiceFields, destinationFields, effectFields, severitySchema } from '../../ask/equivalence/effects.ts';
 import { change, flowChange, kernelChange, place, finding } from './envelope.ts';
 import { manifestSchema } from '../../bundle/schemas.ts';
 
@@ -22,6 +22,18 @@ import { manifestSchema } from '../../bundle/schemas.ts';
 const printedEffectFields = {
   ...effectFields,
   senders: listOf(text),
+  from: text,
+  to: text,
+  choice: optional(
+    about(
+      'both sides deliver to endpoints, and choose them otherwise',
+      objectOf({
+        ...choiceFields,
+        source: optional(about('whose address receivers see, if that differs', objectOf({ from: text, to: text }))),
+      }),
+    ),
+  ),
+  lacks: optional(about('why the example is not known on that side, and what settles it', text)),
   trace: about('the command that shows the example, or the packet in words if shownBy is missing', text),
 };
 
@@ -80,6 +92,12 @@ export const difference = named(
     from: about('the name of the old side', text),
     to: about('the name of the new side', text),
     differs: about('whether the exit status is 1', boolean),
+    changed: optional(
+      about(
+        'what else the sides were compiled for that is not the same',
+        listOf(objectOf({ of: oneOf('mode', 'node', 'release'), from: optional(text), to: optional(text) })),
+      ),
+    ),
     notCompared: about('what one side lacks, and packets that are left out', listOf(text)),
     compared: optional(
       about(

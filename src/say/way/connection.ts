@@ -3,7 +3,6 @@ import { joinHostPort, type Address } from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { CarrierProtocol } from '../../kernel/link/tunnel.ts';
-import type { NextHop } from '../../kernel/route/route.ts';
 import { ignoresEcho } from '../../kernel/sysctls-and-modules.ts';
 import {
   isArrival,
@@ -16,6 +15,7 @@ import {
   type Outcome,
 } from '../../packet/packet.ts';
 import type { RouteDecision, Step } from '../../packet/step.ts';
+import type { Losing } from '../../ask/equivalence/causes.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import { reasonSentence, reasonWords, ruleText, whereOf } from './reason.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
@@ -45,10 +45,8 @@ export function connectionWords({ fate, target }: Ended, scene: Scene): Connecti
   const { kind, ways } = fate.connection();
   const { family } = target.address;
   const ofLikely = ways.filter(({ way }) => way.verdict === fate.verdict);
-  const reasonOf = (own: Connection['ways']): string | undefined => {
-    const reasons = new Set(own.flatMap(({ outcome }) => outcomeWords(outcome, family, scene)));
-    return [...reasons].slice(0, mostReasons).join('; ') || undefined;
-  };
+  const reasonOf = (own: Connection['ways']): string | undefined =>
+    firstReasons(own.flatMap(({ outcome }) => outcomeWords(outcome, family, scene))) || undefined;
   const isMixed = new Set(ways.map(({ outcome }) => outcome.kind)).size > 1;
   const ofEndpoints = groupBy(isMixed ? ways.filter(({ way }) => way.endpoint) : [], ({ way: { endpoint } }) =>
     endpoint ? formatSocketAddress(endpoint) : '',
@@ -70,6 +68,14 @@ const noReason = { reason: undefined, failure: undefined, doubt: undefined };
 
 const mostReasons = 3;
 
+function firstReasons(reasons: readonly string[]): string {
+  return [...new Set(reasons)].slice(0, mostReasons).join('; ');
+}
+
+export function lossesWords(losses: readonly Losing[], family: Family): string {
+  return firstReasons(losses.map(({ kind, loss }) => lossWords(loss, family, kind === 'fails')));
+}
+
 /** "The connection …". */
 export const connectionDoes = {
   works: 'works',
@@ -84,9 +90,8 @@ export function outcomeWords(outcome: Outcome, family: Family, scene: Scene): re
     case 'works':
       return [];
     case 'fails':
-      return [lossWords(outcome.loss, family, true)];
     case 'depends':
-      return [lossWords(outcome.loss, family, false)];
+      return [lossesWords([outcome], family)];
     case 'unknown': {
       // A compiled input is not expected to have routes.
       const isUsual = !isUndecided(outcome) && scene.side.kind !== 'dump';
@@ -110,7 +115,7 @@ function stepLossWords(loss: StepLoss, isSure: boolean): string {
       return `the first packet${to} is lost: ${endOfSteps(loss.steps)}`;
     }
     case 'untaken':
-      return `${untakenWords(loss.steps)}: the connection fails unless ${loss.end === 'local' ? 'a program on the node listens there' : 'another host answers there'}`;
+      return `${untakenWords(loss.steps)}: ${failsUnless} ${loss.end === 'local' ? 'a program on the node listens there' : 'another host answers there'}`;
     case 'stopped':
       return `${isSure ? '' : 'on one of its paths '}${stoppedTurns[loss.turn]}: ${endOfSteps(loss.steps)}`;
   }
@@ -124,22 +129,17 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
       return stepLossWords(loss, isSure);
     case 'untranslated':
       return untranslatedWords(loss, family);
-    case 'other-way': {
-      const via = loss.gateway ? ` via ${loss.gateway.text}` : '';
-      return `the answer leaves by ${loss.output}${via}, but the client's packets come by ${loss.input}: the connection fails unless the network behind ${loss.output} lets such answers pass`;
-    }
+    case 'other-way':
+      return `the answer leaves${hopWords(loss.output, loss.gateway)}, but the client's packets come by ${loss.input}: ${failsUnless} the network behind ${loss.output} lets such answers pass`;
     case 'kept':
       return `the node itself has ${loss.address.text} and keeps the answer`;
     case 'elsewhere':
       return `packets that the client sends after the answer go to ${loss.destination.text}`;
-    case 'other-hop': {
-      const { destination, output = '', gateway } = loss;
-      const via = gateway ? ` via ${gateway.text}` : '';
-      return `packets that the client sends after the answer leave by ${output}${via}, unlike its first packet: the connection fails unless they reach ${destination.text} from there`;
-    }
+    case 'other-hop':
+      return `packets that the client sends after the answer leave${hopWords(loss.output, loss.gateway)}, unlike its first packet: ${failsUnless} they reach ${loss.destination.text} from there`;
     case 'service-address':
       if (loss.isHeld)
-        return `this node itself holds ${loss.address.text}, the cluster IP of ${loss.service}: the connection fails unless a program on the node listens there`;
+        return `this node itself holds ${loss.address.text}, the cluster IP of ${loss.service}: ${failsUnless} a program on the node listens there`;
       return `nothing answers: ${loss.address.text} is the cluster IP of ${loss.service}, which no pod has, and a connection is translated only once`;
     case 'shared-source': {
       const end = family === 'ipv4' ? 'drops packets from this address' : 'keeps answers to this address';
@@ -149,24 +149,24 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
         : `the packet comes from ${text}, which every node has: the connection fails if the endpoint is on another node, which ${end}`;
     }
     case 'left':
-      return `the node sends the packet on untranslated, to ${loss.isClusterIP ? 'the cluster IP' : 'an address'} of ${loss.service}: the connection fails unless another ${loss.isClusterIP ? 'node' : 'host'} accepts packets to ${loss.address.text}`;
+      return `the node sends the packet on untranslated, to ${loss.isClusterIP ? 'the cluster IP' : 'an address'} of ${loss.service}: ${failsUnless} another ${loss.isClusterIP ? 'node' : 'host'} accepts packets to ${loss.address.text}`;
     case 'own-gateway':
-      return `${loss.endpoint.text} sees the client's address and may answer it directly: the connection fails unless the answer passes through this node`;
+      return `${loss.endpoint.text} sees the client's address and may answer it directly: ${failsUnless} the answer passes through this node`;
     case 'own-network':
     case 'sent-back':
     case 'closer-route':
       return detourWords(loss);
     case 'not-held':
-      return `a route brings packets for ${loss.address.text} to this node, which does not have the address: the connection fails unless a transparent program answers`;
+      return `a route brings packets for ${loss.address.text} to this node, which does not have the address: ${failsUnless} a transparent program answers`;
     case 'unbound': {
       const { address, source, client } = loss;
-      return `a program bound to all addresses may answer from ${source.text}, the source address of the route to ${client.text}, and no NAT corrects it: the connection fails unless the program answers from ${address.text}`;
+      return `a program bound to all addresses may answer from ${source.text}, the source address of the route to ${client.text}, and no NAT corrects it: ${failsUnless} the program answers from ${address.text}`;
     }
     case 'no-arp':
     case 'no-neighbour':
       return neighbourWords(loss, family);
     case 'foreign-source':
-      return `the answer goes to ${loss.address.text}, which the node does not have: the connection fails unless the network delivers the answer to this node`;
+      return `the answer goes to ${loss.address.text}, which the node does not have: ${failsUnless} the network delivers the answer to this node`;
   }
 }
 
@@ -189,8 +189,8 @@ function detourWords(loss: Loss & { readonly kind: 'own-network' | 'sent-back' |
   switch (loss.kind) {
     case 'own-network': {
       const { destination, inside, gateway, output = '' } = loss;
-      const to = `the node sends packets for ${destination.text}, which is ${inside === undefined ? 'its own address' : `in the network of its ${inside}`}, to ${gateway.text} by ${output}`;
-      return `${to}: the connection fails ${inside === undefined ? 'unless they come back from there' : 'if they come back from there'}`;
+      const what = inside === undefined ? 'its own address' : `in the network of its ${inside}`;
+      return `the node sends packets for ${destination.text}, which is ${what}, to ${gateway.text} by ${output}: the connection fails ${inside === undefined ? 'unless' : 'if'} they come back from there`;
     }
     case 'sent-back': {
       const { destination, gateway, output = '' } = loss;
@@ -198,10 +198,12 @@ function detourWords(loss: Loss & { readonly kind: 'own-network' | 'sent-back' |
     }
     case 'closer-route': {
       const { destination, taken, closer } = loss;
-      return `the node sends packets for ${destination.text}${hopWords(taken)}, although another table has a closer route${hopWords(closer)}: the connection fails unless ${taken.gateway?.text} delivers them`;
+      return `the node sends packets for ${destination.text}${hopWords(taken.link, taken.gateway)}, although another table has a closer route${hopWords(closer.link, closer.gateway)}: ${failsUnless} ${taken.gateway?.text} delivers them`;
     }
   }
 }
+
+const failsUnless = 'the connection fails unless';
 
 const silenceWords = {
   arp_ignore: 'arp_ignore',
@@ -214,25 +216,23 @@ const silenceWords = {
 /** Why neighbours do not learn each other's link addresses. */
 function neighbourWords(loss: Loss & { readonly kind: 'no-arp' | 'no-neighbour' }, family: Family): string {
   if (loss.kind === 'no-neighbour') {
-    const last = loss.steps.at(-1);
-    const why = last ? ` (${stoppedWords(last)})` : '';
-    return `neighbour solicitations for ${loss.address.text} are lost on ${loss.link}${why}: the connection fails unless the sender already knows its link address`;
+    return `neighbour solicitations for ${loss.address.text} are lost on ${loss.link} (${endOfSteps(loss.steps)}): ${failsUnless} the sender already knows its link address`;
   }
   const { address, link, why } = loss;
   if (why === 'NOARP')
-    return `${link} does no neighbour discovery (NOARP): the connection fails unless both sides know each other's link address`;
+    return `${link} does no neighbour discovery (NOARP): ${failsUnless} both sides know each other's link address`;
   if (why === 'port')
-    return `${link} does no neighbour discovery, because it is a port of another interface, which takes all packets that it receives: the connection fails unless both sides know each other's link address`;
+    return `${link} does no neighbour discovery, because it is a port of another interface, which takes all packets that it receives: ${failsUnless} both sides know each other's link address`;
   if (why === 'no-port')
-    return `bridge ${link} has no port, so nobody behind it has ${address.text}: the connection fails unless a port is added`;
+    return `bridge ${link} has no port, so nobody behind it has ${address.text}: ${failsUnless} a port is added`;
   if (why === 'tentative')
-    return `${address.text} is still tentative on the node, which therefore ignores neighbour advertisements for it: the connection fails unless the node already knows the link address`;
+    return `${address.text} is still tentative on the node, which therefore ignores neighbour advertisements for it: ${failsUnless} the node already knows the link address`;
   const request = family === 'ipv4' ? 'ARP request' : 'neighbour solicitation';
-  return `the node answers no ${request} for ${address.text} on ${link} (${silenceWords[why]}): the connection fails unless another program answers, or the sender already knows the link address`;
+  return `the node answers no ${request} for ${address.text} on ${link} (${silenceWords[why]}): ${failsUnless} another program answers, or the sender already knows the link address`;
 }
 
-function hopWords({ link, gateway }: NextHop): string {
-  return `${gateway ? ` via ${gateway.text}` : ''}${link === undefined ? '' : ` by ${link}`}`;
+function hopWords(link: string | undefined, gateway: Address | undefined): string {
+  return `${link === undefined ? '' : ` by ${link}`}${gateway ? ` via ${gateway.text}` : ''}`;
 }
 
 function untranslatedWords({ source, port, why, link }: Loss & { kind: 'untranslated' }, family: Family): string {

@@ -1,12 +1,12 @@
 // Why Services have no endpoints, why packets do not reach their rules, why nothing is found, and what dumps do not show.
+import type { UnseenPods } from '../../base/findings/services.ts';
 import { isIdle, type UnfitPod, type Unready } from '../../base/findings/lint.ts';
-import { mayBeUnseen } from '../../base/findings/services.ts';
 import { count, joinWords, nameSome } from '../../base/printable.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import { familyNames } from '../../kernel/family.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { nftSets } from '../../kube-proxy/nft-table.ts';
-import { lackOfEndpoints } from '../../snapshot/faults.ts';
+import { lackOfEndpoints, unseenPodsOf } from '../../snapshot/faults.ts';
 import type { PortFault, Snapshot } from '../../snapshot/snapshot.ts';
 import type { AddressOwner, NoService, NoSubject, SubjectHint } from '../../base/findings/command-line.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
@@ -43,7 +43,7 @@ export function faultWords(fault: PortFault): string {
 export function faultInShort(fault: PortFault): string | undefined {
   switch (fault.code) {
     case 'selects-nothing':
-      return `selects no Pod${unlessUnseen([fault])}`;
+      return `selects no Pod${unlessUnseen(unseenPodsOf([fault]))}`;
     case 'no-node-fits':
       return `no Node has ${fault.arguments.wanted}`;
     case 'no-ready-endpoint':
@@ -131,14 +131,11 @@ export function unshownJumpWords(from: readonly string[], to: string): string {
 }
 
 /** ", unless …": what kpc cannot see but what may give a Service port endpoints; '' if there is nothing. */
-export function unlessUnseen(faults: readonly PortFault[]): string {
-  for (const { code, arguments: details } of faults) {
-    if (code !== 'selects-nothing' || !mayBeUnseen(details)) continue;
-    const { lacking, maker } = details;
-    if (lacking) return `, unless a program sets ${lacking.label} on the Pods of ${lacking.owner}`;
-    if (maker !== undefined) return `, unless ${maker} makes its Pods`;
-  }
-  return '';
+export function unlessUnseen(pods: UnseenPods | undefined): string {
+  if (!pods) return '';
+  return pods.maker === undefined
+    ? `, unless a program sets ${pods.label} on the Pods of ${pods.owner}`
+    : `, unless ${pods.maker} makes its Pods`;
 }
 
 export function noSubjectWords(nothing: NoSubject): string {

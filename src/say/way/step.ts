@@ -7,6 +7,7 @@ import { isUnknownOwn, type Fate } from '../../packet/packet.ts';
 import { decisionWords, outerWords } from './connection.ts';
 import type { Sender, Trace } from '../../ask/trace/question.ts';
 import { ruleText, whereOf } from './reason.ts';
+import { senderName } from './sender.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Block } from '../lines.ts';
@@ -201,7 +202,7 @@ export function describeWay(
   return {
     heading,
     assumed: [...rests.map((clause) => `assumed: ${clause}`), ...assumed.map(({ text }) => text)],
-    from: sender.words,
+    from: senderName(sender.who),
     to: `${joinHostPort(target.address.text, target.port)}/${target.protocol}`,
     verdict,
     isGood,

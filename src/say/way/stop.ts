@@ -1,22 +1,22 @@
 // Why a packet stops, in words, for example because a jump of kube-proxy was removed.
 import { count, percent } from '../../base/printable.ts';
-import {
-  failingShare,
-  isArrival,
-  isPart,
-  lostShare,
-  otherwiseShare,
-  type KnownFate,
-  type Fate,
-} from '../../packet/packet.ts';
+import { failingShare, isArrival, isPart, lostShare, otherwiseShare, type KnownFate } from '../../packet/packet.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
-import { isPlacedByKpc, placeWithout, serviceName, type ShownPort } from '../../cluster/model.ts';
-import { faultsOfPort } from '../../snapshot/faults.ts';
+import { isPlacedByKpc, serviceName, type ShownPort } from '../../cluster/model.ts';
+import { faultsOfPort, unseenPodsOf } from '../../snapshot/faults.ts';
 import { dormantWords, lostRuleCause, unlessUnseen, unprogrammedCause, unreachedWords, whyNoEndpoint } from './lack.ts';
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
 import { carrierWords, decisionWords, stopperWords } from './connection.ts';
-import type { Trace } from '../../ask/trace/question.ts';
-import { isInternal, isLocalElsewhere, isUndetectedPod, causeOf, lostWayOf } from '../../ask/trace/obstacles.ts';
+import type { StopCondition, Trace } from '../../ask/trace/question.ts';
+import {
+  isInternal,
+  isLocalElsewhere,
+  isUndetectedPod,
+  causeOf,
+  conditionOf,
+  lacksEndpoints,
+  lostWayOf,
+} from '../../ask/trace/obstacles.ts';
 import { addressKind, servicePortAt } from '../../ask/trace/service-ends.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 import { stopOf, type Stop } from '../../ask/trace/stop.ts';
@@ -86,24 +86,13 @@ function noLocalWords(port: ShownPort, trace: Trace): string {
 }
 
 /** The assumptions and unseen facts that a verdict depends on, as words after it; '' if none. */
-export function verdictCondition(target: Trace['target'], fate: Pick<Fate, 'verdict' | 'steps'>, scene: Scene): string {
-  const kind = stopOf(fate)?.kind;
-  const port = servicePortAt(target, scene.side.addresses);
-  const unless = kind && port && lacksEndpoints.has(kind) ? unlessUnseen(faultsOfPort(port, scene.side)) : '';
-  return `${assumedPlace(target, fate, scene)}${unless}`;
+export function stopConditionWords({ placed, unseen }: StopCondition): string {
+  return `${placed === undefined ? '' : ` ${placeWithout(placed)}`}${unlessUnseen(unseen)}`;
 }
 
-/** The nodes where a packet is dropped or refused, if that depends on where kpc placed Pods; else ''. */
-export function assumedPlace(target: Trace['target'], fate: Pick<Fate, 'verdict' | 'steps'>, scene: Scene): string {
-  const stop = stopOf(fate);
-  const port = stop && servicePortAt(target, scene.side.addresses);
-  if (!port || !isPlacedByKpc(port) || !dependsOnPlace.has(stop.kind)) return '';
-  return isLocalElsewhere(port, { target }, scene) ? ` ${placeWithout(port)}` : '';
+export function placeWithout(service: string): string {
+  return `on nodes without a Pod of ${service}`;
 }
-
-const dependsOnPlace: ReadonlySet<Stop['kind']> = new Set(['no-local-endpoints', 'no-server']);
-
-const lacksEndpoints: ReadonlySet<Stop['kind']> = new Set(['no-endpoints', 'no-server']);
 
 /** In IPVS mode a virtual server may have no real servers even if the Service has endpoints elsewhere. */
 function noServerWords(port: ShownPort, trace: Trace, scene: Scene): string {
@@ -125,7 +114,7 @@ export function lackNote({ target, fate }: Trace, scene: Scene): string | undefi
   const port = servicePortAt(target, scene.side.addresses);
   const why = port && whyNoEndpoint(port, scene.side);
   return kind && lacksEndpoints.has(kind) && port && why !== undefined
-    ? `${port.label} has no ready endpoint${unlessUnseen(faultsOfPort(port, scene.side))}: ${why}`
+    ? `${port.label} has no ready endpoint${unlessUnseen(unseenPodsOf(faultsOfPort(port, scene.side)))}: ${why}`
     : undefined;
 }
 
@@ -185,7 +174,7 @@ export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): 
     default: {
       const isClosed = verdict === 'refused' && target.protocol === 'tcp' && steps.at(-1)?.kind === 'listener';
       const { end, meaning } = isClosed ? closedByBalancer : endWords[verdict];
-      return `${end}${verdictCondition(target, fate, scene)}: ${meaning}${rest}${lost}`;
+      return `${end}${stopConditionWords(conditionOf(target, fate, scene))}: ${meaning}${rest}${lost}`;
     }
   }
 }

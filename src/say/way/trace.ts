@@ -20,6 +20,7 @@ import { assumedLine, assumedValues, valuesOfTrace } from './assumed-values.ts';
 import { otherEnds, otherEndWords } from './ends.ts';
 import { listNotes, findExistingFlows } from './notes.ts';
 import { nodeClause, stepInWords, type RouteStep, type TraceInWords } from './step.ts';
+import { senderName } from './sender.ts';
 import { verdictWords, causeOfStop } from './stop.ts';
 import { connectionWords, connectionDoes, type ConnectionInWords } from './connection.ts';
 import { judgePolicies } from '../../ask/trace/network-policies.ts';
@@ -67,9 +68,9 @@ function labelOfTarget({ target }: Trace, { side }: Scene): string | undefined {
   return target.label ?? (isUnknownOwn(target.address) ? undefined : servicePortAt(target, side.addresses)?.label);
 }
 
-function senderWords({ words, address, isExample }: Sender): string {
-  if (address === undefined) return words;
-  return `${words} (${isExample ? 'such as ' : ''}${address.text})`;
+function senderWords({ who, address, isExample }: Sender): string {
+  if (address === undefined) return senderName(who);
+  return `${senderName(who)} (${isExample ? 'such as ' : ''}${address.text})`;
 }
 
 /** A colon if a list of endpoints follows. */
@@ -196,7 +197,7 @@ export function traceJson(trace: Trace, scene: Scene) {
   return {
     verdict: fate.verdict,
     cause: causeOfStop(trace, scene),
-    from: { sender: sender.words, address: sender.address?.text, example: sender.isExample || undefined },
+    from: { sender: senderName(sender.who), address: sender.address?.text, example: sender.isExample || undefined },
     to: {
       address: isUnknownOwn(target.address) ? 'node' : target.address.text,
       port: target.port,

@@ -36,8 +36,9 @@ export function unknownWords({ unknown, unknownOnOne, reasons }: Unknowns): read
 
 export const answerWords: WordsOf<typeof answerFindings> = {
   'answer-assumes': ({ of }) => `assumed: ${of.join(', ')}`,
-  'answer-lacks': ({ notCompared, beside = [], ...unknowns }) =>
+  'answer-lacks': ({ notCompared, changed = [], beside = [], ...unknowns }) =>
     [
+      ...changed,
       ...(notCompared.length > 0 ? [`not compared: ${notCompared.join(', ')}`] : []),
       ...unknownWords(unknowns),
       ...(beside.length > 0 ? [parts(beside)] : []),

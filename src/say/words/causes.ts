@@ -1,5 +1,7 @@
 import type { CauseId, CauseReason, Situation } from '../../ask/equivalence/causes.ts';
 import type { Divergence } from '../../ask/equivalence/effects.ts';
+import { decisionWords, lossesWords, stopperWords } from '../way/connection.ts';
+import { nameOfSide } from '../way/fate.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 
 interface CauseWords {
@@ -169,7 +171,7 @@ function adviceOnExternalLocal({ place, detectsPods }: Situation): string | unde
 /** What each side does, as sentences. */
 export function reasonsOf({ cause, reasons, served }: Divergence): readonly string[] {
   return [
-    ...reasons.flatMap((reason) => causeReason(causeWords[cause], reason)),
+    ...new Set(reasons.flatMap((reason) => causeReason(causeWords[cause], reason))),
     ...(['old', 'new'] as const).flatMap((side) =>
       served[side].length === 0 ? [] : [`Here only the ${side} side serves them on ${served[side].join(', ')}.`],
     ),
@@ -181,12 +183,29 @@ function causeReason({ modes }: CauseWords, reason: CauseReason): readonly strin
     case 'mode':
       return modes ? [`${modeFacts[reason.mode].title} ${modes[reason.mode]}.`] : [];
     case 'fields':
-      return [`${reason.from.join(', ')} → ${reason.to.join(', ')}.`];
+      return [`${fieldsWords(reason.from)} → ${fieldsWords(reason.to)}.`];
     case 'lost-jump':
       return [`${reason.side}: nothing in ${reason.from} leads to ${reason.to ?? 'an endpoint'}.`];
-    case 'failure':
-      return [reason.text];
+    case 'stop': {
+      const { side, stop } = reason;
+      const words = stop.kind === 'stranger' ? stopperWords(stop.step) : decisionWords(stop.decision, stop.destination);
+      return [`${nameOfSide(side)}: ${words}.`];
+    }
+    case 'losses':
+      return [`${nameOfSide(reason.side)}: ${lossesWords(reason.losses, reason.family)}.`];
   }
+}
+
+type Fields = Extract<CauseReason, { readonly kind: 'fields' }>['from'];
+
+function fieldsWords(fields: Fields): string {
+  return fields
+    .map(({ field, value }) => `${field} ${field === 'sessionAffinity' ? affinityWords(value) : (value ?? 'unset')}`)
+    .join(', ');
+}
+
+function affinityWords(seconds: Fields[number]['value']): string {
+  return seconds === undefined ? 'None' : `ClientIP for ${seconds} s`;
 }
 
 /** What to do, as sentences; empty if nothing that works is lost or changed. */

@@ -2,6 +2,7 @@ import { formatCount, joinWords, nameSome, escapeText, quote } from '../../base/
 import { foundWords } from './fields.ts';
 import { addNames, holdsNoNames } from './files.ts';
 import { familyNames } from '../../kernel/family.ts';
+import { senderName } from '../way/sender.ts';
 import { noServiceWords, noSubjectWords } from '../way/lack.ts';
 import { byCase, didYouMean, listCodes, type WordsOf } from './rows.ts';
 import type { commandLineFindings } from '../../base/findings/command-line.ts';
@@ -186,7 +187,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       'use --all-nodes',
     ],
     'no-address-for': ({ sender }) => [
-      `no address for ${sender}: the input names no network for it`,
+      `no example address of ${senderName({ kind: sender })} is known`,
       'name the Pod, or write its address, such as 10.244.1.5',
     ],
     'which-port': ({ to, ports, example }) => [

@@ -87,7 +87,7 @@ export function unreadWords(reason: Unread): string {
       const { revision, here, beside } = reason;
       const advice =
         here === undefined
-          ? beside && `; compare ${beside.join(' with ')}`
+          ? beside && `; compare ${beside} (both sides)`
           : `: paths count from the top of the repository; write ${here}`;
       return `revision ${revision} has no such file or folder${advice ?? ''}`;
     }

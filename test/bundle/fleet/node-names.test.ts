@@ -35,7 +35,10 @@ test('nodes called as files of a bundle are, make a fleet like any other', async
   expect(nodesIn(fleet)).toEqual(nodes);
   expect(await runKpc(['compile', '-f', input, '--all-nodes', '--check', fleet])).toMatchObject({ status: 0 });
   const compared = await runKpc(['diff', join(fleet, 'manifest.json'), join(fleet, 'worker-1')]);
-  expect(compared).toMatchObject({ status: 0, stdout: 'node: manifest.json → worker-1\n\nNo difference.\n' });
+  expect(compared).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('node: manifest.json → worker-1\n\nNo difference ') as string,
+  });
   expect((await runKpc(['diff', fleet, join(fleet, 'worker-1')])).stderr).toContain(
     'holds the bundles of several nodes',
   );

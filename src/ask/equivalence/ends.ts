@@ -1,0 +1,139 @@
+// How packets of one kind end on a side, as values that JSON can compare.
+import type { Address } from '../../kernel/address.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
+import {
+  failingShare,
+  isArrival,
+  sumChances,
+  type Fate,
+  type ReachedEndpoint,
+  type Verdict,
+} from '../../packet/packet.ts';
+import { conditionOf, isUndetectedPod } from '../trace/obstacles.ts';
+import type { StopCondition } from '../trace/question.ts';
+import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
+import { stopOf } from '../trace/stop.ts';
+import type { Losing } from './causes.ts';
+import { sourceWord, type Answers, type Difference } from './compare.ts';
+
+export interface End extends StopCondition {
+  readonly verdict: Verdict;
+  /** The status with which kube-proxy answers a health check. */
+  readonly answer: 200 | 503 | '200 or 503' | undefined;
+  /** The endpoints that are chosen, if the other side chooses otherwise. */
+  readonly chosen: ChosenEndpoints | undefined;
+  readonly sources: readonly SeenSource[] | undefined;
+  /** Which connections are lost although their first packet arrives. */
+  readonly loses: 'all' | 'some' | 'none';
+  /** Whether kube-proxy stops a pod's packet because no setting tells it which clients are pods. */
+  readonly isUndetected: boolean;
+}
+
+type ChosenEndpoints =
+  /** Each endpoint's share of connections, rounded to thousandths. */
+  | { readonly kind: 'shares'; readonly shares: readonly number[] }
+  | { readonly kind: 'endpoints'; readonly on: 'unknown' | 'this-node' | 'other-nodes' | 'all-nodes' };
+
+/** Whose address receivers see. */
+export type SeenSource = 'client' | 'node' | 'service';
+
+export interface SeenSources {
+  readonly from: readonly SeenSource[];
+  readonly to: readonly SeenSource[];
+}
+
+/** Both ends of a difference. */
+export function endsOf(
+  { sender, packet, from, to, answers }: Difference,
+  seen: SeenSources | undefined,
+  [old, fresh]: readonly [Scene, Scene],
+): { readonly from: End; readonly to: End } {
+  const choice = compareChoice(from, to);
+  const target = { ...packet, address: packet.destination, label: undefined };
+  const endOf = (fate: Fate, side: keyof Answers & keyof SeenSources, scenes: readonly [Scene, Scene]): End => ({
+    verdict: fate.verdict,
+    answer: statusOf(answers?.[side]?.status),
+    chosen: fate.endpoints.length === 0 ? undefined : chosenOf(choice, fate, scenes),
+    sources: seen?.[side],
+    loses: judgeLoss(fate),
+    ...conditionOf(target, fate, scenes[0]),
+    isUndetected: stopOf(fate) !== undefined && isUndetectedPod({ sender, target, fate }, scenes[0]),
+  });
+  return { from: endOf(from, 'from', [old, fresh]), to: endOf(to, 'to', [fresh, old]) };
+}
+
+function statusOf(status: NonNullable<Answers['from']>['status'] | undefined): End['answer'] {
+  return status === 'unknown' ? '200 or 503' : status;
+}
+
+function judgeLoss(fate: Fate): End['loses'] {
+  const lost = failingShare(fate);
+  if (!isArrival(fate.verdict) || isNearly(lost, 0)) return 'none';
+  return isNearly(lost, 1) ? 'all' : 'some';
+}
+
+/** A dump does not show the nodes of endpoints, but the other side may. The side's own scene comes first. */
+function chosenOf(choice: Choice, { endpoints }: Fate, scenes: readonly Scene[]): ChosenEndpoints | undefined {
+  if (choice === 'same') return undefined;
+  if (choice === 'other-shares') {
+    const shares = [...sumChances(endpoints, formatSocketAddress).values()];
+    return { kind: 'shares', shares: shares.map((share) => Math.round(share * 1000) / 1000) };
+  }
+  const isHere = (each: ReachedEndpoint): boolean | undefined =>
+    scenes.map((scene) => isLocalEndpoint(scene, each)).find((isLocal) => isLocal !== undefined);
+  const places = new Set(endpoints.map(isHere));
+  if (places.has(undefined)) return { kind: 'endpoints', on: 'unknown' };
+  if (places.size > 1) return { kind: 'endpoints', on: 'all-nodes' };
+  return { kind: 'endpoints', on: places.has(true) ? 'this-node' : 'other-nodes' };
+}
+
+/** How the sides' choices of endpoints compare: the same endpoints and shares, the same endpoints with other shares, or other endpoints. */
+type Choice = 'same' | 'other-shares' | 'other-endpoints';
+
+/** Compares the choice of endpoints. Packets that end differently on the two sides have no choice to compare. */
+export function compareChoice(from: Fate, to: Fate): Choice {
+  if (from.verdict !== to.verdict || chancesOf(from.endpoints) === chancesOf(to.endpoints)) return 'same';
+  const [before, after] = [from, to].map(({ endpoints }) =>
+    [...sumChances(endpoints, formatSocketAddress).keys()].join(),
+  );
+  return before === after ? 'other-shares' : 'other-endpoints';
+}
+
+export function chancesOf(
+  endpoints: readonly ReachedEndpoint[],
+  wordOf: (endpoint: ReachedEndpoint) => string = formatSocketAddress,
+): string {
+  return [...sumChances(endpoints, wordOf)].map(([where, chance]) => `${where} ${chance.toFixed(5)}`).join();
+}
+
+/** Whose address receivers see on both sides, if packets arrive alike and receivers see different addresses. */
+export function seenSources(
+  { from, to, packet }: Difference,
+  nodes: ReadonlyMap<string, Address>,
+): SeenSources | undefined {
+  const nameOf = (source: Fate['source']): SeenSource => {
+    const word = sourceWord(source, nodes);
+    if (word === 'node') return word;
+    return word === packet.destination.text ? 'service' : 'client';
+  };
+  const seenOn = (fate: Fate): readonly SeenSource[] => {
+    const seen = fate.endpoints.length > 0 ? fate.endpoints : [fate];
+    return [...new Set(seen.map(({ source }) => nameOf(source)))].sort();
+  };
+  if (from.verdict !== to.verdict || !isArrival(from.verdict)) return undefined;
+  const [before, after] = [seenOn(from), seenOn(to)];
+  return before.join() === after.join() ? undefined : { from: before, to: after };
+}
+
+/** How connections fail, or may fail, whose first packet arrives; empty if they work, or if nothing is known. */
+export function lossesOf(fate: Fate): readonly Losing[] {
+  if (fate.verdict === 'unknown') return [];
+  const { kind, ways } = fate.connection();
+  if (kind === 'works' || kind === 'unknown') return [];
+  const own = ways.filter(({ way }) => isArrival(fate.verdict) || isArrival(way.verdict));
+  return own.flatMap(({ outcome }) => ('loss' in outcome ? outcome : []));
+}
+
+export function isNearly(share: number, other: number): boolean {
+  return Math.abs(share - other) < 1e-6;
+}
