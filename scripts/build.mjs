@@ -108,7 +108,7 @@ for (const program of ['kpc', 'kpc-apply']) {
   for (const { text } of outputFiles) writeOutput(`${program}.js`, nameBuild(toAscii(text)));
 }
 
-// Keep the lines and names of the sources, so that a stack trace in another program can be read.
+// Keep the names of the sources, so that a stack trace in another program can be read.
 const textsEntry = 'src/library/index.ts';
 const whole = `export * as texts from './${textsEntry}'; export * from './src/library/node.ts';`;
 const library = await build({
@@ -118,8 +118,7 @@ const library = await build({
   metafile: true,
   minify: false,
   minifySyntax: true,
-  // Comments name each module's file. This keeps the names the same in any folder, even if node_modules is a link.
-  preserveSymlinks: true,
+  minifyWhitespace: true,
   platform: 'node',
   target: 'node20',
   format: 'cjs',
