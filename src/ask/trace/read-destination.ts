@@ -164,8 +164,9 @@ function joinNames(service: string, portName = ''): string {
   return portName === '' ? service : `${service}:${portName}`;
 }
 
-function nameNumber({ port, protocol }: ShownPort): string {
-  return `${port}/${protocol}`;
+/** Rules may not show a port's number. */
+function nameNumber({ port, portName = '', protocol }: ShownPort): string {
+  return port === undefined ? portName : `${port}/${protocol}`;
 }
 
 function readServiceDestination(
@@ -227,7 +228,7 @@ export function findNamedPorts(what: string, namespace: string | undefined, scen
     (each) => each.portName === port || String(each.port) === port || nameNumber(each) === asWritten,
   );
   if (chosen.length > 0) return read(chosen);
-  const known = [...new Set(own.map(nameNumber))];
+  const known = [...new Set(own.map(nameNumber))].filter((each) => each !== '');
   return absent({ problem: 'no-port', service: services.join(''), port, ports: known });
 }
 
