@@ -59,10 +59,7 @@ const addressSets: ReadonlySet<SetId | undefined> = new Set(openSets);
  * Finds a set entry whose virtual server is missing, although kube-proxy makes it first (syncProxyRules in ipvs/proxier.go). `ends`: the
  * last virtual server of each list. If one lacks real servers, the list may be cut off, so local endpoints must be real servers, too.
  */
-export function findUnlistedServer(
-  state: KernelState,
-  ends: readonly VirtualServer[],
-): Unlisted | undefined {
+export function findUnlistedServer(state: KernelState, ends: readonly VirtualServer[]): Unlisted | undefined {
   if (!holdsServers(state)) return undefined;
   const endsBare = ends.some(({ realServers }) => realServers.length === 0);
   const sockets = new Set(state.virtualServers.map(formatServerSocket));

@@ -1,5 +1,6 @@
 // Dumps of which one family, listing or moment is missing or another node's: what they do not show is not concluded from them.
 import { describe, expect, test } from 'vitest';
+import { findInDump } from '../../src/ask/describe/find-subject.ts';
 import { compile, open, trace } from '../../src/library/index.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
@@ -95,7 +96,10 @@ test('a policy of nat that is not shown drops nothing', () => {
 test("IPVS mode's virtual server on a node in iptables mode is the cause", () => {
   const left = {
     'ipvsadm-save': '-A -t 10.96.1.7:9000 -s rr\n',
-    'ip-addr': links('192.168.50.11', '21: kube-ipvs0: <BROADCAST,NOARP> mtu 1500\n    inet 10.96.1.7/32 scope global kube-ipvs0\n'),
+    'ip-addr': links(
+      '192.168.50.11',
+      '21: kube-ipvs0: <BROADCAST,NOARP> mtu 1500\n    inet 10.96.1.7/32 scope global kube-ipvs0\n',
+    ),
   };
   const dump = { ...filesOf('iptables', 'iptables.restore'), ...left };
   const { cause } = traced(dump, '10.244.1.50', '10.96.1.7:9000', manifests);
@@ -108,7 +112,10 @@ describe('addresses of two nodes', () => {
   test('node ports of IPVS at addresses that ip addr lacks', async () => {
     const dump = {
       ...filesOf('ipvs', 'iptables.restore', 'ipset.restore', 'ipvsadm.restore'),
-      'ip-addr': links('192.168.50.21', '21: kube-ipvs0: <BROADCAST,NOARP> mtu 1500\n    inet 10.96.1.7/32 scope global kube-ipvs0\n'),
+      'ip-addr': links(
+        '192.168.50.21',
+        '21: kube-ipvs0: <BROADCAST,NOARP> mtu 1500\n    inet 10.96.1.7/32 scope global kube-ipvs0\n',
+      ),
     };
     expect(traced(dump, 'external', '192.168.50.21:30004').verdict).toBe('unknown');
     const { stderr } = await runKpc(['describe', '-'], { stdin: Object.values(dump).join('\n') });
@@ -136,10 +143,72 @@ COMMIT
   expect(from.address).toMatch(/^10\.244\.7\./);
 });
 
+describe('a Service that only manifests beside the dump have', () => {
+  const dump = filesOf('iptables', 'iptables.restore')['iptables.restore'] ?? '';
+  const written = `
+apiVersion: v1
+kind: Service
+metadata: { name: NAME, namespace: shop }
+spec: { clusterIP: 10.96.1.9, ports: [{ name: p, port: 80 }, { name: q, port: 81 }] }
+`;
+  const there = 'the manifests have shop/late:q there, but this node has no rule for it';
+
+  test.each(['shop/late:q', 'svc/shop/late:q', 'late.shop.svc:q', '10.96.1.9:81'])('is known as %s', (to) => {
+    const texts = { 'iptables-save': dump, 'late.yaml': written.replace('NAME', 'late') };
+    expect(traced(texts, '10.244.1.50', to).notes?.join('\n')).toContain(there);
+    const [side] = open(texts).snapshots;
+    if (side?.kind !== 'dump') throw new Error('no dump');
+    expect(findInDump(to, side)).toMatchObject({ why: { kind: 'unreached-address', label: 'shop/late:q' } });
+  });
+
+  test('one of its ports may have rules', () => {
+    const texts = {
+      'iptables-save': dump,
+      'itp.yaml': written.replace('NAME', 'itp').replace('10.96.1.9', '10.96.1.7'),
+    };
+    expect(traced(texts, '10.244.1.50', 'svc/shop/itp:q').to.port).toBe(81);
+  });
+});
+
+test('a port whose number rules do not show is named by its name', () => {
+  const dump = `*nat
+-A PREROUTING -j KUBE-SERVICES
+-A KUBE-SERVICES -m addrtype --dst-type LOCAL -j KUBE-NODEPORTS
+-A KUBE-NODEPORTS -p sctp -m comment --comment "shop/diam:d" -m sctp --dport 30868 -j KUBE-EXT-AAAAAAAAAAAAAAAA
+-A KUBE-EXT-AAAAAAAAAAAAAAAA -j KUBE-SVC-AAAAAAAAAAAAAAAA
+-A KUBE-SVC-AAAAAAAAAAAAAAAA -m comment --comment "shop/diam:d -> 10.244.1.12:3868" -j KUBE-SEP-AAAAAAAAAAAAAAAA
+-A KUBE-SEP-AAAAAAAAAAAAAAAA -p sctp -m sctp -j DNAT --to-destination 10.244.1.12:3868
+COMMIT
+`;
+  const [side] = open({ 'iptables-save': dump }).snapshots;
+  const diagnostics = side ? trace({ side, from: 'external', to: 'svc/shop/diam:3868' }).diagnostics : [];
+  expect(diagnostics.map((each) => each.arguments)).toMatchObject([{ problem: 'no-port', ports: ['d'] }]);
+});
+
 test('the first of two values of a sysctl counts, and the second is told', async () => {
   const dump = 'net.ipv4.ip_forward = 1\nnet.ipv4.vs.conntrack = 1\nnet.ipv4.ip_forward = 0\n';
   const [side] = open({ sysctl: dump }).snapshots;
   expect(side?.state.sysctls.get('net.ipv4.ip_forward')).toBe('1');
-  const { stderr } = await runKpc(['describe', '-'], { stdin: dump + filesOf('iptables', 'iptables.restore')['iptables.restore'] });
+  const { stderr } = await runKpc(['describe', '-'], {
+    stdin: dump + filesOf('iptables', 'iptables.restore')['iptables.restore'],
+  });
   expect(stderr).toContain('[second-listing]');
+});
+
+test('links at which a packet ends alike share a clause', () => {
+  const others = ['eth1', 'eth2', 'eth3', 'eth4', 'eth5'];
+  const addr = others.map(
+    (name, i) => `${i + 5}: ${name}: <UP> mtu 1500\n    inet 10.9.${i}.1/24 scope global ${name}\n`,
+  );
+  const routes = others.map((name, i) => `10.9.${i}.0/24 dev ${name} scope link\n`);
+  const { notes } = traced(
+    {
+      'ip-addr': links('192.168.50.11', addr.join('')),
+      'ip-route': `default via 192.168.50.1 dev eth0\n192.168.50.0/24 dev eth0 scope link\n${routes.join('')}`,
+      ...filesOf('iptables', 'iptables.restore'),
+    },
+    'external',
+    '192.168.50.11:9',
+  );
+  expect(notes?.join('\n')).toMatch(/by eth1, eth2, eth3 and 2 more the connection [^;]*$/);
 });

@@ -1,4 +1,4 @@
-import { count, joinWords, formatCount } from '../../base/printable.ts';
+import { count, joinWords, formatCount, nameSome } from '../../base/printable.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
@@ -60,15 +60,18 @@ function arrivalNote(trace: Trace, scene: Scene): string | undefined {
   const { link, others } = arrival;
   const { kind } = fate.connection();
   const isFirm = kind === 'works' || kind === 'fails' || kind === 'partial';
-  const elsewhere = others.flatMap((other) => {
+  const ends = others.flatMap((other) => {
     const found = scene.evaluate(packetOf({ ...sender, enters: { interface: other } }, target));
     const goesOn = connectionWords({ fate: found, target }, scene);
     const why = goesOn.reason === undefined ? '' : `: ${goesOn.reason}`;
-    if (endKey(found) !== endKey(fate))
-      return [`by ${other} it is ${verdictWords(found, trace, scene)} (--in-interface ${other})`];
+    if (endKey(found) !== endKey(fate)) return [{ other, does: `it is ${verdictWords(found, trace, scene)}`, why: '' }];
     return isFirm && goesOn.kind !== kind
-      ? [`by ${other} the connection ${connectionDoes[goesOn.kind]} (--in-interface ${other})${why}`]
+      ? [{ other, does: `the connection ${connectionDoes[goesOn.kind]}`, why }]
       : [];
+  });
+  const elsewhere = Array.from(groupBy(ends, ({ does }) => does).values(), (same) => {
+    const [{ other, does, why }] = same;
+    return `by ${nameSome(same.map((each) => each.other))} ${does} (--in-interface ${other})${why}`;
   });
   return elsewhere.length === 0 ? undefined : `the packet is assumed to arrive by ${link}; ${elsewhere.join('; ')}`;
 }
