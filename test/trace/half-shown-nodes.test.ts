@@ -196,19 +196,22 @@ test('the first of two values of a sysctl counts, and the second is told', async
 });
 
 test('links at which a packet ends alike share a clause', () => {
-  const others = ['eth1', 'eth2', 'eth3', 'eth4', 'eth5'];
-  const addr = others.map(
-    (name, i) => `${i + 5}: ${name}: <UP> mtu 1500\n    inet 10.9.${i}.1/24 scope global ${name}\n`,
-  );
-  const routes = others.map((name, i) => `10.9.${i}.0/24 dev ${name} scope link\n`);
+  const numbers = [1, 2, 3, 4, 5];
+  const ends = numbers.map((i) => `${i + 2}: eth${i}: <UP> mtu 1500\n    inet 10.9.${i}.1/24 scope global eth${i}\n`);
+  const routes = numbers.map((i) => `10.9.${i}.0/24 dev eth${i} scope link\n`);
   const { notes } = traced(
     {
-      'ip-addr': links('192.168.50.11', addr.join('')),
+      'ip-addr': `1: lo: <LOOPBACK,UP> mtu 65536
+    inet 127.0.0.1/8 scope host lo
+2: eth0: <BROADCAST,UP> mtu 1500
+    inet 192.168.50.11/24 scope global eth0
+${ends.join('')}`,
       'ip-route': `default via 192.168.50.1 dev eth0\n192.168.50.0/24 dev eth0 scope link\n${routes.join('')}`,
+      sysctl: 'net.ipv4.conf.all.rp_filter = 0\nnet.ipv4.ip_forward = 1\n',
       ...filesOf('iptables', 'iptables.restore'),
     },
     'external',
-    '192.168.50.11:9',
+    '192.168.50.11:30060',
   );
-  expect(notes?.join('\n')).toMatch(/by eth1, eth2, eth3 and 2 more the connection [^;]*$/);
+  expect(notes?.join('\n')).toMatch(/by eth1, eth2, eth3 and 2 more it is unknown \(--in-interface eth1\)$/);
 });
