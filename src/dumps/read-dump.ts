@@ -190,8 +190,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     case 'sysctl': {
       const { sysctls, again, unread } = parseSysctls(text);
       reportUnread(unread);
-      draft.list(draft.sysctls, sysctls, false, at);
-      draft.list(draft.sysctls, again, false, at);
+      for (const each of [sysctls, again]) draft.list(draft.sysctls, each, false, at);
       return;
     }
     default:

@@ -88,7 +88,7 @@ export function findUnlistedServer(state: KernelState, ends: readonly VirtualSer
     };
     const entry = set.entries.find((each) => each.other === undefined && !isListed(each));
     if (!entry) continue;
-    const ofServer = protocol && ports.has(portOf(entry)) ? 'virtual server of this node' : 'virtual server';
+    const ofServer = protocol && ports.has(portOf(entry)) ? 'node port' : 'virtual server';
     const lacks = id === 'loopBack' ? 'real server' : ofServer;
     return { by: set.name, entry: formatEntry({ ...entry, source: undefined }), lacks, ends };
   }

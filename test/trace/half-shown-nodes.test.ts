@@ -1,5 +1,6 @@
 // Dumps of which one family, listing or moment is missing or another node's: what they do not show is not concluded from them.
 import { describe, expect, test } from 'vitest';
+import { findFlows } from '../../src/ask/describe/find-flows.ts';
 import { findInDump } from '../../src/ask/describe/find-subject.ts';
 import { compile, open, trace } from '../../src/library/index.ts';
 import { runKpc } from '../support/run-kpc.ts';
@@ -214,4 +215,31 @@ ${ends.join('')}`,
     '192.168.50.11:30060',
   );
   expect(notes?.join('\n')).toMatch(/by eth1, eth2, eth3 and 2 more it is unknown \(--in-interface eth1\)$/);
+});
+
+test.each(['iptables', 'nftables'] as const)(
+  '%s: rules of policy Local do not show endpoints on other nodes',
+  (mode) => {
+    const [side] = open(filesOf(mode, mode === 'nftables' ? 'nftables.nft' : 'iptables.restore')).snapshots;
+    const [port] = side?.ports.filter(({ label }) => label === 'shop/itp:m') ?? [];
+    expect(port).toMatchObject({ fallback: 'local-drops', endpoints: undefined });
+  },
+);
+
+test('flows to a node port without endpoints are stale where ip addr shows the address', () => {
+  const flow = (to: string): string =>
+    `udp 17 28 src=198.51.100.9 dst=${to} sport=4000 dport=30514 src=10.244.1.60 dst=${to} sport=514 dport=4000 mark=0 use=1\n`;
+  const { bundle } = compile({
+    manifests: {
+      'log.yaml': `{ apiVersion: v1, kind: Service, metadata: { name: log }, spec: { type: NodePort, clusterIP: 10.96.1.9, ports: [{ port: 514, protocol: UDP, nodePort: 30514 }] } }`,
+    },
+    proxyMode: 'iptables',
+  });
+  const [side] = open({
+    'iptables-save': bundle?.files.get('iptables.restore') ?? '',
+    'ip-addr': links('192.168.50.11'),
+    conntrack: flow('192.168.50.11') + flow('192.168.50.99'),
+  }).snapshots;
+  if (side?.kind !== 'dump') throw new Error('no dump');
+  expect(findFlows(side)?.stale.map(({ destination }) => destination)).toEqual(['192.168.50.11:30514']);
 });

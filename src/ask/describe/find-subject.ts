@@ -10,7 +10,16 @@ import { setName } from '../../kube-proxy/ipvs-objects.ts';
 import { findNodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import { endpointOn, PortDraft, type DecompiledPort } from '../../snapshot/decompiled-port.ts';
 import { describeSet, findItems, modeOfName, type SharedSubject } from './find-items.ts';
-import { bareName, headlessServices, hostInDns, hostOf, parseAsked, readPodName, type Asked, type AskedAddress } from './parse-asked.ts';
+import {
+  bareName,
+  headlessServices,
+  hostInDns,
+  hostOf,
+  parseAsked,
+  readPodName,
+  type Asked,
+  type AskedAddress,
+} from './parse-asked.ts';
 import {
   nodeOfDump,
   claimedAt,

@@ -93,8 +93,7 @@ export function knowledgeOf(
     hasAllSysctls: kind !== 'dump',
     lacksEntries: (set) => isUnread(/^ipset/) || unlisted.some(({ endsOfSets }) => endsOfSets?.includes(set)),
     // If a table is not shown in full, its gap covers its policies too. iptables refuses policy DROP in nat.
-    lacksPolicies: (family, table) =>
-      kind === 'dump' && table !== 'nat' && coverage.iptables[family].includes(table),
+    lacksPolicies: (family, table) => kind === 'dump' && table !== 'nat' && coverage.iptables[family].includes(table),
     listeners: localhostListeners(side),
     lacksProxyPorts: mode !== undefined && modeFacts[mode].kinds.has('proxyPorts') && !coverage.proxyPorts,
     otherVariant: Object.fromEntries(variants) as Knowledge['otherVariant'],
@@ -221,7 +220,7 @@ function gapsOfFamily(side: Snapshot, mode: ProxyMode | undefined, family: Famil
 
 const ofServers: ReadonlySet<Unlisted['lacks']> = new Set<Unlisted['lacks']>([
   'virtual server',
-  'virtual server of this node',
+  'node port',
   'real server',
 ]);
 

@@ -55,7 +55,7 @@ export interface Unlisted {
   readonly by: string;
   readonly entry: string;
   /** A node port may have virtual servers, but none at an address of the node. */
-  readonly lacks: 'virtual server' | 'virtual server of this node' | 'real server' | 'address' | 'set';
+  readonly lacks: 'virtual server' | 'node port' | 'real server' | 'address' | 'set';
   /** The last virtual server in each ipvsadm listing. If the listing is cut off, some of its real servers may be missing. */
   readonly ends?: readonly VirtualServer[] | undefined;
   /** The last set of each list, of which some entries may be cut off. */
@@ -63,10 +63,7 @@ export interface Unlisted {
 }
 
 /** What is lacking if `ip addr` may lack addresses of the node. */
-export const lacksAddresses: ReadonlySet<Unlisted['lacks']> = new Set<Unlisted['lacks']>([
-  'address',
-  'virtual server of this node',
-]);
+export const lacksAddresses: ReadonlySet<Unlisted['lacks']> = new Set<Unlisted['lacks']>(['address', 'node port']);
 
 export function compareVirtualServers(a: VirtualServer, b: VirtualServer): number {
   return (

@@ -17,7 +17,14 @@ import { portalChains } from '../../kube-proxy/chain-names.ts';
 import { behaviourChanges } from '../../kube-proxy/releases.ts';
 import { behaviourWords } from './behaviours.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { fullListings, noServiceWords, unlistedWords, lostJumpCause, lostRuleCause, unshownJumpWords } from '../way/lack.ts';
+import {
+  fullListings,
+  noServiceWords,
+  unlistedWords,
+  lostJumpCause,
+  lostRuleCause,
+  unshownJumpWords,
+} from '../way/lack.ts';
 import { byCase, didYouMean, type Words, type WordsOf } from './rows.ts';
 import type {
   DumpNote,
