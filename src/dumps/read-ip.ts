@@ -214,7 +214,7 @@ export class DraftedRoutes {
     };
     const places = new Set([...ways].filter(differ).map(([place]) => place));
     if (places.size > 0)
-      return routes.flatMap((each) => (places.has(routePlace(each)) ? [`the route to ${each.destination.text}`] : []));
+      return routes.flatMap((each) => (places.has(routePlace(each)) ? [`route ${each.destination.text}`] : []));
     for (const [place, keys] of ways) this.#ways.set(place, new Set([...(this.#ways.get(place) ?? []), ...keys]));
     for (const route of routes) this.#of(route.family).routes.set(routeKey(route), route);
     return [];

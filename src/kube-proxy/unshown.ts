@@ -142,7 +142,8 @@ export function findUnlistedAddress(state: KernelState, isShown: (family: Family
 type NamedEntry = SetEntry & { readonly by: string };
 
 function nodePortsNamed(state: KernelState): readonly NamedEntry[] {
-  const by = modeOfState(state) === 'nftables' ? nftSets.nodePortIPs : baseChains.services;
+  const mode = modeOfState(state);
+  const by = mode && programs(mode, 'nftables') ? nftSets.nodePortIPs : baseChains.services;
   return [...findOwnAddresses(state)].map((text) => ({ by, address: parseAddress(text) }));
 }
 

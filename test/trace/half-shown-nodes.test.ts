@@ -63,7 +63,7 @@ function traced(dump: Record<string, string>, from: string, to: string, written:
 describe('a node port in a family whose listing is missing', () => {
   const four = filesOf('iptables', 'iptables.restore');
   const both = filesOf('iptables', 'iptables.restore', 'ip6tables.restore');
-  const onlyFour = /it is IPv4 only/;
+  const onlyFour = /is IPv4 only/;
   const noRule = /this node has no rule for it/;
 
   test.each([

@@ -138,7 +138,6 @@ const byDestination: ReadonlySet<string> = new Set(['dh', 'lblc', 'lblcr']);
 
 /** Notes that a node port was traced in a family that its Service does not have. */
 function otherFamilyNote({ target }: Trace, { side }: Scene): string | undefined {
-  const { family } = target.address;
   const other = otherFamilyAt(target, side);
   const isOwn = side.ports.some((each) => addressKind(each, target.address) !== undefined);
   if (!other || isOwn) return undefined;
