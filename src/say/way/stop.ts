@@ -82,7 +82,7 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
 }
 
 /** A virtual server that takes the packet, although the node's mode makes none. */
-function leftServerWords({ steps }: Pick<Fate, 'steps'>, { side: { mode } }: Scene): string | undefined {
+function leftServerWords({ steps }: Pick<KnownFate, 'steps'>, { side: { mode } }: Scene): string | undefined {
   const server = steps.find((step) => step.kind === 'virtual-server')?.server;
   if (!server || !mode || modeFacts[mode].kinds.has('virtualServers')) return undefined;
   const { protocol, address, port } = server;
