@@ -41,7 +41,10 @@ export const stateFiles = {
     kind: 'sysctls',
     print: 'sysctl',
     format: ({ sysctls }) => formatSysctls(sysctls),
-    read: parseSysctls,
+    read: (text) => {
+      const { sysctls, unread } = parseSysctls(text);
+      return { sysctls, unread };
+    },
   },
   'ipset.restore': {
     kind: 'sets',

@@ -16,11 +16,13 @@ export interface PresentPorts {
 }
 
 export interface StaleFlowRules {
-  /** Whether flows to a Service without serving endpoints are also stale. Flows to its node port never are. */
+  /** Whether flows to a Service without serving endpoints are also stale. Flows to its node port are only if `isOwn`. */
   readonly withoutEndpoints: boolean;
   /** Which flows to a removed UDP port are stale: none, flows to addresses without a UDP port now, or all flows to the cluster IP. */
   readonly ofGone: 'none' | 'to-addresses' | 'to-cluster-ip';
   readonly isToNode: (flow: TrackedFlow) => boolean;
+  /** Whether the flow goes to a known address of the node, which matters for a node port without endpoints. */
+  readonly isOwn?: (flow: TrackedFlow) => boolean;
 }
 
 export function forgottenFlows(behaviours: Behaviours): Pick<StaleFlowRules, 'withoutEndpoints' | 'ofGone'> {
@@ -61,7 +63,7 @@ export function findStaleFlows(
 /** Like findStaleFlows, but for one flow at a time, because all flows may not fit in memory. */
 export function staleFlowFinder(
   { ports, gone = [] }: PresentPorts,
-  { withoutEndpoints, ofGone, isToNode }: StaleFlowRules,
+  { withoutEndpoints, ofGone, isToNode, isOwn = () => false }: StaleFlowRules,
 ): (flow: TrackedFlow) => StaleFlow | undefined {
   const fronts = indexFronts(ports, withoutEndpoints);
   if (ofGone === 'to-addresses') addGone(gone, new Set(ports.filter(isUdp).flatMap(frontSockets)), fronts);
@@ -79,7 +81,9 @@ export function staleFlowFinder(
     const byAddress = fronts.get(formatSocketAddress(destination));
     const byNodePort = fronts.get(`${family} ${destination.port}`);
     if (isStale(byAddress)) return { flow, port: byAddress.port };
-    return isStale(byNodePort) && isToNode(flow) ? { flow, port: byNodePort.port } : undefined;
+    // Without endpoints, every flow to this port number would be stale, even flows to other hosts.
+    const isMeant = byNodePort?.endpoints.size === 0 ? isOwn : isToNode;
+    return isStale(byNodePort) && isMeant(flow) ? { flow, port: byNodePort.port } : undefined;
   };
 }
 
@@ -100,8 +104,7 @@ function indexFronts(ports: readonly ShownPort[], withoutEndpoints: boolean): Ma
     const front = { port, endpoints: new Set(serving.map(({ label }) => label)) };
     if (serving.length === 0 && !withoutEndpoints) continue;
     for (const at of frontSockets(port)) fronts.set(at, front);
-    // Without endpoints, every flow to this port number would be stale, even flows to other hosts.
-    if (port.nodePort && serving.length > 0) fronts.set(`${port.family} ${port.nodePort}`, front);
+    if (port.nodePort) fronts.set(`${port.family} ${port.nodePort}`, front);
   }
   return fronts;
 }

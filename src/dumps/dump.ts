@@ -265,7 +265,9 @@ export class DumpDraft {
 
   readRoutes(output: ToolOutput, kind: RoutingKind, file: string): readonly UnreadLine[] {
     this.file(file, kind);
-    return this.#routes.read(output, kind, file);
+    const { unread, differences } = this.#routes.read(output, kind, file);
+    if (differences.length > 0) this.#skip(file, kind, differences, output.firstLine);
+    return unread;
   }
 
   /** Records that a command to list a family's routes printed none. */

@@ -188,9 +188,9 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     case 'kube-proxy log':
       return draft.readLog(file, text, line);
     case 'sysctl': {
-      const { sysctls, unread } = parseSysctls(text);
+      const { sysctls, again, unread } = parseSysctls(text);
       reportUnread(unread);
-      draft.list(draft.sysctls, sysctls, false, at);
+      for (const each of [sysctls, again]) draft.list(draft.sysctls, each, false, at);
       return;
     }
     default:

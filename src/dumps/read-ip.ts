@@ -8,6 +8,7 @@ import { parseRoutingRules, parseRoutingRulesJson } from '../kernel/route/parse-
 import { parseIpsecPolicies, type IpsecPolicy } from '../kernel/route/ipsec.ts';
 import {
   routeKey,
+  routePlace,
   ruleKey,
   type ProxiedAddress,
   type Route,
@@ -132,22 +133,49 @@ interface Drafted {
   readonly policies: IpsecPolicy[];
 }
 
+function waysOf(routes: readonly Route[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const ways = new Map<string, Set<string>>();
+  for (const route of routes) {
+    const place = routePlace(route);
+    ways.set(place, (ways.get(place) ?? new Set()).add(routeKey(route)));
+  }
+  return ways;
+}
+
+/** Splits two listings that were pasted as one. Of IPv6 routes to a network, old releases of ip list each next hop. */
+function splitListings(routes: readonly Route[]): readonly [first: readonly Route[], again: readonly Route[]] {
+  const listed = new Set<string>();
+  const at = routes.findIndex((route) => {
+    const key = route.family === 'ipv4' ? routePlace(route) : routeKey(route);
+    return listed.size === listed.add(key).size;
+  });
+  return at < 0 ? [routes, []] : [routes.slice(0, at), routes.slice(at)];
+}
+
+/** What was read of an output; `differences` name the routes that contradict earlier ones, so that no route of the output counts. */
+interface ReadRoutes {
+  readonly unread: readonly UnreadLine[];
+  readonly differences: readonly string[];
+}
+
 /** Collects routes and rules. Merges duplicates, such as routes listed both as text and as JSON. */
 export class DraftedRoutes {
   readonly empty = new Set<Family>();
   readonly #drafts: { [F in Family]?: Drafted } = {};
+  /** The routes at each place in a table. */
+  readonly #ways = new Map<string, ReadonlySet<string>>();
 
-  read({ text, command, isPart }: ToolOutput, kind: RoutingKind, file: string): readonly UnreadLine[] {
+  read({ text, command, isPart }: ToolOutput, kind: RoutingKind, file: string): ReadRoutes {
     const named = /(?:^|[-_./])(?:ip)?v?6(?:[-_.]|$)/.test(file) ? ('ipv6' as const) : undefined;
     const family = command?.routing?.family ?? named;
     if (kind === 'ip neigh show proxy') {
       for (const each of parseProxied(text)) this.#of(each.address.family).proxied.push(each);
-      return [];
+      return { unread: [], differences: [] };
     }
     if (kind === 'ip xfrm policy') {
       const { policies, unread } = parseIpsecPolicies(text);
       for (const each of policies) this.#of(each.family).policies.push(each);
-      return unread;
+      return { unread, differences: [] };
     }
     if (kind === 'ip rule' || kind === 'ip -j rule') {
       const { rules, unread } =
@@ -155,15 +183,17 @@ export class DraftedRoutes {
       for (const rule of rules) this.#of(rule.family).rules.set(ruleKey(rule), rule);
       const [first] = rules;
       if (first && !isPart && unread.length === 0) this.#of(first.family).hasRules = true;
-      return unread;
+      return { unread, differences: [] };
     }
     const asked = { family, table: command?.routing?.table };
     const { routes, answers, unread } = kind === 'ip route' ? parseRoutes(text, asked) : parseRoutesJson(text, asked);
     for (const answer of answers) this.#of(answer.family).answers.push(answer);
-    for (const route of routes) this.#of(route.family).routes.set(routeKey(route), route);
+    const [first, again] = splitListings(routes);
+    const ofFirst = this.#add(first);
+    const differences = [...new Set([...ofFirst, ...this.#add(again)])];
     // A single route without its command may be only part of the output.
     const isWhole = !isPart && unread.length === 0 && (command?.tool === 'ip' || routes.length > 1);
-    if (!isWhole) return unread;
+    if (!isWhole || ofFirst.length > 0) return { unread, differences };
     for (const each of families) {
       const tables = new Set(routes.flatMap((route) => (route.family === each ? [route.table] : [])));
       if (tables.size === 0) continue;
@@ -171,7 +201,23 @@ export class DraftedRoutes {
       if (tables.has('local') && (tables.size > 1 || command?.routing?.isAll === true)) draft.isAll = true;
       for (const table of tables) draft.tables.add(table);
     }
-    return unread;
+    return { unread, differences };
+  }
+
+  /** Adds a listing's routes. If they lead another way than those read before, adds none, and returns the networks. */
+  #add(routes: readonly Route[]): readonly string[] {
+    const ways = waysOf(routes);
+    // A part of a listing may lack next hops.
+    const differ = ([place, keys]: readonly [string, ReadonlySet<string>]): boolean => {
+      const before = this.#ways.get(place) ?? keys;
+      return [...keys].filter((key) => before.has(key)).length < Math.min(keys.size, before.size);
+    };
+    const places = new Set([...ways].filter(differ).map(([place]) => place));
+    if (places.size > 0)
+      return routes.flatMap((each) => (places.has(routePlace(each)) ? [`route ${each.destination.text}`] : []));
+    for (const [place, keys] of ways) this.#ways.set(place, new Set([...(this.#ways.get(place) ?? []), ...keys]));
+    for (const route of routes) this.#of(route.family).routes.set(routeKey(route), route);
+    return [];
   }
 
   #of(family: Family): Drafted {

@@ -57,14 +57,18 @@ export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
 /** Reads a sysctl.conf(5) or `sysctl -a`: name with dots → value; the last one wins. Accepts any text. */
 export function parseSysctls(text: string) {
   const sysctls = new Map<string, string>();
+  /** Further values of names, in the order of the lines. */
+  const again: (readonly [name: string, value: string])[] = [];
   const unread = readLines(text, ['#', ';'], (line) => {
     // After a leading minus, sysctl ignores a failure to set the value.
     const [, name, value = ''] = /^-?\s*([^\s=]+)\s*=\s*([^]*)$/.exec(line) ?? [];
     if (name === undefined) return 'other-line';
-    sysctls.set(withDots(name), value);
+    const dotted = withDots(name);
+    if (sysctls.has(dotted)) again.push([dotted, value]);
+    else sysctls.set(dotted, value);
     return undefined;
   });
-  return { sysctls, unread };
+  return { sysctls, again, unread };
 }
 
 /** sysctl accepts a name with slashes for dots. In such a name, a dot is part of an interface's name. */

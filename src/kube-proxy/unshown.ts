@@ -1,10 +1,10 @@
 // Facts that a dump lacks but kube-proxy's rules and sets show: node addresses, virtual servers, masquerading.
-import { isLoopback } from '../kernel/address.ts';
+import { isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
 import { singleAddress } from '../kernel/address-range.ts';
 import { families, type Family } from '../kernel/family.ts';
 import type { Rule, Chain, Tables } from '../kernel/iptables/iptables.ts';
 import type { Unlisted, VirtualServer } from '../kernel/ipvs/ipvs.ts';
-import { addressesOn, type Link } from '../kernel/link/link.ts';
+import { addressesOn, type Link, type LinkAddress } from '../kernel/link/link.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
 import { chainsOf, chainsOfElement, expressionsIn, type Expression, type NftTable } from '../kernel/nftables/table.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
@@ -12,7 +12,15 @@ import { baseChains, parseServiceChain, type ServiceChainKind } from './chain-na
 import { isKubeProxyTable, nftSets, parseNftName } from './nft-table.ts';
 import { dnatTargets } from './owners.ts';
 import { formatEntry, type SetEntry } from '../kernel/ipset/set-entry.ts';
-import { nodePortProtocol, openSets, parseSetName, setFamily, formatServerSocket, type SetId } from './ipvs-objects.ts';
+import {
+  formatServerSocket,
+  nodePortProtocol,
+  openSets,
+  parseSetName,
+  serviceLink,
+  setFamily,
+  type SetId,
+} from './ipvs-objects.ts';
 import { modeOfState } from './evidence.ts';
 import { programs, type ProxyMode } from './modes.ts';
 import { listJumps } from './chains.ts';
@@ -55,7 +63,14 @@ export function findUnlistedServer(state: KernelState, ends: readonly VirtualSer
   if (!holdsServers(state)) return undefined;
   const endsBare = ends.some(({ realServers }) => realServers.length === 0);
   const sockets = new Set(state.virtualServers.map(formatServerSocket));
-  const ports = new Set(state.virtualServers.map(({ family, protocol, port }) => `${family} ${protocol} ${port}`));
+  const portsOf = (servers: readonly VirtualServer[]): ReadonlySet<string> =>
+    new Set(servers.map(({ family, protocol, port }) => `${family} ${protocol} ${port}`));
+  const ports = portsOf(state.virtualServers);
+  const held = addressesOn(state.links);
+  const known = familiesOf(state.links);
+  const here = portsOf(
+    state.virtualServers.filter(({ family, address }) => held.has(address.text) || !known.has(family)),
+  );
   const real = new Set(
     state.virtualServers.flatMap(({ protocol, realServers }) =>
       realServers.map(({ address, port }) => formatServerSocket({ address, port, protocol })),
@@ -65,17 +80,26 @@ export function findUnlistedServer(state: KernelState, ends: readonly VirtualSer
     const id = parseSetName(set.name)?.set;
     if (id === undefined) continue;
     const protocol = nodePortProtocol(id);
+    const portOf = (entry: SetEntry): string => `${setFamily(set)} ${protocol} ${entry.port}`;
     const isListed = (entry: SetEntry): boolean => {
-      if (protocol) return ports.has(`${setFamily(set)} ${protocol} ${entry.port}`);
+      if (protocol) return here.has(portOf(entry));
       if (addressSets.has(id)) return sockets.has(formatEntry(entry));
       return id !== 'loopBack' || !endsBare || real.has(formatEntry({ ...entry, source: undefined }));
     };
     const entry = set.entries.find((each) => each.other === undefined && !isListed(each));
     if (!entry) continue;
-    const lacks = id === 'loopBack' ? 'real server' : 'virtual server';
+    const ofServer = protocol && ports.has(portOf(entry)) ? 'node port' : 'virtual server';
+    const lacks = id === 'loopBack' ? 'real server' : ofServer;
     return { by: set.name, entry: formatEntry({ ...entry, source: undefined }), lacks, ends };
   }
   return undefined;
+}
+
+/** Returns the families of which links show an address of the node's own, where node ports may be. */
+function familiesOf(links: readonly Link[]): ReadonlySet<Family> {
+  const own = links.flatMap(({ name, addresses }) => (name === serviceLink ? [] : addresses));
+  const isOutward = ({ address }: LinkAddress): boolean => !isLoopback(address) && !isLinkLocal(address);
+  return new Set(own.filter(isOutward).map(({ address }) => address.family));
 }
 
 /** Finds a set that a rule names but the list lacks: the kernel keeps sets that rules use. `endsOfSets`: the last set of each list. */
@@ -94,23 +118,45 @@ export function findUnlistedSet({ iptables, sets }: KernelState, endsOfSets: rea
 }
 
 /**
- * Finds a Service's virtual server whose address the node lacks, although kube-proxy binds each one (syncService in ipvs/proxier.go). If
- * there are sets, they decide, because another program's virtual servers may be listed without their addresses.
+ * Finds an address that the node lacks although rules serve node ports there, or although it is a Service's virtual server's, each of
+ * which kube-proxy binds (syncService in ipvs/proxier.go). If there are sets, they decide, because another program's virtual servers may
+ * be listed without their addresses.
  */
 export function findUnlistedAddress(state: KernelState, isShown: (family: Family) => boolean): Unlisted | undefined {
-  if (!holdsServers(state)) return undefined;
+  const held = addressesOn(state.links);
+  const known = familiesOf(state.links);
+  const named = holdsServers(state) ? serversNamed(state) : nodePortsNamed(state);
+  // A part of ip addr is enough if it has none of the addresses of node ports.
+  const isApart = (family: Family): boolean =>
+    !holdsServers(state) &&
+    known.has(family) &&
+    !named.some(({ address }) => address?.family === family && held.has(address.text));
+  const lacking = named.find(
+    ({ address }) => address && !held.has(address.text) && (isShown(address.family) || isApart(address.family)),
+  );
+  if (!lacking) return undefined;
+  const { by, ...entry } = lacking;
+  return { by, entry: formatEntry(entry), lacks: 'address' };
+}
+
+type NamedEntry = SetEntry & { readonly by: string };
+
+function nodePortsNamed(state: KernelState): readonly NamedEntry[] {
+  const mode = modeOfState(state);
+  const by = mode && programs(mode, 'nftables') ? nftSets.nodePortIPs : baseChains.services;
+  return [...findOwnAddresses(state)].map((text) => ({ by, address: parseAddress(text) }));
+}
+
+function serversNamed(state: KernelState): readonly NamedEntry[] {
   const own = state.sets.filter(({ name }) => parseSetName(name));
-  const named = [
+  return [
     ...own.flatMap(({ name, entries }) =>
       addressSets.has(parseSetName(name)?.set) ? entries.map((entry) => ({ by: name, ...entry })) : [],
     ),
-    ...(own.length > 0 ? [] : state.virtualServers.map((server) => ({ by: 'ipvsadm', ...server }))),
+    ...(own.length > 0
+      ? []
+      : state.virtualServers.map(({ address, protocol, port }) => ({ by: 'ipvsadm', address, protocol, port }))),
   ];
-  const held = addressesOn(state.links);
-  const lacking = named.find(({ address }) => address && isShown(address.family) && !held.has(address.text));
-  if (!lacking) return undefined;
-  const { by, address, protocol, port } = lacking;
-  return { by, entry: formatEntry({ address, protocol, port }), lacks: 'address' };
 }
 
 /** Every node has a loopback link. Without it, only a part of `ip addr` was pasted, or only the other family. */

@@ -46,6 +46,8 @@ export interface Evaluator {
    * Undefined if routes are not listed.
    */
   readonly placeOf: (address: Address) => 'here' | 'out' | 'nowhere' | undefined;
+  /** Whether the address is in a network of the node's own addresses that is not the node's pods'. */
+  readonly isNeighbour: (address: Address) => boolean;
 }
 
 export function prepareEvaluator(state: KernelState, knowledge: Knowledge): Evaluator {
@@ -83,7 +85,9 @@ export function prepareEvaluator(state: KernelState, knowledge: Knowledge): Eval
       otherwise: assumed.verdict === 'unknown' ? undefined : { ...assumed, assumed: [...taken.values()] },
     };
   };
-  return Object.assign(evaluate, { placeOf });
+  const isNeighbour: Evaluator['isNeighbour'] = (address) =>
+    worlds[address.family].routing.places.linksAround(address).length > 0;
+  return Object.assign(evaluate, { placeOf, isNeighbour });
 }
 
 /** A program that sends to no address sends to its own node (__ip_route_output_key, tcp_v6_connect). */

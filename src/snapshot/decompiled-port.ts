@@ -192,11 +192,12 @@ export class PortDraft {
       : this.refusals.has('reject')
         ? 'no-endpoints'
         : undefined;
-    const isRefused = refusal === 'no-endpoints' && this.endpoints.size === 0;
-    const endpoints =
-      isRefused || this.showsEndpoints
-        ? [...this.endpoints.values()].map((each) => ({ ...each, takes: [...each.takes], status: undefined }))
-        : undefined;
+    // kube-proxy drops packets for want of a local endpoint only if there are others, which no rule shows.
+    const areShown =
+      this.endpoints.size > 0 || refusal === undefined ? this.showsEndpoints : refusal === 'no-endpoints';
+    const endpoints = areShown
+      ? [...this.endpoints.values()].map((each) => ({ ...each, takes: [...each.takes], status: undefined }))
+      : undefined;
     const { clusterIP, external } = this.masquerade;
     return {
       ...readLabel(label),

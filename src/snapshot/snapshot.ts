@@ -207,6 +207,8 @@ abstract class Known<Own extends Facts> {
 
   abstract readonly shown: ShownServices;
   abstract readonly ports: readonly ShownPort[];
+  /** The ports on the node, and those of Services that only manifests beside it have. */
+  abstract readonly namedPorts: readonly ShownPort[];
   abstract readonly addresses: AddressIndex;
   /** Like `addresses`, but also with Services that rules or manifests name although nothing here leads packets to them. */
   abstract readonly claims: AddressIndex;
@@ -322,6 +324,10 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
 
   get ports(): readonly ShownPort[] {
     return this.cluster.servicePorts;
+  }
+
+  get namedPorts(): readonly ShownPort[] {
+    return this.ports;
   }
 
   get addresses(): AddressIndex {
@@ -446,6 +452,12 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
 
   get ports(): readonly ShownPort[] {
     return this.#all.ports;
+  }
+
+  get namedPorts(): readonly ShownPort[] {
+    const keyOf = ({ family, label }: ShownPort): string => `${family} ${label}`;
+    const shown = new Set(this.ports.map(keyOf));
+    return [...this.ports, ...(this.named?.servicePorts ?? []).filter((port) => !shown.has(keyOf(port)))];
   }
 
   get addresses(): AddressIndex {

@@ -159,7 +159,7 @@ describe('a part of the rules', () => {
 
   test('a rule for packets without a local endpoint does not show the endpoints', async () => {
     const text = await runKpc(['describe', 'shop/web', '-f', filter]);
-    expect(text.stdout).toContain('endpoints: unknown, because the dump does not show the objects that lead to them');
+    expect(text.stdout).toContain('endpoints: unknown, because rules do not show those on other nodes');
     const json = await runKpc(['describe', 'shop/web', '-f', filter, '-q', '--output', 'json']);
     expect(json.stdout).toContain('"fallback": "local-drops"');
     expect(json.stdout).not.toContain('"endpoints"');

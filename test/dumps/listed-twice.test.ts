@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { routeKey } from '../../src/kernel/route/route.ts';
+import { open } from '../../src/library/index.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const titles = `Prot LocalAddress:Port Scheduler Flags
@@ -24,6 +26,20 @@ const table = (endpoint: string) => `table ip kube-proxy {
 	}
 }
 `;
+
+const route = '10.244.2.0/24 via 192.168.50.12 dev eth0\n10.244.1.0/24 dev cni0 scope link\n';
+
+test.for([['blackhole 10.244.2.0/24\n'], ['']])(
+  'routes pasted without their command: the first listing counts%#',
+  ([more]) => {
+    const again = route.replace('.12 ', '.13 ') + more;
+    const hops = (text: string) => open({ 'ip-route': text }).snapshots[0]?.routes.ipv4?.routes.map(routeKey);
+    expect(hops(route + again)).toEqual(hops(route));
+    expect(hops(again + route)).toEqual(hops(again));
+    expect(hops(route + route)).toEqual(hops(route));
+    expect(open({ 'ip-route': route + again }).diagnostics.map(({ code }) => code)).toContain('second-listing');
+  },
+);
 
 describe('a second listing of a tool, of another node or another time', () => {
   test.for([

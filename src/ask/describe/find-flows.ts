@@ -44,7 +44,8 @@ export function findFlows(dump: DumpedSnapshot): FlowFindings | undefined {
   const showsAll = (family: Family): boolean => mode !== undefined && showsServices(coverage, mode, family);
   const namesPorts = mode !== undefined && modeFacts[mode].namesServices !== 'none';
   const own = addressesOn(state.links);
-  const isToNode = (flow: TrackedFlow) => isTranslated(flow) || own.has(flow.destination.address.text);
+  const isOwn = (flow: TrackedFlow) => own.has(flow.destination.address.text);
+  const isToNode = (flow: TrackedFlow) => isTranslated(flow) || isOwn(flow);
   const udp = flows.filter(({ protocol }) => protocol === 'udp');
   const ports = [...shown, ...known];
   const fromManifests = new Set<ShownPort>(known);
@@ -57,7 +58,11 @@ export function findFlows(dump: DumpedSnapshot): FlowFindings | undefined {
     group.flows++;
     if (!flow.isReplied) group.unanswered++;
   };
-  for (const { flow, port } of findStaleFlows(udp, { ports }, { withoutEndpoints: true, ofGone: 'none', isToNode })) {
+  for (const { flow, port } of findStaleFlows(
+    udp,
+    { ports },
+    { withoutEndpoints: true, ofGone: 'none', isToNode, isOwn },
+  )) {
     const reason = fromManifests.has(port) ? 'not-serving' : 'no-rule';
     add(flow, port, isTranslated(flow) ? reason : 'untranslated');
   }

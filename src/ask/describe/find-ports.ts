@@ -229,7 +229,7 @@ export function whyUnprogrammed(
 }
 
 /** Reports whether all rules that lead to Services are shown, so that a rule not shown is not on the node. Filter rules lead nowhere. */
-function showsTranslation({ mode, coverage, doubts }: DumpedSnapshot, family: Family): boolean {
+export function showsTranslation({ mode, coverage, doubts }: DumpedSnapshot, family: Family): boolean {
   const kinds = mode && modeFacts[mode].kinds;
   if (doubts.some(({ kind }) => kind === 'cut-line')) return false;
   if (kinds?.has('virtualServers')) return coverage.virtualServers;

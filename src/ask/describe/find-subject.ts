@@ -1,7 +1,7 @@
 import { mostSuggestions, nearest } from '../../base/names.ts';
 import type { NoSubject, SubjectHint } from '../../base/findings/command-line.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import { serviceName, servicePortLabel, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
+import { portAddresses, serviceName, servicePortLabel, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import { addressesOfPod, fullName, type Pod, type Sourced } from '../../cluster/objects.ts';
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../../snapshot/snapshot.ts';
 import { parseAddress } from '../../kernel/address.ts';
@@ -10,7 +10,16 @@ import { setName } from '../../kube-proxy/ipvs-objects.ts';
 import { findNodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import { endpointOn, PortDraft, type DecompiledPort } from '../../snapshot/decompiled-port.ts';
 import { describeSet, findItems, modeOfName, type SharedSubject } from './find-items.ts';
-import { bareName, headlessServices, hostInDns, hostOf, parseAsked, readPodName, type Asked } from './parse-asked.ts';
+import {
+  bareName,
+  headlessServices,
+  hostInDns,
+  hostOf,
+  parseAsked,
+  readPodName,
+  type Asked,
+  type AskedAddress,
+} from './parse-asked.ts';
 import {
   nodeOfDump,
   claimedAt,
@@ -154,19 +163,26 @@ type FoundInDump =
 
 export function findInDump(text: string, dump: DumpedSnapshot): FoundInDump {
   const { owners, state, shown } = dump;
+  const node = nodeOfDump(state, dump.coverage);
   const { asked, matches, ...found } = findAsked(text, dump, {
     ports: [...shown.ports, ...shown.leftovers.ports],
-    node: nodeOfDump(state, dump.coverage),
+    node,
     labelOfChain: (name) => owners.ofChain({ name, rules: [] }) ?? owners.ofNftChain({ name }),
   });
   if (matches.length > 0) return { kind: 'found', ports: matches.map(({ port }) => port), subjects: undefined };
   const subjects = [...found.subjects, ...healthCheckSets(asked, dump)];
   if (subjects.length > 0) return { kind: 'found', ports: [], subjects };
-  const { address } = asked;
+  const written = findPorts(dump.namedPorts, asked, node).flatMap(({ port }) => socketOf(port) ?? []);
+  const address = asked.address ?? written[0];
   const claimed = address && claimedAt(address, dump);
   const unreached = claimed && ({ kind: 'unreached-address', address: address.address.text, ...claimed } as const);
   const noMatch = { kind: 'no-match', of: 'dump', text, hint: undefined } as const;
   return { kind: 'nothing', why: unreached ?? found.unanswered ?? noMatch };
+}
+
+function socketOf(shown: ShownPort): AskedAddress | undefined {
+  const [first] = portAddresses(shown);
+  return first && { address: first.address, port: shown.port, protocol: shown.protocol };
 }
 
 /** Returns the sets with a health check node port. A kernel shows nothing else about the port, not even its Service. */

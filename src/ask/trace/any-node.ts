@@ -28,7 +28,7 @@ export function evaluateOnAny(side: Snapshot, own: Evaluator, evaluatorOf: (one:
     const fates = owner === undefined ? others : [...evaluate(owner, true, packet), ...others];
     return fateOnAnyOf(new Map(fates)) ?? own(packet);
   };
-  return Object.assign(onAny, { placeOf: own.placeOf });
+  return Object.assign(onAny, { placeOf: own.placeOf, isNeighbour: own.isNeighbour });
 }
 
 /**

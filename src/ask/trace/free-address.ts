@@ -1,9 +1,9 @@
 import { addressAfter, addressBits, contains, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
-import { addressesOn } from '../../kernel/link/link.ts';
+import { addressesOn, type Link } from '../../kernel/link/link.ts';
 import { isIn } from './pod-networks.ts';
 import type { Scene } from './scene.ts';
 
-export function networksOfLinks({ links }: Pick<Scene, 'links'>): readonly Network[] {
+export function networksOfLinks(links: readonly Link[]): readonly Network[] {
   return links
     .flatMap(({ addresses }) => addresses)
     .flatMap(({ address, prefixLength }) => parseNetwork(`${address.text}/${prefixLength}`) ?? []);
@@ -11,7 +11,7 @@ export function networksOfLinks({ links }: Pick<Scene, 'links'>): readonly Netwo
 
 /** Returns the first and last addresses of this network and of the links' networks, and the addresses that routes list as broadcast. */
 function addressesOfNoHost(network: Network, scene: Scene): ReadonlySet<string> {
-  const ends = [network, ...networksOfLinks(scene)].flatMap((each) => {
+  const ends = [network, ...networksOfLinks(scene.links)].flatMap((each) => {
     const size = 2 ** (addressBits[each.family] - each.prefixLength);
     return each.family === 'ipv4' && size > 2 ? [each.address, addressAfter(each.address, size - 1)] : [];
   });

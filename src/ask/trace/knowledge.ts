@@ -12,7 +12,7 @@ import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { isUsualNodePort } from '../../kube-proxy/ipvs-objects.ts';
 import { findOwnAddresses, findUnshownMasquerading, showsAllAddresses } from '../../kube-proxy/unshown.ts';
 import { serverFinder, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
-import type { Unlisted, VirtualServer } from '../../kernel/ipvs/ipvs.ts';
+import { lacksAddresses, type Unlisted, type VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import {
   everywhere,
   ipvsStations,
@@ -68,7 +68,7 @@ export function knowledgeOf(
   const isOutward = links.some(({ addresses }) => addresses.some(({ address }) => isKnownOwn(address)));
   const ofLinks = addressesOn(links);
   const unlisted = doubts.filter((doubt) => doubt.kind === 'unlisted');
-  const lacksAddress = unlisted.some(({ lacks: what }) => what === 'address');
+  const lacksAddress = unlisted.some(({ lacks: what }) => lacksAddresses.has(what));
   const showsAll = (family: Family): boolean => showsAllAddresses(coverage, links, family) && !lacksAddress;
   const variants = doubts.flatMap((doubt) => (doubt.kind === 'other-variant' ? [[doubt.family, doubt.tables]] : []));
   const servers = new Set(side.state.virtualServers.map(({ address }) => address.text));
@@ -92,8 +92,8 @@ export function knowledgeOf(
       isOutward && (kind !== 'dump' || (showsAll(family) && coverage.links && !isUnread(/^ip /))),
     hasAllSysctls: kind !== 'dump',
     lacksEntries: (set) => isUnread(/^ipset/) || unlisted.some(({ endsOfSets }) => endsOfSets?.includes(set)),
-    // If a table is not shown in full, its gap covers its policies too.
-    lacksPolicies: (family, table) => kind === 'dump' && coverage.iptables[family].includes(table),
+    // If a table is not shown in full, its gap covers its policies too. iptables refuses policy DROP in nat.
+    lacksPolicies: (family, table) => kind === 'dump' && table !== 'nat' && coverage.iptables[family].includes(table),
     listeners: localhostListeners(side),
     lacksProxyPorts: mode !== undefined && modeFacts[mode].kinds.has('proxyPorts') && !coverage.proxyPorts,
     otherVariant: Object.fromEntries(variants) as Knowledge['otherVariant'],
@@ -218,7 +218,11 @@ function gapsOfFamily(side: Snapshot, mode: ProxyMode | undefined, family: Famil
   ];
 }
 
-const ofServers: ReadonlySet<Unlisted['lacks']> = new Set<Unlisted['lacks']>(['virtual server', 'real server']);
+const ofServers: ReadonlySet<Unlisted['lacks']> = new Set<Unlisted['lacks']>([
+  'virtual server',
+  'node port',
+  'real server',
+]);
 
 function tableGap(family: Family, tables: readonly TableName[]): Gap {
   return { family, stations: stationsOf(tables), reason: lacks({ kind: 'iptables', family, tables }) };

@@ -1,7 +1,7 @@
 import { hasAddress, hasProtocol, isPlacedByKpc, type ShownPort } from '../../cluster/model.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
-import { claimedAt, type ClaimedAddress } from '../describe/find-ports.ts';
+import { claimedAt, showsTranslation, type ClaimedAddress } from '../describe/find-ports.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { addressKind, servicePortAt } from './service-ends.ts';
@@ -148,9 +148,19 @@ function takesAt(port: ShownPort, { address, port: number }: Asked): boolean {
   return hasAddress(port, address) && (port.port === undefined || port.port === number);
 }
 
+/** Returns a Service's port for which this node port is known to lack a family: manifests say so, or the dump shows other Services of it. */
+export function otherFamilyAt({ address: { family }, port }: Asked, side: Snapshot): ShownPort | undefined {
+  const isAsked = ({ nodePort }: ShownPort): boolean => port !== 0 && nodePort === port;
+  const written = (side.kind === 'dump' ? (side.named?.servicePorts ?? []) : side.ports).filter(isAsked);
+  const isWhole =
+    side.kind !== 'dump' || (showsTranslation(side, family) && side.ports.some((each) => each.family === family));
+  const found = written.length > 0 ? written : isWhole ? side.ports.filter(isAsked) : [];
+  return found.some((each) => each.family === family) ? undefined : found[0];
+}
+
 /** Returns the Service port that the packet's destination has in manifests or other rules of a dump, if no rule took the packet. */
 function unprogrammedAt({ target, fate }: Pick<Trace, 'target' | 'fate'>, side: Snapshot): ClaimedAddress | undefined {
-  if (side.kind !== 'dump') return undefined;
+  if (side.kind !== 'dump' || !showsTranslation(side, target.address.family)) return undefined;
   const end = fate.otherwise ?? fate;
   const served = servicePortAt(target, side.addresses);
   // KUBE-PROXY-FIREWALL names the address, and drops what no rule has taken.

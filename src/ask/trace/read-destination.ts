@@ -164,8 +164,9 @@ function joinNames(service: string, portName = ''): string {
   return portName === '' ? service : `${service}:${portName}`;
 }
 
-function nameNumber({ port, protocol }: ShownPort): string {
-  return `${port}/${protocol}`;
+/** Rules may not show a port's number. */
+function nameNumber({ port, portName = '', protocol }: ShownPort): string {
+  return port === undefined ? portName : `${port}/${protocol}`;
 }
 
 function readServiceDestination(
@@ -203,10 +204,7 @@ export function findNamedPorts(what: string, namespace: string | undefined, scen
   const wanted = name.includes('/') || namespace === undefined ? name : `${namespace}/${name}`;
   const { side } = scene;
   const isWanted = (each: ShownPort): boolean => isNamed(serviceName(each), wanted);
-  const shown = side.ports.filter(isWanted);
-  // The node may have no rule for a Service that is named by manifests beside its dump.
-  const named = side.kind === 'dump' ? (side.named?.servicePorts ?? []) : [];
-  const own = shown.length > 0 ? shown : named.filter(isWanted);
+  const own = side.namedPorts.filter(isWanted);
   const services = [...new Set(own.map((each) => serviceName(each)))];
   if (services.length > 1) return wrong({ problem: 'several', kind: 'Service', name, names: services });
   if (own.length === 0) {
@@ -217,7 +215,7 @@ export function findNamedPorts(what: string, namespace: string | undefined, scen
       ({ object }) => isLeftToOther(object) && isNamed(fullName(object.metadata), wanted),
     );
     if (left) return wrong({ problem: 'skipped', service: fullName(left.object.metadata), why: 'other-proxy' });
-    const names = scene.side.ports.map((each) => serviceName(each));
+    const names = side.namedPorts.map((each) => serviceName(each));
     const near = numberOf(name) === undefined ? nearNames(wanted, names) : [`node:${name}`];
     return noService(wanted, near, scene, side.kind === 'dump' && !side.named ? namelessMode(side.shown) : undefined);
   }
@@ -227,7 +225,7 @@ export function findNamedPorts(what: string, namespace: string | undefined, scen
     (each) => each.portName === port || String(each.port) === port || nameNumber(each) === asWritten,
   );
   if (chosen.length > 0) return read(chosen);
-  const known = [...new Set(own.map(nameNumber))];
+  const known = [...new Set(own.map(nameNumber))].filter((each) => each !== '');
   return absent({ problem: 'no-port', service: services.join(''), port, ports: known });
 }
 

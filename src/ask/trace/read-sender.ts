@@ -3,7 +3,16 @@ import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { fullName, type Pod } from '../../cluster/objects.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { nearest } from '../../base/names.ts';
-import { addressBits, isLoopback, parseAddress, parseNetwork, type Address } from '../../kernel/address.ts';
+import {
+  addressBits,
+  contains,
+  isLinkLocal,
+  isLoopback,
+  parseAddress,
+  parseNetwork,
+  type Address,
+  type Network,
+} from '../../kernel/address.ts';
 import type { Family } from '../../kernel/family.ts';
 import { freeAddressIn, networksOfLinks } from './free-address.ts';
 import { isIn } from './pod-networks.ts';
@@ -225,19 +234,16 @@ function findPod(
  */
 function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene): Address | undefined {
   const wide = scene.podTraffic.networks.filter((network) => network.family === family);
-  const ofLinks = networksOfLinks(scene).filter(
-    (network) => network.family === family && network.prefixLength < addressBits[family],
-  );
-  const here = ofLinks.filter(({ address }) => isIn(wide, address));
   const isPods = (address: Address): boolean => wide.length === 0 || isIn(wide, address);
+  const here = networksHere(scene).filter((network) => network.family === family && isPods(network.address));
   const { side } = scene;
-  const { placeOf } = scene.evaluate;
+  const { placeOf, isNeighbour } = scene.evaluate;
   const besideOf = (isHere: boolean | undefined) =>
     beside(
       family,
       scene,
       ({ address }) =>
-        isPods(address) &&
+        (wide.length === 0 ? !isNeighbour(address) : isIn(wide, address)) &&
         (isHere === undefined || isIn(here, address) === isHere) &&
         (kind === 'pod' || placeOf(address) !== 'here'),
     );
@@ -254,6 +260,20 @@ function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene)
     freeAddressIn(network, scene),
   ];
   return found.find((each) => each && (placeOf(each) ?? 'here') === 'here');
+}
+
+/** Returns the networks of links that hold pods: their rules name one, or it holds an endpoint and no neighbours of the node. */
+function networksHere({ links, podTraffic, side: { endpoints }, evaluate }: Scene): readonly Network[] {
+  return links.flatMap((link) => {
+    const own = networksOfLinks([link]).filter(
+      ({ address, prefixLength }) => prefixLength < addressBits[address.family] && !isLinkLocal(address),
+    );
+    const isPods = (network: Network): boolean =>
+      isIn(podTraffic.networks, network.address) ||
+      (!evaluate.isNeighbour(network.address) &&
+        [...endpoints.of(network.family)].some(({ address }) => contains(network, address)));
+    return own.some(isPods) ? own : [];
+  });
 }
 
 /** Returns an address next to an endpoint that is not on the host network. */

@@ -54,12 +54,16 @@ export const mostIpvsSeconds = 31 * 24 * 3600;
 export interface Unlisted {
   readonly by: string;
   readonly entry: string;
-  readonly lacks: 'virtual server' | 'real server' | 'address' | 'set';
+  /** A node port may have virtual servers, but none at an address of the node. */
+  readonly lacks: 'virtual server' | 'node port' | 'real server' | 'address' | 'set';
   /** The last virtual server in each ipvsadm listing. If the listing is cut off, some of its real servers may be missing. */
   readonly ends?: readonly VirtualServer[] | undefined;
   /** The last set of each list, of which some entries may be cut off. */
   readonly endsOfSets?: readonly string[] | undefined;
 }
+
+/** What is lacking if `ip addr` may lack addresses of the node. */
+export const lacksAddresses: ReadonlySet<Unlisted['lacks']> = new Set<Unlisted['lacks']>(['address', 'node port']);
 
 export function compareVirtualServers(a: VirtualServer, b: VirtualServer): number {
   return (

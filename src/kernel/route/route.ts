@@ -116,6 +116,12 @@ export function routeKey({ family, table, type, destination, from, metric, hops,
   return [family, table, type, destination.text, from?.text ?? '', metric, source?.text ?? '', ...ways].join(' ');
 }
 
+/** Returns equal texts for routes of which a table has one at a time, or several next hops. A link has its own routes to its networks. */
+export function routePlace({ family, table, destination, from, metric, hops }: Route): string {
+  const links = hops.flatMap(({ gateway, link }) => (gateway ? [] : (link ?? [])));
+  return [family, table, destination.text, from?.text ?? '', metric, ...links].join(' ');
+}
+
 export function ruleKey({ action, from, to, ...rule }: RoutingRule): string {
   const others = Object.entries(rule).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify([from?.text, to?.text, others, action]);

@@ -153,10 +153,18 @@ export function describeDecompiled(port: DecompiledPort, limit: number): Block {
   ];
 }
 
-function headEndpoints({ endpoints, service, internalPolicyLocal, scheduler, proxyPort }: DecompiledPort): string {
+function headEndpoints({
+  endpoints,
+  fallback,
+  service,
+  internalPolicyLocal,
+  scheduler,
+  proxyPort,
+}: DecompiledPort): string {
   if (proxyPort !== undefined && !endpoints)
     return `endpoints: unknown, because kube-proxy itself accepts connections, at port ${proxyPort}, and chooses one`;
   if (endpoints) return endpoints.length === 0 ? 'no endpoints' : `endpoints (${formatCount(endpoints.length)})`;
+  if (fallback === 'local-drops') return 'endpoints: unknown, because rules do not show those on other nodes';
   // What leads to endpoints but is missing from the dump.
   const lacking = service === undefined ? 'the virtual servers' : 'the objects that lead to them';
   const known = scheduler === undefined ? lacking : 'the real servers';

@@ -221,9 +221,20 @@ function whyNoService(why: NoService): string {
   }
 }
 
+/** What shows the objects that a listing lacks. */
+export const fullListings: Readonly<Record<Unlisted['lacks'], string>> = {
+  address: 'ip addr',
+  set: 'ipset save',
+  'virtual server': 'ipvsadm -Sn',
+  'node port': 'ipvsadm -Sn and ip addr of one node and time',
+  'real server': 'ipvsadm -Sn',
+};
+
 /** "KUBE-CLUSTER-IP names 10.96.0.1,tcp:80, but the dump lists no virtual server for it …". */
 export function unlistedWords({ by, entry, lacks }: Unlisted): string {
   if (lacks === 'set') return `${by} names the set ${entry}, but the dump lists no such set: the list is cut off`;
+  if (lacks === 'node port')
+    return `${by} names ${entry}, but the dump lists virtual servers for it only at addresses that ip addr lacks: that list is cut off, or the lists are from two nodes or times`;
   const or = lacks === 'address' ? 'something removed it' : `kube-proxy could not make all ${lacks}s`;
   return `${by} names ${entry}, but the dump lists no ${lacks} for it: the list is cut off, or ${or}`;
 }

@@ -1,9 +1,9 @@
-import { count, joinWords, formatCount } from '../../base/printable.ts';
+import { count, joinWords, formatCount, nameSome } from '../../base/printable.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
 import { isLoopback } from '../../kernel/address.ts';
-import { describeSkippedListings, noSubjectWords } from './lack.ts';
+import { describeSkippedListings, noSubjectWords, unlistedWords } from './lack.ts';
 import { familyNames } from '../../kernel/family.ts';
 import { healthAnswerOf, healthCheckFinder } from '../../snapshot/health-checks.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
@@ -18,6 +18,7 @@ import { packetOf } from '../../ask/trace/ask.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import { whereOf } from './reason.ts';
 import { addressKind, servicePortAt } from '../../ask/trace/service-ends.ts';
+import { otherFamilyAt } from '../../ask/trace/obstacles.ts';
 import { diversionIn } from '../../ask/trace/stop.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 
@@ -59,15 +60,18 @@ function arrivalNote(trace: Trace, scene: Scene): string | undefined {
   const { link, others } = arrival;
   const { kind } = fate.connection();
   const isFirm = kind === 'works' || kind === 'fails' || kind === 'partial';
-  const elsewhere = others.flatMap((other) => {
+  const ends = others.flatMap((other) => {
     const found = scene.evaluate(packetOf({ ...sender, enters: { interface: other } }, target));
     const goesOn = connectionWords({ fate: found, target }, scene);
     const why = goesOn.reason === undefined ? '' : `: ${goesOn.reason}`;
-    if (endKey(found) !== endKey(fate))
-      return [`by ${other} it is ${verdictWords(found, trace, scene)} (--in-interface ${other})`];
+    if (endKey(found) !== endKey(fate)) return [{ other, does: `it is ${verdictWords(found, trace, scene)}`, why: '' }];
     return isFirm && goesOn.kind !== kind
-      ? [`by ${other} the connection ${connectionDoes[goesOn.kind]} (--in-interface ${other})${why}`]
+      ? [{ other, does: `the connection ${connectionDoes[goesOn.kind]}`, why }]
       : [];
+  });
+  const elsewhere = Array.from(groupBy(ends, ({ does }) => does).values(), (same) => {
+    const [{ other, does, why }] = same;
+    return `by ${nameSome(same.map((each) => each.other))} ${does} (--in-interface ${other})${why}`;
   });
   return elsewhere.length === 0 ? undefined : `the packet is assumed to arrive by ${link}; ${elsewhere.join('; ')}`;
 }
@@ -134,10 +138,9 @@ const byDestination: ReadonlySet<string> = new Set(['dh', 'lblc', 'lblcr']);
 
 /** Notes that a node port was traced in a family that its Service does not have. */
 function otherFamilyNote({ target }: Trace, { side }: Scene): string | undefined {
-  const { family } = target.address;
-  const other = side.ports.find(({ nodePort, family: own }) => nodePort === target.port && own !== family);
+  const other = otherFamilyAt(target, side);
   const isOwn = side.ports.some((each) => addressKind(each, target.address) !== undefined);
-  if (!other || target.port === 0 || isOwn) return undefined;
+  if (!other || isOwn) return undefined;
   return `node port ${target.port} belongs to ${other.label}, which is ${familyNames[other.family]} only`;
 }
 
@@ -189,6 +192,9 @@ function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trac
       : `${title} serves no node port on this loopback address`;
     return `${why}: use another address of the node instead`;
   }
+  const lacking = side.doubts.find((doubt) => doubt.kind === 'unlisted' && doubt.lacks === 'address');
+  if (verdict === 'local' && lacking?.kind === 'unlisted')
+    return `${label} has node port ${port}, which this node does not serve at ${address.text}: ${unlistedWords(lacking)}`;
   // A dump does not show how its kube-proxy was started.
   if (verdict !== 'local' || (side.kind === 'dump' && !defaultNodePortAddresses.includes('primary'))) return undefined;
   const named = (side.settings?.nodePortAddresses ?? []).join(', ');

@@ -4,14 +4,14 @@ import { familyNames, type Family } from '../../kernel/family.ts';
 import { formatRule as formatIptablesRule, tableNames } from '../../kernel/iptables/iptables.ts';
 import { formatElement, formatNftRule, nftFamily } from '../../kernel/nftables/format.ts';
 import { nftTableName } from '../../kube-proxy/nft-table.ts';
-import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
+import { lacksAddresses, type Unlisted } from '../../kernel/ipvs/ipvs.ts';
 import { sysctlOfLink } from '../../kernel/sysctls-and-modules.ts';
 import { isGap, type Circumstance, type LostByBridge, type Missing, type Reason } from '../../packet/reason.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RuleStep } from '../../packet/step.ts';
 import { unshownPosition } from '../../packet/run-chain.ts';
 import { jumpCommand } from '../../snapshot/faults.ts';
-import { unlistedWords, unshownJumpWords } from './lack.ts';
+import { fullListings, unlistedWords, unshownJumpWords } from './lack.ts';
 import { showsIptablesAsNft, type Snapshot } from '../../snapshot/snapshot.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 
@@ -257,7 +257,7 @@ function serverWords(unlisted: Unlisted | undefined): MissingInWords {
   const command = 'ipvsadm -Sn';
   return unlisted === undefined
     ? listing(command)
-    : { text: unlistedWords(unlisted), command, settle: [`add all of the output of ${command}`] };
+    : { text: unlistedWords(unlisted), command, settle: [`add all of the output of ${fullListings[unlisted.lacks]}`] };
 }
 
 function sliceWords(service: string): MissingInWords {
@@ -305,8 +305,8 @@ function unroutedWords({ text, family }: Address): MissingInWords {
 }
 
 function unlistedClause({ doubts }: Snapshot): string {
-  const unlisted = doubts.find((doubt) => doubt.kind === 'unlisted');
-  return unlisted?.lacks === 'address' ? `: ${unlistedWords(unlisted)}` : '';
+  const unlisted = doubts.find((doubt) => doubt.kind === 'unlisted' && lacksAddresses.has(doubt.lacks));
+  return unlisted?.kind === 'unlisted' ? `: ${unlistedWords(unlisted)}` : '';
 }
 
 function ownAddressWords({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {

@@ -26,6 +26,8 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
   const fate = trace.fate.otherwise ?? trace.fate;
   const stop = causeOf(trace, scene);
   const port = servicePortAt(trace.target, scene.side.addresses);
+  const left = leftServerWords(fate, scene);
+  if (left !== undefined) return left;
   if (stop) return stopWords(stop, port, trace, scene);
   if (fate.verdict !== 'delivered' || !port || !scene.side.mode || !isLocalElsewhere(port, trace, scene))
     return undefined;
@@ -77,6 +79,15 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
     case 'kube-proxy':
       return undefined;
   }
+}
+
+/** A virtual server that takes the packet, although the node's mode makes none. */
+function leftServerWords({ steps }: Pick<KnownFate, 'steps'>, { side: { mode } }: Scene): string | undefined {
+  const server = steps.find((step) => step.kind === 'virtual-server')?.server;
+  if (!server || !mode || modeFacts[mode].kinds.has('virtualServers')) return undefined;
+  const { protocol, address, port } = server;
+  const name = `${protocol} ${formatSocketAddress({ address, port })}`;
+  return `virtual server ${name} takes it, which ${titleOfMode(mode)} does not make: delete what IPVS mode left on the node`;
 }
 
 function noLocalWords(port: ShownPort, trace: Trace): string {

@@ -146,11 +146,8 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       ),
     ],
     'no-port': ({ service, port, ports }) => [
-      `${service} has no port ${port} (has ${ports.join(', ')})`,
-      `write ${joinWords(
-        ports.map((each) => `${service}:${each}`),
-        'or',
-      )}`,
+      `${service} has no port ${port}${ports.length === 0 ? ' whose number is known' : ` (has ${ports.join(', ')})`}`,
+      `write ${joinWords(ports.length === 0 ? [service] : ports.map((each) => `${service}:${each}`), 'or')}`,
     ],
     'no-host': ({ service, name, near, hosts }) => [
       `${service} has no ready endpoint ${name}`,

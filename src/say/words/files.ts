@@ -13,12 +13,18 @@ import { pathBelow, resolvePath } from '../../base/names.ts';
 import { bundleFaultWords, mergeConflict } from './bundle.ts';
 import { adviseOnOddSpace, nameCharacter } from './fields.ts';
 import { boundWords, gitWords, programWords, unreadWords } from './unread.ts';
-import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
 import { portalChains } from '../../kube-proxy/chain-names.ts';
 import { behaviourChanges } from '../../kube-proxy/releases.ts';
 import { behaviourWords } from './behaviours.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { noServiceWords, unlistedWords, lostJumpCause, lostRuleCause, unshownJumpWords } from '../way/lack.ts';
+import {
+  fullListings,
+  noServiceWords,
+  unlistedWords,
+  lostJumpCause,
+  lostRuleCause,
+  unshownJumpWords,
+} from '../way/lack.ts';
 import { byCase, didYouMean, type Words, type WordsOf } from './rows.ts';
 import type {
   DumpNote,
@@ -100,16 +106,9 @@ const dumpNote = byCase<'note', DumpNote>('note', {
   'proxy-ports': ({ mode }) =>
     `in ${modeFacts[mode].title}, ${portalChains} lead to ports where kube-proxy itself accepts connections, so no rule shows the endpoints`,
   incomplete: ({ lacks }) => `the dump does not hold all of ${lacks.join(', ')}, so there may be more Services`,
-  unlisted: (details) => [unlistedWords(details), `add all of the output of ${listings[details.lacks]}`],
+  unlisted: (details) => [unlistedWords(details), `add all of the output of ${fullListings[details.lacks]}`],
   'no-service': ({ why }) => noServiceWords(why),
 });
-
-const listings: Readonly<Record<Unlisted['lacks'], string>> = {
-  address: 'ip addr',
-  set: 'ipset save',
-  'virtual server': 'ipvsadm -Sn',
-  'real server': 'ipvsadm -Sn',
-};
 
 const oddYaml: Readonly<Record<OddYaml, string>> = {
   'text-behind-marker': 'text after "---" or after the end of a document',
