@@ -30,6 +30,19 @@ spec: { podCIDRs: [${podCIDR}] }
 status: { addresses: [${addresses.map((each) => `{ type: InternalIP, address: ${each} }`).join(', ')}] }
 `;
 
+test('--output unified shows what endpoints are made from, if both sides record it', async () => {
+  const select = (app: string) => service(`selector: { app: ${app} }, ports: [{ port: 80 }]`) + slice;
+  writeFolder(cwd, { 'new.yaml': select('b') });
+  for (const [flag, lines] of [
+    ['--golden', ['-default/web', '+default/web']],
+    ['-o', []],
+  ] as const) {
+    const folder = await store(flag, select('a'));
+    const { stdout } = await runKpc(['diff', '-q', folder, 'new.yaml', '--output', 'unified'], { cwd });
+    expect(stdout.match(/^[-+]default\/web/gm) ?? []).toEqual(lines);
+  }
+});
+
 const deployment = (port: number) => `---
 apiVersion: apps/v1
 kind: Deployment
