@@ -196,6 +196,7 @@ export const fileFindings = {
   'nothing-to-check': byProblem<{
     missing: OfFolder;
     'no-bundle': OfFolder;
+    file: OfFolder;
     revision: OfFolder;
     'one-node': OfFolder;
     fleet: OfFolder & Strings<'example'>;

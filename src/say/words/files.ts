@@ -355,6 +355,10 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       'name another folder',
       'write one with -o or --golden',
     ],
+    file: ({ folder }) => [
+      `--check ${folder}: it takes a folder, no pack and no other file`,
+      'name the folder of a bundle or golden',
+    ],
     revision: ({ folder }) => [
       `--check ${folder}: the nodes of a git revision are compared one by one`,
       'name the folder of one node in it, and the node with --node',
