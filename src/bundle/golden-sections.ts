@@ -61,14 +61,10 @@ function withoutNews(fresh: string): string {
   return formatSections(sections.set(assumedSection, formatLines(older)));
 }
 
-/**
- * Returns the Services ("namespace/name") whose files in a golden record no sources of endpoints. Returns none for a bundle, which
- * has no such files.
- */
+/** Returns the Services ("namespace/name") for which the files record no sources of endpoints: a bundle's never do. */
 export function lackingSources(files: BundleFiles, services: readonly ServiceInfo[]): ReadonlySet<string> {
-  const lacking = services.filter(({ namespace, name }) => {
-    const text = files.get(goldenServiceFile(namespace, name));
-    return text !== undefined && !parseSections(text).has(sourcesSection);
-  });
+  const lacking = services.filter(
+    ({ namespace, name }) => !parseSections(files.get(goldenServiceFile(namespace, name)) ?? '').has(sourcesSection),
+  );
   return new Set(lacking.map(fullName));
 }

@@ -29,10 +29,16 @@ interface ComparedSides {
 
 /** Lists what else the sides were compiled for: the values that both sides show and that differ. */
 export function sideChanges({ from, to }: ComparedSides) {
-  const facts = ({ mode, nodeName, settings }: Snapshot) =>
-    ({ mode, node: nodeName || undefined, release: settings?.release }) as const;
+  const isOneNode = from.nodeName === to.nodeName;
+  const facts = ({ mode, nodeName, settings, node }: Snapshot) =>
+    ({
+      mode,
+      node: nodeName || undefined,
+      release: settings?.release,
+      podCIDRs: (isOneNode && node?.podCIDRs.map(({ text }) => text).join(', ')) || undefined,
+    }) as const;
   const [old, fresh] = [facts(from), facts(to)];
-  return (['mode', 'node', 'release'] as const).flatMap((of) => {
+  return (['mode', 'node', 'release', 'podCIDRs'] as const).flatMap((of) => {
     const change = { of, from: old[of], to: fresh[of] };
     return change.from === undefined || change.to === undefined || change.from === change.to ? [] : [change];
   });
@@ -187,7 +193,7 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `what ${nameSome(all)}`;
     }
     case 'unrecorded': {
-      const fields = beyond.fields.map(({ field, services }) => `${field} of ${nameSome(services)}`);
+      const fields = beyond.fields.map(({ field, names }) => `${field} of ${nameSome(names)}`);
       return `${joinWords([...beyond.objects.map(countOf), ...fields])}, which one side does not record`;
     }
     case 'never-recorded': {

@@ -5,6 +5,7 @@ import { areSidesSame, type SideDiff, type ServicePortDiff } from '../ask/diff/d
 import type { ServiceEffect, ServiceEffects } from '../ask/equivalence/findings.ts';
 import type { EffectSeverity } from '../ask/equivalence/effects.ts';
 import { sideChanges } from './diff-report.ts';
+import { signs } from './formats/text.ts';
 import { unlessEmpty } from './formats/json.ts';
 import { lacksOf, type Review } from './diff-review.ts';
 import { effectJson, type Tracing } from './equivalence.ts';
@@ -137,18 +138,22 @@ export function firstLines(lines: readonly string[]) {
   return { what: lines.slice(0, mostLines), more: Math.max(0, lines.length - mostLines) };
 }
 
+/** A change in words, with the sign that text output has. */
+function signedWords(change: KernelChange): string {
+  return `${signs[change.change] ?? ''}${describeKernelChange(change)}`;
+}
+
 /** A finding for each Service port that differs, and one for each other part. `golden`: the folder that should be the same. */
 export function differencesFound(
   { servicePorts, ...others }: SideDiff,
   golden?: ArgumentsOf<'service-differs'>['golden'],
 ): readonly Finding[] {
   const ofServices = servicePorts.map(({ label: servicePort, change, reasons, kernel, place }) => {
-    const lines =
-      reasons.length > 0 ? reasons.map((reason) => serviceReasonWords(reason)) : kernel.map(describeKernelChange);
+    const lines = reasons.length > 0 ? reasons.map((reason) => serviceReasonWords(reason)) : kernel.map(signedWords);
     return diagnose('service-differs', { servicePort, change, ...firstLines(lines), golden }, place);
   });
   const ofParts = otherParts.flatMap((part) => {
-    const lines = others[part].map(describeKernelChange);
+    const lines = others[part].map(signedWords);
     return lines.length === 0 ? [] : [diagnose('state-differs', { golden, part, ...firstLines(lines) })];
   });
   return [...ofServices, ...ofParts];

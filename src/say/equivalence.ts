@@ -99,7 +99,7 @@ function describeFinding(finding: Divergence, report: EquivalenceReport): Block 
   return [
     ...lines('heading', 0, `${causeWords[cause].title}: ${severityWords[severity].title}`),
     ...lines('plain', 1, ...reasonsOf(finding)),
-    ...telling.flatMap((effect) => effectLines(effect, report)),
+    ...telling.flatMap((effect) => effectLines(effect, severity, report)),
     ...lines('plain', 1, servicePorts.length > 0 && `Services: ${nameSome(servicePorts, mostNames)}`),
     ...lines('plain', 1, nodeWords(finding, report)),
     ...lines('good', 1, ...adviceOn(finding).map((advice) => `To do: ${advice}.`)),
@@ -137,9 +137,10 @@ function wayWords({ target, senders, ...ends }: Effect): string {
   return `${targetWords[target]}, from ${senderTexts(senders).join(', ')}: ${both}`;
 }
 
-function effectLines(effect: Effect, { trace }: EquivalenceReport): Block {
+/** `title`: the severity that the heading names. */
+function effectLines(effect: Effect, title: EffectSeverity, { trace }: EquivalenceReport): Block {
   const { severity, lacks } = effect;
-  const ending = severity === 'opens' ? ', starts to work' : '';
+  const ending = severity === title ? '' : `, ${severityWords[severity].one}`;
   return [
     ...lines(severity === 'breaks' ? 'bad' : 'plain', 1, `${wayWords(effect)} (${countClasses([effect])}${ending})`),
     ...lines('plain', 2, lackWords(lacks)),

@@ -23,7 +23,8 @@ beforeAll(async () => {
 
 const ofOneNode = [
   ['nowhere', /there is no such folder \[nothing-to-check\]\n {2}help: write it first with -o .*nowhere/],
-  ...(['empty', 'other', 'web', 'file'] as const).map((name) => [name, /kpc compile wrote no bundle/] as const),
+  ...(['empty', 'other', 'web'] as const).map((name) => [name, /kpc compile wrote no bundle/] as const),
+  ['file', /it takes a folder, no pack/],
   [
     'fleet',
     /it holds the bundles of many nodes \[nothing-to-check\]\n {2}help: use --all-nodes, or name one of them, such as .*fleet\/node-1/,
@@ -32,7 +33,8 @@ const ofOneNode = [
 
 const ofManyNodes = [
   ['nowhere', /there is no such folder \[nothing-to-check\]\n {2}help: write it first with -o .*nowhere/],
-  ...(['empty', 'other', 'file'] as const).map((name) => [name, /kpc compile wrote no bundle/] as const),
+  ...(['empty', 'other'] as const).map((name) => [name, /kpc compile wrote no bundle/] as const),
+  ['file', /it takes a folder, no pack/],
   ['bundle', /it is the bundle of one node \[nothing-to-check\]\n {2}help: name the folder of all nodes/],
 ] as const;
 

@@ -135,7 +135,7 @@ describe('the action', () => {
     expect(run.summary.replace(/<details>.*?<\/details>/gs, '').split('\n').length).toBeLessThan(30);
     expect(run.stdout).toContain('if this is intended: kpc compile -f ready.yaml --node=worker-1 -o golden');
     const same = await compare({ files: 'svc.yaml', golden: 'golden' });
-    expect(same.summary).toMatch(/^\*\*No difference\.\*\*\n\n- .*worker-1/);
+    expect(same.summary).toMatch(/^\*\*No difference in .*\*\*\n\n- .*worker-1/);
   });
 
   test('compares with the golden of the commit before where that of the pull request is up to date', async () => {

@@ -8,7 +8,8 @@ import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-unrendered-'));
-afterAll(() => rmSync(cwd, { recursive: true, force: true }));
+const root = mkdtempSync(join(tmpdir(), 'kpc-unrendered-root-'));
+afterAll(() => [cwd, root].forEach((folder) => rmSync(folder, { recursive: true, force: true })));
 
 const service = `apiVersion: v1
 kind: Service
@@ -30,6 +31,8 @@ beforeAll(() => {
     'chart/templates/web.yaml': service.replace('name: web', 'name: {{ .Values.name }}'),
   });
   commitAll(cwd);
+  writeFolder(root, { 'web.yaml': service, 'kustomization.yaml': 'resources: [web.yaml]\nnamePrefix: x-\n' });
+  commitAll(root);
 });
 
 const cases = [
@@ -44,7 +47,7 @@ test.each(cases)('%s: both sides are rendered, in one command', async (folder, c
     ['equivalence', 'plain.yaml', folder],
   ] as const) {
     const sides = [from, to].map((name) => ({ name, isFolder: name === folder }));
-    const into = { compare: command, sides };
+    const into = { compare: `kpc ${command} --output json`, sides };
     expect(await advised([command, from, to])).toEqual(codes.map((code) => [code, into]));
   }
 });
@@ -54,7 +57,7 @@ test.each(cases)('%s of a revision is checked out first', async (folder, codes) 
     { name: `HEAD:${folder}`, checkout: { revision: 'HEAD', path: folder }, isFolder: true },
     { name: 'plain.yaml', isFolder: false },
   ];
-  const into = { compare: 'diff', sides };
+  const into = { compare: 'kpc diff --output json', sides };
   expect(await advised(['diff', `HEAD:${folder}`, 'plain.yaml'])).toEqual(codes.map((code) => [code, into]));
 });
 
@@ -66,6 +69,24 @@ test.each([
   const { stderr } = await runKpc(['diff', from, to], { cwd });
   expect(stderr).toContain(`run "${command}"`);
   expect(stderr).not.toContain('kubectl kustomize');
+});
+
+test.each([
+  ['HEAD:.', '.', 'git worktree add --detach ../old HEAD && kpc diff --node n1 --render ../old .'],
+  ['.', 'HEAD:.', 'git worktree add --detach ../new HEAD && kpc diff --node n1 --render . ../new'],
+])('diff %s %s of the folder itself, with its flags, says one command', async (from, to, command) => {
+  const { stderr } = await runKpc(['diff', from, to, '--node', 'n1'], { cwd: root });
+  expect(new Set(stderr.match(/run ".*"/g))).toEqual(new Set([`run "${command}"`]));
+});
+
+test.each([
+  [['migrate', 'overlay', '--to', 'nftables'], 'kpc migrate -f - --to nftables'],
+  [['trace', 'overlay', '--from', 'pod', '--to', 'web'], 'kpc trace -f - --from pod --to web'],
+  [['lint', 'overlay', '--proxy-mode', 'ipvs'], 'kpc lint -f - --proxy-mode ipvs'],
+  [['equivalence', 'ipvs', 'nftables', '-f', 'overlay'], 'kpc equivalence ipvs nftables -f -'],
+])('%j reads what is rendered by itself', async (words, command) => {
+  const { stdout, stderr } = await runKpc(words, { cwd });
+  expect(stdout + stderr).toContain(`run "kubectl kustomize overlay | ${command}"`);
 });
 
 async function advised(words: readonly string[]): Promise<readonly (readonly [string, unknown])[]> {

@@ -34,7 +34,7 @@ test('a pull request that leaves the golden behind: marks, a report, and words',
     `${assumed}::error file=services/store.yaml,line=13,col=7,title=service-differs::store/shop:http changed: ` +
       'externalTrafficPolicy Cluster → Local%0A' +
       'help: if this is intended: kpc compile -f services -f cluster --node worker-1 --golden golden/worker-1\n' +
-      '::error title=state-differs::golden/worker-1 differs: chain KUBE-NODE-PORT (nat): + 1 rule%0A' +
+      '::error title=state-differs::golden/worker-1 differs: ~ chain KUBE-NODE-PORT (nat): + 1 rule%0A' +
       'help: if this is intended: kpc compile -f services -f cluster --node worker-1 --golden golden/worker-1\n',
   );
   expect(files.junit).toContain('tests="2" failures="2"');

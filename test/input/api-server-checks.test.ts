@@ -181,9 +181,10 @@ suite('a Service', () => {
     expect(ofService('clusterIP: 10.96.0.1', `ports: [{port: 80, targetPort: ${name}}]`)).toEqual([]);
   });
 
-  test('a host name of a load balancer on another type', () => {
+  test('the address and host name of a load balancer on another type', () => {
     const text = `${service('clusterIP: 10.96.0.1', port)}status: {loadBalancer: {ingress: [{ip: 203.0.113.1, hostname: "a b"}]}}\n`;
     expect(diagnose(text)).toEqual([
+      `7:24 warning: the API server of 1.29 or later clears status.loadBalancer here, because it needs type LoadBalancer${left}`,
       '7:63 warning: hostname cannot be "a b": write lower-case letters, digits, dashes and dots, 253 characters at most, with a letter or digit at both ends [bad-value]',
     ]);
   });

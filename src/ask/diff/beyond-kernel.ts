@@ -36,9 +36,14 @@ export interface CountedKind {
   readonly count: number;
 }
 
+/** A field of Services, or what makes the Pods of workloads ready. */
 interface FieldOf {
-  readonly field: SourceName;
-  readonly services: readonly string[];
+  readonly field: SourceName | 'readiness';
+  readonly names: readonly string[];
+}
+
+interface FieldOfOne extends Pick<FieldOf, 'field'> {
+  readonly name: string;
 }
 
 type NamedBeyond =
@@ -183,14 +188,17 @@ export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>)
   const kinds = [...unreadObjects(side.objects).values()].map(({ kind }) => kind);
   const objects = countKinds([...kinds, ...kustomized.map(() => 'Kustomization')]);
   const showsEffect = effectsShown(side);
-  const used = side.cluster.services.flatMap((info) => {
+  const used = side.cluster.services.flatMap((info): readonly FieldOfOne[] => {
     const { sources } = info;
     if (!sources?.selector || !lacking.has(fullName(info))) return [];
     const fields = changedSources(sources, usualSources).filter((field) => !showsEffect(info, field));
-    return fields.map((field) => ({ field, service: fullName(info) }));
+    return fields.map((field) => ({ field, name: fullName(info) }));
   });
-  const fields = [...groupBy(used, ({ field }) => field).values()].flatMap((own) =>
-    own[0] ? [{ field: own[0].field, services: own.map(({ service }) => service) }] : [],
+  const probed = [...readinessByWorkload(side)].flatMap(([name, readiness]): readonly FieldOfOne[] =>
+    readiness === '' ? [] : [{ field: 'readiness', name }],
+  );
+  const fields = [...groupBy([...used, ...probed], ({ field }) => field).values()].flatMap((own) =>
+    own[0] ? [{ field: own[0].field, names: own.map(({ name }) => name) }] : [],
   );
   return [
     ...(objects.length + fields.length > 0 ? [{ kind: 'unrecorded', objects, fields } as const] : []),

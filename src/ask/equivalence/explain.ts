@@ -202,10 +202,7 @@ function isBalanced({ steps }: Fate): boolean {
   return steps.some((step) => step.kind === 'listener' && step.server.program === 'balancer');
 }
 
-/**
- * Compares the shares of connections that are not known to fail. If first packets arrive in equal shares but at other endpoints, the shares
- * prove nothing, because adding or removing an endpoint that never answered breaks nothing.
- */
+/** Compares the shares of connections that are not known to fail, whichever endpoints they reach. */
 function severityOfDifference({ from, to, answers }: Difference, { kind }: KnownDestination): EffectSeverity {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'unknown';
   const shareOf = (fate: Fate, isAnswered: boolean): number => {
@@ -217,8 +214,5 @@ function severityOfDifference({ from, to, answers }: Difference, { kind }: Known
     shareOf(to, !answers || answers.to !== undefined),
   ];
   if (isNearly(before, after)) return isNearly(before, 0) ? 'fails-otherwise' : 'changes';
-  const isPart = !isNearly(before, 0) && !isNearly(after, 0);
-  const isOfChoice = isNearly(lostShare(from), lostShare(to)) && chancesOf(from.endpoints) !== chancesOf(to.endpoints);
-  if (isPart && isOfChoice) return 'changes';
   return before > after ? 'breaks' : 'opens';
 }

@@ -106,6 +106,7 @@ export class Clients {
     const sender = scene && readSender({ from, inInterface: undefined, namespace: undefined }, family, scene);
     if (sender?.kind !== 'read') return [];
     const { address } = sender.value;
+    if (address && this.#runsElsewhere(address)) return [];
     const isMoved = address !== undefined && this.#differs(({ places }) => places.networkOf(address)?.place);
     const placed = { ...placeSender(from, sender.value, this.#places, this.#nodes), isMoved };
     const { enters, place } = placed;
@@ -115,6 +116,11 @@ export class Clients {
     const ways = place === 'pod' && ofPods.length > 0 ? ofPods.map(by) : [enters, ...others.map(by)];
     const isRouted = this.#sides.some((side) => side.scene.side.routes[family] !== undefined);
     return uniqueBy(ways, (way) => interfaceOf(way, isRouted)).map((way) => ({ ...placed, enters: way }));
+  }
+
+  /** Reports whether the sender is an endpoint that runs on this node on one side, and elsewhere on the other. */
+  #runsElsewhere({ text }: Address): boolean {
+    return new Set(this.#sides.flatMap(({ scene }) => scene.side.endpoints.at(text)[0]?.isLocal ?? [])).size > 1;
   }
 
   /** Reports whether both sides' manifests differ here. Dumps and bundles show only some networks and addresses. */

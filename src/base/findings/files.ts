@@ -60,8 +60,8 @@ export type FileNames = Lists<'files'>;
 /** What reads the manifests of a rendered folder: a command's standard input, or a comparison that renders its sides itself. */
 export type Into = Strings<'command'> | RenderedPair;
 
-export interface RenderedPair {
-  readonly compare: 'diff' | 'equivalence';
+/** `compare` has the command, with its flags as in a shell. */
+export interface RenderedPair extends Strings<'compare'> {
   readonly sides: readonly [RenderedSide, RenderedSide];
 }
 
@@ -196,6 +196,7 @@ export const fileFindings = {
   'nothing-to-check': byProblem<{
     missing: OfFolder;
     'no-bundle': OfFolder;
+    file: OfFolder;
     revision: OfFolder;
     'one-node': OfFolder;
     fleet: OfFolder & Strings<'example'>;

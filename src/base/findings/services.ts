@@ -65,7 +65,8 @@ export const serviceFindings = {
   ),
   'external-ips': row<Lists<'services'>>('warning'),
   'forwarding-changes-port': row<Strings<'method'> & PortChange>('error'),
-  'ignored-field': row<Strings<'field' | 'needs'>>('warning'),
+  // `clearedFrom`: the release from which the API server clears the field instead of refusing it.
+  'ignored-field': row<Strings<'field' | 'needs'> & { readonly clearedFrom?: string }>('warning'),
   // `lack` is the kind of endpoints that the Service lacks on nodes where kube-proxy writes the comment.
   'long-comment': row<Strings<'servicePort' | 'lack'> & Numbers<'limit'>>('warning'),
   'missing-cluster-ip': row<Strings<'first'>>('warning'),

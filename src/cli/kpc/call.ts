@@ -10,7 +10,7 @@ import type { Answered, AnswerOutput } from '../../say/formats/answer.ts';
 import { sayFindings, type SaidFinding } from '../../say/words/said.ts';
 import type { Flag } from '../../library/options.ts';
 import { exitStatus, say, type Done, type ExitStatus, type Terminal } from '../shared/terminal.ts';
-import { addFlags, givenFlags } from './flags.ts';
+import { addFlags, givenFlags, pipedWords } from './flags.ts';
 import {
   formatFailure,
   formatRefusal,
@@ -48,7 +48,11 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     terminal: Terminal,
     argv: readonly string[],
     run: RunProgram,
-    options: Options = { readStdin: terminal.readStdin, ...command.opts<Options>() },
+    options: Options = {
+      readStdin: terminal.readStdin,
+      into: { command: pipedWords(command) },
+      ...command.opts<Options>(),
+    },
     reported: Reported = { findings: [], refusals: [] },
   ) {
     this.command = command;

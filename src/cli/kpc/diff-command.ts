@@ -1,4 +1,4 @@
-import { printable } from '../../base/printable.ts';
+import { pathWord, printable } from '../../base/printable.ts';
 import {
   compareSides,
   diffOutputs,
@@ -28,7 +28,7 @@ import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
-import { limitFlag, outputFlag, traceSide, readRevisions } from './flags.ts';
+import { wordsOfCall, limitFlag, outputFlag, traceSide, readRevisions } from './flags.ts';
 import { messageFlags } from './messages.ts';
 import { expectManifests, type InputFlags } from './open-input.ts';
 
@@ -105,7 +105,18 @@ async function diffPaths(
     found,
   );
   const { optionsOf, taken, commandOf } = readRevisions(call);
-  const opened = await openPair(found, { ...options, command: 'diff' }, more, optionsOf);
+  const opened = await openPair(
+    found,
+    {
+      ...options,
+      compare: wordsOfCall(
+        call.command,
+        more.flatMap((each) => ['-f', pathWord(each)]),
+      ),
+    },
+    more,
+    optionsOf,
+  );
   const read = readPair(opened, found);
   await call.report(read);
   const sides = read.sides.map((side) => side ?? call.end()) as [Snapshot, Snapshot];

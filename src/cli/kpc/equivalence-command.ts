@@ -20,7 +20,7 @@ import { flagRow, flagWords, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
 import { exitStatus, type ExitStatus } from '../shared/terminal.ts';
 import { defineCommand, type Call } from './call.ts';
-import { outputFlag, traceSide, givenTraceWords, readRevisions } from './flags.ts';
+import { outputFlag, traceSide, givenTraceWords, wordsOfCall, readRevisions } from './flags.ts';
 import { messageFlags, showProgress } from './messages.ts';
 import { expectManifests, expectNodes, useReading, type InputFlags } from './open-input.ts';
 
@@ -59,7 +59,7 @@ export const addEquivalenceCommand = defineCommand<EquivalenceFlags>({
     const found = await recognisePair([old, fresh], call.options);
     refuseIdleOfSides(call.given, found);
     const { optionsOf, commandOf } = readRevisions(call);
-    const sides = await openPair(found, { ...call.options, command: 'equivalence' }, [], optionsOf);
+    const sides = await openPair(found, { ...call.options, compare: wordsOfCall(call.command) }, [], optionsOf);
     for (const side of sides) await expectNodes(call, side);
     const words = ({ side }: Scene, { name, adds }: NamedSide) =>
       traceSide(commandOf(name), side, adds ? (call.options.file ?? []) : [name], flagWords(adds ?? {}));

@@ -4,7 +4,7 @@ import { findIdleFlag } from '../../library/command-flags.ts';
 import { flagRow, type Flag, isOfManifests, openFlags } from '../../library/options.ts';
 import type { BadCall } from '../../library/refusal.ts';
 import { helpGroups } from '../shared/help.ts';
-import { pathWord } from '../../base/printable.ts';
+import { pathWord, shellWord } from '../../base/printable.ts';
 import type { Snapshot, FileTree } from '../../library/node/open.ts';
 import { isConfigured } from '../../library/node/kpc-yaml-values.ts';
 import type { ConfiguredCommand } from '../../library/node/kpc-yaml-schema.ts';
@@ -95,11 +95,28 @@ export function givenTraceWords(
 ): readonly string[] {
   const flags = givenFlags(command, ['cli', 'config']).flatMap(({ name, key, needs = 'none', isOfNode }) => {
     if (needs === 'none' || name in settings || isOfNode) return [];
-    const value: unknown = command.getOptionValue(key);
-    return typeof value === 'boolean' ? [name] : [value].flat().flatMap((each) => [name, String(each)]);
+    return flagWithValues(name, command.getOptionValue(key));
   });
   const shown = Object.entries(settings).filter(([name]) => !ofNode.has(name));
   return ['kpc', 'trace', ...words, ...flags, ...shown.flat()];
+}
+
+function flagWithValues(name: string, value: unknown): readonly string[] {
+  return typeof value === 'boolean' ? [name] : [value].flat().flatMap((each) => [name, String(each)]);
+}
+
+/** Returns the command of this call with its flags as in a shell, without its input and what renders or fetches it. */
+export function wordsOfCall(command: Command, words: readonly string[] = []): string {
+  const flags = givenFlags(command)
+    .filter(({ name, isOfCall, group }) => !isOfCall && group !== 'output' && name !== '--file')
+    .flatMap(({ name, key }) => flagWithValues(name, command.getOptionValue(key)).map(shellWord));
+  return ['kpc', command.name(), ...words, ...flags].join(' ');
+}
+
+/** The same call with its input from a pipe. Words that name no input stay. */
+export function pipedWords(command: Command): string {
+  const isInput = command.registeredArguments.some((argument) => argument.name() === 'input');
+  return wordsOfCall(command, [...(isInput ? [] : command.args.map(shellWord)), '-f -']);
 }
 
 const ofNode: ReadonlySet<string> = new Set(

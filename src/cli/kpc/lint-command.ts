@@ -52,17 +52,14 @@ export const addLintCommand = defineCommand<LintFlags>({
     const { options, terminal } = call;
     if (options.file.length === 0) refuse({ problem: 'no-input', takes: 'manifests' });
     await expectManifests(call, options.file, 'lint');
-    const { report, passed, files } = await lintFiles(
-      { ...options, into: { command: 'kpc lint -' } },
-      {
-        ignores: [
-          ...(options.ignore ?? []).map((code) => ({ code, by: '--ignore' })),
-          ...(options.configuredIgnores ?? []),
-        ],
-        trace: givenTraceWords(call.command, words),
-        weigh: (diagnostic) => makeStrict([diagnostic], options)[0] ?? diagnostic,
-      },
-    );
+    const { report, passed, files } = await lintFiles(options, {
+      ignores: [
+        ...(options.ignore ?? []).map((code) => ({ code, by: '--ignore' })),
+        ...(options.configuredIgnores ?? []),
+      ],
+      trace: givenTraceWords(call.command, words),
+      weigh: (diagnostic) => makeStrict([diagnostic], options)[0] ?? diagnostic,
+    });
     await call.print(report.notes, files);
     const style = { lineOf: lineReader(files), isColoured: terminal.colour.out, limit: options.limit, said: call.said };
     await call.answerAs(options.output, lintAnswer(report, style));

@@ -69,7 +69,7 @@ export interface InputFlags extends SideOptions, MessageOptions {
 }
 
 export function openInput(call: Call<InputFlags>): Promise<OpenedPaths> {
-  return openPaths({ ...call.options, into: { command: 'kpc describe -' } });
+  return openPaths(call.options);
 }
 
 export async function openScenes(call: Call<InputFlags>, given: readonly Flag[]): Promise<readonly Scene[]> {

@@ -43,7 +43,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
     // The API server and kube-proxy allow blanks around a range.
     checkNetwork(range.trim(), ['spec', 'loadBalancerSourceRanges', i], report);
   });
-  if (!report.isDoubtful(['spec', 'type'])) checkCombinations(spec, type, report);
+  if (!report.isDoubtful(['spec', 'type'])) checkCombinations(raw, spec, type, report);
   const { clusterIP, clusterIPs } = readClusterIPs(spec, type, report);
   return {
     metadata,
@@ -232,7 +232,7 @@ function readBalancerIngress(
 const trafficDistributions: ReadonlySet<string> = new Set(['PreferSameZone', 'PreferSameNode', 'PreferClose']);
 
 /** Reports fields that contradict the Service's type or each other (pkg/apis/core/validation). Warns if kube-proxy ignores the field. */
-function checkCombinations(spec: RawServiceSpec, type: Type, report: Report): void {
+function checkCombinations({ status }: RawService, spec: RawServiceSpec, type: Type, report: Report): void {
   if (type === 'ExternalName') checkExternalName(spec, report);
   else checkFamilies(spec, report);
   const isExternal = type === 'NodePort' || type === 'LoadBalancer';
@@ -255,6 +255,13 @@ function checkCombinations(spec: RawServiceSpec, type: Type, report: Report): vo
     if (isNonEmpty(spec.loadBalancerClass)) ignoreField('loadBalancerClass', needed, report);
     if (typeof spec.allocateLoadBalancerNodePorts === 'boolean')
       ignoreField('allocateLoadBalancerNodePorts', needed, report);
+    // AllowServiceLBStatusOnNonLB (kubernetes pull request 119789).
+    if (isNonEmpty(status?.loadBalancer?.ingress) && !report.hasErrors)
+      report.add(['status', 'loadBalancer'], 'ignored-field', {
+        field: 'status.loadBalancer',
+        needs: needed,
+        clearedFrom: '1.29',
+      });
   }
   const value = spec.trafficDistribution;
   if (!value || trafficDistributions.has(value)) return;

@@ -132,7 +132,8 @@ type OptionsOfRevision = (
 >;
 
 interface PairOptions extends SideOptions {
-  readonly command?: 'diff' | 'equivalence' | undefined;
+  /** The command that compares, with its flags as in a shell. */
+  readonly compare?: string | undefined;
   readonly allNodes?: boolean;
   /** Manifests that are loaded already, for sides with options of their own. */
   readonly loaded?: LoadedInputs | undefined;
@@ -153,9 +154,12 @@ export async function openPair(
   if ((from.adds || to.adds) && (options.file ?? []).length === 0) refuse({ problem: 'no-input', takes: 'both-sides' });
   if (options.allNodes && [from, to].some(({ found }) => found.kind !== 'manifests'))
     refuse({ problem: 'idle-flag', flags: ['--all-nodes'], because: { kind: 'one-node' } });
-  const { command } = options;
+  const { compare } = options;
   let { loaded } = options;
-  const into = command && { compare: command, sides: [renderedSide(from), renderedSide(to)] as const };
+  const into =
+    compare === undefined || from.adds || to.adds
+      ? options.into
+      : { compare, sides: [renderedSide(from), renderedSide(to)] as const };
   const open = async ({ name, adds, found }: FoundSide, other: FoundSide): Promise<Opened | ManifestSide> => {
     const shared = { ...options, ...adds };
     if (adds) {

@@ -3,6 +3,8 @@ import { mostLines } from '../../base/bounds.ts';
 import { joinText } from '../../base/chunks.ts';
 import { printable, printableLines } from '../../base/printable.ts';
 import { freshTexts } from '../../bundle/make-bundle.ts';
+import { sourcesSection } from '../../bundle/golden-sections.ts';
+import { fullName } from '../../cluster/objects.ts';
 import { writeServices } from '../../bundle/services-file.ts';
 import { stateFileNames, stateFiles } from '../../bundle/state-files.ts';
 import { alignSides, nodeSettings } from '../../ask/diff/align-sides.ts';
@@ -138,10 +140,20 @@ function signed(sign: string, { text }: DiffedText): string {
 
 /** The inputs of a side; those that only kpc-apply uses are included if the other side was compiled too. */
 function writeInputs({ cluster, settings, state }: Snapshot, other: Snapshot) {
-  if (!cluster || !settings || other.kind === 'dump') return { 'manifest.json': '', 'services.json': '' };
+  if (!cluster || !settings || other.kind === 'dump')
+    return { 'manifest.json': '', 'services.json': '', [sourcesSection]: '' };
   const timeouts = `ipvsTimeouts ${JSON.stringify(state.ipvsTimeouts ?? null)}\n`;
   const lists = [...nodeSettings(settings)].map(([name, value]) => `${name} ${value}\n`);
-  return { 'manifest.json': [timeouts, ...lists].join(''), 'services.json': writeServices(cluster) };
+  // A bundle does not record what endpoints are made from.
+  const unknown = new Set(other.cluster?.services.flatMap((each) => (each.sources ? [] : fullName(each))));
+  const sources = cluster.services.flatMap((each) =>
+    each.sources && !unknown.has(fullName(each)) ? `${fullName(each)} ${JSON.stringify(each.sources)}\n` : [],
+  );
+  return {
+    'manifest.json': [timeouts, ...lists].join(''),
+    'services.json': writeServices(cluster),
+    [sourcesSection]: sources.join(''),
+  };
 }
 
 /** Writes the files of a state, and the virtual servers that may be kube-proxy's. */

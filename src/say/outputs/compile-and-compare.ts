@@ -95,7 +95,9 @@ export const difference = named(
     changed: optional(
       about(
         'what else the sides were compiled for that is not the same',
-        listOf(objectOf({ of: oneOf('mode', 'node', 'release'), from: optional(text), to: optional(text) })),
+        listOf(
+          objectOf({ of: oneOf('mode', 'node', 'release', 'podCIDRs'), from: optional(text), to: optional(text) }),
+        ),
       ),
     ),
     notCompared: about('what one side lacks, and packets that are left out', listOf(text)),

@@ -42,7 +42,10 @@ function renderWays(render: string, folder: string | undefined, into: Into): rea
 
 /** Renders the folder on both sides, because one rendered side alone would differ from the other side's files. */
 function renderPair({ compare, sides }: RenderedPair, folder: string): string {
-  const below = sides.map(({ name }) => pathBelow(name, folder)).find((path) => path !== '') ?? '';
+  const isOfSide = (name: string): boolean => name === folder || pathBelow(name, folder) !== '';
+  // A path in a revision also seems to be below the working folder.
+  const own = sides.toSorted((a, b) => Number(!a.checkout) - Number(!b.checkout)).find(({ name }) => isOfSide(name));
+  const below = own ? pathBelow(own.name, folder) : '';
   const trees = ['../old', '../new'];
   const checkouts = sides.flatMap(({ checkout }, i) => {
     return checkout ? [`git worktree add --detach ${trees[i]} ${shellWord(checkout.revision)} && `] : [];
@@ -51,7 +54,7 @@ function renderPair({ compare, sides }: RenderedPair, folder: string): string {
     const path = checkout ? resolvePath(trees[i] ?? '', checkout.path) : name;
     return shellWord(isFolder && below !== '' ? resolvePath(path, below) : path);
   });
-  return `${checkouts.join('')}kpc ${compare} --render ${paths.join(' ')}`;
+  return `${checkouts.join('')}${compare} --render ${paths.join(' ')}`;
 }
 
 export function buildWays({ folder, into }: ToBuild): readonly string[] {
@@ -351,6 +354,10 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       `--check ${folder}: kpc compile wrote no bundle and no golden there`,
       'name another folder',
       'write one with -o or --golden',
+    ],
+    file: ({ folder }) => [
+      `--check ${folder}: it takes a folder, no pack and no other file`,
+      'name the folder of a bundle or golden',
     ],
     revision: ({ folder }) => [
       `--check ${folder}: the nodes of a git revision are compared one by one`,

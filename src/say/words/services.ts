@@ -103,8 +103,8 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
         ]
       : [`${wrong} port ${change.port} and its endpoints port ${change.target}`, 'make the two ports equal'];
   },
-  'ignored-field': ({ field, needs }) => [
-    `the API server refuses ${field} here, because it needs ${needs}`,
+  'ignored-field': ({ field, needs, clearedFrom }) => [
+    `the API server ${clearedFrom === undefined ? `refuses ${field} here` : `of ${clearedFrom} or later clears ${field} here`}, because it needs ${needs}`,
     'remove it',
   ],
   'long-comment': ({ servicePort, lack, limit }) => [

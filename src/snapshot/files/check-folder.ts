@@ -34,7 +34,7 @@ function holdsFile(folder: string, name: string, tree: FileTree): boolean {
 }
 
 export function checkFolder(folder: string, isFleet: boolean, tree: FileTree = disk): Finding | undefined {
-  const refuse = (problem: 'missing' | 'no-bundle' | 'one-node' | 'revision') =>
+  const refuse = (problem: 'missing' | 'no-bundle' | 'file' | 'one-node' | 'revision') =>
     diagnose('nothing-to-check', { folder, problem });
   try {
     if (isFleet && tree !== disk) return refuse('revision');
@@ -48,7 +48,7 @@ export function checkFolder(folder: string, isFleet: boolean, tree: FileTree = d
     return content.kind === 'golden' || isBundle(folder, tree) ? undefined : refuse('no-bundle');
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return refuse('missing');
-    if (hasCode(error, 'ENOTDIR')) return refuse('no-bundle');
+    if (hasCode(error, 'ENOTDIR')) return refuse('file');
     return diagnose('unreadable', { path: folder, reason: unreadOf(error, folder) });
   }
 }

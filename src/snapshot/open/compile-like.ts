@@ -1,5 +1,4 @@
 import { quote } from '../../base/printable.ts';
-import type { NodeContext } from '../../cluster/model.ts';
 import type { Node, ProxySettings } from '../../cluster/objects.ts';
 import { compileLoaded } from './compile.ts';
 import { chooseNodeName, compileNode, prepareWithSettings } from './compile-node.ts';
@@ -9,7 +8,7 @@ import { diffSides } from '../../ask/diff/diff-sides.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot.ts';
 import type { RangeFlags } from '../../input/configuration/range-flags.ts';
 import { checkMode } from '../../input/configuration/read-settings.ts';
-import { parseAddress } from '../../kernel/address.ts';
+import { isLoopback, parseAddress } from '../../kernel/address.ts';
 import { families as bothFamilies } from '../../kernel/family.ts';
 import { findTable } from '../../kernel/nftables/table.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
@@ -72,7 +71,7 @@ export function compileLike(
   }
   const nodeName = node ?? likeNode ?? chooseNodeName(undefined, loaded);
   const ofNode = loaded.nodes.get(nodeName);
-  const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(like.hostAddresses, ofNode);
+  const hostAddresses = loaded.hostAddresses ?? hostAddressesOf(like, ofNode);
   const ofHost = { ...loaded, hostAddresses };
   const prepareFor = (release: Release) => prepareWithSettings(ofHost, { ...settings, release });
   const found = findRelease(loaded, nodeName, like, settings.mode, (release) =>
@@ -202,16 +201,15 @@ function isDualStack({ kind, families, state: { iptables, nftables } }: Snapshot
 }
 
 /**
- * Returns the node's addresses that the other side knows. Returns none if the manifests' Node object has a new address, because the other
- * side may then be another node.
+ * Returns the node's addresses that the other side knows better than the manifests' Node object: all of them if there is no Node, or a
+ * list from the node itself, such as of `ip addr`, which has loopback addresses. If the Node has a new address, that list may be another
+ * node's.
  */
-function hostAddressesOf(
-  known: NodeContext['hostAddresses'] = [],
-  node: Node | undefined,
-): NodeContext['hostAddresses'] | undefined {
+function hostAddressesOf({ kind, hostAddresses: known = [] }: Snapshot, node: Node | undefined) {
   const own = (node?.addresses ?? []).filter(({ type }) => type === 'InternalIP');
   const isOfNode = own.every(({ address: text }) => known.some((each) => each.text === parseAddress(text)?.text));
-  return isOfNode && known.length > 0 ? known : undefined;
+  const isListed = kind === 'dump' || node === undefined || known.some(isLoopback);
+  return isListed && isOfNode && known.length > 0 ? known : undefined;
 }
 
 const ofDump = " (the dump's; other settings by flags and defaults)";

@@ -1,0 +1,54 @@
+// A change of the share of connections that work is a loss or a gain, whichever endpoints they reach; packets that only one side's
+// node sees are not compared.
+import { expect, test } from 'vitest';
+import { effectsByService } from '../../src/ask/equivalence/findings.ts';
+import { onOneNode, sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
+import { openTexts } from '../../src/library/open.ts';
+
+const service = (fields: string) =>
+  `apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: 10.96.0.10, ${fields} }\n`;
+
+const slice = (endpoints: string) => `apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: web-1, labels: { kubernetes.io/service-name: web } }
+addressType: IPv4
+ports: [{ port: 8080 }]
+endpoints: [${endpoints}]
+`;
+
+const nodes = [1, 2].map(
+  (at) => `apiVersion: v1
+kind: Node
+metadata: { name: w${at} }
+spec: { podCIDRs: [10.244.${at}.0/24] }
+status: { addresses: [{ type: InternalIP, address: 192.168.50.1${at} }] }
+`,
+);
+
+function scene(proxyMode: 'ipvs' | 'nftables', ...objects: readonly string[]): Scene {
+  const manifests = { 'in.yaml': [...objects, ...nodes].join('---\n') };
+  const { side } = openTexts({ manifests, node: 'w1', proxyMode, clusterCidr: '10.244.0.0/16' }, true).at('w1');
+  if (!side) throw new Error('no side');
+  return sceneOf(side);
+}
+
+const local = service('type: NodePort, externalTrafficPolicy: Local, ports: [{ port: 80, nodePort: 30080 }]');
+const onBoth = slice('{ addresses: [192.168.50.11], nodeName: w1 }, { addresses: [192.168.50.12], nodeName: w2 }');
+const [ipvs, nftables] = [scene('ipvs', local, onBoth), scene('nftables', local, onBoth)];
+
+test.each([
+  ['fewer', ipvs, nftables, 'breaks'],
+  ['more', nftables, ipvs, 'opens'],
+] as const)('%s connections work, and other endpoints are reached', (_, from, to, severity) => {
+  const effects = effectsByService(...onOneNode(from, to))?.effects ?? [];
+  const partly = effects.filter(({ choice }) => choice?.lost !== undefined);
+  expect(partly.map((each) => [each.target, each.severity])).toEqual([['node-port', severity]]);
+});
+
+test('an endpoint sends through this node only on the side where it runs on this node', () => {
+  const cluster = service('ports: [{ port: 80, targetPort: 8080 }]');
+  const on = (node: string) => scene('nftables', cluster, slice(`{ addresses: [10.244.9.9], nodeName: ${node} }`));
+  const [here, there] = [on('w1'), on('w2')];
+  expect(effectsByService(...onOneNode(here, there))?.effects).toEqual([]);
+  expect(effectsByService(...onOneNode(there, here))?.effects).toEqual([]);
+});
