@@ -84,7 +84,7 @@ const rows = [
   input(
     'text',
     '--kubernetes-version <version>',
-    `follow the kube-proxy of this release, ${releaseRange}; auto: the one that the Node names (default: ${newestRelease})`,
+    `follow the kube-proxy of this release, ${releaseRange}; auto: the one that the Node names, which it must (default: the one that the Node names, else ${newestRelease})`,
     { group: undefined, needs: 'manifests-or-flows' },
   ),
 ];

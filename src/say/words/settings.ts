@@ -12,6 +12,7 @@ import {
   behaviourChanges,
   kubeProxyVersions,
   modeHistories,
+  parseRelease,
   releasesOfMode,
   releaseRange,
 } from '../../kube-proxy/releases.ts';
@@ -170,7 +171,9 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     ],
   }),
   'kubernetes-version': ({ node, version, release }) =>
-    `Kubernetes ${release}, because Node ${quote(node)} runs ${version}`,
+    parseRelease(version) === release
+      ? `Kubernetes ${release}, because Node ${quote(node)} runs ${version}`
+      : `Kubernetes ${release}, although Node ${quote(node)} runs ${version}, which kpc does not follow`,
   'kubernetes-preview': ({ release }) =>
     `Kubernetes ${release} is not released yet, so the rules follow kube-proxy ${kubeProxyVersions[release]}`,
   'no-config': () => [

@@ -80,27 +80,26 @@ export function prepareChecked(loaded: LoadedInputs, nodes: CheckedNodes, refusa
 }
 
 /**
- * Prepares the input for each node. With --kubernetes-version auto, each node compiles for its own release, and for a single node a
- * diagnostic names the release.
+ * Prepares the input for each node. Unless a release is named, each node compiles for its own release, and for a single node a diagnostic
+ * names the release. With auto, each node must have one.
  */
 function prepareForNodes(loaded: LoadedInputs, nodes: readonly string[]) {
-  if (loaded.version !== 'auto') return { preparedFor: () => loaded, diagnostics: [] };
-  const ofRelease = new Map<Release, Prepared>();
+  const { version: choice, settings } = loaded;
+  if (choice !== undefined && choice !== 'auto') return { preparedFor: () => loaded, diagnostics: [] };
+  const ofRelease = new Map<Release, Prepared>([[settings.release, loaded]]);
   const diagnostics: Finding[] = [];
   for (const node of nodes) {
     const known = loaded.nodes.get(node);
-    const release = releaseOfNode(known, node);
-    if (typeof release === 'object') diagnostics.push(release);
-    else if (!ofRelease.has(release)) {
-      ofRelease.set(release, prepareForRelease<Prepared>(loaded, release));
-      const version = known?.kubernetesVersion ?? '';
-      if (nodes.length === 1) diagnostics.push(diagnose('kubernetes-version', { release, node, version }));
-    }
+    const version = known?.kubernetesVersion ?? '';
+    const found = releaseOfNode(known, node);
+    const release = typeof found === 'string' ? found : settings.release;
+    if (typeof found === 'object' && choice === 'auto') diagnostics.push(found);
+    else if (nodes.length === 1 && version !== '')
+      diagnostics.push(diagnose('kubernetes-version', { release, node, version }));
+    if (!ofRelease.has(release)) ofRelease.set(release, prepareForRelease<Prepared>(loaded, release));
   }
-  const preparedFor = (node: string): Prepared => {
-    const release = releaseRunBy(loaded.nodes.get(node));
-    return (release && ofRelease.get(release)) ?? loaded;
-  };
+  const preparedFor = (node: string): Prepared =>
+    ofRelease.get(releaseRunBy(loaded.nodes.get(node)) ?? settings.release) ?? loaded;
   return { preparedFor, diagnostics: [...checkReleases(loaded, [...ofRelease.values()]), ...diagnostics] };
 }
 

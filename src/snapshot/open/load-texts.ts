@@ -245,7 +245,7 @@ function diagnoseSkippedKinds(skipped: Inputs['skipped'], assumes: boolean): rea
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
 }
 
-/** 'auto' is the release that each node runs. Undefined is the newest release, unless the input says otherwise. */
+/** 'auto' is the release that each node runs. So is undefined, but a node may lack one: it then has the newest of the other nodes. */
 export type VersionChoice = Release | 'auto' | undefined;
 
 /** Parses --kubernetes-version, another flag with the same values, or a side. After an error, the choice is undefined. */
@@ -259,9 +259,9 @@ export function parseVersionChoice(
   return { choice, diagnostics: [wrongValue(flag, text, takesAuto ? 'release-or-auto' : 'release')] };
 }
 
-/** Returns the release to check settings for before the node is known. With auto, this is the newest on any node in the input. */
+/** Returns the release to check settings for before the node is known: the newest on any node in the input, if none is chosen. */
 export function startingRelease(choice: VersionChoice, nodes: Inputs['nodes']): Release {
-  if (choice !== 'auto') return choice ?? newestRelease;
+  if (choice !== undefined && choice !== 'auto') return choice;
   const run = new Set(nodes.map(({ object }) => releaseRunBy(object)));
   return releases.findLast((release) => run.has(release)) ?? newestRelease;
 }
