@@ -21,7 +21,7 @@ import {
 import type { UnreadLists } from '../../input/objects/kinds.ts';
 import { type Node, fullName } from '../../cluster/objects.ts';
 import { type Release, isPreview, newestRelease, parseRelease, releases } from '../../kube-proxy/releases.ts';
-import type { ProxyFlags } from '../../settings/table.ts';
+import { flagsBeside, type ProxyFlags } from '../../settings/table.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import type { LoadedFiles, TextFile } from '../../input/documents/text-file.ts';
 import type { Address } from '../../kernel/address.ts';
@@ -173,7 +173,8 @@ function loadSettings(
   const known = facts.find(({ configures }) => configures);
   const configured = config !== undefined || configs.length > 0 || known !== undefined;
   // kube-proxy's own configuration overrides values derived from another program.
-  const flags = given ? options : { ...known?.proxy, ...definedOf(options) };
+  const derived = given && known?.fills ? flagsBeside(known.proxy, given.object) : given ? {} : known?.proxy;
+  const flags = { ...derived, ...definedOf(options) };
   const { choice: version, diagnostics: wrongVersion } = parseVersionChoice(options.kubernetesVersion);
   const started = startingRelease(version, nodes);
   const { settings, gates, diagnostics, modeNote } = resolveSettings(given, flags, started);
