@@ -1,5 +1,5 @@
 // Two inputs, compared on every node that both have.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -80,4 +80,44 @@ test('two inputs without a common Node are refused', async () => {
   const { status, stdout } = await compare('old.yaml', 'others.yaml');
   expect(status).toBe(2);
   expect(findingsOf(stdout, 'bad-call')).toMatchObject([{ arguments: { problem: 'no-shared-node' } }]);
+});
+
+test('one node has the addresses of a file, and each of several nodes those of its file in a folder', async () => {
+  const nodePort = served(1, 2)
+    .replace('internalTrafficPolicy: Local,', 'type: NodePort,')
+    .replace('port: 80,', 'port: 80, nodePort: 30080,');
+  writeFileSync(join(cwd, 'ports.yaml'), nodePort + three);
+  mkdirSync(join(cwd, 'hosts'));
+  for (const at of [1, 2, 3])
+    writeFileSync(
+      join(cwd, 'hosts', `n${at}.json`),
+      JSON.stringify([{ ifname: 'eth1', addr_info: [{ family: 'inet', local: `172.16.0.${at}`, prefixlen: 24 }] }]),
+    );
+  const calls = [
+    ['migrate', '--from', 'ipvs', 'ports.yaml'],
+    ['equivalence', 'iptables', 'ipvs', '-f', 'ports.yaml', '--all-nodes'],
+    ['lint', 'ports.yaml'],
+    ['compile', '-f', 'ports.yaml', '--all-nodes', '-o', 'bundles'],
+  ];
+  for (const call of calls) {
+    const byFile = await runKpc([...call, '--host-addresses', 'hosts/n1.json', '--output', 'json'], { cwd });
+    expect(byFile.stdout, call[0]).toContain('"bad-host-addresses"');
+    const byFolder = await runKpc([...call, '--host-addresses', 'hosts', '--output', 'json'], { cwd });
+    expect(byFolder.stdout, call[0]).not.toContain('"bad-host-addresses"');
+  }
+  for (const command of ['trace', 'compile']) {
+    const ask =
+      command === 'trace'
+        ? ['--from', '10.0.0.9', '--to', '172.16.0.2:30080', '--output', 'json']
+        : ['--print', 'ipvsadm'];
+    const on = (name: string) =>
+      runKpc(
+        [command, '-f', 'ports.yaml', '--proxy-mode', 'ipvs', '--node', name, '--host-addresses', 'hosts', ...ask],
+        { cwd },
+      );
+    const [own, other] = [await on('n2'), await on('n1')];
+    if (command === 'compile')
+      expect([own, other].map(({ stdout }) => stdout.includes('172.16.0.2:30080'))).toEqual([true, false]);
+    else expect([own, other].map(({ stdout }) => stdout.includes('"verdict": "delivered"'))).toEqual([true, false]);
+  }
 });

@@ -3,7 +3,7 @@ import { zoneOf } from '../../cluster/node-context.ts';
 import type { Node, ProxySettings } from '../../cluster/objects.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { isNetworkRange, type AddressRange } from '../../kernel/address-range.ts';
-import { contains, parseAddress, parseNetwork, type Network } from '../../kernel/address.ts';
+import { contains, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { PlanMemo, endpointClass, statusOf, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import type { Scene } from '../trace/scene.ts';
@@ -50,6 +50,8 @@ export interface ClusterSide {
   readonly nodes: ReadonlyMap<string, Node>;
   readonly cluster: Pick<Cluster, 'servicePorts' | 'addresses' | 'serviceCidrs'>;
   readonly settings: ProxySettings;
+  /** Each node's addresses beyond those of its Node object. */
+  readonly hosts?: ReadonlyMap<string, readonly Address[]> | undefined;
 }
 
 /**
@@ -123,7 +125,7 @@ function endpointsIn({ clusterEndpoints, localEndpoints }: TrafficPlan): string 
   return [clusterEndpoints, localEndpoints].map((list) => list.map(({ label }) => label).join()).join(' / ');
 }
 
-function nodeShapes({ nodes, cluster, settings }: ClusterSide): (name: string) => string {
+function nodeShapes({ nodes, cluster, settings, hosts }: ClusterSide): (name: string) => string {
   const { servicePorts } = cluster;
   const external = new Set(
     servicePorts.flatMap((port) => [...port.externalIPs, ...port.loadBalancerIPs].map(({ text }) => text)),
@@ -145,7 +147,12 @@ function nodeShapes({ nodes, cluster, settings }: ClusterSide): (name: string) =
       const network = parseNetwork(cidr);
       return [network?.family, network && placeOf(network)];
     });
-    return JSON.stringify([node?.kubernetesVersion, addresses, pods, [...(hosted.get(name) ?? [])].toSorted()]);
+    const listed = (hosts?.get(name) ?? []).map((each) => [
+      each.family,
+      placeOf(each),
+      external.has(each.text) && each.text,
+    ]);
+    return JSON.stringify([node?.kubernetesVersion, addresses, listed, pods, [...(hosted.get(name) ?? [])].toSorted()]);
   };
 }
 

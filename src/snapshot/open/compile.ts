@@ -21,7 +21,10 @@ import {
 import {
   type LoadOptions,
   type LoadedInputs,
+  checkHosts,
   checkNamespace,
+  type Hosts,
+  type ReadHosts,
   parseVersionChoice,
   releaseOfNode,
   releaseRunBy,
@@ -32,7 +35,6 @@ import { parseShard, isInShard, type Shard } from '../../bundle/fleet/shard.ts';
 import { parseAssignmentRanges, parsePodNetworks } from '../../input/configuration/range-flags.ts';
 import { resolveSettings } from '../../input/configuration/read-settings.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
-import type { Address } from '../../kernel/address.ts';
 
 export interface NodeOptions extends Pick<LoadOptions, 'ipFamily'> {
   /** By default hostnameOverride, or the only Node in the manifests. */
@@ -71,10 +73,17 @@ export function prepareChecked(loaded: LoadedInputs, nodes: CheckedNodes, refusa
   const { modeNote } = loaded;
   const isRead = !loaded.diagnostics.some(isError);
   const found = isRead ? checkNodes(nodes, loaded) : [];
-  const { preparedFor, diagnostics: ofReleases } = prepareForNodes(loaded, nodes.names);
+  const { preparedFor: followed, diagnostics: ofReleases } = prepareForNodes(loaded, nodes.names);
   // An unreadable object may be a Node.
   const wrong = isRead ? refusals : refusals.filter(({ code }) => code !== 'no-node' && code !== 'no-node-object');
-  const known = [...wrong, ...mergeDiagnostics(found, [...ofReleases, ...loaded.diagnostics])];
+  const { hosts } = loaded;
+  const preparedFor = (node: string): Prepared =>
+    hosts ? { ...followed(node), hostAddresses: hosts.get(node) } : followed(node);
+  const known = [
+    ...wrong,
+    ...checkHosts(loaded, nodes.names),
+    ...mergeDiagnostics(found, [...ofReleases, ...loaded.diagnostics]),
+  ];
   if (known.some(isError)) return { preparedFor: undefined, diagnostics: known };
   return { preparedFor, diagnostics: modeNote ? [modeNote, ...known] : known };
 }
@@ -189,19 +198,14 @@ export interface Fleet {
   readonly named: readonly string[];
   readonly total: number;
   readonly shard: Shard | undefined;
-  readonly hostAddresses: ReadonlyMap<string, readonly Address[]>;
-  readonly diagnostics: readonly Finding[];
-}
-
-export interface Hosts {
-  readonly addresses: ReadonlyMap<string, readonly Address[]>;
+  readonly hostAddresses: Hosts['addresses'];
   readonly diagnostics: readonly Finding[];
 }
 
 export function chooseFleet(
   options: FleetChoice,
   { nodes: known }: Pick<Prepared, 'nodes'>,
-  readHosts: (nodes: readonly string[]) => Hosts,
+  readHosts: ReadHosts,
 ): Fleet {
   const all = options.allNodes ? [...known.keys()] : [...new Set(options.node)];
   const shard = options.shard === undefined ? undefined : parseShard(options.shard);

@@ -45,7 +45,15 @@ export interface InputTexts {
   readonly manifests: LoadedFiles;
   /** kube-proxy's configuration, if it is not among the manifests. */
   readonly config: TextFile | Finding | undefined;
-  readonly hostAddresses: HostText | Finding | undefined;
+  /** A node's addresses, or a function that reads those of each node from a folder. */
+  readonly hostAddresses: HostText | Finding | ReadHosts | undefined;
+}
+
+export type ReadHosts = (nodes: readonly string[]) => Hosts;
+
+export interface Hosts {
+  readonly addresses: ReadonlyMap<string, readonly Address[]>;
+  readonly diagnostics: readonly Finding[];
 }
 
 export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedCluster {
@@ -71,6 +79,8 @@ export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedC
 
 export interface LoadedInputs extends Prepared {
   readonly texts: InputTexts;
+  /** Each node's addresses, if a folder has them. Otherwise `hostAddresses` are those of the only node. */
+  readonly hosts: Hosts['addresses'] | undefined;
   readonly modeNote: Finding | undefined;
   readonly version: VersionChoice;
   readonly configured: boolean;
@@ -117,7 +127,10 @@ function loadBeside(
     ...(inputs.serviceCidrs.length > 0 ? {} : facts.find(({ ranges: known }) => known)?.ranges),
     ...definedOf(options),
   });
-  const host = texts.hostAddresses && parseHostAddresses(texts.hostAddresses);
+  const { hostAddresses: listed } = texts;
+  const hosts =
+    typeof listed === 'function' ? listed(inputs.nodes.map(({ object }) => object.metadata.name)) : undefined;
+  const host = listed === undefined || typeof listed === 'function' ? undefined : parseHostAddresses(listed);
   const isConfigured = read.configured || options.clusterCidr !== undefined;
   const known = { settings: told, isConfigured, ranges, podNetworks: pods.networks ?? [] };
   const assumptions = assume ? assumeCluster(inputs, options, known) : undefined;
@@ -136,6 +149,7 @@ function loadBeside(
     ...read,
     ...prepared,
     texts,
+    hosts: hosts?.addresses,
     inMode: (proxyMode) => loadBeside(texts, { ...options, proxyMode }, uncompiled, rounds, objects),
     under: (other, own) => loadBeside({ ...texts, config: own }, other, [], 0, rounds === 0 ? objects : undefined),
     ranges,
@@ -150,7 +164,7 @@ function loadBeside(
       ...wrongSettings,
       ...wrongRanges,
       ...pods.diagnostics,
-      ...(host?.diagnostics ?? []),
+      ...((hosts ?? host)?.diagnostics ?? []),
       ...ofCluster.filter(({ code }) => !assumptions || code !== 'assumed-endpoints'),
       ...(assumptions ? describeAssumptions(assumptions, prepared, assume === 'by-default') : []),
     ]),
@@ -315,6 +329,13 @@ function describeEmptiness(
   const isMisspelled = diagnostics.some(({ code }) => code === 'unknown-kind');
   if (!holdsObjects && !isMisspelled) return [diagnose('no-input', { problem: 'no-objects' })];
   return [diagnose('nothing-programmed', { services: 0, lacking: [], isRefused })];
+}
+
+/** Refuses one node's addresses for several nodes. */
+export function checkHosts({ texts, hostAddresses }: LoadedInputs, nodes: readonly string[]): readonly Finding[] {
+  const { hostAddresses: listed } = texts;
+  if (nodes.length < 2 || !hostAddresses || !listed || !('name' in listed)) return [];
+  return [diagnose('bad-host-addresses', { problem: 'no-folder', path: listed.name })];
 }
 
 export type HostText = Pick<TextFile, 'name' | 'text'>;
