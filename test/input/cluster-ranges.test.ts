@@ -146,6 +146,8 @@ describe('the arguments of a kube-proxy', () => {
     const found = await compile(...given, '-f', write(podOf(kind, 'p', words)));
     expect(found).toMatchObject({ mode: 'iptables', clusterCIDRs: ['10.42.0.0/16'] });
     expect(found.manifest.settings.masqueradeAll).toBe(true);
+    const { stderr } = await runKpc(['compile', '-f', service, '-f', write(podOf(kind, 'p', words))], { cwd });
+    expect(stderr).not.toContain('[skipped-kinds]');
   });
 
   test('are its settings in a systemd unit', async () => {

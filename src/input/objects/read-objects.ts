@@ -145,7 +145,7 @@ function collectObject(value: JsonObject, report: Report, reading: ObjectReading
     const at = meant.startsWith(`${kind} `) ? 'apiVersion' : 'kind';
     return report.add([at], 'unknown-kind', { field: at, value: at === 'kind' ? kind : apiVersion, meant });
   }
-  countSkipped(apiVersion, kind, into);
+  if (!facts) countSkipped(apiVersion, kind, into);
   const maker = findPodMaker(
     value,
     { apiVersion, kind },
