@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { findingsOf, resultOf } from '../support/printed-json.ts';
+import { equivalence } from '../../src/library/comparisons.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-all-nodes-'));
@@ -120,4 +121,15 @@ test('one node has the addresses of a file, and each of several nodes those of i
       expect([own, other].map(({ stdout }) => stdout.includes('172.16.0.2:30080'))).toEqual([true, false]);
     else expect([own, other].map(({ stdout }) => stdout.includes('"verdict": "delivered"'))).toEqual([true, false]);
   }
+});
+
+test('two modes of the same manifests are compared on all nodes, unless one is named', async () => {
+  const run = (...more: readonly string[]) =>
+    runKpc(['equivalence', 'iptables', 'nftables', '-f', 'old.yaml', ...more, '--output', 'json'], { cwd });
+  const nodesOf = async (...more: readonly string[]) =>
+    (resultOf((await run(...more)).stdout) as { nodes: number }).nodes;
+  expect(await nodesOf()).toBe(3);
+  expect(await nodesOf('--node', 'n2')).toBe(1);
+  const manifests = { 'old.yaml': served(1, 2) + three };
+  expect(equivalence({ manifests, from: 'iptables', to: 'nftables' }).report?.nodes).toBe(3);
 });

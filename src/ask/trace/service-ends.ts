@@ -62,8 +62,7 @@ export function doubtedEnds(side: Snapshot, gaps: readonly Gap[], stale: StalePo
       if (!stop || !('servicePort' in stop)) return undefined;
       return staleAt(stop.servicePort) ?? ungiven.get(stop.servicePort ?? '');
     }
-    if (verdict === 'delivered' && stale.size > 0)
-      return staleAt(servicePortAt(packet, side.addresses)?.label);
+    if (verdict === 'delivered' && stale.size > 0) return staleAt(servicePortAt(packet, side.addresses)?.label);
     if (verdict !== 'local' && verdict !== 'forwarded') return undefined;
     const port = servicePortAt(packet, side.addresses);
     // In iptables mode, packets of the node itself to an external address of a Service without endpoints meet no rule.

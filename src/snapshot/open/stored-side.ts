@@ -68,6 +68,11 @@ export function openManifests(name: string, loaded: LoadedInputs, options: Opene
   });
 }
 
+/** Reports whether the input has several Nodes and nothing names one, so that a comparison of the same manifests is of all of them. */
+export function namesNoNode({ nodes, settings }: LoadedInputs, node: string | undefined): boolean {
+  return node === undefined && settings.hostnameOverride === '' && nodes.size > 1;
+}
+
 /** Opens nodes. A diagnostic is not repeated for another node. */
 export function openNodes(
   loaded: LoadedInputs,
