@@ -9,6 +9,7 @@ import {
   describeListenersOfNodes,
   describeLocalhostListeners,
   describeNodeGaps,
+  findUnreachableNodePorts,
 } from './chosen-nodes.ts';
 import {
   checkLoading,
@@ -79,8 +80,10 @@ export function prepareChecked(loaded: LoadedInputs, nodes: CheckedNodes, refusa
   const { hosts } = loaded;
   const preparedFor = (node: string): Prepared =>
     hosts ? { ...followed(node), hostAddresses: hosts.get(node) } : followed(node);
+  const ofPorts = isRead ? findUnreachableNodePorts(nodes.names, loaded, preparedFor) : [];
   const known = [
     ...wrong,
+    ...ofPorts,
     ...checkHosts(loaded, nodes.names),
     ...mergeDiagnostics(found, [...ofReleases, ...loaded.diagnostics]),
   ];
@@ -169,13 +172,17 @@ export interface FleetNode {
 /** Compiles a fleet's nodes. `nodes` is undefined after an error. */
 export function compileFleetNodes(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFamilyChoice) {
   const nodes = { names: fleet.nodes, flag: fleet.named };
-  const { preparedFor, diagnostics } = prepareChecked(loaded, nodes, fleet.diagnostics);
+  const { preparedFor, diagnostics } = prepareChecked(
+    { ...loaded, hosts: fleet.hostAddresses },
+    nodes,
+    fleet.diagnostics,
+  );
   if (!preparedFor) return { diagnostics, nodes: undefined };
   const memo = new NodeMemo();
   const texts = new BundleMemo();
   const eachNode = function* (): Generator<FleetNode> {
     for (const node of fleet.nodes) {
-      const prepared = { ...preparedFor(node), hostAddresses: fleet.hostAddresses.get(node) };
+      const prepared = preparedFor(node);
       yield { node, snapshot: compileNode(prepared, node, { ipFamily }, memo), gates: prepared.gates, texts };
     }
   };
