@@ -116,7 +116,7 @@ describe('node ports that --nodeport-addresses leaves without an address', () =>
     const found = JSON.parse(run.stdout).findings.filter(
       (one: { code: string }) => one.code === 'no-node-port-address',
     );
-    expect(found.map((one: { arguments: { nodes: string[] } }) => one.arguments.nodes).flat()).toContain('worker-1');
+    expect(found.flatMap((one: { arguments: { nodes: string[] } }) => one.arguments.nodes)).toContain('worker-1');
   });
 
   test.each([

@@ -63,7 +63,7 @@ describe.each(Object.entries(sources))('the configuration of %s', (name, text) =
 });
 
 const settingsOf = async (...args: readonly string[]) => (await compile('-f', service, ...args)).manifest.settings;
-const kind = 'kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n';
+const kindCluster = 'kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n';
 const proxyConfig = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: ipvs\n';
 const inConfigMap = (text: string) =>
   `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: c }\ndata:\n  config.conf: |\n${indent(text)}`;
@@ -81,7 +81,7 @@ test('what the ConfigMaps of a cluster leave open stays open', async () => {
 });
 
 test.each(['-f', '--config'])('kind applies its patches, gates and settings of conntrack: %s', async (flag) => {
-  const patched = `${kind}networking: { kubeProxyMode: nftables }
+  const patched = `${kindCluster}networking: { kubeProxyMode: nftables }
 featureGates: { AllowServiceExternalIPs: false }
 kubeadmConfigPatches:
 - |
@@ -99,7 +99,7 @@ kubeadmConfigPatches:
   });
   const own = patched.replace('nodePortAddresses: [10.1.0.0/16]', 'conntrack: { maxPerCore: 4096 }');
   expect(await settingsOf(flag, write(own))).toMatchObject({ conntrack: { maxPerCore: 4096, tcpBeLiberal: true } });
-  expect(await settingsOf(flag, write(kind))).toMatchObject({ conntrack: { maxPerCore: 0 } });
+  expect(await settingsOf(flag, write(kindCluster))).toMatchObject({ conntrack: { maxPerCore: 0 } });
 });
 
 test('k3s leaves conntrack alone', async () => {

@@ -489,7 +489,10 @@ test.each(['iptables', 'ipvs', 'nftables'] as const)(
       { proxyMode },
     );
     for (const to of ['203.0.113.60:443', '203.0.113.61:443', '10.96.1.9:443', '192.168.50.11:30443']) {
-      const answer = ask({ from: 'node', to, protocol: undefined, inInterface: undefined, namespace: undefined }, scene);
+      const answer = ask(
+        { from: 'node', to, protocol: undefined, inInterface: undefined, namespace: undefined },
+        scene,
+      );
       if (answer.kind === 'wrong') throw new Error(to);
       expect(answer.value.fate.verdict, to).toBe('unknown');
     }

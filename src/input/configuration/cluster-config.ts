@@ -25,6 +25,9 @@ export interface ClusterFacts {
 
 const defaultNodePorts = '30000-32767';
 
+/** The modes in which kind sets tcpBeLiberal. */
+const liberalOfKind: ReadonlyMap<string, string> = new Map([['nftables', 'true']]);
+
 /** Keys that only the configuration of k3s and RKE2 has. */
 const k3sNames = [
   'cluster-cidr',
@@ -68,7 +71,7 @@ export function readClusterFacts(value: JsonObject, source: InputSource): Cluste
       clusterCidr: pods ?? pick('10.244.0.0/16', 'fd00:10:244::/56'),
       featureGates: [...argumentsOf(value['featureGates'])].map(([name, isOn]) => `${name}=${isOn}`).join(','),
       conntrackMaxPerCore: '0',
-      conntrackTcpBeLiberal: String(proxyMode === 'nftables'),
+      conntrackTcpBeLiberal: liberalOfKind.get(proxyMode),
     });
   }
   const isBare = kind === undefined && apiVersion === undefined;

@@ -127,10 +127,7 @@ function loadBeside(
     ...(inputs.serviceCidrs.length > 0 ? {} : facts.find(({ ranges: known }) => known)?.ranges),
     ...definedOf(options),
   });
-  const { hostAddresses: listed } = texts;
-  const hosts =
-    typeof listed === 'function' ? listed(inputs.nodes.map(({ object }) => object.metadata.name)) : undefined;
-  const host = listed === undefined || typeof listed === 'function' ? undefined : parseHostAddresses(listed);
+  const { hosts, hostAddresses, diagnostics: wrongHosts } = readHosts(texts, inputs);
   const isConfigured = read.configured || options.clusterCidr !== undefined;
   const known = { settings: told, isConfigured, ranges, podNetworks: pods.networks ?? [] };
   const assumptions = assume ? assumeCluster(inputs, options, known) : undefined;
@@ -138,7 +135,7 @@ function loadBeside(
     assumptions && assumptions.clusterCIDRs.length > 0 ? { ...told, clusterCIDRs: assumptions.clusterCIDRs } : told;
   const { diagnostics: ofCluster, ...prepared } = prepare(objects, settings, gates, {
     ranges,
-    hostAddresses: host?.addresses,
+    hostAddresses,
     assumedNetworks: pods.networks,
     assumptions,
     remade: options.remade,
@@ -149,7 +146,7 @@ function loadBeside(
     ...read,
     ...prepared,
     texts,
-    hosts: hosts?.addresses,
+    hosts,
     inMode: (proxyMode) => loadBeside(texts, { ...options, proxyMode }, uncompiled, rounds, objects),
     under: (other, own) => loadBeside({ ...texts, config: own }, other, [], 0, rounds === 0 ? objects : undefined),
     ranges,
@@ -164,11 +161,21 @@ function loadBeside(
       ...wrongSettings,
       ...wrongRanges,
       ...pods.diagnostics,
-      ...((hosts ?? host)?.diagnostics ?? []),
+      ...wrongHosts,
       ...ofCluster.filter(({ code }) => !assumptions || code !== 'assumed-endpoints'),
       ...(assumptions ? describeAssumptions(assumptions, prepared, assume === 'by-default') : []),
     ]),
   };
+}
+
+function readHosts({ hostAddresses: listed }: InputTexts, { nodes }: Inputs) {
+  if (listed === undefined) return { diagnostics: [] };
+  if (typeof listed === 'function') {
+    const { addresses: hosts, diagnostics } = listed(nodes.map(({ object }) => object.metadata.name));
+    return { hosts, diagnostics };
+  }
+  const { addresses: hostAddresses, diagnostics } = parseHostAddresses(listed);
+  return { hostAddresses, diagnostics };
 }
 
 function chooseReadOptions(options: LoadOptions): ReadOptions {
