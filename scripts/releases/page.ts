@@ -24,7 +24,8 @@ export function writePage(): string {
 Written by \`npm run docs:releases\` from the table that kpc itself uses, src/kube-proxy/releases.ts.
 
 kpc follows the kube-proxy of Kubernetes ${releaseRange}. \`--kubernetes-version 1.34\` names a release, and
-\`--kubernetes-version auto\` takes the release that the Node object names. The default is ${newestRelease}.${previews.length > 0 ? `\n\n${describePreviews()}` : ''}
+\`--kubernetes-version auto\` requires that the Node object names one. By
+default, each node follows the release that its Node object names, or without one the newest of the other Nodes, else ${newestRelease}.${previews.length > 0 ? `\n\n${describePreviews()}` : ''}
 
 kpc follows the source of the versions below. Tests compared kpc's output with what each of them programs, except v1.31.14. kpc follows
 nftables mode from ${modeHistories.nftables.since} on; in that mode, the output was compared with v1.33.13, v1.34.2, v1.35.4, v1.36.3, v1.37.2 and v1.38.0-beta.0.

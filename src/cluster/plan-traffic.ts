@@ -106,11 +106,18 @@ export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan 
   };
 }
 
-/** Returns the same text for nodes that are alike for a Service port: for each list, whether a node has none, some or all endpoints. */
-export function endpointClass({ port, clusterEndpoints, localEndpoints, onNode }: TrafficPlan): string {
+/** Returns the same text for nodes that are alike for a Service port: for each list, whether it has all endpoints, and of which kinds. */
+export function endpointClass(
+  { port, clusterEndpoints, localEndpoints, onNode }: TrafficPlan,
+  kindOf: (endpoint: Endpoint) => string = statusOf,
+): string {
   return [clusterEndpoints, localEndpoints, onNode]
-    .map(({ length }) => (length === 0 ? 'none' : length === port.endpoints.length ? 'all' : 'some'))
+    .map((list) => [list.length === port.endpoints.length, ...[...new Set(list.map(kindOf))].toSorted()].join())
     .join(' ');
+}
+
+export function statusOf({ status: { ready, serving, terminating } }: Endpoint): string {
+  return `${ready} ${serving} ${terminating}`;
 }
 
 /** Reports whether the node itself may use the guarded addresses, because a source range contains its address. */

@@ -15,7 +15,7 @@ import { NodeComparison, type CalledSide } from './compare-nodes.ts';
 import { traceWords } from './options.ts';
 import { checkPacketOptions, diagnosticsOfNode, looked, openTexts, type ManifestsOfNodes } from './open.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
-import { openReading, type Opened } from '../snapshot/open/stored-side.ts';
+import { namesNoNode, openReading, type Opened } from '../snapshot/open/stored-side.ts';
 import { checkOptionNames, expectSnapshot, listTexts, type NamedText } from './inputs.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
 
@@ -66,8 +66,11 @@ export function equivalence(options: EquivalenceOptions): EquivalenceResult {
   const { from, to, ...input } = options;
   const flags = [from, to].map(optionsOfSide);
   if (flags.every((each) => each === undefined)) checkPacketOptions({ side: from as Snapshot, ...input }, []);
-  const old = specOf(from, input, flags[0]);
-  return compareSpecs([old, specOf(to, input, flags[1], old.opened.loaded)]);
+  const { manifests, node } = input;
+  const loaded = manifests && flags[0] && flags[1] ? openTexts({ ...input, manifests }, false).loaded : undefined;
+  const asked = loaded ? { allNodes: namesNoNode(loaded, node), ...input } : input;
+  const old = specOf(from, asked, flags[0], loaded);
+  return compareSpecs([old, specOf(to, asked, flags[1], old.opened.loaded)]);
 }
 
 type OptionsOfSide = Partial<ManifestsOfNodes> & Pick<GateOptions, 'sideOf'>;
@@ -158,7 +161,7 @@ export function migrate(options: MigrateOptions): EquivalenceResult {
   const { loaded } = openTexts(input, false);
   const change = planChange(options, loaded);
   if (change.kind === 'refused') throw new TypeError(inOptions(inOneLine(faultOf('bad-call', change.why))));
-  const allNodes = options.node === undefined && loaded.nodes.size > 1;
+  const allNodes = namesNoNode(loaded, options.node);
   const specs = [change.from, change.to].map(({ words, options: own }) =>
     compiledSpec(words, { ...input, ...own, allNodes }, loaded),
   ) as [Spec, Spec];

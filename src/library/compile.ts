@@ -6,9 +6,8 @@ import {
   compileFleetNodes as compileNodes,
   type FleetNode,
   chooseFleet,
-  type Hosts,
 } from '../snapshot/open/compile.ts';
-import { parseHostAddresses, loadTexts } from '../snapshot/open/load-texts.ts';
+import { parseHostAddresses, loadTexts, type Hosts } from '../snapshot/open/load-texts.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import {

@@ -74,7 +74,7 @@ const rows = [
   input(
     'text',
     '--host-addresses <file>',
-    'what `ip -j addr` prints on the node: the addresses that node ports listen on',
+    'what `ip -j addr` prints on the node: the addresses that node ports listen on; for several nodes, a folder with NODE.json of each',
     { path: 'read', needs: 'manifests-or-packets' },
   ),
   input('text', '--ip-family <family>', 'address families to compile; auto: those the Services and the node use', {
@@ -84,7 +84,7 @@ const rows = [
   input(
     'text',
     '--kubernetes-version <version>',
-    `follow the kube-proxy of this release, ${releaseRange}; auto: the one that the Node names (default: ${newestRelease})`,
+    `follow the kube-proxy of this release, ${releaseRange}; auto: the one that the Node names, which it must (default: the one that the Node names, else ${newestRelease})`,
     { group: undefined, needs: 'manifests-or-flows' },
   ),
 ];

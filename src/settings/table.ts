@@ -1,3 +1,4 @@
+import { isObject } from '../base/json/check.ts';
 import { isSameValue } from '../base/json/same-value.ts';
 import { objectOf, type Schema, type Schemas, type Flat } from '../base/json/schema.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
@@ -129,6 +130,17 @@ export function flagsOfSettings(
     return text === undefined ? [] : [[flag.name, text] as const];
   });
   return Object.fromEntries(written);
+}
+
+/** Returns the flags of settings that a configuration leaves open. Mappings add up. */
+export function flagsBeside(flags: ProxyFlags, config: unknown): ProxyFlags {
+  const valueAt = ({ path }: AnySetting['fields'][number]) =>
+    path.reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), config);
+  const isOpen = (value: unknown) => value === undefined || value === null || value === '' || isObject(value);
+  const open = listSettings().flatMap(({ row }) =>
+    row.fields.every((field) => isOpen(valueAt(field))) ? row.flags : [],
+  );
+  return Object.fromEntries(Object.entries(flags).filter(([name]) => open.some(({ key }) => key === name)));
 }
 
 function isGiven({ key }: Flag, flags: ProxyFlags): boolean {

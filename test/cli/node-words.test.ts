@@ -106,6 +106,20 @@ describe('node ports that --nodeport-addresses leaves without an address', () =>
   });
 
   test.each([
+    ['compile', '--all-nodes', '-o', 'unused'],
+    ['compile', '--node', 'worker-1', '--node', 'worker-2', '-o', 'unused'],
+    ['lint'],
+    ['migrate'],
+  ])('%s %s says so of all its nodes', async (command, ...more) => {
+    const flags = ['--proxy-mode', 'ipvs', '--nodeport-addresses', '10.99.0.0/16', '--output', 'json'];
+    const run = await runKpc([command, '-f', services, '-f', nodes, ...more, ...flags], { cwd: scratch });
+    const found = JSON.parse(run.stdout).findings.filter(
+      (one: { code: string }) => one.code === 'no-node-port-address',
+    );
+    expect(found.flatMap((one: { arguments: { nodes: string[] } }) => one.arguments.nodes)).toContain('worker-1');
+  });
+
+  test.each([
     ['an address of the node is in it', ['--nodeport-addresses', '192.168.50.0/24']],
     ['--host-addresses has one in it', ['--nodeport-addresses', '10.99.0.0/16', '--host-addresses', hostAddresses]],
     ['it is of the other family', ['--nodeport-addresses', 'fd00::/64']],

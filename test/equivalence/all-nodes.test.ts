@@ -1,9 +1,10 @@
 // Two inputs, compared on every node that both have.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { findingsOf, resultOf } from '../support/printed-json.ts';
+import { equivalence } from '../../src/library/comparisons.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-all-nodes-'));
@@ -80,4 +81,56 @@ test('two inputs without a common Node are refused', async () => {
   const { status, stdout } = await compare('old.yaml', 'others.yaml');
   expect(status).toBe(2);
   expect(findingsOf(stdout, 'bad-call')).toMatchObject([{ arguments: { problem: 'no-shared-node' } }]);
+});
+
+test('one node has the addresses of a file, and each of several nodes those of its file in a folder', async () => {
+  const nodePort = served(1, 2)
+    .replace('internalTrafficPolicy: Local,', 'type: NodePort,')
+    .replace('port: 80,', 'port: 80, nodePort: 30080,');
+  writeFileSync(join(cwd, 'ports.yaml'), nodePort + three);
+  mkdirSync(join(cwd, 'hosts'));
+  for (const at of [1, 2, 3])
+    writeFileSync(
+      join(cwd, 'hosts', `n${at}.json`),
+      JSON.stringify([{ ifname: 'eth1', addr_info: [{ family: 'inet', local: `172.16.0.${at}`, prefixlen: 24 }] }]),
+    );
+  const calls = [
+    ['migrate', '--from', 'ipvs', 'ports.yaml'],
+    ['equivalence', 'iptables', 'ipvs', '-f', 'ports.yaml', '--all-nodes'],
+    ['lint', 'ports.yaml'],
+    ['compile', '-f', 'ports.yaml', '--all-nodes', '-o', 'bundles'],
+  ];
+  for (const call of calls) {
+    const byFile = await runKpc([...call, '--host-addresses', 'hosts/n1.json', '--output', 'json'], { cwd });
+    expect(byFile.stdout, call[0]).toContain('"bad-host-addresses"');
+    const byFolder = await runKpc([...call, '--host-addresses', 'hosts', '--output', 'json'], { cwd });
+    expect(byFolder.stdout, call[0]).not.toContain('"bad-host-addresses"');
+  }
+  const asked = [
+    {
+      command: 'trace',
+      more: ['--from', '10.0.0.9', '--to', '172.16.0.2:30080', '--output', 'json'],
+      shows: '"verdict": "delivered"',
+    },
+    { command: 'compile', more: ['--print', 'ipvsadm'], shows: '172.16.0.2:30080' },
+  ];
+  for (const { command, more, shows } of asked) {
+    const on = async (name: string) => {
+      const words = [command, '-f', 'ports.yaml', '--proxy-mode', 'ipvs', '--node', name, '--host-addresses', 'hosts'];
+      const { stdout } = await runKpc([...words, ...more], { cwd });
+      return stdout.includes(shows);
+    };
+    expect([await on('n2'), await on('n1')], command).toEqual([true, false]);
+  }
+});
+
+test('two modes of the same manifests are compared on all nodes, unless one is named', async () => {
+  const run = (...more: readonly string[]) =>
+    runKpc(['equivalence', 'iptables', 'nftables', '-f', 'old.yaml', ...more, '--output', 'json'], { cwd });
+  const nodesOf = async (...more: readonly string[]) =>
+    (resultOf((await run(...more)).stdout) as { nodes: number }).nodes;
+  expect(await nodesOf()).toBe(3);
+  expect(await nodesOf('--node', 'n2')).toBe(1);
+  const manifests = { 'old.yaml': served(1, 2) + three };
+  expect(equivalence({ manifests, from: 'iptables', to: 'nftables' }).report?.nodes).toBe(3);
 });

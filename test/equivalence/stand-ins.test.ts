@@ -21,7 +21,7 @@ async function standInsOf(service: string, nodes: number) {
   // Nodes without any endpoints, all alike.
   const more = Array.from({ length: nodes }, (_, i) => [`empty-${i}`, first] as const);
   const all = new Map([...prepared.nodes, ...more]);
-  return chooseStandIns([{ nodes: all, cluster: prepared.cluster }], [...all.keys()].sort());
+  return chooseStandIns([{ ...prepared, nodes: all }], [...all.keys()].sort());
 }
 
 test('of 500 nodes that are alike, one is asked', async () => {
@@ -47,7 +47,7 @@ test('nodes with and without endpoints of a Service of policy Local are asked', 
 });
 
 test('nodes that differ in their zone alone are one, unless hints make them use other endpoints', async () => {
-  const { cluster, nodes } = await loadInputs({
+  const { cluster, nodes, settings } = await loadInputs({
     file: [fixture('nodeport/svc.yaml'), fixture('cluster/nodes.yaml')],
     ipFamily: 'auto',
   });
@@ -69,7 +69,7 @@ test('nodes that differ in their zone alone are one, unless hints make them use 
     return [{ ...cluster, servicePorts }];
   };
   const chosenOf = (clusters: readonly ClusterSide['cluster'][]) => {
-    const sides = clusters.map((each) => ({ nodes: inZones, cluster: each }));
+    const sides = clusters.map((each) => ({ nodes: inZones, cluster: each, settings }));
     return chooseStandIns(sides, [...inZones.keys()]).standIns.map(({ node, only }) => [node, only === undefined]);
   };
   expect(chosenOf([cluster])).toEqual([['in-a', true]]);
@@ -119,7 +119,7 @@ test('a node that changes from side to side, or whose endpoints do, stands for i
   if (!first) throw new Error('no Node');
   const names = ['a', 'b', 'c'];
   const nodes = new Map(names.map((name) => [name, first] as const));
-  const side: ClusterSide = { nodes, cluster: loaded.cluster };
+  const side: ClusterSide = { ...loaded, nodes };
   const chosenOf = (other: ClusterSide) => chooseStandIns([side, other], names).standIns.map(({ node }) => node);
   expect(chosenOf(side)).toEqual(['a']);
   const renumbered = { ...first, addresses: [{ type: 'InternalIP', address: '192.0.2.7' }] };
@@ -128,5 +128,38 @@ test('a node that changes from side to side, or whose endpoints do, stands for i
     ...port,
     endpoints: port.endpoints.map((each) => ({ ...each, status: { ...each.status, nodeName: 'c' } })),
   }));
-  expect(chosenOf({ nodes, cluster: { ...loaded.cluster, servicePorts } })).toEqual(['a', 'c']);
+  expect(chosenOf({ ...side, cluster: { ...loaded.cluster, servicePorts } })).toEqual(['a', 'c']);
+});
+
+const twoNodes = `
+{ apiVersion: v1, kind: Node, metadata: { name: n1 }, spec: { podCIDR: 10.244.1.0/24 }, status: { addresses: [{ type: InternalIP, address: 192.168.50.11 }] } }
+---
+{ apiVersion: v1, kind: Node, metadata: { name: n2 }, spec: { podCIDR: 10.244.2.0/24 }, status: { addresses: [{ type: InternalIP, address: 192.168.60.12 }] } }
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: web-x, labels: { kubernetes.io/service-name: web } }
+addressType: IPv4
+ports: [{ port: 8080 }]
+`;
+const readyOnBoth = '{ addresses: [10.244.1.10], nodeName: n1 }, { addresses: [10.244.2.10], nodeName: n2 }';
+const serviceWith = (fields: string) =>
+  `\n---\n{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { clusterIP: 10.96.0.80, ports: [{ port: 80, targetPort: 8080, nodePort: 30080 }], ${fields} }, status: { loadBalancer: { ingress: [{ ip: 203.0.113.60 }] } } }`;
+
+test.each([
+  ['nothing', 'type: NodePort', readyOnBoth, {}, ['n1']],
+  [
+    'the state of their endpoints',
+    'type: NodePort, externalTrafficPolicy: Local',
+    '{ addresses: [10.244.1.10], nodeName: n1 }, { addresses: [10.244.2.10], nodeName: n2, conditions: { ready: false, serving: true, terminating: true } }',
+    {},
+    ['n1', 'n2'],
+  ],
+  ['node port addresses', 'type: NodePort', readyOnBoth, { nodeportAddresses: '192.168.50.0/24' }, ['n1', 'n2']],
+  ['the cluster CIDR', 'type: NodePort', readyOnBoth, { clusterCidr: '10.244.1.0/24' }, ['n1', 'n2']],
+  ['source ranges', 'type: LoadBalancer, loadBalancerSourceRanges: [192.168.50.0/24]', readyOnBoth, {}, ['n1', 'n2']],
+])('nodes that differ in %s are not alike', (_, fields, endpoints, flags, asked) => {
+  const manifests = { 'in.yaml': `${twoNodes}endpoints: [${endpoints}]${serviceWith(fields)}` };
+  const { loaded } = openTexts({ manifests, proxyMode: 'ipvs', ...flags }, false);
+  expect(chooseStandIns([loaded], ['n1', 'n2']).standIns.map(({ node }) => node)).toEqual(asked);
 });

@@ -62,6 +62,53 @@ describe.each(Object.entries(sources))('the configuration of %s', (name, text) =
   });
 });
 
+const settingsOf = async (...args: readonly string[]) => (await compile('-f', service, ...args)).manifest.settings;
+const kindCluster = 'kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n';
+const proxyConfig = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: ipvs\n';
+const inConfigMap = (text: string) =>
+  `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: c }\ndata:\n  config.conf: |\n${indent(text)}`;
+
+test.each(['-f', '--config'])('kubeadm fills what a KubeProxyConfiguration leaves open: %s', async (flag) => {
+  const both = `${kubeadm}---\n${proxyConfig}`;
+  expect(await settingsOf(flag, write(both))).toMatchObject({ mode: 'ipvs', clusterCIDRs: ['10.200.0.0/16'] });
+  const named = `${both}clusterCIDR: 10.7.0.0/16\n`;
+  expect(await settingsOf(flag, write(named))).toMatchObject({ clusterCIDRs: ['10.7.0.0/16'] });
+});
+
+test('what the ConfigMaps of a cluster leave open stays open', async () => {
+  const both = `${inConfigMap(kubeadm)}\n---\n${inConfigMap(proxyConfig).replace('name: c', 'name: d')}`;
+  expect(await settingsOf('-f', write(both))).toMatchObject({ mode: 'ipvs', clusterCIDRs: [] });
+});
+
+test.each(['-f', '--config'])('kind applies its patches, gates and settings of conntrack: %s', async (flag) => {
+  const patched = `${kindCluster}networking: { kubeProxyMode: nftables }
+featureGates: { AllowServiceExternalIPs: false }
+kubeadmConfigPatches:
+- |
+  kind: KubeProxyConfiguration
+  nodePortAddresses: [10.1.0.0/16]
+- |
+  kind: InitConfiguration
+`;
+  expect(await settingsOf(flag, write(patched))).toMatchObject({
+    mode: 'nftables',
+    clusterCIDRs: ['10.244.0.0/16'],
+    nodePortAddresses: ['10.1.0.0/16'],
+    ignoresExternalIPs: true,
+    conntrack: { maxPerCore: 0, tcpBeLiberal: true },
+  });
+  const own = patched.replace('nodePortAddresses: [10.1.0.0/16]', 'conntrack: { maxPerCore: 4096 }');
+  expect(await settingsOf(flag, write(own))).toMatchObject({ conntrack: { maxPerCore: 4096, tcpBeLiberal: true } });
+  expect(await settingsOf(flag, write(kindCluster))).toMatchObject({ conntrack: { maxPerCore: 0 } });
+});
+
+test('k3s leaves conntrack alone', async () => {
+  const conntrack = { maxPerCore: 0, tcpEstablishedTimeout: 0, tcpCloseWaitTimeout: 0 };
+  expect(await settingsOf('-f', write('write-kubeconfig-mode: "0644"\n'))).toMatchObject({ conntrack });
+  const own = write('kube-proxy-arg: conntrack-max-per-core=4096\n');
+  expect(await settingsOf('-f', own)).toMatchObject({ conntrack: { ...conntrack, maxPerCore: 4096 } });
+});
+
 const apiServer = `apiVersion: v1
 kind: Pod
 metadata: { name: kube-apiserver-a, namespace: kube-system }
@@ -99,6 +146,8 @@ describe('the arguments of a kube-proxy', () => {
     const found = await compile(...given, '-f', write(podOf(kind, 'p', words)));
     expect(found).toMatchObject({ mode: 'iptables', clusterCIDRs: ['10.42.0.0/16'] });
     expect(found.manifest.settings.masqueradeAll).toBe(true);
+    const { stderr } = await runKpc(['compile', '-f', service, '-f', write(podOf(kind, 'p', words))], { cwd });
+    expect(stderr).not.toContain('[skipped-kinds]');
   });
 
   test('are its settings in a systemd unit', async () => {

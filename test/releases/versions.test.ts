@@ -126,6 +126,29 @@ describe('kpc diff --to-kubernetes-version', () => {
     );
   });
 
+  test('every command follows the release that the Node names, unless a flag names one', async () => {
+    const args = ['--from', 'iptables', '--to-kubernetes-version', '1.34', 'web-132.yaml'];
+    const moved = await kpc('migrate', ...args);
+    expect(moved.stdout).toMatch(/^1\.32 iptables → 1\.34 iptables: [1-9]/);
+    const named = await kpc('migrate', ...args, '--kubernetes-version', '1.34');
+    expect(named.stdout).toMatch(/^1\.34 iptables → 1\.34 iptables: .* no difference/);
+    for (const command of [['compile'], ['trace', '--from', 'node', '--to', '10.96.0.10:80'], ['describe'], ['lint']]) {
+      const followed = await kpc(...command, '-f', 'web-132.yaml', '--proxy-mode', 'nftables');
+      expect(followed.status, command[0]).not.toBe(0);
+      expect(followed.stdout + followed.stderr, command[0]).toContain('[bad-mode]');
+    }
+    const newest = await kpc(
+      'compile',
+      '-f',
+      'web-132.yaml',
+      '--proxy-mode',
+      'nftables',
+      '--kubernetes-version',
+      '1.37',
+    );
+    expect(newest.status).toBe(0);
+  });
+
   test('what cannot be compared is an error', async () => {
     const far = await kpc('diff', '--to-kubernetes-version', '1.39', 'web-132.yaml');
     expect(far).toMatchObject({ status: 2, stdout: '' });

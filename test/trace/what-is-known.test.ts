@@ -472,3 +472,29 @@ endpoints: [{addresses: [10.244.1.10], nodeName: one}]
     });
   },
 );
+
+test.each(['iptables', 'ipvs', 'nftables'] as const)(
+  'where the node sends a packet for a Service whose endpoints are not given: %s',
+  (proxyMode) => {
+    const scene = sceneOfManifests(
+      `{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { type: LoadBalancer, clusterIP: 10.96.1.9, externalIPs: [203.0.113.61], ports: [{ port: 443, nodePort: 30443 }], selector: { app: web } }, status: { loadBalancer: { ingress: [{ ip: 203.0.113.60 }] } } }
+---
+{ apiVersion: v1, kind: Service, metadata: { name: other }, spec: { clusterIP: 10.96.1.8, ports: [{ port: 80 }], selector: { app: other } } }
+---
+{ apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: { name: other-x, labels: { kubernetes.io/service-name: other } }, addressType: IPv4, ports: [{ port: 80 }], endpoints: [] }
+---
+{ apiVersion: v1, kind: Node, metadata: { name: n1 }, status: { addresses: [{ type: InternalIP, address: 192.168.50.11 }] } }
+`,
+      'n1',
+      { proxyMode },
+    );
+    for (const to of ['203.0.113.60:443', '203.0.113.61:443', '10.96.1.9:443', '192.168.50.11:30443']) {
+      const answer = ask(
+        { from: 'node', to, protocol: undefined, inInterface: undefined, namespace: undefined },
+        scene,
+      );
+      if (answer.kind === 'wrong') throw new Error(to);
+      expect(answer.value.fate.verdict, to).toBe('unknown');
+    }
+  },
+);

@@ -1,6 +1,7 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 import { serviceName, type ServicePort } from '../../cluster/model.ts';
+import type { Node } from '../../cluster/objects.ts';
 import { announcedEnds, announcedDefault, lastAnnounced, parseMinor, type Minor } from '../../kube-proxy/announced.ts';
 import { modeFacts, modeFromWords, type ProxyMode } from '../../kube-proxy/modes.ts';
 import {
@@ -30,6 +31,7 @@ export interface SetupBefore {
   /** The chosen mode and why; `default-mode` if neither a flag nor a configuration names a mode. */
   readonly modeNote: Finding | undefined;
   readonly version: string | undefined;
+  readonly nodes: ReadonlyMap<string, Pick<Node, 'kubernetesVersion'>>;
 }
 
 interface ChangedSide {
@@ -88,7 +90,8 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
       release: `1.${upgrade.minor}`,
       by: 'mode',
     });
-  const from = before.version === undefined || before.version === 'auto' ? '' : `${before.version} `;
+  const run = before.version === undefined || before.version === 'auto' ? releasesRunBy(before) : [before.version];
+  const from = run.length === 1 ? `${run.join()} ` : '';
   return {
     kind: 'change',
     from: { words: `${from}${mode}`, options: { proxyMode: mode, isModeUnnamed: unnamed === 'nothing' } },
@@ -106,6 +109,10 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
     announced: announcementsFor(setup, upgrade, after, cluster.servicePorts),
     modeFrom: namesMode ? '' : " (kube-proxy's default)",
   };
+}
+
+function releasesRunBy({ nodes }: SetupBefore): readonly string[] {
+  return [...new Set([...nodes.values()].flatMap(({ kubernetesVersion }) => parseRelease(kubernetesVersion) ?? []))];
 }
 
 function refusedChange(why: ArgumentsOf<'bad-call'>): Change {

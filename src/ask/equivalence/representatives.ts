@@ -1,9 +1,11 @@
 import { portAddresses, type Cluster, type Endpoint, type ServicePort, type ShownPort } from '../../cluster/model.ts';
 import { zoneOf } from '../../cluster/node-context.ts';
-import type { Node } from '../../cluster/objects.ts';
+import type { Node, ProxySettings } from '../../cluster/objects.ts';
 import { groupBy } from '../../cluster/grouping.ts';
+import { isNetworkRange, type AddressRange } from '../../kernel/address-range.ts';
+import { contains, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
 import { compareText } from '../../kernel/compare.ts';
-import { PlanMemo, endpointClass, type TrafficPlan } from '../../cluster/plan-traffic.ts';
+import { PlanMemo, endpointClass, statusOf, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import type { Scene } from '../trace/scene.ts';
 import { portKey, type ProtocolPort } from './questions.ts';
 
@@ -46,17 +48,24 @@ export interface Represented {
 /** A cluster as one side reads it. Manifests can differ in anything, and releases follow different hints. */
 export interface ClusterSide {
   readonly nodes: ReadonlyMap<string, Node>;
-  readonly cluster: Pick<Cluster, 'servicePorts' | 'addresses'>;
+  readonly cluster: Pick<Cluster, 'servicePorts' | 'addresses' | 'serviceCidrs'>;
+  readonly settings: ProxySettings;
+  /** Each node's addresses beyond those of its Node object. */
+  readonly hosts?: ReadonlyMap<string, readonly Address[]> | undefined;
 }
 
 /**
  * Chooses the nodes that together show every difference between a cluster's nodes, except their own addresses. How a node treats packets
- * to a Service depends on four facts: which of the Service's endpoints the node uses and has (if a traffic policy, hints or the endpoints'
- * addresses decide that), the kinds of its addresses, which of these are also Service addresses, and whether the node has any endpoints. A
- * node represents only itself if it or its endpoints differ between the sides.
+ * to a Service depends on these facts: which of the Service's endpoints the node uses and has (if a traffic policy, hints or the endpoints'
+ * addresses decide that), the kinds of its addresses, which of these are also Service addresses, the kinds of endpoints that it has, and
+ * which networks, in settings and Services, contain its addresses and its Pods'. A node represents only itself if it or its endpoints
+ * differ between the sides.
  */
 export function chooseStandIns(sides: readonly ClusterSide[], names: readonly string[]) {
   const shapes = sides.map(nodeShapes);
+  const placesOf = sides.map(({ cluster, settings }) => networkPlaces(cluster, settings));
+  const kindOf = (endpoint: Endpoint): string =>
+    [statusOf(endpoint), isStrange(endpoint), ...placesOf.map((placeOf) => placeOf(endpoint.address))].join(' ');
   const owns = sides.map(ownOfNodes);
   const servicePorts = [...new Set(sides.flatMap(({ cluster }) => cluster.servicePorts))];
   const ofNodes = new Set(
@@ -96,7 +105,7 @@ export function chooseStandIns(sides: readonly ClusterSide[], names: readonly st
       if (known !== undefined) return known;
       const used = new Set(plans.map(endpointsIn));
       // If the sides use different endpoints, nodes are alike only if they use the same endpoints on both sides.
-      const classes = plans.map((plan) => `${endpointClass(plan)} ${plan.onNode.filter(isStrange).length}`);
+      const classes = plans.map((plan) => endpointClass(plan, kindOf));
       return firstWith(key, firstWith([of, ...(used.size > 1 ? [...used] : []), ...classes].join(' | '), name));
     });
     if (like === name) return { node: name, only: undefined, by: new Set([name]) };
@@ -116,18 +125,56 @@ function endpointsIn({ clusterEndpoints, localEndpoints }: TrafficPlan): string 
   return [clusterEndpoints, localEndpoints].map((list) => list.map(({ label }) => label).join()).join(' / ');
 }
 
-function nodeShapes({ nodes, cluster: { servicePorts } }: ClusterSide): (name: string) => string {
+function nodeShapes({ nodes, cluster, settings, hosts }: ClusterSide): (name: string) => string {
+  const { servicePorts } = cluster;
   const external = new Set(
     servicePorts.flatMap((port) => [...port.externalIPs, ...port.loadBalancerIPs].map(({ text }) => text)),
   );
-  const hosts = new Set(servicePorts.flatMap(({ endpoints }) => endpoints.map(({ status }) => status.nodeName)));
+  const placeOf = networkPlaces(cluster, settings);
+  const hosted = new Map<string | undefined, Set<string>>();
+  for (const endpoint of servicePorts.flatMap(({ endpoints }) => endpoints)) {
+    const { nodeName } = endpoint.status;
+    const kinds = hosted.get(nodeName) ?? new Set();
+    hosted.set(nodeName, kinds.add(`${statusOf(endpoint)} ${placeOf(endpoint.address)}`));
+  }
   return (name) => {
     const node = nodes.get(name);
-    const kinds = (node?.addresses ?? []).map(({ type, address }) => `${type} ${address.includes(':') ? 6 : 4}`);
-    const shared = (node?.addresses ?? []).map(({ address }) => address).filter((text) => external.has(text));
-    const families = (node?.podCIDRs ?? []).map((cidr) => (cidr.includes(':') ? 6 : 4));
-    return [node?.kubernetesVersion, ...kinds, ...shared, ...families, hosts.has(name)].join('|');
+    const addresses = (node?.addresses ?? []).map(({ type, address: text }) => {
+      const address = parseAddress(text);
+      return [type, address?.family, address && placeOf(address), external.has(text) && text];
+    });
+    const pods = (node?.podCIDRs ?? []).map((cidr) => {
+      const network = parseNetwork(cidr);
+      return [network?.family, network && placeOf(network)];
+    });
+    const listed = (hosts?.get(name) ?? []).map((each) => [
+      each.family,
+      placeOf(each),
+      external.has(each.text) && each.text,
+    ]);
+    return JSON.stringify([node?.kubernetesVersion, addresses, listed, pods, [...(hosted.get(name) ?? [])].toSorted()]);
   };
+}
+
+/** Returns which networks contain an address or network, wholly or in part: those in settings and in Services. */
+function networkPlaces({ servicePorts, serviceCidrs }: ClusterSide['cluster'], settings: ProxySettings) {
+  const named = [
+    ...textsIn(settings).flatMap((text) => parseNetwork(text) ?? []),
+    ...servicePorts.flatMap(({ sourceRanges }) => sourceRanges),
+    ...serviceCidrs.map(({ network }) => network),
+  ];
+  const networks = [...new Map(named.map((network) => [network.text, network])).values()];
+  return (range: AddressRange): string => {
+    const [first, length] = isNetworkRange(range) ? [range.address, range.prefixLength] : [range, Infinity];
+    const holds = (network: Network) => network.prefixLength <= length && contains(network, first);
+    const isPart = ({ address }: Network) => isNetworkRange(range) && contains(range, address);
+    return networks.flatMap((one) => (holds(one) ? one.text : isPart(one) ? `part ${one.text}` : [])).join();
+  };
+}
+
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
 function ownOfNodes({ nodes, cluster: { servicePorts } }: ClusterSide): (name: string) => string {
@@ -154,8 +201,8 @@ export function pairsOnAny(
   servicePorts: readonly ServicePort[],
 ): readonly (readonly [Side, Side])[] {
   if (from.kind === 'dump' || to.kind === 'dump' || !from.anyOf || !to.anyOf) return [];
-  const sides = [from, to].flatMap(({ anyOf: nodes, cluster: { addresses } }) =>
-    nodes ? [{ nodes, cluster: { servicePorts, addresses } }] : [],
+  const sides = [from, to].flatMap(({ anyOf: nodes, cluster, settings }) =>
+    nodes ? [{ nodes, cluster: { ...cluster, servicePorts }, settings }] : [],
   );
   const names = [...from.anyOf.keys()].filter((name) => to.anyOf?.has(name));
   return chooseStandIns(sides, names).standIns.flatMap(({ node }) => {

@@ -54,23 +54,27 @@ export function doubtedEnds(side: Snapshot, gaps: readonly Gap[], stale: StalePo
     return port && lacks({ kind: 'fitting-slices', ...port });
   };
   const ranges = lacksServiceCIDRs(side) ? lacks({ kind: 'service-cidrs' }) : undefined;
-  return ({ destination: address, port, protocol }, end) => {
+  return ({ destination: address, port: number, protocol }, end) => {
+    const packet = { address, port: number, protocol };
     const { verdict } = end;
     if (verdict === 'dropped' || verdict === 'refused') {
       const stop = ungiven.size + stale.size > 0 ? stopOf(end) : undefined;
       if (!stop || !('servicePort' in stop)) return undefined;
       return staleAt(stop.servicePort) ?? ungiven.get(stop.servicePort ?? '');
     }
-    if (verdict === 'delivered' && stale.size > 0)
-      return staleAt(servicePortAt({ address, port, protocol }, side.addresses)?.label);
+    if (verdict === 'delivered' && stale.size > 0) return staleAt(servicePortAt(packet, side.addresses)?.label);
     if (verdict !== 'local' && verdict !== 'forwarded') return undefined;
+    const port = servicePortAt(packet, side.addresses);
+    // In iptables mode, packets of the node itself to an external address of a Service without endpoints meet no rule.
+    const open = port && addressKind(port, address) ? (staleAt(port.label) ?? ungiven.get(port.label)) : undefined;
+    if (open) return open;
     const blind = gaps.find(
       ({ family, reason, concerns }) =>
         family === address.family &&
         lacksTranslation(reason) &&
-        concerns?.({ destination: address, port, protocol }) !== false,
+        concerns?.({ destination: address, port: number, protocol }) !== false,
     );
-    if (blind && servicePortAt({ address, port, protocol }, side.addresses)) return blind.reason;
+    if (blind && port) return blind.reason;
     return verdict === 'forwarded' ? ranges : undefined;
   };
 }

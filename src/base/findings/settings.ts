@@ -26,7 +26,7 @@ export interface UnknownAddresses {
 }
 
 /** `picked` is --nodeport-addresses. `addresses` are the node's known ones; `areAll` if --host-addresses gave them. */
-export type UnreachableNodePorts = Strings<'node'> & Lists<'picked' | 'addresses'> & { readonly areAll: boolean };
+export type UnreachableNodePorts = Lists<'nodes' | 'picked' | 'addresses'> & { readonly areAll: boolean };
 
 /** `ofNodes` means that kpc compiles for several nodes, some of which may lack endpoints. */
 export type LocalhostNodePort = Strings<'servicePort'> &

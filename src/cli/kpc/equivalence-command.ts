@@ -42,7 +42,7 @@ export const addEquivalenceCommand = defineCommand<EquivalenceFlags>({
   ],
   flags: [
     ...openFlags('looks'),
-    nodeFlag('the node (default: hostnameOverride, or else the only Node in the input)'),
+    nodeFlag('the node (default: hostnameOverride, or else the only Node; all Nodes, if both sides are of -f)'),
     flagRow('on', '--all-nodes', 'on every node of the input; nodes that are alike count as one'),
     outputFlag(answerOutputs),
     ...messageFlags,

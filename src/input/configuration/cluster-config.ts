@@ -13,8 +13,10 @@ import { TextFile } from '../documents/text-file.ts';
 export interface ClusterFacts {
   /** Undefined if the configuration says nothing about the cluster's addresses. */
   readonly ranges: RangeFlags | undefined;
-  /** kube-proxy's settings. A KubeProxyConfiguration overrides them. */
+  /** kube-proxy's settings. A KubeProxyConfiguration replaces them. */
   readonly proxy: ProxyFlags;
+  /** Whether a KubeProxyConfiguration replaces only the settings that it has, because the program writes the others into it. */
+  readonly fills: boolean;
   /** Whether the configuration says how kube-proxy is set up. */
   readonly configures: boolean;
   readonly isObject: boolean;
@@ -22,6 +24,9 @@ export interface ClusterFacts {
 }
 
 const defaultNodePorts = '30000-32767';
+
+/** The modes in which kind sets tcpBeLiberal. */
+const liberalOfKind: ReadonlyMap<string, string> = new Map([['nftables', 'true']]);
 
 /** Keys that only the configuration of k3s and RKE2 has. */
 const k3sNames = [
@@ -43,11 +48,13 @@ export function readClusterFacts(value: JsonObject, source: InputSource): Cluste
   if (kind !== undefined && !isPods && kind !== 'ClusterConfiguration' && kind !== 'Cluster') return undefined;
   const place = source.place([]);
   if (isPods) return readPrograms(value, place);
+  const fills = kind !== undefined;
   const read = (clusterIPs: string, nodePorts: string | undefined, proxy: ProxyFlags): ClusterFacts => {
-    return { ranges: rangesOf(clusterIPs, nodePorts), proxy, configures: true, isObject: false, place };
+    return { ranges: rangesOf(clusterIPs, nodePorts), proxy, fills, configures: true, isObject: false, place };
   };
   const networking = asMapping(value['networking']);
   const [services, pods] = [textOfScalar(networking['serviceSubnet']), textOfScalar(networking['podSubnet'])];
+  // kubeadm's componentconfigs/kubeproxy.go
   if (kind === 'ClusterConfiguration' && String(apiVersion).startsWith('kubeadm.k8s.io/')) {
     const nodePorts = argumentsOf(asMapping(value['apiServer'])['extraArgs']).get('service-node-port-range');
     return read(services ?? '10.96.0.0/12', nodePorts, { proxyMode: 'iptables', clusterCidr: pods });
@@ -58,9 +65,13 @@ export function readClusterFacts(value: JsonObject, source: InputSource): Cluste
       return family === 'dual' ? `${v4},${v6}` : family === 'ipv6' ? v6 : v4;
     };
     const proxyMode = textOfScalar(networking['kubeProxyMode']) ?? 'iptables';
+    // kind's pkg/cluster/internal/kubeadm/config.go
     return read(services ?? pick('10.96.0.0/16', 'fd00:10:96::/112'), undefined, {
       ...(proxyMode === 'none' ? {} : { proxyMode }),
       clusterCidr: pods ?? pick('10.244.0.0/16', 'fd00:10:244::/56'),
+      featureGates: [...argumentsOf(value['featureGates'])].map(([name, isOn]) => `${name}=${isOn}`).join(','),
+      conntrackMaxPerCore: '0',
+      conntrackTcpBeLiberal: liberalOfKind.get(proxyMode),
     });
   }
   const isBare = kind === undefined && apiVersion === undefined;
@@ -72,6 +83,10 @@ export function readClusterFacts(value: JsonObject, source: InputSource): Cluste
   return read(joinScalars(value['service-cidr']) ?? '10.43.0.0/16', nodePorts, {
     proxyMode: 'iptables',
     clusterCidr: joinScalars(value['cluster-cidr']) ?? '10.42.0.0/16',
+    // pkg/daemons/agent: kubeProxyArgs
+    conntrackMaxPerCore: '0',
+    conntrackTcpTimeoutEstablished: '0s',
+    conntrackTcpTimeoutCloseWait: '0s',
     ...(Object.fromEntries(flags) as ProxyFlags),
   });
 }
@@ -94,7 +109,7 @@ export function readUnit(text: string, place: ClusterFacts['place']): ClusterFac
     .filter((word) => word !== '');
   if (!/(?:^|\/)kube-proxy$/.test(words[0] ?? '') || words.some((word) => word.startsWith('$'))) return 'unknown';
   const proxy = readProxyArguments(words);
-  return proxy ? { ranges: undefined, proxy, configures: true, isObject: false, place } : 'unknown';
+  return proxy ? { ranges: undefined, proxy, fills: false, configures: true, isObject: false, place } : 'unknown';
 }
 
 function rangesOf(serviceClusterIpRange: string, nodePorts: string | undefined): RangeFlags {
@@ -117,7 +132,7 @@ function readPrograms(object: JsonObject, place: ClusterFacts['place']): Cluster
   const proxy = proxyWords && readProxyArguments(proxyWords);
   if (clusterIPs === undefined && !proxy) return undefined;
   const ranges = clusterIPs === undefined ? undefined : rangesOf(clusterIPs, apiServer.get('service-node-port-range'));
-  return { ranges, proxy: proxy ?? {}, configures: proxy !== undefined, isObject: true, place };
+  return { ranges, proxy: proxy ?? {}, fills: false, configures: proxy !== undefined, isObject: true, place };
 }
 
 /** Returns undefined with --config, because kube-proxy then ignores its other flags. Omits the node's name, which differs by node. */
@@ -186,10 +201,15 @@ interface Unpacked {
   readonly diagnostics: readonly Finding[];
 }
 
-/** Returns the documents in a ConfigMap that kpc reads settings from, with their places in the file. */
-export function unpackConfigMap(document: InputDocument): Unpacked {
-  const { data } = asMapping(document.value);
-  const unpacked = findConfigKeys(data).map((key) => unpackKey(document, key, String(asMapping(data)[key])));
+/** Returns the documents in a ConfigMap, or in the patches of a Cluster of kind, that kpc reads settings from, with their places. */
+export function unpackTexts(document: InputDocument): Unpacked {
+  const { data, kubeadmConfigPatches: patches } = asMapping(document.value);
+  const unpacked = [
+    ...findConfigKeys(data).map((key) => unpackText(document, ['data', key], String(asMapping(data)[key]))),
+    ...(Array.isArray(patches) ? patches : []).flatMap((text, i) =>
+      typeof text === 'string' ? withVersion(unpackText(document, ['kubeadmConfigPatches', i], text)) : [],
+    ),
+  ];
   const documents = unpacked.flatMap((each) => each.documents);
   return {
     documents: documents.filter(({ value }) =>
@@ -199,17 +219,24 @@ export function unpackConfigMap(document: InputDocument): Unpacked {
   };
 }
 
-function unpackKey({ file, source }: InputDocument, key: string, text: string): Unpacked {
+/** A patch may omit its version. */
+function withVersion({ documents, diagnostics }: Unpacked): Unpacked {
+  const apiVersion = 'kubeproxy.config.k8s.io/v1alpha1';
+  const values = documents.map((each) => ({ ...each, value: { apiVersion, ...asMapping(each.value) } }));
+  return { documents: values.filter(({ value }) => asMapping(value)['kind'] !== 'ClusterConfiguration'), diagnostics };
+}
+
+function unpackText({ file, source }: InputDocument, path: FieldPath, text: string): Unpacked {
   const inner = readDocuments(new TextFile(file.name, text));
   const outerPlace = (place: Place): Place => {
-    const field = source.place(['data', key]);
+    const field = source.place(path);
     return { file: field.file, locate: () => moveLocation(file, text, field.locate(), place.locate()) };
   };
   return {
     documents: inner.documents.map(({ value, source: own }) => {
-      const place = (path: FieldPath): Place => outerPlace(own.place(path));
-      const keyPlace = (path: FieldPath): Place => outerPlace(own.keyPlace(path));
-      return { file, value, source: { place, keyPlace, written: (path) => own.written(path) } };
+      const place = (inside: FieldPath): Place => outerPlace(own.place(inside));
+      const keyPlace = (inside: FieldPath): Place => outerPlace(own.keyPlace(inside));
+      return { file, value, source: { place, keyPlace, written: (inside) => own.written(inside) } };
     }),
     diagnostics: inner.diagnostics.map((each) => ({ ...each, place: each.place && outerPlace(each.place) })),
   };

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../base/json/check.ts';
 import type { ObjectMeta, PodMaker, ObjectSource } from '../../cluster/objects.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import { CommonNames } from './check-values.ts';
-import { readClusterFacts, unpackConfigMap, type ClusterFacts } from '../configuration/cluster-config.ts';
+import { readClusterFacts, unpackTexts, type ClusterFacts } from '../configuration/cluster-config.ts';
 import { type InputDocument, type InputSource, subSource } from '../documents/document.ts';
 import { findMaker, holdsPlaceholder } from '../files/not-manifests.ts';
 import { emptyObjectLists, findMeantKind, findReader, type AskedKinds, type ObjectLists } from './kinds.ts';
@@ -82,6 +82,7 @@ interface ObjectReading {
   readonly into: CollectedObjects;
   readonly tally: Tally;
   readonly listDepth: number;
+  readonly isInText: boolean;
 }
 
 export function collectDocument(
@@ -90,7 +91,7 @@ export function collectDocument(
   into: CollectedObjects,
   tally: Tally,
 ): void {
-  collectValue(value, source, { checks, file, into, tally, listDepth: 0 });
+  collectValue(value, source, { checks, file, into, tally, listDepth: 0, isInText: false });
 }
 
 function collectValue(value: unknown, source: InputSource, reading: ObjectReading): void {
@@ -110,8 +111,12 @@ function collectObject(value: JsonObject, report: Report, reading: ObjectReading
   const { checks, file, into } = reading;
   const { apiVersion, kind, items } = value;
   const facts = readClusterFacts(value, report.source);
-  if (facts) into.facts.push(facts);
-  if (facts && !facts.isObject) return;
+  // The ConfigMaps of a cluster hold what kubeadm has already completed.
+  if (facts) into.facts.push({ ...facts, fills: facts.fills && !reading.isInText });
+  if (facts && !facts.isObject) {
+    if (kind === 'Cluster') collectTexts(value, report.source, reading);
+    return;
+  }
   if (typeof kind !== 'string' || kind === '' || typeof apiVersion !== 'string' || apiVersion === '') {
     const field = typeof kind === 'string' && kind !== '' ? 'apiVersion' : 'kind';
     const path = Object.hasOwn(value, field) ? [field] : [];
@@ -131,7 +136,7 @@ function collectObject(value: JsonObject, report: Report, reading: ObjectReading
   const written = field === 'kind' ? kind : apiVersion;
   if (holdsPlaceholder(written))
     return report.add([field], 'not-an-object', { problem: 'unrendered', field, value: written });
-  if (apiVersion === 'v1' && kind === 'ConfigMap' && collectConfigMap(value, report.source, reading)) return;
+  if (apiVersion === 'v1' && kind === 'ConfigMap' && collectTexts(value, report.source, reading)) return;
   if (kind.endsWith('List') && (Array.isArray(items) || items === null)) {
     return collectItems(items ?? [], { apiVersion, kind }, report, reading);
   }
@@ -140,7 +145,7 @@ function collectObject(value: JsonObject, report: Report, reading: ObjectReading
     const at = meant.startsWith(`${kind} `) ? 'apiVersion' : 'kind';
     return report.add([at], 'unknown-kind', { field: at, value: at === 'kind' ? kind : apiVersion, meant });
   }
-  countSkipped(apiVersion, kind, into);
+  if (!facts) countSkipped(apiVersion, kind, into);
   const maker = findPodMaker(
     value,
     { apiVersion, kind },
@@ -166,13 +171,14 @@ export function countSkipped(apiVersion: string, kind: string, { skipped, unread
   if (kind.endsWith('NetworkPolicy')) unread.add('policies');
 }
 
-function collectConfigMap(value: JsonObject, source: InputSource, reading: ObjectReading): boolean {
-  const { documents: configs, diagnostics } = unpackConfigMap({ file: reading.file, value, source });
+function collectTexts(value: JsonObject, source: InputSource, reading: ObjectReading): boolean {
+  const { documents: configs, diagnostics } = unpackTexts({ file: reading.file, value, source });
   // Faults in a text without a configuration do not matter.
   if (configs.length === 0 && (diagnostics.length === 0 || !reading.checks.areConfigs)) return false;
   for (const each of diagnostics)
     if (reading.tally.admits(each.code, each.severity)) reading.into.diagnostics.push(each);
-  for (const document of configs) collectValue(document.value, document.source, reading);
+  const inner = { ...reading, isInText: true };
+  for (const document of configs) collectValue(document.value, document.source, inner);
   return true;
 }
 

@@ -22,6 +22,7 @@ import {
   type Recognised,
   manifests,
   namesInManifests,
+  namesNoNode,
 } from '../../snapshot/open/stored-side.ts';
 import { factsBeside } from '../../snapshot/open/compile-like.ts';
 import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
@@ -164,7 +165,8 @@ export async function openPair(
     const shared = { ...options, ...adds };
     if (adds) {
       loaded = await (loaded ? loadUnder(shared, loaded) : loadInputs(shared));
-      return openManifests(name, loaded, shared);
+      const isOfAll = command === 'equivalence' && other.adds !== undefined && namesNoNode(loaded, shared.node);
+      return openManifests(name, loaded, { ...shared, allNodes: shared.allNodes ?? isOfAll });
     }
     if (found.kind !== 'manifests') return openReading(found);
     const tree = (await openTrees([name])).trees.get(name);
@@ -236,7 +238,7 @@ export async function openChange(options: SideOptions & AskedChange) {
   if (change.kind === 'refused') return refuse(change.why);
   const { from, to, announced, modeFrom } = change;
   const sideOf = ({ words, options: adds }: typeof from): FoundSide => ({ name: words, adds, found: manifests });
-  const allNodes = options.node === undefined && loaded.nodes.size > 1;
+  const allNodes = namesNoNode(loaded, options.node);
   return { loaded, pair: [sideOf(from), sideOf(to)] as const, announced, allNodes, modeFrom };
 }
 

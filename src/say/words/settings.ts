@@ -12,6 +12,7 @@ import {
   behaviourChanges,
   kubeProxyVersions,
   modeHistories,
+  parseRelease,
   releasesOfMode,
   releaseRange,
 } from '../../kube-proxy/releases.ts';
@@ -170,7 +171,9 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     ],
   }),
   'kubernetes-version': ({ node, version, release }) =>
-    `Kubernetes ${release}, because Node ${quote(node)} runs ${version}`,
+    parseRelease(version) === release
+      ? `Kubernetes ${release}, because Node ${quote(node)} runs ${version}`
+      : `Kubernetes ${release}, although Node ${quote(node)} runs ${version}, which kpc does not follow`,
   'kubernetes-preview': ({ release }) =>
     `Kubernetes ${release} is not released yet, so the rules follow kube-proxy ${kubeProxyVersions[release]}`,
   'no-config': () => [
@@ -214,8 +217,9 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     'give it with -f (kubectl get nodes -o yaml)',
     details.lacksAddresses ? 'give --host-addresses' : undefined,
   ],
-  'no-node-port-address': ({ node, picked, addresses, areAll }) => [
-    `no node port can be reached on node ${node}: --nodeport-addresses ${picked.join(', ')} includes none of its addresses ` +
+  'no-node-port-address': ({ nodes, picked, addresses, areAll }) => [
+    `no node port can be reached on ${nodes.length === 1 ? 'node' : 'nodes'} ${nameSome(nodes)}: ` +
+      `--nodeport-addresses ${picked.join(', ')} includes none of ${nodes.length === 1 ? 'its' : 'their'} addresses ` +
       `(${nameSome(addresses)}) where node ports can listen`,
     areAll
       ? 'write a network that holds one of them'

@@ -8,6 +8,7 @@ import {
   badHostAddresses,
   parseHostAddresses,
   type HostText,
+  type Hosts,
 } from '../open/load-texts.ts';
 import { statSync } from 'node:fs';
 import type { TextFile } from '../../input/documents/text-file.ts';
@@ -18,7 +19,6 @@ import { disk, type FileTree } from '../../input/files/file-tree.ts';
 import { shortUnreadOf } from '../../base/read-file.ts';
 import { isName } from '../../base/names.ts';
 import type { Address } from '../../kernel/address.ts';
-import type { Hosts } from '../open/compile.ts';
 
 export interface FileOptions extends LoadOptions {
   readonly file?: readonly string[];
@@ -70,7 +70,10 @@ async function readInputs(options: FileOptions): Promise<InputTexts> {
     hostAddresses:
       hostAddresses === undefined
         ? undefined
-        : (faults.get(hostAddresses) ?? readHostText(hostAddresses, trees.get(hostAddresses))),
+        : (faults.get(hostAddresses) ??
+          (isHostFolder(hostAddresses)
+            ? (nodes) => readHostFolder(hostAddresses, nodes)
+            : readHostText(hostAddresses, trees.get(hostAddresses)))),
   };
 }
 

@@ -120,10 +120,8 @@ function areAllOfOther(cidrs: readonly string[], family: Family): boolean {
 
 export function describeNodeGaps(nodeName: string, prepared: Prepared): readonly Finding[] {
   const { nodes, settings, hostAddresses } = prepared;
-  const node = describeNode(nodeName, nodes.get(nodeName), hostAddresses, settings);
-  if (nodes.has(nodeName)) {
-    return families.flatMap((family) => findUnreachableNodePorts(node, prepared, family, hostAddresses !== undefined));
-  }
+  if (nodes.has(nodeName)) return [];
+  const node = describeNode(nodeName, undefined, hostAddresses, settings);
   const lacksAddresses = hostAddresses === undefined && needsAddresses(settings, node);
   const listensOnAll = !lacksAddresses && lacksPrimary(settings, node);
   const gaps = { lacksAddresses, listensOnAll };
@@ -131,24 +129,36 @@ export function describeNodeGaps(nodeName: string, prepared: Prepared): readonly
   return [diagnose('no-node', { problem: 'compiled-for-any', nodes: nodes.size, mode: settings.mode, ...gaps })];
 }
 
-function findUnreachableNodePorts(
-  node: NodeContext,
-  { cluster, settings }: Prepared,
-  family: Family,
-  isTold: boolean,
+/** Returns one warning in each family about all of these nodes whose node ports listen nowhere. */
+export function findUnreachableNodePorts(
+  names: readonly string[],
+  { cluster, nodes, settings }: Prepared,
+  preparedFor: (node: string) => Prepared,
 ): readonly Finding[] {
+  return families.flatMap((family) => {
+    if (!cluster.servicePorts.some((port) => port.family === family && port.nodePort > 0)) return [];
+    const found = names.flatMap((name) => {
+      const { hostAddresses } = preparedFor(name);
+      const known = nodes.get(name);
+      const node = known && describeNode(name, known, hostAddresses, settings);
+      return node && listensNowhere(node, settings, family) ? [{ node, isTold: hostAddresses !== undefined }] : [];
+    });
+    if (found.length === 0) return [];
+    const picked = settings.nodePortAddresses.filter(
+      (text) => isNodePortWord(text) || parseNetwork(text)?.family === family,
+    );
+    const own = found.flatMap(({ node }) => node.hostAddresses.filter((address) => address.family === family));
+    const addresses = [...new Set(own.map(({ text }) => text))];
+    const areAll = found.every(({ isTold }) => isTold);
+    return [diagnose('no-node-port-address', { nodes: found.map(({ node }) => node.name), picked, addresses, areAll })];
+  });
+}
+
+function listensNowhere(node: NodeContext, settings: ProxySettings, family: Family): boolean {
   const networks = nodePortNetworks(settings, node, family);
-  const own = node.hostAddresses.filter((address) => address.family === family);
-  if (networks.matchesAll || own.length === 0) return [];
-  if (!cluster.servicePorts.some((port) => port.family === family && port.nodePort > 0)) return [];
+  if (networks.matchesAll || node.hostAddresses.every((address) => address.family !== family)) return false;
   const isServed = (address: Address) => !isLoopback(address) || servesLoopback(settings, family);
-  if (addressesIn(networks, node).some(isServed)) return [];
-  if (listensOnLocalhost(settings, networks)) return [];
-  const picked = settings.nodePortAddresses.filter(
-    (text) => isNodePortWord(text) || parseNetwork(text)?.family === family,
-  );
-  const addresses = own.map(({ text }) => text);
-  return [diagnose('no-node-port-address', { node: node.name, picked, addresses, areAll: isTold })];
+  return !addressesIn(networks, node).some(isServed) && !listensOnLocalhost(settings, networks);
 }
 
 function servesLoopback({ mode, localhostNodePorts }: ProxySettings, family: Family): boolean {

@@ -93,7 +93,7 @@ export function openReleases(
 ) {
   const nodeName = chooseNodeName(options.node, loaded);
   const { from, to, diagnostics: wrong } = chooseReleases(loaded, nodeName, wanted, toFlag);
-  const asRead = { ...loaded, version: undefined } as const;
+  const asRead = { ...loaded, version: from ?? loaded.settings.release };
   const named = options.node === undefined ? undefined : [options.node];
   const { diagnostics } = prepareChecked(asRead, { names: [nodeName], flag: named }, wrong);
   return { diagnostics, pair: from && to && { nodeName, from, to } };

@@ -9,6 +9,7 @@ import {
   describeListenersOfNodes,
   describeLocalhostListeners,
   describeNodeGaps,
+  findUnreachableNodePorts,
 } from './chosen-nodes.ts';
 import {
   checkLoading,
@@ -21,7 +22,10 @@ import {
 import {
   type LoadOptions,
   type LoadedInputs,
+  checkHosts,
   checkNamespace,
+  type Hosts,
+  type ReadHosts,
   parseVersionChoice,
   releaseOfNode,
   releaseRunBy,
@@ -32,7 +36,6 @@ import { parseShard, isInShard, type Shard } from '../../bundle/fleet/shard.ts';
 import { parseAssignmentRanges, parsePodNetworks } from '../../input/configuration/range-flags.ts';
 import { resolveSettings } from '../../input/configuration/read-settings.ts';
 import type { IpFamilyChoice } from './choose-families.ts';
-import type { Address } from '../../kernel/address.ts';
 
 export interface NodeOptions extends Pick<LoadOptions, 'ipFamily'> {
   /** By default hostnameOverride, or the only Node in the manifests. */
@@ -71,36 +74,44 @@ export function prepareChecked(loaded: LoadedInputs, nodes: CheckedNodes, refusa
   const { modeNote } = loaded;
   const isRead = !loaded.diagnostics.some(isError);
   const found = isRead ? checkNodes(nodes, loaded) : [];
-  const { preparedFor, diagnostics: ofReleases } = prepareForNodes(loaded, nodes.names);
+  const { preparedFor: followed, diagnostics: ofReleases } = prepareForNodes(loaded, nodes.names);
   // An unreadable object may be a Node.
   const wrong = isRead ? refusals : refusals.filter(({ code }) => code !== 'no-node' && code !== 'no-node-object');
-  const known = [...wrong, ...mergeDiagnostics(found, [...ofReleases, ...loaded.diagnostics])];
+  const { hosts } = loaded;
+  const preparedFor = (node: string): Prepared =>
+    hosts ? { ...followed(node), hostAddresses: hosts.get(node) } : followed(node);
+  const ofPorts = isRead ? findUnreachableNodePorts(nodes.names, loaded, preparedFor) : [];
+  const known = [
+    ...wrong,
+    ...ofPorts,
+    ...checkHosts(loaded, nodes.names),
+    ...mergeDiagnostics(found, [...ofReleases, ...loaded.diagnostics]),
+  ];
   if (known.some(isError)) return { preparedFor: undefined, diagnostics: known };
   return { preparedFor, diagnostics: modeNote ? [modeNote, ...known] : known };
 }
 
 /**
- * Prepares the input for each node. With --kubernetes-version auto, each node compiles for its own release, and for a single node a
- * diagnostic names the release.
+ * Prepares the input for each node. Unless a release is named, each node compiles for its own release, and for a single node a diagnostic
+ * names the release. With auto, each node must have one.
  */
 function prepareForNodes(loaded: LoadedInputs, nodes: readonly string[]) {
-  if (loaded.version !== 'auto') return { preparedFor: () => loaded, diagnostics: [] };
-  const ofRelease = new Map<Release, Prepared>();
+  const { version: choice, settings } = loaded;
+  if (choice !== undefined && choice !== 'auto') return { preparedFor: () => loaded, diagnostics: [] };
+  const ofRelease = new Map<Release, Prepared>([[settings.release, loaded]]);
   const diagnostics: Finding[] = [];
   for (const node of nodes) {
     const known = loaded.nodes.get(node);
-    const release = releaseOfNode(known, node);
-    if (typeof release === 'object') diagnostics.push(release);
-    else if (!ofRelease.has(release)) {
-      ofRelease.set(release, prepareForRelease<Prepared>(loaded, release));
-      const version = known?.kubernetesVersion ?? '';
-      if (nodes.length === 1) diagnostics.push(diagnose('kubernetes-version', { release, node, version }));
-    }
+    const version = known?.kubernetesVersion ?? '';
+    const found = releaseOfNode(known, node);
+    const release = typeof found === 'string' ? found : settings.release;
+    if (typeof found === 'object' && choice === 'auto') diagnostics.push(found);
+    else if (nodes.length === 1 && version !== '')
+      diagnostics.push(diagnose('kubernetes-version', { release, node, version }));
+    if (!ofRelease.has(release)) ofRelease.set(release, prepareForRelease<Prepared>(loaded, release));
   }
-  const preparedFor = (node: string): Prepared => {
-    const release = releaseRunBy(loaded.nodes.get(node));
-    return (release && ofRelease.get(release)) ?? loaded;
-  };
+  const preparedFor = (node: string): Prepared =>
+    ofRelease.get(releaseRunBy(loaded.nodes.get(node)) ?? settings.release) ?? loaded;
   return { preparedFor, diagnostics: [...checkReleases(loaded, [...ofRelease.values()]), ...diagnostics] };
 }
 
@@ -161,13 +172,17 @@ export interface FleetNode {
 /** Compiles a fleet's nodes. `nodes` is undefined after an error. */
 export function compileFleetNodes(loaded: LoadedInputs, fleet: Fleet, ipFamily: IpFamilyChoice) {
   const nodes = { names: fleet.nodes, flag: fleet.named };
-  const { preparedFor, diagnostics } = prepareChecked(loaded, nodes, fleet.diagnostics);
+  const { preparedFor, diagnostics } = prepareChecked(
+    { ...loaded, hosts: fleet.hostAddresses },
+    nodes,
+    fleet.diagnostics,
+  );
   if (!preparedFor) return { diagnostics, nodes: undefined };
   const memo = new NodeMemo();
   const texts = new BundleMemo();
   const eachNode = function* (): Generator<FleetNode> {
     for (const node of fleet.nodes) {
-      const prepared = { ...preparedFor(node), hostAddresses: fleet.hostAddresses.get(node) };
+      const prepared = preparedFor(node);
       yield { node, snapshot: compileNode(prepared, node, { ipFamily }, memo), gates: prepared.gates, texts };
     }
   };
@@ -190,19 +205,14 @@ export interface Fleet {
   readonly named: readonly string[];
   readonly total: number;
   readonly shard: Shard | undefined;
-  readonly hostAddresses: ReadonlyMap<string, readonly Address[]>;
-  readonly diagnostics: readonly Finding[];
-}
-
-export interface Hosts {
-  readonly addresses: ReadonlyMap<string, readonly Address[]>;
+  readonly hostAddresses: Hosts['addresses'];
   readonly diagnostics: readonly Finding[];
 }
 
 export function chooseFleet(
   options: FleetChoice,
   { nodes: known }: Pick<Prepared, 'nodes'>,
-  readHosts: (nodes: readonly string[]) => Hosts,
+  readHosts: ReadHosts,
 ): Fleet {
   const all = options.allNodes ? [...known.keys()] : [...new Set(options.node)];
   const shard = options.shard === undefined ? undefined : parseShard(options.shard);

@@ -21,7 +21,7 @@ import {
 import type { UnreadLists } from '../../input/objects/kinds.ts';
 import { type Node, fullName } from '../../cluster/objects.ts';
 import { type Release, isPreview, newestRelease, parseRelease, releases } from '../../kube-proxy/releases.ts';
-import type { ProxyFlags } from '../../settings/table.ts';
+import { flagsBeside, type ProxyFlags } from '../../settings/table.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import type { LoadedFiles, TextFile } from '../../input/documents/text-file.ts';
 import type { Address } from '../../kernel/address.ts';
@@ -45,7 +45,15 @@ export interface InputTexts {
   readonly manifests: LoadedFiles;
   /** kube-proxy's configuration, if it is not among the manifests. */
   readonly config: TextFile | Finding | undefined;
-  readonly hostAddresses: HostText | Finding | undefined;
+  /** A node's addresses, or a function that reads those of each node from a folder. */
+  readonly hostAddresses: HostText | Finding | ReadHosts | undefined;
+}
+
+export type ReadHosts = (nodes: readonly string[]) => Hosts;
+
+export interface Hosts {
+  readonly addresses: ReadonlyMap<string, readonly Address[]>;
+  readonly diagnostics: readonly Finding[];
 }
 
 export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedCluster {
@@ -71,6 +79,8 @@ export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedC
 
 export interface LoadedInputs extends Prepared {
   readonly texts: InputTexts;
+  /** Each node's addresses, if a folder has them. Otherwise `hostAddresses` are those of the only node. */
+  readonly hosts: Hosts['addresses'] | undefined;
   readonly modeNote: Finding | undefined;
   readonly version: VersionChoice;
   readonly configured: boolean;
@@ -117,7 +127,7 @@ function loadBeside(
     ...(inputs.serviceCidrs.length > 0 ? {} : facts.find(({ ranges: known }) => known)?.ranges),
     ...definedOf(options),
   });
-  const host = texts.hostAddresses && parseHostAddresses(texts.hostAddresses);
+  const { hosts, hostAddresses, diagnostics: wrongHosts } = readHosts(texts, inputs);
   const isConfigured = read.configured || options.clusterCidr !== undefined;
   const known = { settings: told, isConfigured, ranges, podNetworks: pods.networks ?? [] };
   const assumptions = assume ? assumeCluster(inputs, options, known) : undefined;
@@ -125,7 +135,7 @@ function loadBeside(
     assumptions && assumptions.clusterCIDRs.length > 0 ? { ...told, clusterCIDRs: assumptions.clusterCIDRs } : told;
   const { diagnostics: ofCluster, ...prepared } = prepare(objects, settings, gates, {
     ranges,
-    hostAddresses: host?.addresses,
+    hostAddresses,
     assumedNetworks: pods.networks,
     assumptions,
     remade: options.remade,
@@ -136,6 +146,7 @@ function loadBeside(
     ...read,
     ...prepared,
     texts,
+    hosts,
     inMode: (proxyMode) => loadBeside(texts, { ...options, proxyMode }, uncompiled, rounds, objects),
     under: (other, own) => loadBeside({ ...texts, config: own }, other, [], 0, rounds === 0 ? objects : undefined),
     ranges,
@@ -150,11 +161,21 @@ function loadBeside(
       ...wrongSettings,
       ...wrongRanges,
       ...pods.diagnostics,
-      ...(host?.diagnostics ?? []),
+      ...wrongHosts,
       ...ofCluster.filter(({ code }) => !assumptions || code !== 'assumed-endpoints'),
       ...(assumptions ? describeAssumptions(assumptions, prepared, assume === 'by-default') : []),
     ]),
   };
+}
+
+function readHosts({ hostAddresses: listed }: InputTexts, { nodes }: Inputs) {
+  if (listed === undefined) return { diagnostics: [] };
+  if (typeof listed === 'function') {
+    const { addresses: hosts, diagnostics } = listed(nodes.map(({ object }) => object.metadata.name));
+    return { hosts, diagnostics };
+  }
+  const { addresses: hostAddresses, diagnostics } = parseHostAddresses(listed);
+  return { hostAddresses, diagnostics };
 }
 
 function chooseReadOptions(options: LoadOptions): ReadOptions {
@@ -173,7 +194,8 @@ function loadSettings(
   const known = facts.find(({ configures }) => configures);
   const configured = config !== undefined || configs.length > 0 || known !== undefined;
   // kube-proxy's own configuration overrides values derived from another program.
-  const flags = given ? options : { ...known?.proxy, ...definedOf(options) };
+  const derived = given && known?.fills ? flagsBeside(known.proxy, given.object) : given ? {} : known?.proxy;
+  const flags = { ...derived, ...definedOf(options) };
   const { choice: version, diagnostics: wrongVersion } = parseVersionChoice(options.kubernetesVersion);
   const started = startingRelease(version, nodes);
   const { settings, gates, diagnostics, modeNote } = resolveSettings(given, flags, started);
@@ -245,7 +267,7 @@ function diagnoseSkippedKinds(skipped: Inputs['skipped'], assumes: boolean): rea
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
 }
 
-/** 'auto' is the release that each node runs. Undefined is the newest release, unless the input says otherwise. */
+/** 'auto' is the release that each node runs. So is undefined, but a node may lack one: it then has the newest of the other nodes. */
 export type VersionChoice = Release | 'auto' | undefined;
 
 /** Parses --kubernetes-version, another flag with the same values, or a side. After an error, the choice is undefined. */
@@ -259,9 +281,9 @@ export function parseVersionChoice(
   return { choice, diagnostics: [wrongValue(flag, text, takesAuto ? 'release-or-auto' : 'release')] };
 }
 
-/** Returns the release to check settings for before the node is known. With auto, this is the newest on any node in the input. */
+/** Returns the release to check settings for before the node is known: the newest on any node in the input, if none is chosen. */
 export function startingRelease(choice: VersionChoice, nodes: Inputs['nodes']): Release {
-  if (choice !== 'auto') return choice ?? newestRelease;
+  if (choice !== undefined && choice !== 'auto') return choice;
   const run = new Set(nodes.map(({ object }) => releaseRunBy(object)));
   return releases.findLast((release) => run.has(release)) ?? newestRelease;
 }
@@ -314,6 +336,13 @@ function describeEmptiness(
   const isMisspelled = diagnostics.some(({ code }) => code === 'unknown-kind');
   if (!holdsObjects && !isMisspelled) return [diagnose('no-input', { problem: 'no-objects' })];
   return [diagnose('nothing-programmed', { services: 0, lacking: [], isRefused })];
+}
+
+/** Refuses one node's addresses for several nodes. */
+export function checkHosts({ texts, hostAddresses }: LoadedInputs, nodes: readonly string[]): readonly Finding[] {
+  const { hostAddresses: listed } = texts;
+  if (nodes.length < 2 || !hostAddresses || !listed || !('name' in listed)) return [];
+  return [diagnose('bad-host-addresses', { problem: 'no-folder', path: listed.name })];
 }
 
 export type HostText = Pick<TextFile, 'name' | 'text'>;

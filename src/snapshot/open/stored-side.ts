@@ -17,7 +17,7 @@ import { tableNames, type Tables } from '../../kernel/iptables/iptables.ts';
 import { findTable } from '../../kernel/nftables/table.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import { programs } from '../../kube-proxy/modes.ts';
-import { parseHostLinks, type HostText, type LoadedInputs } from './load-texts.ts';
+import { checkHosts, parseHostLinks, type HostText, type LoadedInputs } from './load-texts.ts';
 import { compileLoaded, type Compilation, type NodeOptions } from './compile.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { describeGrounds } from '../grounds.ts';
@@ -68,6 +68,11 @@ export function openManifests(name: string, loaded: LoadedInputs, options: Opene
   });
 }
 
+/** Reports whether the input has several Nodes and nothing names one, so that a comparison of the same manifests is of all of them. */
+export function namesNoNode({ nodes, settings }: LoadedInputs, node: string | undefined): boolean {
+  return node === undefined && settings.hostnameOverride === '' && nodes.size > 1;
+}
+
 /** Opens nodes. A diagnostic is not repeated for another node. */
 export function openNodes(
   loaded: LoadedInputs,
@@ -76,10 +81,11 @@ export function openNodes(
 ): Opened {
   const nodes = allNodes ? [...loaded.nodes.keys()].toSorted() : [''];
   const memo = nodes.length > 1 ? new NodeMemo() : undefined;
+  const wrong = checkHosts(loaded, nodes);
   /** The node that first reported each diagnostic. Reading that node again repeats the diagnostic. */
   const first = new Map<string, string>();
   const at = (node: string): Reading => {
-    const reading = read(node === '' ? options.node : node, memo);
+    const reading = wrong.length > 0 ? failedReading(loaded, wrong) : read(node === '' ? options.node : node, memo);
     const diagnostics = reading.diagnostics.filter((each) => {
       const key = keyOfFault(each);
       return !first.has(key) || first.get(key) === node;
