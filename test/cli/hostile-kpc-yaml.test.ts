@@ -148,7 +148,7 @@ test('no kpc.yaml hides that it hides something', async () => {
   expect(check.stderr).toContain('note: from kpc.yaml: --file, --exclude, --quiet\n');
   expect(check.stdout).toMatch(/^\*\*No difference\.\*\*\n[^]*\n- Flags from kpc\.yaml: --file, --exclude, --quiet\n$/);
   const diff = await runKpc(['diff', 'HEAD:svc.yaml', 'svc.yaml', ...markdown], { cwd });
-  for (const file of ['kpc.yaml', 'HEAD:kpc.yaml']) {
+  for (const file of ['kpc.yaml', 'HEAD:/kpc.yaml']) {
     expect(diff.stderr).toContain(`note: from ${file}: --exclude, --quiet\n`);
     expect(diff.stdout).toContain(`Flags from ${file}: --exclude, --quiet\n`);
   }

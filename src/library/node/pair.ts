@@ -165,7 +165,7 @@ export async function openPair(
     const shared = { ...options, ...adds };
     if (adds) {
       loaded = await (loaded ? loadUnder(shared, loaded) : loadInputs(shared));
-      const isOfAll = command === 'equivalence' && other.adds !== undefined && namesNoNode(loaded, shared.node);
+      const isOfAll = other.adds !== undefined && namesNoNode(loaded, shared.node);
       return openManifests(name, loaded, { ...shared, allNodes: shared.allNodes ?? isOfAll });
     }
     if (found.kind !== 'manifests') return openReading(found);
