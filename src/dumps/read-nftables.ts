@@ -7,7 +7,7 @@ import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import { linesOf, type LineFault } from '../kernel/lines.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-table.ts';
-import { sorted, type DumpDraft, type HookedInterfaces, type RuleText } from './dump.ts';
+import { sorted, withoutHooks, type DumpDraft, type HookedInterfaces, type RuleText } from './dump.ts';
 import { isEllipsis, type ToolOutput } from './split-outputs.ts';
 
 const nftList = 'nft list ruleset';
@@ -53,7 +53,7 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   if (dormantFlag.test(text)) {
     const reason = `shows that table ${table} is dormant: no packet comes to it, and none of its Services works`;
     draft.refuse(file, firstLine, nftList, reason);
-    const tables = readOwnTable(text, isCutOff).tables.map(withoutHooks);
+    const tables = readOwnTable(text, isCutOff).tables.map((each) => withoutHooks(each));
     draft.addOtherTable({ table, tables, hooked: [] });
     for (const each of isCutOff ? [] : familiesOfTable(family)) draft.dormant.add(each);
     return draft.addNftables([], isRuleset);
@@ -77,11 +77,6 @@ function readOwnTable(text: string, isCutOff: boolean): ReturnType<typeof parseN
   const { tables, unread } = parseNftText(markElided(text));
   const isOfCut = (reason: LineFault): boolean => isCutOff && (reason === 'open-brace' || reason === 'open-quote');
   return { tables, unread: unread.filter(({ reason }) => !isOfCut(reason)) };
-}
-
-function withoutHooks(table: NftTable): NftTable {
-  const chains = [...table.chains].map(([name, chain]) => [name, { ...chain, base: undefined }] as const);
-  return { ...table, chains: new Map(chains) };
 }
 
 /** Replaces people's marks for omitted lines, so that these marks are not read as words of nft. */

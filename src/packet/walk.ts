@@ -17,7 +17,7 @@ import {
 import { carry } from './carrier.ts';
 import { checkPolicies } from './encryption.ts';
 import { inOrder, type Visitors } from './visitors.ts';
-import { iptablesPriorities } from './knowledge.ts';
+import { iptablesPriorities } from '../kernel/iptables/iptables.ts';
 import { circumstance } from './reason.ts';
 import { isUnknownHost, unknown, type UnknownEnd, type Verdict, type Way } from './packet.ts';
 import { loopbackInterface, type BridgeEnds, type RouteFound } from './routing/routing.ts';

@@ -14,6 +14,8 @@ import {
 import { hasRules, familyOfPlace, rulesPlaces, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import { formatSets, parseIpsetSave, splitSetWords } from '../../kernel/ipset/ipset.ts';
 import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
+import { isBaseOfIptables } from '../../kernel/iptables/native-rules.ts';
+import { parseNftText } from '../../kernel/nftables/parse-text.ts';
 import { isLearned, type NftTable } from '../../kernel/nftables/table.ts';
 import { jumpChain, restrictState, emptyState, type KernelState } from '../../kernel/state.ts';
 import { classifyChain, isKnownJump } from '../../kube-proxy/chains.ts';
@@ -233,24 +235,49 @@ function formatLacking(
   return formatChains(iptables[place] ?? {}, isLacking, isKnownJump);
 }
 
-/** Lists the nftables tables that are neither kube-proxy's nor in the output of iptables-nft-save. */
+/**
+ * Lists the nftables tables that are neither kube-proxy's nor in the output of iptables-nft-save, in the kernel's order. Lists those in
+ * that output too if nft put there what iptables-save does not show, or misprints.
+ */
 async function listOtherTables(host: Host, iptables: KernelState['iptables'], variants: Variants): Promise<string> {
-  const isListed = (word: string, name: string): boolean => {
+  const savedAs = (word: string, name: string): TableName | undefined => {
     const family = families.find((each) => nftFamily[each] === word);
     const table = tableNames.find((each) => each === name);
     const place = rulesPlaces.find(
       (each) => familyOfPlace(each) === family && variantOfPlace(each, variants) === 'nft',
     );
-    return place !== undefined && (isKubeProxyTable(name) || (table !== undefined && !!iptables[place]?.[table]));
+    return table && place && iptables[place]?.[table] && table;
   };
-  let isKept = false;
-  const keeps = (line: string): boolean => {
-    const [, word, name] = /^table (\S+) (\S+) \{/.exec(line) ?? [];
-    if (word !== undefined && name !== undefined) isKept = !isListed(word, name);
-    return isKept;
+  const changed = new Set<string>();
+  const list = (looks: boolean): Promise<string> => {
+    let [isKept, table, chain] = [false, '', ''];
+    let saved: TableName | undefined;
+    const keeps = (line: string): boolean => {
+      const [, word, name] = /^table (\S+) (\S+) \{/.exec(line) ?? [];
+      if (word !== undefined && name !== undefined) {
+        table = `${word} ${name}`;
+        saved = savedAs(word, name);
+        isKept = changed.has(table) || !(saved ?? (isKubeProxyTable(name) && ownFamilies.has(word)));
+      }
+      chain = /^\tchain (\S+) \{/.exec(line)?.[1] ?? chain;
+      if (looks && saved && isOfNftOnly(saved, chain, line)) changed.add(table);
+      return isKept;
+    };
+    return listWith(host, { tool: 'nft', args: listRuleset, keeps }, linesOfTable);
   };
-  const text = await listWith(host, { tool: 'nft', args: listRuleset, keeps }, linesOfTable);
+  const first = await list(true);
+  const text = changed.size === 0 ? first : await list(false);
   return text.split('\n').map(withoutComments).join('\n');
+}
+
+const ownFamilies: ReadonlySet<string> = new Set(families.map((family) => nftFamily[family]));
+
+/** Reports whether iptables-save does not show a line of a chain, or may misprint it: a base chain of nft's, a set, a map or a range. */
+function isOfNftOnly(table: TableName, chain: string, line: string): boolean {
+  if (!/^\t\ttype \w+ hook /.test(line)) return /^\t\t.*(?:[@{]|\d-\d)/.test(withoutComments(line));
+  const { tables } = parseNftText(`table ip ${table} {\nchain ${chain} {\n${line}\n}\n}`);
+  const base = tables[0]?.chains.get(chain);
+  return !base || !isBaseOfIptables(table, base);
 }
 
 async function listOtherSets(host: Host, dumped: KernelState['sets']): Promise<string> {
