@@ -45,7 +45,8 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
     const listed = isOfIptables.test(text) ? [] : listNftables(tables ?? []);
     if (!draft.list(draft.nftRules, listed, false, at)) return;
     draft.addNftables([], isRuleset);
-    draft.addOtherTable({ table, tables, hooked: findHooked(family, text) });
+    if (!tables || tables.length === 0 || tables.some(({ chains }) => chains.size > 0))
+      draft.addOtherTable({ table, tables, hooked: findHooked(family, text) });
     if (!ofIptables.test(text)) return;
     const reason = 'shows the rules of iptables mode in other words: print iptables-save instead';
     return draft.refuse(file, firstLine, nftList, reason);

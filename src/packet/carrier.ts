@@ -68,6 +68,12 @@ export function carry(
   if (name === undefined || flow.turn === 'carrier' || isBetweenNeighbours(flow)) return undefined;
   const { tunnel } = flow.routing.tunnelAt(name) ?? {};
   if (!tunnel || !carrierOf(flow, name, end)) return undefined;
+  const { routing, family, destination } = flow;
+  const { local } = tunnel;
+  if (end === 'output' && local && family === 'ipv4' && routing.isLocal(local) === false) {
+    flow.steps.push({ kind: 'route', decision: { kind: 'foreign-local', link: name, local }, destination });
+    return 'dropped';
+  }
   const ways = explore((choices): Way<Flow> => {
     const drawn = { ...(carrierOf(flow, name, end) as Flow), choices };
     const isOld = isOfConnection(flow, drawn);

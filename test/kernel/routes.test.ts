@@ -159,6 +159,7 @@ local 192.168.10.11 dev eth0 table local scope host
     });
     if (found.kind === 'either') return found.kind;
     if (found.kind === 'route') return found.route.hops.map(({ link, gateway }) => gateway?.text ?? link).join();
+    if (found.kind === 'unread') return found.text;
     return found.kind === 'none' ? found.why : found.lacks;
   };
 

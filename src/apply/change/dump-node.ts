@@ -236,8 +236,8 @@ function formatLacking(
 }
 
 /**
- * Lists the nftables tables that are neither kube-proxy's nor in the output of iptables-nft-save, in the kernel's order. Lists those in
- * that output too if nft put there what iptables-save does not show, or misprints.
+ * Lists the nftables tables in the kernel's order. Those that are kube-proxy's or in the output of iptables-nft-save stay empty, unless nft
+ * put there what iptables-save does not show, or misprints.
  */
 async function listOtherTables(host: Host, iptables: KernelState['iptables'], variants: Variants): Promise<string> {
   const savedAs = (word: string, name: string): TableName | undefined => {
@@ -261,7 +261,7 @@ async function listOtherTables(host: Host, iptables: KernelState['iptables'], va
       }
       chain = /^\tchain (\S+) \{/.exec(line)?.[1] ?? chain;
       if (looks && saved && isOfNftOnly(saved, chain, line)) changed.add(table);
-      return isKept;
+      return isKept || word !== undefined || line === '}';
     };
     return listWith(host, { tool: 'nft', args: listRuleset, keeps }, linesOfTable);
   };
