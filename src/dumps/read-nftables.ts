@@ -167,7 +167,8 @@ function findHooked(family: string, text: string): readonly HookedInterfaces[] {
   if (dormantFlag.test(text)) return [];
   const bases = [...text.matchAll(baseChain)];
   const isOpen = bases.length > 0 && bases.every(({ groups }) => groups?.['policy'] !== 'policy drop;');
-  if (family === 'arp' && isOpen) return seenByRequests(text);
+  const requests = isOpen && (family === 'arp' || family === 'bridge') ? seenByRequests(text) : undefined;
+  if (requests && (family === 'arp' || requests.length === 0)) return requests;
   return bases.flatMap(({ groups = {} }): readonly HookedInterfaces[] => {
     if (groups['idle'] !== undefined && groups['policy'] !== 'policy drop;') return [];
     if (family === 'bridge' || family === 'arp') return seenByFrames;
@@ -185,7 +186,7 @@ const seenByFrames: readonly HookedInterfaces[] = (['input', 'output'] as const)
 });
 
 /**
- * Like seenByFrames, but for each arp rule that does not accept. Includes the link and the addresses that the rule matches without
+ * Like seenByFrames, but for each rule that does not accept. Includes the link and the addresses that the rule matches without
  * negation.
  */
 function seenByRequests(text: string): readonly HookedInterfaces[] {

@@ -107,7 +107,7 @@ export function noteHidden(draft: DumpDraft, file: string, kind: DumpFileKind, t
   const family = familyOfFile(kind);
   for (const [table] of found) draft.doubt({ file, kind: 'hidden-table', family, table });
   const hidden = tableNames.filter((name) => found.some(([table, { isPart }]) => table === name && !isPart));
-  const [first] = found.filter(([, { isPart }]) => !isPart);
+  const first = found.find(([, { isPart }]) => !isPart);
   if (!first) return;
   const those = hidden.length === 1 ? 'the table' : 'the tables';
   const reason = `leaves out ${those} ${joinWords(hidden)}: others put there what only nft reads`;

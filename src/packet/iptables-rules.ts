@@ -63,7 +63,9 @@ export function iptablesOf(
     );
     const chains = withJumps(withBuiltIn(name, new Map([...shown, ...unshown])), jumps);
     const bases = basesOf(name, chains, lacksPolicy);
-    return [tableOf({ tool: 'iptables', name, chains, bases, sets: own, jumps, unshown, ...readEachRule(family, natives) })];
+    return [
+      tableOf({ tool: 'iptables', name, chains, bases, sets: own, jumps, unshown, ...readEachRule(family, natives) }),
+    ];
   });
 }
 

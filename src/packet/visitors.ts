@@ -185,9 +185,11 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
       const isListable = own !== undefined || !listsRuleset(family);
       return tableVisitors(table, { listing: 'iptables', place: 0, ...own, isListable });
     }),
-    ...iptablesOf(otherVariant, { ...state, nftables: [] }, family, { ...knowledge, supposed: [], supposedChains: [] }).flatMap(
-      (table) => tableVisitors(table, { listing: 'the other iptables', place: 0, isListable: false }),
-    ),
+    ...iptablesOf(otherVariant, { ...state, nftables: [] }, family, {
+      ...knowledge,
+      supposed: [],
+      supposedChains: [],
+    }).flatMap((table) => tableVisitors(table, { listing: 'the other iptables', place: 0, isListable: false })),
     ...nftTablesOf(state, family, knowledge).flatMap((table, at) => {
       const own = listed.get(`${family} ${table.name}`) ?? { listing: 'nftables', place: at };
       return tableVisitors(table, { ...own, isListable: true });

@@ -282,7 +282,8 @@ local 192.168.10.11 dev eth0 table local scope host
 
 describe('of two IPv6 routes of one metric', () => {
   const ask = (first: string, second: string): string | undefined => {
-    const line = (link: string, preference: string) => `default via fe80::1 dev ${link} metric 1024 pref ${preference}\n`;
+    const line = (link: string, preference: string) =>
+      `default via fe80::1 dev ${link} metric 1024 pref ${preference}\n`;
     const { routes } = parseRoutes(line('eth0', first) + line('eth1', second), nothing);
     const known = { routes, tables: undefined, rules: undefined, answers: [], proxied: [], policies: [] };
     const found = lookupRoute('ipv6', known, { to: address('2001:db8::7'), from: undefined, mark: 0, input: 'lo' });

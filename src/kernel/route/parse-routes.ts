@@ -4,7 +4,15 @@ import type { Family } from '../family.ts';
 import { linesOf, UnreadLines, type UnreadLine, type LineFault } from '../lines.ts';
 import { parseIpJson } from '../link/link.ts';
 import { parseNumber32 } from '../ports-and-marks.ts';
-import { nameRoutingTable, routePreferences, routeTypes, type NextHop, type Route, type RouteAnswer, type RouteType } from './route.ts';
+import {
+  nameRoutingTable,
+  routePreferences,
+  routeTypes,
+  type NextHop,
+  type Route,
+  type RouteAnswer,
+  type RouteType,
+} from './route.ts';
 
 export interface ParsedRoutes {
   readonly routes: readonly Route[];
@@ -181,9 +189,40 @@ function readWordedRoutes(worded: readonly WordedRoute[], asked: RoutesAsked): P
 
 /** The words that say which route it is, and those that change no packet's way. */
 const routeWords: ReadonlySet<string> = new Set([
-  ...['via', otherFamily, 'dev', 'down', 'src', 'from', 'table', 'metric', 'pref', 'proto', 'scope', 'weight', 'nhid'],
-  ...'expires error realm realms mtu window rtt rttvar ssthresh cwnd advmss reordering hoplimit initcwnd'.split(' '),
-  ...'features rto_min initrwnd quickack congctl fastopen_no_cookie ttl-propagate users age used'.split(' '),
+  otherFamily,
+  'via',
+  'dev',
+  'down',
+  'src',
+  'from',
+  'table',
+  'metric',
+  'pref',
+  'proto',
+  'scope',
+  'weight',
+  'nhid',
+  'expires',
+  'error',
+  'realm',
+  'realms',
+  'mtu',
+  'window',
+  'rtt',
+  'rttvar',
+  'ssthresh',
+  'cwnd',
+  'advmss',
+  'reordering',
+  'hoplimit',
+  'initcwnd',
+  'initrwnd',
+  'features',
+  'rto_min',
+  'quickack',
+  'congctl',
+  'fastopen_no_cookie',
+  'ttl-propagate',
 ]);
 
 function hopOf(values: ReadonlyMap<string, string>): NextHop {

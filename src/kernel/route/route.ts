@@ -44,7 +44,7 @@ export interface Route {
 
 export const routePreferences = ['low', 'medium', 'high'] as const;
 
-export type RoutePreference = (typeof routePreferences)[number];
+type RoutePreference = (typeof routePreferences)[number];
 
 export interface RoutingRule {
   readonly family: Family;

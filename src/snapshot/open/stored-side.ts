@@ -172,7 +172,13 @@ function readDumpedBundle(
 ): Recognised {
   const { manifest, snapshot } = bundle;
   const own = snapshot.state;
-  const { state: shown, coverage: ofNetwork, routes, doubts, flows } = readDump(new Map([[networkFile, network], ...more]));
+  const {
+    state: shown,
+    coverage: ofNetwork,
+    routes,
+    doubts,
+    flows,
+  } = readDump(new Map([[networkFile, network], ...more]));
   const links = [...own.links, ...shown.links.filter(({ name }) => name !== serviceLink)];
   const iptables = Object.fromEntries(
     bothFamilies.flatMap((family) => {

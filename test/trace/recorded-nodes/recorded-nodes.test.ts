@@ -144,6 +144,8 @@ const noArp: Change = ['eth0: <BROADCAST', 'eth0: <NOARP,BROADCAST'];
 const noArpAtPair: Change = ['eth0@if3: <BROADCAST', 'eth0@if3: <NOARP,BROADCAST'];
 
 const toFar = { from: '10.244.1.10', to: '198.51.100.7:8080' };
+const toBridged = { from: 'node', to: '10.244.1.30:8080' };
+const atBridge: Change = ['mtu 1450 qdisc noqueue', 'mtu 1450 qdisc noqueue master cni0'];
 const unknownBoth = ['unknown', 'unknown'] as const;
 const asDports: readonly Change[] = [
   ['-A FORWARD -j DROP', '-A FORWARD -d 198.51.100.0/24 -p tcp -m multiport --dports 80,8080 -j DROP'],
@@ -165,6 +167,15 @@ const encapsulated: readonly Change[] = [
 ];
 
 test.each<readonly [string, string, Question, readonly Change[], readonly [string, string]]>([
+  ['a tunnel at a bridge, refused below', 'vxlan', toBridged, [atBridge], ['forwarded', 'unknown']],
+  ['a tunnel at a bridge', 'vxlan', toBridged, [atBridge, accepting], ['forwarded', 'works']],
+  [
+    'accepted frames',
+    'rules-by-bridge',
+    toPod,
+    [table('bridge', '\t\tether type ip accept\n')],
+    ['delivered', 'works'],
+  ],
   ['a set that only nft lists', 'native-rules', toFar, [['{ 198.51.100.0/24, 203.0.113.0/24 }', '@far']], unknownBoth],
   ['sets of iptables', 'native-rules', toFar, asDports, ['dropped', 'fails']],
   ['a hidden table', 'native-rules', toFar, [hidden], ['dropped', 'fails']],
