@@ -71,7 +71,13 @@ type ForeignDoubt =
   | { readonly kind: 'other-variant'; readonly family: Family; readonly tables: Tables }
   | { readonly file: string; readonly kind: 'legacy-tables'; readonly family: Family }
   /** A table that iptables-save does not show, or not in full, because others changed it with nft. nft's listing settles it. */
-  | { readonly file: string; readonly kind: 'hidden-table'; readonly family: Family; readonly table: TableName };
+  | {
+      readonly file: string;
+      readonly kind: 'hidden-table';
+      readonly family: Family;
+      readonly table: TableName;
+      readonly isPart: boolean;
+    };
 
 /** A table of another program, of iptables-nft, or a dormant one of kube-proxy. */
 export interface OtherTable {
@@ -422,7 +428,11 @@ export class DumpDraft {
 
   #isShownOtherwise(doubt: Doubt): boolean {
     if (doubt.kind === 'legacy-tables') return this.#rules[doubt.family]?.hasLegacy === true;
-    return doubt.kind === 'hidden-table' && this.#otherTables.has(`${nftFamily[doubt.family]} ${doubt.table}`);
+    if (doubt.kind !== 'hidden-table') return false;
+    const { family, table, isPart } = doubt;
+    // Of a file with both families, nothing says which one hides the table; the other one shows it.
+    const isOther = !isPart && this.#rules[family]?.savedByNft(table) !== undefined;
+    return isOther || this.#otherTables.has(`${nftFamily[family]} ${table}`);
   }
 
   /**

@@ -105,7 +105,7 @@ function lacksDeclarations(tables: Tables, text: string): boolean {
 export function noteHidden(draft: DumpDraft, file: string, kind: DumpFileKind, text: string): void {
   const found = [...findHiddenTables(text)];
   const family = familyOfFile(kind);
-  for (const [table] of found) draft.doubt({ file, kind: 'hidden-table', family, table });
+  for (const [table, { isPart }] of found) draft.doubt({ file, kind: 'hidden-table', family, table, isPart });
   const hidden = tableNames.filter((name) => found.some(([table, { isPart }]) => table === name && !isPart));
   const first = found.find(([, { isPart }]) => !isPart);
   if (!first) return;

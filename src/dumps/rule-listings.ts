@@ -125,7 +125,8 @@ export class RuleListings {
       const other = name === 'nat' ? 'filter' : 'nat';
       return hasOwnChains(other, tables[other]) || jumpsToOwn(other, tables[other] ?? new Map<string, Chain>());
     };
-    return tableNames.filter((name) => this.showsAll(name) && !this.hidden.has(name) && !isUnprinted(name));
+    const isHidden = (name: TableName): boolean => this.hidden.has(name) && !tables[name];
+    return tableNames.filter((name) => this.showsAll(name) && !isHidden(name) && !isUnprinted(name));
   }
 }
 
