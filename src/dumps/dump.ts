@@ -2,6 +2,7 @@ import type { Network } from '../kernel/address.ts';
 import type { TrackedFlow } from '../kernel/conntrack.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { tableNames, type TableName, type Tables, type IptablesVariant } from '../kernel/iptables/iptables.ts';
+import { isBaseOfIptables, withNativeRules } from '../kernel/iptables/native-rules.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { entryKey } from '../kernel/ipset/set-entry.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
@@ -20,7 +21,8 @@ import {
 import { isKubeProxyTable, isWholeNftTable } from '../kube-proxy/nft-table.ts';
 import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
 import { faultOf, type Fault } from '../base/findings/finding.ts';
-import type { NftTable } from '../kernel/nftables/table.ts';
+import { nftFamily } from '../kernel/nftables/format.ts';
+import type { NftChain, NftTable } from '../kernel/nftables/table.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/lines.ts';
@@ -67,7 +69,15 @@ type ForeignDoubt =
   | ({ readonly kind: 'other-table' } & OtherTable)
   /** Tables of the other iptables variant (legacy or nft), because the kernel runs both variants. */
   | { readonly kind: 'other-variant'; readonly family: Family; readonly tables: Tables }
-  | { readonly file: string; readonly kind: 'legacy-tables'; readonly family: Family };
+  | { readonly file: string; readonly kind: 'legacy-tables'; readonly family: Family }
+  /** A table that iptables-save does not show, or not in full, because others changed it with nft. nft's listing settles it. */
+  | {
+      readonly file: string;
+      readonly kind: 'hidden-table';
+      readonly family: Family;
+      readonly table: TableName;
+      readonly isPart: boolean;
+    };
 
 /** A table of another program, of iptables-nft, or a dormant one of kube-proxy. */
 export interface OtherTable {
@@ -78,8 +88,15 @@ export interface OtherTable {
 }
 
 export function isForeignDoubt(doubt: Doubt): doubt is ForeignDoubt {
-  return doubt.kind === 'other-table' || doubt.kind === 'other-variant' || doubt.kind === 'legacy-tables';
+  return foreign.has(doubt.kind);
 }
+
+const foreign: ReadonlySet<Doubt['kind']> = new Set<ForeignDoubt['kind']>([
+  'other-table',
+  'other-variant',
+  'legacy-tables',
+  'hidden-table',
+]);
 
 /** Interfaces whose packets or frames are seen by ingress, egress, bridge or arp rules. */
 export interface HookedInterfaces {
@@ -341,8 +358,8 @@ export class DumpDraft {
 
   finish(): Dump {
     const { sets, virtualServers, sysctls } = this;
-    const others = [...this.#otherTables.values()].map((each) => ({ kind: 'other-table', ...each }) as const);
-    const doubts = [...this.#doubts, ...others].filter((doubt) => !this.#isShownOtherwise(doubt));
+    const others = [...this.#otherTables.values()].flatMap((each) => this.#beyondIptables(each));
+    const doubts = [...this.#doubts.filter((doubt) => !this.#isShownOtherwise(doubt)), ...others];
     const lacksLegacy = doubts.flatMap((doubt) => (doubt.kind === 'legacy-tables' ? [doubt] : []));
     for (const { file } of lacksLegacy) this.fault(file, 'dump-reading', { problem: 'legacy-tables' });
     const wholeOf = (family: Family): readonly TableName[] =>
@@ -409,13 +426,35 @@ export class DumpDraft {
     });
   }
 
-  /** Reports whether a doubt is settled: iptables-save shows iptables-nft's tables, unless the dump's rules are from iptables-legacy. */
   #isShownOtherwise(doubt: Doubt): boolean {
     if (doubt.kind === 'legacy-tables') return this.#rules[doubt.family]?.hasLegacy === true;
-    if (doubt.kind !== 'other-table') return false;
-    const [, word, name] = /^(ip6?) (nat|filter|mangle|raw|security)$/.exec(doubt.table) ?? [];
-    const table = tableNames.find((each) => each === name);
-    return table !== undefined && this.#rules[word === 'ip6' ? 'ipv6' : 'ipv4']?.showsNft(table) === true;
+    if (doubt.kind !== 'hidden-table') return false;
+    const { family, table, isPart } = doubt;
+    // Of a file with both families, nothing says which one hides the table; the other one shows it.
+    const isOther = !isPart && this.#rules[family]?.savedByNft(table) !== undefined;
+    return isOther || this.#otherTables.has(`${nftFamily[family]} ${table}`);
+  }
+
+  /**
+   * Returns of nft's listing of a table what iptables-save does not show of it: base chains, and rules that are nft's own. Then iptables'
+   * base chains lose their hooks, because packets meet them in iptables-save's listing.
+   */
+  #beyondIptables(listed: OtherTable): readonly ({ readonly kind: 'other-table' } & OtherTable)[] {
+    const whole = { kind: 'other-table', ...listed } as const;
+    const [, word, printed] = /^(ip6?) (\S+)$/.exec(listed.table) ?? [];
+    const name = tableNames.find((each) => each === printed);
+    const family = word === 'ip6' ? 'ipv6' : 'ipv4';
+    const saved = name && this.#rules[family]?.savedByNft(name);
+    if (!saved) return [whole];
+    const isHidden = this.#doubts.some(
+      (doubt) => doubt.kind === 'hidden-table' && doubt.family === family && doubt.table === name,
+    );
+    if (!listed.tables) return isHidden ? [whole] : [];
+    const isNative = (chain: NftChain): boolean => chain.base !== undefined && !isBaseOfIptables(name, chain);
+    const hasOwn = (table: NftTable): boolean =>
+      [...table.chains.values()].some(isNative) || withNativeRules(saved, table).natives.size > 0;
+    const tables = listed.tables.filter(hasOwn).map((table) => withoutHooks(table, (chain) => !isNative(chain)));
+    return tables.length > 0 ? [{ ...whole, tables }] : [];
   }
 
   #otherVariants(): readonly Doubt[] {
@@ -495,6 +534,14 @@ function listedLinks(): Listed<Link> {
 }
 
 export type RuleText = readonly [name: string, text: () => string];
+
+/** Takes chains off their hooks, so that no packet enters them there. */
+export function withoutHooks(table: NftTable, isOff: (chain: NftChain) => boolean = () => true): NftTable {
+  const chains = [...table.chains].map(
+    ([name, chain]) => [name, isOff(chain) ? { ...chain, base: undefined } : chain] as const,
+  );
+  return { ...table, chains: new Map(chains) };
+}
 
 /** Merges two readings of a table, each with one entry per family whose packets the table sees. */
 function mergeFamilies(known: readonly NftTable[], more: readonly NftTable[]): readonly NftTable[] {

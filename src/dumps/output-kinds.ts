@@ -29,7 +29,7 @@ function routePattern(rest: RegExp): RegExp {
   const types = 'unicast|local|broadcast|multicast|anycast|throw|unreachable|prohibit|blackhole';
   const states = 'lladdr|FAILED|INCOMPLETE|STALE|REACHABLE|DELAY|PERMANENT|NOARP|PROBE';
   return new RegExp(
-    `^(?![^\\n]*(?:\\b(?:${states})\\b| proxy(?:\\n|$)))(?:(?:${types}) )?(?:default|[\\da-fA-F]*[.:][\\da-fA-F.:]*(?:/\\d{1,3})?)(?: |(?=\\n)|$)${rest.source.slice(1)}`,
+    `^(?![^\\n]*(?:\\b(?:${states})\\b| proxy(?:\\n|$)))(?:(?:${types}) )?(?:default|[\\da-fA-F]*[.:][\\da-fA-F.:]*(?:/\\d{1,3})?)(?: {1,2}|(?=\\n)|$)${rest.source.slice(1)}`,
   );
 }
 
@@ -121,7 +121,7 @@ const readable = {
   },
   'ip route': {
     starts: [
-      routePattern(/^(?:from \S+ )?(?:nhid \d+ )?(?:via (?:inet6? )?[\da-fA-F.:]+ )?dev \S/),
+      routePattern(/^(?:from \S+ )?(?:nhid \d+ )?(?:encap|(?:via (?:inet6? )?[\da-fA-F.:]+ )?dev) \S/),
       routePattern(/^[^\n]{0,300}\n[ \t]{0,40}nexthop (?:via|dev) /),
       forbidden,
     ],

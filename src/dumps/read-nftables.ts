@@ -7,7 +7,7 @@ import { parseNftText } from '../kernel/nftables/parse-text.ts';
 import { linesOf, type LineFault } from '../kernel/lines.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-table.ts';
-import { sorted, type DumpDraft, type HookedInterfaces, type RuleText } from './dump.ts';
+import { sorted, withoutHooks, type DumpDraft, type HookedInterfaces, type RuleText } from './dump.ts';
 import { isEllipsis, type ToolOutput } from './split-outputs.ts';
 
 const nftList = 'nft list ruleset';
@@ -45,7 +45,8 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
     const listed = isOfIptables.test(text) ? [] : listNftables(tables ?? []);
     if (!draft.list(draft.nftRules, listed, false, at)) return;
     draft.addNftables([], isRuleset);
-    draft.addOtherTable({ table, tables, hooked: findHooked(family, text) });
+    if (!tables || tables.length === 0 || tables.some(({ chains }) => chains.size > 0))
+      draft.addOtherTable({ table, tables, hooked: findHooked(family, text) });
     if (!ofIptables.test(text)) return;
     const reason = 'shows the rules of iptables mode in other words: print iptables-save instead';
     return draft.refuse(file, firstLine, nftList, reason);
@@ -53,7 +54,7 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   if (dormantFlag.test(text)) {
     const reason = `shows that table ${table} is dormant: no packet comes to it, and none of its Services works`;
     draft.refuse(file, firstLine, nftList, reason);
-    const tables = readOwnTable(text, isCutOff).tables.map(withoutHooks);
+    const tables = readOwnTable(text, isCutOff).tables.map((each) => withoutHooks(each));
     draft.addOtherTable({ table, tables, hooked: [] });
     for (const each of isCutOff ? [] : familiesOfTable(family)) draft.dormant.add(each);
     return draft.addNftables([], isRuleset);
@@ -77,11 +78,6 @@ function readOwnTable(text: string, isCutOff: boolean): ReturnType<typeof parseN
   const { tables, unread } = parseNftText(markElided(text));
   const isOfCut = (reason: LineFault): boolean => isCutOff && (reason === 'open-brace' || reason === 'open-quote');
   return { tables, unread: unread.filter(({ reason }) => !isOfCut(reason)) };
-}
-
-function withoutHooks(table: NftTable): NftTable {
-  const chains = [...table.chains].map(([name, chain]) => [name, { ...chain, base: undefined }] as const);
-  return { ...table, chains: new Map(chains) };
 }
 
 /** Replaces people's marks for omitted lines, so that these marks are not read as words of nft. */
@@ -171,7 +167,8 @@ function findHooked(family: string, text: string): readonly HookedInterfaces[] {
   if (dormantFlag.test(text)) return [];
   const bases = [...text.matchAll(baseChain)];
   const isOpen = bases.length > 0 && bases.every(({ groups }) => groups?.['policy'] !== 'policy drop;');
-  if (family === 'arp' && isOpen) return seenByRequests(text);
+  const requests = isOpen && (family === 'arp' || family === 'bridge') ? seenByRequests(text) : undefined;
+  if (requests && (family === 'arp' || requests.length === 0)) return requests;
   return bases.flatMap(({ groups = {} }): readonly HookedInterfaces[] => {
     if (groups['idle'] !== undefined && groups['policy'] !== 'policy drop;') return [];
     if (family === 'bridge' || family === 'arp') return seenByFrames;
@@ -189,7 +186,7 @@ const seenByFrames: readonly HookedInterfaces[] = (['input', 'output'] as const)
 });
 
 /**
- * Like seenByFrames, but for each arp rule that does not accept. Includes the link and the addresses that the rule matches without
+ * Like seenByFrames, but for each rule that does not accept. Includes the link and the addresses that the rule matches without
  * negation.
  */
 function seenByRequests(text: string): readonly HookedInterfaces[] {

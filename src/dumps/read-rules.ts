@@ -101,15 +101,18 @@ function lacksDeclarations(tables: Tables, text: string): boolean {
   return tableNames.some(isUndeclared) && !/^-I /m.test(text);
 }
 
-/** Notes tables that iptables-save omits because nft added rules that iptables cannot read. */
+/** Notes tables that iptables-save does not wholly show, because nft put there what iptables cannot read. */
 export function noteHidden(draft: DumpDraft, file: string, kind: DumpFileKind, text: string): void {
-  const found = findHiddenTables(text);
-  const hidden = tableNames.filter((name) => found.has(name));
-  const line = hidden[0] && found.get(hidden[0]);
-  if (line === undefined) return;
+  const found = [...findHiddenTables(text)];
+  const family = familyOfFile(kind);
+  for (const [table, { isPart }] of found) draft.doubt({ file, kind: 'hidden-table', family, table, isPart });
+  const hidden = tableNames.filter((name) => found.some(([table, { isPart }]) => table === name && !isPart));
+  const first = found.find(([, { isPart }]) => !isPart);
+  if (!first) return;
   const those = hidden.length === 1 ? 'the table' : 'the tables';
-  draft.refuse(file, line, kind, `leaves out ${those} ${joinWords(hidden)}: others put there what only nft reads`);
-  for (const name of hidden) draft.rulesOf(familyOfFile(kind)).hidden.add(name);
+  const reason = `leaves out ${those} ${joinWords(hidden)}: others put there what only nft reads`;
+  draft.refuse(file, first[1].line, kind, reason);
+  for (const name of hidden) draft.rulesOf(family).hidden.add(name);
 }
 
 export function rulesKind({ text, command }: ToolOutput, file: string): DumpFileKind {

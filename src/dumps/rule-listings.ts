@@ -97,12 +97,9 @@ export class RuleListings {
     );
   }
 
-  /** Reports whether an iptables-nft table with this name is included. If so, nft's listing of the table repeats the same rules. */
-  showsNft(name: TableName): boolean {
-    const listed = this.#listed.get(name) ?? [];
-    if (this.hidden.has(name)) return false;
-    if (listed.length === 0) return this.#whole.has(name) && !this.hasLegacy;
-    return listed.some(({ variant }) => variant !== 'legacy');
+  /** Returns the chains of an iptables-nft table, which nft also lists. */
+  savedByNft(name: TableName): ReadonlyMap<string, Chain> | undefined {
+    return this.#listed.get(name)?.find(({ variant }) => variant !== 'legacy')?.chains;
   }
 
   /** Reports whether all rules of a table are known, from iptables-save or an equally complete tool. */
@@ -128,7 +125,8 @@ export class RuleListings {
       const other = name === 'nat' ? 'filter' : 'nat';
       return hasOwnChains(other, tables[other]) || jumpsToOwn(other, tables[other] ?? new Map<string, Chain>());
     };
-    return tableNames.filter((name) => this.showsAll(name) && !this.hidden.has(name) && !isUnprinted(name));
+    const isHidden = (name: TableName): boolean => this.hidden.has(name) && !tables[name];
+    return tableNames.filter((name) => this.showsAll(name) && !isHidden(name) && !isUnprinted(name));
   }
 }
 

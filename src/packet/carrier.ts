@@ -4,6 +4,7 @@ import { decide, isBetweenNeighbours, newConnection, portProtocols, untouched, t
 import { isUnknownOwn, unknown, unknownHost, type UnknownEnd, type Verdict, type Way } from './packet.ts';
 import { circumstance, type Reason } from './reason.ts';
 import { loopbackInterface } from './routing/routing.ts';
+import type { Step } from './step.ts';
 
 /** Returns the outer packet, before any rule has seen it; undefined if nothing shows the tunnel's addresses. */
 function carrierOf(flow: Flow, name: string, end: 'input' | 'output'): Flow | undefined {
@@ -57,7 +58,7 @@ function carrierOf(flow: Flow, name: string, end: 'input' | 'output'): Flow | un
 
 /**
  * Walks the outer packet of a packet in a tunnel. Returns 'dropped' if the outer packet is stopped; undefined if it passes, or if only the
- * tunnel's unknown other end decides.
+ * tunnel's unknown other end decides. If the tunnel is a port of a bridge, nothing shows whether the bridge sends the packet there.
  */
 export function carry(
   flow: Flow,
@@ -66,8 +67,30 @@ export function carry(
   run: (outer: Flow) => Verdict | UnknownEnd,
 ): 'dropped' | UnknownEnd | undefined {
   if (name === undefined || flow.turn === 'carrier' || isBetweenNeighbours(flow)) return undefined;
-  const { tunnel } = flow.routing.tunnelAt(name) ?? {};
+  const stops = (link: string) => stepsToStop(flow, link, end, run);
+  const found = stops(name);
+  if (!found) {
+    const isStopped = flow.routing.portsOf(name).some((port) => stops(port) !== undefined);
+    return isStopped ? unknown(circumstance('bridge-port', name)) : undefined;
+  }
+  if ('reason' in found) return found;
+  flow.steps.push(...found);
+  return 'dropped';
+}
+
+/** Returns the steps that stop a tunnel's outer packet; undefined if it passes, or if the link is no tunnel. */
+function stepsToStop(
+  flow: Flow,
+  name: string,
+  end: 'input' | 'output',
+  run: (outer: Flow) => Verdict | UnknownEnd,
+): readonly Step[] | UnknownEnd | undefined {
+  const { routing, family, destination } = flow;
+  const { tunnel } = routing.tunnelAt(name) ?? {};
   if (!tunnel || !carrierOf(flow, name, end)) return undefined;
+  const { local, protocol, port } = tunnel;
+  if (end === 'output' && local && family === 'ipv4' && routing.isLocal(local) === false)
+    return [{ kind: 'route', decision: { kind: 'foreign-local', link: name, local }, destination }];
   const ways = explore((choices): Way<Flow> => {
     const drawn = { ...(carrierOf(flow, name, end) as Flow), choices };
     const isOld = isOfConnection(flow, drawn);
@@ -78,10 +101,8 @@ export function carry(
     return { probability: 1, verdict, endpoint: undefined, source, end: outer, steps, reasons };
   });
   const [first] = ways;
-  if (first && ways.every(({ verdict }) => verdict === 'dropped' || verdict === 'refused')) {
-    flow.steps.push({ kind: 'carrier', link: name, protocol: tunnel.protocol, port: tunnel.port }, ...first.steps);
-    return 'dropped';
-  }
+  if (first && ways.every(({ verdict }) => verdict === 'dropped' || verdict === 'refused'))
+    return [{ kind: 'carrier', link: name, protocol, port }, ...first.steps];
   const reason = ways.flatMap(({ reasons }) => reasons).find((each) => !isOfPeer(each));
   return reason && unknown(reason);
 }

@@ -345,10 +345,17 @@ export function rewriteDestination(flow: Flow, { address, port = flow.port }: Re
   return 'accept';
 }
 
-/** Sends the connection to the node itself (nf_nat_redirect.c). No rule that kpc reads depends on the interface's address. */
-export function redirect(flow: Flow, port = flow.port): 'accept' {
+/**
+ * Sends the connection to the node itself, or drops it if the interface has no address (nf_nat_redirect.c). No rule that kpc reads depends
+ * on that address.
+ */
+export function redirect(flow: Flow, port = flow.port): 'accept' | 'dropped' {
   if (!flow.connection) return 'accept';
-  const { family, hook, routing } = flow;
+  const { family, hook, routing, input, destination } = flow;
+  if (hook !== 'output' && input !== undefined && routing.isBare(input)) {
+    flow.steps.push({ kind: 'route', decision: { kind: 'no-address', interface: input }, destination });
+    return 'dropped';
+  }
   flow.destination = hook === 'output' ? loopbackAddresses[family] : routing.ownAddress(flow.input);
   flow.port = port;
   flow.connection.rewritten.add('destination');

@@ -1,12 +1,14 @@
 import type { Family } from '../kernel/family.ts';
 import { singleAddress } from '../kernel/address-range.ts';
-import type { IpSet } from '../kernel/ipset/ipset.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
-import { type Chain, type Rule, type TableName, tableNames } from '../kernel/iptables/iptables.ts';
+import { iptablesPriorities, type Chain, type Rule, type TableName, tableNames } from '../kernel/iptables/iptables.ts';
 import { readTerms } from '../kernel/iptables/rule-terms.ts';
+import { withNativeRules } from '../kernel/iptables/native-rules.ts';
+import { findTable, type NftRule } from '../kernel/nftables/table.ts';
+import type { KernelState } from '../kernel/state.ts';
 import type { Flow } from './flow.ts';
 import { indexIpSet, type IpSetTest, type SetDirection } from './ip-sets.ts';
-import { iptablesPriorities, type Knowledge, type SupposedJump } from './knowledge.ts';
+import type { Knowledge, SupposedJump } from './knowledge.ts';
 import { isUnknownHost } from './packet.ts';
 import { lacks, type Answer } from './reason.ts';
 import { tableOf, withJumps, type Terms } from './rule-table.ts';
@@ -18,10 +20,10 @@ type RuleIndex = ReadonlyMap<string, readonly number[]>;
 
 const fewRules = 16;
 
-/** Returns a family's tables. `lacksEntries`: whether a set may have unknown entries. */
+/** Returns a family's tables. `nftables`: nft's listings of them. `lacksEntries`: whether a set may have unknown entries. */
 export function iptablesOf(
   tables: FamilyTables,
-  ipSets: readonly IpSet[],
+  { sets: ipSets, nftables }: Pick<KernelState, 'sets' | 'nftables'>,
   family: Family,
   {
     lacksEntries,
@@ -43,8 +45,15 @@ export function iptablesOf(
     isPart: lacksEntries,
   };
   return tableNames.flatMap((name) => {
-    const shown = tables[family]?.[name];
-    if (!shown) return [];
+    const saved = tables[family]?.[name];
+    if (!saved) return [];
+    const listed = findTable(nftables, family, name);
+    const { chains: shown, natives } = listed ? withNativeRules(saved, listed) : { chains: saved, natives: noNatives };
+    const own: Sets = {
+      ...sets,
+      elementsOf: (set) => listed?.sets.get(set)?.elements,
+      isPart: (set) => listed?.sets.get(set)?.isPart ?? lacksEntries(set),
+    };
     const ofTable = supposedChains.filter((each) => each.family === family && each.table === name);
     const unshown = new Map(ofTable.map(({ chain }) => [chain.name, chain]));
     const lacksPolicy = (chain: string): Answer =>
@@ -54,7 +63,9 @@ export function iptablesOf(
     );
     const chains = withJumps(withBuiltIn(name, new Map([...shown, ...unshown])), jumps);
     const bases = basesOf(name, chains, lacksPolicy);
-    return [tableOf({ tool: 'iptables', name, chains, bases, sets, jumps, unshown, ...readEachRule(family) })];
+    return [
+      tableOf({ tool: 'iptables', name, chains, bases, sets: own, jumps, unshown, ...readEachRule(family, natives) }),
+    ];
   });
 }
 
@@ -85,7 +96,11 @@ function basesOf(
   });
 }
 
-function readEachRule(family: Family) {
+type NativeRules = ReadonlyMap<Rule, NftRule>;
+
+const noNatives: NativeRules = new Map();
+
+function readEachRule(family: Family, natives: NativeRules) {
   const indexes = new Map<Chain, RuleIndex>();
   const read = new Map<Rule, Terms | undefined>();
   return {
@@ -99,7 +114,8 @@ function readEachRule(family: Family) {
     },
     termsOf: (rule: Rule): Terms | undefined => {
       if (read.has(rule)) return read.get(rule);
-      const terms = readTerms(rule, family);
+      const native = natives.get(rule);
+      const terms = native ? { expressions: native.expressions, native } : readTerms(rule, family);
       read.set(rule, terms);
       return terms;
     },

@@ -1,7 +1,7 @@
 import type { Address, Network } from '../kernel/address.ts';
 import type { Family } from '../kernel/family.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
-import type { Chain, Rule, TableName } from '../kernel/iptables/iptables.ts';
+import { iptablesPriorities, type Chain, type Rule, type TableName } from '../kernel/iptables/iptables.ts';
 import type { Link } from '../kernel/link/link.ts';
 import type { Routes } from '../kernel/route/route.ts';
 import type { NftChain, NftRule } from '../kernel/nftables/table.ts';
@@ -98,14 +98,6 @@ export const ipvsStations: readonly Station[] = [
   { hook: 'input', priority: 99 },
   { hook: 'output', priority: -98 },
 ];
-
-export const iptablesPriorities: { readonly [T in TableName]: { readonly [H in Hook]?: number } } = {
-  raw: { prerouting: -300, output: -300 },
-  mangle: { prerouting: -150, input: -150, forward: -150, output: -150, postrouting: -150 },
-  nat: { prerouting: -100, output: -100, input: 100, postrouting: 100 },
-  filter: { input: 0, forward: 0, output: 0 },
-  security: { input: 50, forward: 50, output: 50 },
-};
 
 export function stationsOf(tables: readonly TableName[]): readonly Station[] {
   return tables.flatMap((table) =>

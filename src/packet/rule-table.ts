@@ -1,6 +1,6 @@
 // A table of either tool, ready for packets. Its chains include jumps that no listing shows.
 import type { RuleTerm } from '../kernel/iptables/rule-terms.ts';
-import type { Element, Expression } from '../kernel/nftables/table.ts';
+import type { Element, Expression, NftRule } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/place.ts';
 import { recallFact, type Flow } from './flow.ts';
 import type { SupposedJump } from './knowledge.ts';
@@ -18,6 +18,8 @@ interface ChainOf<Rule> {
 export interface Terms {
   readonly expressions: readonly (Expression | RuleTerm)[];
   readonly action?: Action | undefined;
+  /** nft's rule, where it is in a table of iptables. */
+  readonly native?: NftRule | undefined;
 }
 
 interface TableParts<Rule extends RuleStep['rule'], Chain extends ChainOf<Rule>> {
@@ -79,16 +81,16 @@ export function tableOf<Rule extends RuleStep['rule'], Chain extends ChainOf<Rul
         if (!terms) continue;
         const jump = jumpsOf.get(rule);
         const isUnshown = jump !== undefined || unshown.has(chain.name);
-        const { expressions, action: own } = terms;
+        const { expressions, action: own, native } = terms;
+        const shownAs = native ? { tool: 'nftables', rule: native } : { tool, rule };
         const stepOf = (action: Action, element?: Element) =>
           ({
             kind: 'rule',
             hook: flow.hook,
-            tool,
+            ...shownAs,
             table: name,
             chain: chain.name,
             position: isUnshown ? unshownPosition : at + 1 - unshownBefore(chain.rules, at),
-            rule,
             element,
             origin: element?.origin ?? rule.origin ?? chain.origin,
             action: own ?? action,

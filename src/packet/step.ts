@@ -80,6 +80,9 @@ export type Step =
  * - no-hairpin: the bridge does not send a packet back by the port where it came in
  * - isolated: the bridge carries nothing between its ports
  * - no-carrier: the link is down at its other end
+ * - no-address: a rule sends the packet to the address of an interface that has none
+ * - foreign-local: a tunnel sends from an address that the node does not have (ip_route_output_key_hash_rcu)
+ * - not-neighbour: packets from a link-local address are not forwarded to another link (ip6_forward)
  * - not-forwarding, loopback-outside: the kernel drops the packet
  * - own-address: the endpoint gets a packet from its own address, and cannot answer
  * - for-many: it is for a broadcast, multicast or anycast address, which nothing forwards and TCP ignores (tcp_v4_conn_request)
@@ -102,12 +105,14 @@ export type RouteDecision =
         | 'blackhole'
         | 'unreachable'
         | 'prohibit'
-        | 'martian';
+        | 'martian'
+        | 'not-neighbour';
     }
   /** The sysctl that is 0. */
   | { readonly kind: 'not-forwarding'; readonly sysctl: string }
   | { readonly kind: 'reverse-path'; readonly input: string; readonly back: string | undefined }
   | { readonly kind: 'no-hairpin' | 'isolated'; readonly bridge: string }
-  | { readonly kind: 'no-carrier'; readonly interface: string }
+  | { readonly kind: 'no-carrier' | 'no-address'; readonly interface: string }
+  | { readonly kind: 'foreign-local'; readonly link: string; readonly local: Address }
   | { readonly kind: 'own-next-hop'; readonly gateway: Address }
   | { readonly kind: 'out'; readonly interface: string | undefined };

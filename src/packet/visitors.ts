@@ -2,7 +2,8 @@
 import { decide, isLocalAddress, isBetweenNeighbours, isReply, isInterface, type Flow } from './flow.ts';
 import { unknown, type Decision, type UnknownEnd } from './packet.ts';
 import { hooks, type Hook, type ProxyListener } from './step.ts';
-import { ipvsStations, iptablesPriorities, type Gap, type Station, type Knowledge } from './knowledge.ts';
+import { ipvsStations, type Gap, type Station, type Knowledge } from './knowledge.ts';
+import { iptablesPriorities } from '../kernel/iptables/iptables.ts';
 import { contains, unspecifiedIPv4, type Address } from '../kernel/address.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { serverFinder } from '../kernel/ipvs/ipvs-delta.ts';
@@ -178,15 +179,17 @@ export interface World extends Knowledge {
 export function prepareFamily(state: KernelState, knowledge: Knowledge, family: Family): World {
   const { otherVariant, gaps, listed, listsRuleset } = knowledge;
   const seen = [
-    ...iptablesOf(state.iptables, state.sets, family, knowledge).flatMap((table) => {
+    ...iptablesOf(state.iptables, state, family, knowledge).flatMap((table) => {
       // iptables-nft keeps its rules in tables that nft also lists.
       const own = listed.get(`${family} ${table.name}`);
       const isListable = own !== undefined || !listsRuleset(family);
       return tableVisitors(table, { listing: 'iptables', place: 0, ...own, isListable });
     }),
-    ...iptablesOf(otherVariant, state.sets, family, { ...knowledge, supposed: [], supposedChains: [] }).flatMap(
-      (table) => tableVisitors(table, { listing: 'the other iptables', place: 0, isListable: false }),
-    ),
+    ...iptablesOf(otherVariant, { ...state, nftables: [] }, family, {
+      ...knowledge,
+      supposed: [],
+      supposedChains: [],
+    }).flatMap((table) => tableVisitors(table, { listing: 'the other iptables', place: 0, isListable: false })),
     ...nftTablesOf(state, family, knowledge).flatMap((table, at) => {
       const own = listed.get(`${family} ${table.name}`) ?? { listing: 'nftables', place: at };
       return tableVisitors(table, { ...own, isListable: true });

@@ -17,7 +17,7 @@ import {
 import { carry } from './carrier.ts';
 import { checkPolicies } from './encryption.ts';
 import { inOrder, type Visitors } from './visitors.ts';
-import { iptablesPriorities } from './knowledge.ts';
+import { iptablesPriorities } from '../kernel/iptables/iptables.ts';
 import { circumstance } from './reason.ts';
 import { isUnknownHost, unknown, type UnknownEnd, type Verdict, type Way } from './packet.ts';
 import { loopbackInterface, type BridgeEnds, type RouteFound } from './routing/routing.ts';
@@ -71,6 +71,8 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
     meetPolicies(flow, 'fwd') ??
     meetPolicies(flow, 'out');
   if (lost) return lost;
+  if (flow.family === 'ipv6' && isLinkLocal(flow.source) && flow.output !== undefined && flow.output !== input)
+    return refuseRoute(flow, 'not-neighbour', visitors);
   noteRoute(flow, { kind: 'out', interface: flow.output });
   return pass(flow, visitors, 'forward') ?? depart(flow, visitors, false);
 }
@@ -142,7 +144,11 @@ function takeWay(flow: Flow, way: RouteFound): void {
 }
 
 /** Ends a packet without a route. The sender learns nothing, or gets an ICMP error, which UDP mostly ignores (ip_error). */
-function refuseRoute(flow: Flow, why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit', visitors: Visitors): End {
+function refuseRoute(
+  flow: Flow,
+  why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' | 'not-neighbour',
+  visitors: Visitors,
+): End {
   noteRoute(flow, { kind: why });
   const { family, protocol, connection } = flow;
   if (why === 'blackhole') return 'dropped';

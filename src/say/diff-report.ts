@@ -174,6 +174,8 @@ function describeDoubt(doubt: Doubt): string {
       return `${doubt.output} from another node in ${doubt.file}`;
     case 'other-table':
       return `table ${doubt.table} (nftables)`;
+    case 'hidden-table':
+      return `what nft put into ${familyNames[doubt.family]} table ${doubt.table}`;
     case 'other-variant':
     case 'legacy-tables':
       return `${familyNames[doubt.family]} rules of the other variant of iptables`;

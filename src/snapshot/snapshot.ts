@@ -499,10 +499,11 @@ export function stateWithOthers({ state, doubts }: Pick<Snapshot, 'state' | 'dou
   return { ...state, nftables: [...state.nftables, ...tables.values()] };
 }
 
-/** Reports whether nft lists iptables mode's chains. Only iptables-save names their Services. */
+/** Reports whether only nft lists iptables mode's chains, with their hooks. Only iptables-save names their Services. */
 export function showsIptablesAsNft({ doubts }: Pick<Snapshot, 'doubts'>): boolean {
   return doubts.some(
     (doubt) =>
-      doubt.kind === 'other-table' && doubt.tables?.some(({ chains }) => chains.has(baseChains.services)) === true,
+      doubt.kind === 'other-table' &&
+      doubt.tables?.some(({ chains }) => chains.has(baseChains.services) && chains.get('OUTPUT')?.base !== undefined),
   );
 }

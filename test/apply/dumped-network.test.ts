@@ -79,11 +79,14 @@ interface Node {
   /** What /proc/net/netlink holds, and what ip xfrm policy prints. */
   readonly sockets?: string;
   readonly policies?: string;
+  /** What nft lists beside what iptables-save prints. */
+  readonly tables?: string;
 }
 
 function startNode(node: Node): Host {
-  const { isBridgeSeen, failsRoutes = false, rule = '', sets = '', sockets = '', policies = '' } = node;
-  const { host, files } = createFakeNode();
+  const { isBridgeSeen, failsRoutes = false, rule = '', sets = '', sockets = '', policies = '', tables } = node;
+  const { host, files, useVariant } = createFakeNode();
+  if (tables !== undefined) useVariant('nft');
   files.set('/proc/net/netlink', sockets);
   for (const [name, value] of Object.entries(settings)) files.set(`/proc/sys/${name}`, `${value}\n`);
   files.set('/proc/sys/net/bridge/bridge-nf-call-iptables', isBridgeSeen ? '1\n' : '0\n');
@@ -94,8 +97,12 @@ function startNode(node: Node): Host {
     run: async (command) => {
       if (command.tool === 'ipset' && sets !== '') return answer(command.args[0] === 'save' ? sets : '');
       const words = command.args.join(' ');
-      if (command.tool === 'iptables-save')
+      if (command.tool === 'iptables-save' && words !== '--version')
         return answer(printed('iptables-save').replace('-A FORWARD', `${rule}-A FORWARD`));
+      if (words === '-s list ruleset' && tables !== undefined) {
+        const lines = tables.split('\n').filter((line) => command.keeps?.(line) ?? true);
+        return answer(lines.join('\n'));
+      }
       if (command.tool !== 'ip') return host.run(command);
       if (words === '-j -d addr') return answer(JSON.stringify(links));
       if (words === 'xfrm policy') return answer(policies);
@@ -211,6 +218,23 @@ describe('network.txt', () => {
     const { kind, snapshots, diagnostics } = open(texts);
     expect({ kind, diagnostics }).toEqual({ kind: 'dump', diagnostics: [] });
     expect(snapshots[0]?.state.sets.map(({ name }) => name)).toContain('theirs');
+  });
+
+  const base = '\t\ttype filter hook forward priority filter; policy accept;\n';
+  const drop = (from: string) => `\t\tip saddr ${from} drop\n`;
+
+  test.each([
+    ['a rule with a set', 'FORWARD', base, drop('{ 10.244.1.12, 10.9.0.0/16 }'), 'fails'],
+    ['a rule with a set of others', 'FORWARD', base, drop('{ 10.8.0.0/16, 10.9.0.0/16 }'), 'works'],
+    ['a chain of another name', 'mine', base, drop('10.244.1.12'), 'fails'],
+    ['a chain of another priority', 'FORWARD', base.replace('filter;', 'filter + 5;'), drop('10.244.1.12'), 'fails'],
+    ['a rule that iptables shows', 'FORWARD', base, drop('10.244.1.12'), 'works'],
+  ])('%s that nft put into a table of iptables', async (_, chain, hook, added, kind) => {
+    const tables = `table ip raw {\n}\ntable ip filter {\n\tchain ${chain} {\n${hook}${added}\t}\n}\ntable inet theirs {\n}\n`;
+    const { folder } = await dump({ isBridgeSeen: true, tables });
+    expect(await connectionOf(folder)).toBe(kind);
+    const listed = readFileSync(join(folder, 'network.txt'), 'utf8').match(/^table .* \{$/gm);
+    expect(listed).toEqual(['table ip raw {', 'table ip filter {', 'table inet theirs {']);
   });
 
   test('a table of kube-proxy in nftables that is listed there too', async () => {

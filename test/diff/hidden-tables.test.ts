@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 // Where a program wrote into a table of iptables with nft, iptables-save prints a comment in place of that table.
@@ -40,4 +41,39 @@ test('nor are any, where all are hidden', async () => {
 test('in a file of both families it may be of either', async () => {
   const { stdout } = await diff('both.txt', `${save('iptables', filter)}${hides('nat')}${save('ip6tables', filter)}`);
   expect(stdout).not.toContain('nat)');
+});
+
+const chain = (rule: string) =>
+  `table ip filter {\n\tchain INPUT {\n\t\ttype filter hook input priority filter; policy accept;\n\t\t${rule}\n\t}\n}\n`;
+const nat =
+  '*nat\n:PREROUTING ACCEPT [0:0]\n:INPUT ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n';
+const hooks = (table: string) =>
+  `# Table \`${table}' contains incompatible base-chains, use 'nft' tool to list them.\n`;
+
+test.each([
+  ['no listing of nft', `${hides('filter')}${save('iptables', nat)}`, 'nft list ruleset'],
+  ['base chains of nft', `${hooks('filter')}${save('iptables', nat + filter)}`, 'nft list ruleset'],
+  [
+    'a rule that nft does not show',
+    `${hides('filter')}${save('iptables', nat)}$ nft list ruleset\n${chain('xt match "string" drop')}`,
+    'nft monitor trace',
+  ],
+] as const)('iptables-save is not asked for again: %s', async (name, text, command) => {
+  const file = join(scratch, `${name}.txt`);
+  writeFileSync(file, `$ iptables-save\n${text}`);
+  const run = await runKpc([
+    'trace',
+    file,
+    '--from',
+    '192.0.2.9',
+    '--to',
+    '192.168.50.11:22',
+    '--output',
+    'json',
+    '-q',
+  ]);
+  const { reasons } = resultOf(run.stdout).traces[0];
+  const asked = reasons.map((reason: { command?: string }) => reason.command);
+  expect(asked).toContain(command);
+  expect(asked).not.toContain('iptables-save');
 });

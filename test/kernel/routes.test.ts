@@ -159,6 +159,7 @@ local 192.168.10.11 dev eth0 table local scope host
     });
     if (found.kind === 'either') return found.kind;
     if (found.kind === 'route') return found.route.hops.map(({ link, gateway }) => gateway?.text ?? link).join();
+    if (found.kind === 'unread') return found.text;
     return found.kind === 'none' ? found.why : found.lacks;
   };
 
@@ -277,4 +278,22 @@ local 192.168.10.11 dev eth0 table local scope host
       lacks: 'rules',
     });
   });
+});
+
+describe('of two IPv6 routes of one metric', () => {
+  const ask = (first: string, second: string): string | undefined => {
+    const line = (link: string, preference: string) =>
+      `default via fe80::1 dev ${link} metric 1024 pref ${preference}\n`;
+    const { routes } = parseRoutes(line('eth0', first) + line('eth1', second), nothing);
+    const known = { routes, tables: undefined, rules: undefined, answers: [], proxied: [], policies: [] };
+    const found = lookupRoute('ipv6', known, { to: address('2001:db8::7'), from: undefined, mark: 0, input: 'lo' });
+    return found.kind === 'route' ? found.route.hops[0]?.link : undefined;
+  };
+
+  test.each([
+    ['low', 'high', 'eth1'],
+    ['medium', 'high', 'eth1'],
+    ['medium', 'low', 'eth0'],
+    ['medium', 'medium', 'eth0'],
+  ])('%s and %s: %s', (first, second, link) => expect(ask(first, second)).toBe(link));
 });

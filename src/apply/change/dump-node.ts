@@ -4,13 +4,7 @@ import { newestRelease } from '../../kube-proxy/releases.ts';
 import type { BundleContent } from '../../bundle/make-bundle.ts';
 import { loopbackAddresses } from '../../kernel/address.ts';
 import { families } from '../../kernel/family.ts';
-import {
-  formatChains,
-  isBuiltInChain,
-  tableNames,
-  type TableName,
-  type Chain,
-} from '../../kernel/iptables/iptables.ts';
+import { formatChains, isBuiltInChain, type TableName, type Chain } from '../../kernel/iptables/iptables.ts';
 import { hasRules, familyOfPlace, rulesPlaces, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import { formatSets, parseIpsetSave, splitSetWords } from '../../kernel/ipset/ipset.ts';
 import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
@@ -20,6 +14,7 @@ import { classifyChain, isKnownJump } from '../../kube-proxy/chains.ts';
 import { weighEvidence } from '../../kube-proxy/evidence.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { listOtherTables, listWith, mostListed } from './list-tables.ts';
 import { remark, type Session } from './observe-node.ts';
 import { defaultSettings } from '../../settings/table.ts';
 import {
@@ -34,16 +29,14 @@ import {
   sysctlOfLink,
 } from '../../kernel/sysctls-and-modules.ts';
 import { Room, tooLarge, isKeptWhole } from '../node/output.ts';
-import { readVariants, toolNames, variantOfPlace, faultOfLines, readWith, type Variants } from '../node/tools.ts';
+import { readVariants, toolNames, variantOfPlace, readWith, type Variants } from '../node/tools.ts';
 import { neededOf, parseReading, readWholeNode, type ReadingScope } from '../node/node-reading.ts';
 import { ownershipOf } from '../state/owned-names.ts';
 import { decideOwnership } from '../plan/ownership.ts';
 import { readRecord } from '../state/record.ts';
 import { formatIpAddrJson } from '../../kernel/link/link.ts';
-import { nftFamily } from '../../kernel/nftables/format.ts';
-import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import { Failure } from '../state/failure.ts';
-import type { Host, ToolCommand } from '../node/host.ts';
+import type { Host } from '../node/host.ts';
 
 export async function dumpNode(session: Session, nodeName: string): Promise<Omit<BundleContent, 'kpcVersion'>> {
   const { host, folder, onEvent } = session;
@@ -129,11 +122,6 @@ function isDumped(chain: string, table: TableName): boolean {
   const kind = classifyChain(table, chain);
   return kind !== undefined && kind !== 'canary';
 }
-
-/** Limit on each tool's output, in bytes. A node with all Internet routes prints more, but none of these routes leads to a pod. */
-const mostListed = 8 * 2 ** 20;
-
-const listRuleset = ['-s', 'list', 'ruleset'];
 
 const listings = [
   ['routes of IPv4', ['route', 'show', 'table', 'all']],
@@ -233,26 +221,6 @@ function formatLacking(
   return formatChains(iptables[place] ?? {}, isLacking, isKnownJump);
 }
 
-/** Lists the nftables tables that are neither kube-proxy's nor in the output of iptables-nft-save. */
-async function listOtherTables(host: Host, iptables: KernelState['iptables'], variants: Variants): Promise<string> {
-  const isListed = (word: string, name: string): boolean => {
-    const family = families.find((each) => nftFamily[each] === word);
-    const table = tableNames.find((each) => each === name);
-    const place = rulesPlaces.find(
-      (each) => familyOfPlace(each) === family && variantOfPlace(each, variants) === 'nft',
-    );
-    return place !== undefined && (isKubeProxyTable(name) || (table !== undefined && !!iptables[place]?.[table]));
-  };
-  let isKept = false;
-  const keeps = (line: string): boolean => {
-    const [, word, name] = /^table (\S+) (\S+) \{/.exec(line) ?? [];
-    if (word !== undefined && name !== undefined) isKept = !isListed(word, name);
-    return isKept;
-  };
-  const text = await listWith(host, { tool: 'nft', args: listRuleset, keeps }, linesOfTable);
-  return text.split('\n').map(withoutComments).join('\n');
-}
-
 async function listOtherSets(host: Host, dumped: KernelState['sets']): Promise<string> {
   // Running ipset would load its module.
   if ((await host.list('/sys/module/ip_set')).length === 0) return '';
@@ -270,26 +238,11 @@ async function listPolicies(host: Host): Promise<string> {
   return isThere ? readWith(host, { tool: 'ip', args, room: new Room(mostListed) }) : '';
 }
 
-function listWith(host: Host, command: Omit<ToolCommand, 'room'>, expected: RegExp): Promise<string> {
-  const findFault = (printed: string) => faultOfLines(printed.split('\n'), expected);
-  return readWith(host, { ...command, room: new Room(mostListed) }, findFault);
-}
-
 function withoutComment({ options, ...entry }: SetEntry): SetEntry {
   const at = options?.indexOf('comment') ?? -1;
   const others = options && at >= 0 ? options.toSpliced(at, 2) : options;
   return others === undefined || others.length === 0 ? entry : { ...entry, options: others };
 }
-
-/** Removes comments. Replaces the line with "..." if its quotes do not pair up, because nft does not escape quotes. */
-function withoutComments(line: string): string {
-  const [first = '', ...others] = line.split(/[ \t]comment "/);
-  const plain = [first, ...others.map((each) => each.slice(each.indexOf('"') + 1))].join('');
-  const isPlain = others.every((each) => each.includes('"')) && plain.split('"').length % 2 === 1;
-  return isPlain ? plain : `${/^\t*/.exec(line)?.[0] ?? ''}...`;
-}
-
-const linesOfTable = /^(?:table (?:ip6?|inet|arp|bridge|netdev) \S+ \{.*|\t.*|\})?$/;
 
 async function readSysctls(host: Host, names: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const values = await Promise.all(names.map((name) => host.readFile(sysctlPath(name))));

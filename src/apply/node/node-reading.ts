@@ -278,7 +278,8 @@ const usedTables: readonly TableName[] = ['filter', 'nat', 'mangle'];
 
 /** Finds a table that iptables-save hides. Rules must not be added to it, because they could be neither checked nor restored. */
 function findHiddenTable(output: string, family: Family, tool: string): Failure | undefined {
-  const table = [...findHiddenTables(output).keys()].find((name) => usedTables.includes(name));
+  const [table] =
+    [...findHiddenTables(output)].find(([name, { isPart }]) => !isPart && usedTables.includes(name)) ?? [];
   if (table === undefined) return undefined;
   return new Failure('unreadable-node', { problem: 'hidden-table', command: tool, table, family: nftFamily[family] });
 }

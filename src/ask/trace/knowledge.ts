@@ -4,6 +4,7 @@ import { hasProtocol, serviceName, type ShownPort } from '../../cluster/model.ts
 import { isLoopback, type Address } from '../../kernel/address.ts';
 import { families, type Family } from '../../kernel/family.ts';
 import { tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
+import { nftFamily } from '../../kernel/nftables/format.ts';
 import { addressesOn, isLinkNamed, type Link } from '../../kernel/link/link.ts';
 import type { StalePorts } from '../../cluster/stale-slices.ts';
 import type { KernelState } from '../../kernel/state.ts';
@@ -205,6 +206,8 @@ function gapsOfFamily(side: Snapshot, mode: ProxyMode | undefined, family: Famil
     doubts.some(
       (doubt) =>
         (doubt.kind === 'unread' && doubt.rules?.family === family && doubt.rules.tables.includes(table)) ||
+        (doubt.kind === 'hidden-table' && doubt.family === family && doubt.table === table) ||
+        (doubt.kind === 'other-table' && doubt.table === `${nftFamily[family]} ${table}`) ||
         (doubt.kind === 'legacy-tables' && doubt.family === family),
     );
   const missing = asksIptables ? tableNames.filter((name) => !shown.includes(name) && !isUnread(name)) : [];
@@ -329,6 +332,10 @@ function doubtedGaps({ doubts }: Snapshot, links: readonly Link[]): readonly Gap
             ? (['ipv6'] as const)
             : families;
         return seen.map((family) => ({ family, stations: everywhere, reason }));
+      }
+      case 'hidden-table': {
+        const { family } = doubt;
+        return [{ family, stations: everywhere, reason: lacks({ kind: 'nftables', family }) }];
       }
       case 'legacy-tables': {
         const { family } = doubt;

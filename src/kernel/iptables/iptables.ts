@@ -66,17 +66,24 @@ export interface Rule {
 /** In output order: nat before filter, as in kube-proxy's input for iptables-restore. */
 export const tableNames: readonly TableName[] = ['nat', 'filter', 'mangle', 'raw', 'security'];
 
-const builtInChains: { readonly [T in TableName]: ReadonlySet<string> } = {
-  nat: new Set(['PREROUTING', 'INPUT', 'OUTPUT', 'POSTROUTING']),
-  filter: new Set(['INPUT', 'FORWARD', 'OUTPUT']),
-  mangle: new Set(['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING']),
-  raw: new Set(['PREROUTING', 'OUTPUT']),
-  security: new Set(['INPUT', 'FORWARD', 'OUTPUT']),
+type HookPriorities = Readonly<Partial<Record<'prerouting' | 'input' | 'forward' | 'output' | 'postrouting', number>>>;
+
+/** The hooks and priorities of each table's built-in chains. */
+export const iptablesPriorities: { readonly [T in TableName]: HookPriorities } = {
+  nat: { prerouting: -100, input: 100, output: -100, postrouting: 100 },
+  filter: { input: 0, forward: 0, output: 0 },
+  mangle: { prerouting: -150, input: -150, forward: -150, output: -150, postrouting: -150 },
+  raw: { prerouting: -300, output: -300 },
+  security: { input: 50, forward: 50, output: 50 },
 };
+
+const builtInChains = new Map(
+  tableNames.map((table) => [table, new Set(Object.keys(iptablesPriorities[table]).map((hook) => hook.toUpperCase()))]),
+);
 
 /** A built-in chain cannot be deleted, and may hold other programs' rules. */
 export function isBuiltInChain(table: TableName, chain: string): boolean {
-  return builtInChains[table].has(chain);
+  return builtInChains.get(table)?.has(chain) === true;
 }
 
 /**

@@ -140,15 +140,20 @@ function isCountOption(arg: RuleArg): boolean {
   return arg.kind === 'other' && arg.words[0] === '-c';
 }
 
-/** Returns tables that iptables-save omits without an error, because other programs changed them with nft, and the line that says so. */
-export function findHiddenTables(text: string): ReadonlyMap<TableName, number> {
-  const hidden = new Map<TableName, number>();
-  let number = 1;
-  for (const line of savedLines(text)) {
-    const said = /^[ \t]*# Table `(\w+)' is incompatible/.exec(line)?.[1];
+/**
+ * Returns tables that iptables-save does not wholly show, without an error, because other programs changed them with nft, and the line that
+ * says so. `isPart`: only chains are missing, which packets enter at other hooks or priorities than those of iptables.
+ */
+export function findHiddenTables(
+  text: string,
+): ReadonlyMap<TableName, { readonly line: number; readonly isPart: boolean }> {
+  const hidden = new Map<TableName, { readonly line: number; readonly isPart: boolean }>();
+  let line = 1;
+  for (const each of savedLines(text)) {
+    const [, said, how] = /^[ \t]*# Table `(\w+)' (is|contains) incompatible/.exec(each) ?? [];
     const table = tableNames.find((name) => name === said);
-    if (table && !hidden.has(table)) hidden.set(table, number);
-    number += countLines(line);
+    if (table && !hidden.has(table)) hidden.set(table, { line, isPart: how === 'contains' });
+    line += countLines(each);
   }
   return hidden;
 }

@@ -56,6 +56,13 @@ export function fieldType({ name }: Field): ValueType {
   return fieldTypes.get(name) ?? (/^fib .* type$/.test(name) ? 'address-type' : 'word');
 }
 
+/** Returns the data type of a field; its name if kpc reads its constants as words. */
+export function dataTypeOf(field: Field): string {
+  const type = fieldType(field);
+  const isOf = (dataType: string): boolean => dataTypes.get(dataType) === type && !/ip6/.test(field.name);
+  return [field.name, ...dataTypes.keys()].find(isOf) ?? (type === 'address' ? 'ipv6_addr' : field.name);
+}
+
 /** Metadata that nft accepts without the word meta, which kube-proxy leaves out. */
 export const bareMeta: ReadonlySet<string> = new Set(['mark', 'iifname', 'oifname', 'iif', 'oif']);
 

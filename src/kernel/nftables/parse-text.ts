@@ -14,7 +14,7 @@ import type {
   NftTable,
 } from './table.ts';
 import { nftFamily } from './format.ts';
-import { readValue, valueTypeOf, readVerdict } from './parse-match.ts';
+import { dataTypeOf, readSelector, readValue, valueTypeOf, readVerdict } from './parse-match.ts';
 import { readRule } from './parse-rule-text.ts';
 import { cutItems, isQuoted, unquote, Words, type Item } from './tokens.ts';
 
@@ -118,7 +118,11 @@ function readSet(kind: 'set' | 'map', name: string, items: readonly Item[], note
     const words = new Words(item.words);
     const property = words.next();
     if (property === 'type') [keyType, valueType] = readTypes(words);
-    else if (property === 'flags') flags = words.takeRest().filter((word) => word !== ',');
+    else if (property === 'typeof') {
+      const key = readTypesOf(words);
+      [keyType, valueType] = [key, words.take(':') ? readTypesOf(words) : undefined];
+      if (!key || !words.done) note(item.line, 'other-property');
+    } else if (property === 'flags') flags = words.takeRest().filter((word) => word !== ',');
     else if (property === 'comment') comment = unquote(words.next());
     else if (property === 'size') size = parseNumber32(words.next()) ?? 0;
     else if (property === 'timeout') timeoutSeconds = parseTimeout(words.next()) ?? 0;
@@ -143,6 +147,11 @@ function readTypes(words: Words): readonly string[][] {
     else if (word !== '.') types[at]?.push(word);
   }
   return types;
+}
+
+/** Reads `ip saddr . tcp dport`, the fields whose types a set has. */
+function readTypesOf(words: Words): readonly string[] | undefined {
+  return words.take('verdict') ? ['verdict'] : readSelector(words)?.map(dataTypeOf);
 }
 
 function readElements(words: Words, keyType: readonly string[], valueType: readonly string[]): readonly Element[] {

@@ -4,7 +4,15 @@ import type { Family } from '../family.ts';
 import { linesOf, UnreadLines, type UnreadLine, type LineFault } from '../lines.ts';
 import { parseIpJson } from '../link/link.ts';
 import { parseNumber32 } from '../ports-and-marks.ts';
-import { nameRoutingTable, routeTypes, type NextHop, type Route, type RouteAnswer, type RouteType } from './route.ts';
+import {
+  nameRoutingTable,
+  routePreferences,
+  routeTypes,
+  type NextHop,
+  type Route,
+  type RouteAnswer,
+  type RouteType,
+} from './route.ts';
 
 export interface ParsedRoutes {
   readonly routes: readonly Route[];
@@ -171,10 +179,51 @@ function readWordedRoutes(worded: readonly WordedRoute[], asked: RoutesAsked): P
     // ip always prints the metric of an IPv6 route. An IPv4 route without one has metric 0.
     const metric = Number(values.get('metric') ?? 0);
     const from = parsePrefix(values.get('from') ?? '');
-    routes.push({ family, table, type, destination: to, from, metric, source, hops });
+    const preference = routePreferences.find((word) => word === values.get('pref'));
+    const isRead = [values, ...more].every((words) => [...words.keys()].every((word) => routeWords.has(word)));
+    const whole = isRead ? {} : { unread: each.text.trim() };
+    routes.push({ family, table, type, destination: to, from, metric, preference, source, hops, ...whole });
   }
   return { routes, answers, unread: unread.all };
 }
+
+/** The words that say which route it is, and those that change no packet's way. */
+const routeWords: ReadonlySet<string> = new Set([
+  otherFamily,
+  'via',
+  'dev',
+  'down',
+  'src',
+  'from',
+  'table',
+  'metric',
+  'pref',
+  'proto',
+  'scope',
+  'weight',
+  'nhid',
+  'expires',
+  'error',
+  'realm',
+  'realms',
+  'mtu',
+  'window',
+  'rtt',
+  'rttvar',
+  'ssthresh',
+  'cwnd',
+  'advmss',
+  'reordering',
+  'hoplimit',
+  'initcwnd',
+  'initrwnd',
+  'features',
+  'rto_min',
+  'quickack',
+  'congctl',
+  'fastopen_no_cookie',
+  'ttl-propagate',
+]);
 
 function hopOf(values: ReadonlyMap<string, string>): NextHop {
   const hop = { gateway: parseAddress(values.get('via') ?? ''), link: values.get('dev') };

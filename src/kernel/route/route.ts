@@ -34,9 +34,17 @@ export interface Route {
   readonly from?: Network | undefined;
   /** Among routes to the same network, the lowest metric wins. */
   readonly metric: number;
+  /** What a router said of itself. Among IPv6 routes of one metric, the most preferred wins (rt6_score_route), then the first. */
+  readonly preference?: RoutePreference | undefined;
+  /** The line, if it has words that kpc does not read, such as encap. */
+  readonly unread?: string | undefined;
   readonly source?: Address | undefined;
   readonly hops: readonly NextHop[];
 }
+
+export const routePreferences = ['low', 'medium', 'high'] as const;
+
+type RoutePreference = (typeof routePreferences)[number];
 
 export interface RoutingRule {
   readonly family: Family;
@@ -151,6 +159,7 @@ export type RouteResult =
   | { readonly kind: 'route'; readonly route: Pick<Route, 'type' | 'source' | 'hops'> }
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
   | { readonly kind: 'open'; readonly lacks: 'rules' | 'table'; readonly table?: string }
+  | { readonly kind: 'unread'; readonly text: string }
   /** Both possible results, where the question leaves open whether a rule applies. */
   | { readonly kind: 'either'; readonly rule: RoutingRule; readonly taken: RouteResult; readonly passed: RouteResult };
 
@@ -160,7 +169,7 @@ export type RouteResult =
  */
 export function lookupRoute(family: Family, known: Routes, question: RouteQuestion): RouteResult {
   const found = followRules(family, known, question);
-  if (found.kind !== 'open' && found.kind !== 'either') return found;
+  if (found.kind === 'route' || found.kind === 'none') return found;
   const answer = known.answers.find((each) => isAnswerTo(each, question));
   return answer ? { kind: 'route', route: { ...answer, hops: [answer.hop] } } : found;
 }
@@ -220,6 +229,7 @@ function applyRoutingRule({ action, suppressed }: RoutingRule, { routes, tables 
     return { kind: 'open', lacks: 'table', table: action.table } as const;
   }
   if (!route || isTooShort || route.type === 'throw') return undefined;
+  if (route.unread !== undefined) return { kind: 'unread', text: route.unread } as const;
   if (route.type === 'blackhole' || route.type === 'unreachable' || route.type === 'prohibit')
     return { kind: 'none', why: route.type } as const;
   return { kind: 'route', route } as const;
@@ -270,6 +280,9 @@ function findRoute(routes: readonly Route[], table: string, { to, from, output }
 }
 
 function isBetter(a: Route, b: Route): boolean {
-  const more = a.destination.prefixLength - b.destination.prefixLength;
-  return more === 0 ? a.metric < b.metric : more > 0;
+  const more =
+    a.destination.prefixLength - b.destination.prefixLength ||
+    b.metric - a.metric ||
+    routePreferences.indexOf(a.preference ?? 'medium') - routePreferences.indexOf(b.preference ?? 'medium');
+  return more > 0;
 }

@@ -31,7 +31,7 @@ import {
   type OwnAddress,
   type Places,
 } from './places.ts';
-import { circumstance, lacks, type Answer, type LostByBridge, type Reason } from '../reason.ts';
+import { circumstance, lacks, unreadValue, type Answer, type LostByBridge, type Reason } from '../reason.ts';
 
 export interface Routing {
   readonly family: Family;
@@ -51,6 +51,8 @@ export interface Routing {
   sourceBy(address: Address, way: RouteFound): OwnSource;
   masqueradeBy(address: Address, hop: NextHop | undefined): OwnSource;
   ownAddress(link: string | undefined): Address;
+  /** Whether all addresses are shown, and the link has none of this family. */
+  isBare(link: string): boolean;
   linkLocal(link: string): Address | undefined;
   sysctl(name: string): string | undefined;
   /** Whether rules see packets that cross a bridge (br_netfilter); `link` may be a bridge. `lost`: what depends on the answer. */
@@ -157,6 +159,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     },
     ...sourcesOf({ own, networks, family, isListed, hasAll, isLocal, sends: knowledge.sendsFrom?.[family] }),
     ownAddress: (link) => own.find((each) => each.link === link)?.address ?? unknownOwn[family],
+    isBare: (link) => hasAll && shown.length > 0 && !shown.some((each) => each.link === link),
     tunnelAt: (name) => {
       const { tunnel } = links.find((each) => each.name === name) ?? {};
       return tunnel && { tunnel, below: tunnel.link ?? (tunnel.local && places.linksAround(tunnel.local)[0]) };
@@ -228,6 +231,7 @@ function finderOf({
       const [taken, passed] = [wayOf(found.taken, question), wayOf(found.passed, question)];
       return { kind: 'either', reason: reasonOfRule(found.rule, question), taken, passed };
     }
+    if (found.kind === 'unread') return { kind: 'unknown', reason: unreadValue(found.text) };
     if (found.kind !== 'open') return wayOfRoute(found);
     // If the routing rules are unknown, the local table comes first.
     if (isLocal(question.to) === true) return { kind: 'local' };

@@ -1,6 +1,6 @@
 import { groupBy } from '../../cluster/grouping.ts';
 import { joinHostPort, type Address } from '../../kernel/address.ts';
-import type { Family } from '../../kernel/family.ts';
+import { familyNames, type Family } from '../../kernel/family.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { CarrierProtocol } from '../../kernel/link/tunnel.ts';
 import { ignoresEcho } from '../../kernel/sysctls-and-modules.ts';
@@ -329,6 +329,12 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
       return `the ports of bridge ${decision.bridge} are isolated, so it carries nothing between them`;
     case 'no-carrier':
       return `${decision.interface} has no carrier: packets that leave by it are lost`;
+    case 'no-address':
+      return `a rule sends it to the address of ${decision.interface}, which has none of ${familyNames[family]}`;
+    case 'foreign-local':
+      return `tunnel ${decision.link} sends from ${decision.local.text}, which the node does not have, so it sends nothing`;
+    case 'not-neighbour':
+      return 'its source is a link-local address, so it is forwarded to no other link';
     case 'no-hairpin':
       return `bridge ${decision.bridge} does not send a packet back by the port where it arrived (hairpin is off)`;
   }

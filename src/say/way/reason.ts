@@ -46,9 +46,11 @@ function wordsOfReason(reason: Reason, family: Family, scene: Scene): Omit<Reaso
       }
       // What iptables keeps in nftables (`xt`) is shown only by iptables' own listing.
       const command = jumpCommand({ tool: 'iptables', family });
-      const answer = text.startsWith('xt ')
-        ? { settle: [`add the output of ${command}`], command }
-        : watch(rule, family);
+      const isSaved = scene.side.coverage.iptables[family].length > 0;
+      const answer =
+        text.startsWith('xt ') && !isSaved
+          ? { settle: [`add the output of ${command}`], command }
+          : watch(rule, family);
       return { text: `kpc does not read a rule${ruleClause(rule)}`, ...answer };
     }
     case 'unread-value': {

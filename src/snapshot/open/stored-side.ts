@@ -172,7 +172,13 @@ function readDumpedBundle(
 ): Recognised {
   const { manifest, snapshot } = bundle;
   const own = snapshot.state;
-  const { state: shown, routes, doubts, flows } = readDump(new Map([[networkFile, network], ...more]));
+  const {
+    state: shown,
+    coverage: ofNetwork,
+    routes,
+    doubts,
+    flows,
+  } = readDump(new Map([[networkFile, network], ...more]));
   const links = [...own.links, ...shown.links.filter(({ name }) => name !== serviceLink)];
   const iptables = Object.fromEntries(
     bothFamilies.flatMap((family) => {
@@ -181,7 +187,9 @@ function readDumpedBundle(
     }),
   );
   // Packets also meet the other tables in the tools' listings.
-  const others = shown.nftables.filter(({ family, name }) => !findTable(own.nftables, family, name));
+  const others = shown.nftables.filter(
+    ({ family, name, chains }) => chains.size > 0 && !findTable(own.nftables, family, name),
+  );
   const nftables = [...own.nftables, ...others];
   const sets = [...own.sets, ...shown.sets.filter(({ name }) => !own.sets.some((each) => each.name === name))];
   const state = { ...own, iptables, nftables, sets, links, sysctls: new Map([...shown.sysctls, ...own.sysctls]) };
@@ -189,7 +197,7 @@ function readDumpedBundle(
   const { hostAddresses } = nodeOfBundle(manifest);
   // The dump's own files have only kube-proxy's tables. If there are no other tables, nft prints nothing.
   const lacksTables = programs(manifest.mode, 'nftables') && !/^\$ nft list ruleset$/m.test(network);
-  const coverage = { ...coverAll(), modules: false, lacksTables };
+  const coverage = { ...coverAll(), modules: false, lacksTables, listed: ofNetwork.listed };
   const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts, routes, flows, hostAddresses });
   const withMore = (...added: [ReadonlyMap<string, string>, readonly Finding[]]): Recognised =>
     readDumpedBundle(path, bundle, network, ...added);

@@ -1,0 +1,49 @@
+// What another program put into a table of iptables with nft. iptables-save 1.8.9 leaves it out, or prints it wrongly.
+import type { Expression, NftChain, NftRule, NftTable } from '../nftables/table.ts';
+import { iptablesPriorities, type Chain, type Rule, type TableName } from './iptables.ts';
+
+/** Reports whether iptables-save can show a base chain: nft_is_chain_compatible of iptables compares name, hook and priority. */
+export function isBaseOfIptables(table: TableName, { name, base }: NftChain): boolean {
+  const hooks: ReadonlyMap<string, number> = new Map(Object.entries(iptablesPriorities[table]));
+  return base?.hook.toUpperCase() === name && hooks.get(base.hook) === base.priority;
+}
+
+/**
+ * Replaces rules of which iptables-save lost a part by nft's listing of the same rule. Returns the chains, and nft's rule for each of the
+ * replaced ones. Takes the whole chain from nft if the listings differ in length.
+ */
+export function withNativeRules(given: ReadonlyMap<string, Chain>, { chains: listed }: NftTable) {
+  const natives = new Map<Rule, NftRule>();
+  const chains = new Map(given);
+  for (const { name, rules } of listed.values()) {
+    const chain = given.get(name);
+    if (!chain || !rules.some((rule) => countLists(rule.expressions) > 0)) continue;
+    const isSame = rules.length === chain.rules.length;
+    const whole = rules.map((native, at) => {
+      const rule = isSame ? chain.rules[at] : undefined;
+      if (rule && countLists(native.expressions) <= countListArgs(rule)) return rule;
+      const shown: Rule = { args: [] };
+      natives.set(shown, native);
+      return shown;
+    });
+    chains.set(name, { ...chain, rules: whole });
+  }
+  return { chains, natives };
+}
+
+/** Counts the parts of a rule that iptables has no words for: sets, maps and ranges. */
+function countLists(expressions: readonly Expression[]): number {
+  return expressions.filter((each) => {
+    if (!('right' in each)) return each.kind === 'unknown' && /[{@]/.test(each.text);
+    if ('set' in each.right || each.right.isBraced) return true;
+    return each.right.elements.some(({ key }) => key.some(({ kind }) => kind === 'range' || kind === 'numbers'));
+  }).length;
+}
+
+/** Counts the options of iptables that nft may print as sets or ranges, such as --dports and --src-range. */
+function countListArgs({ args }: Rule): number {
+  return args.filter((arg) => {
+    if (arg.kind === 'other') return arg.words.some((word) => !word.startsWith('-') && /[:,]|\d-\d/.test(word));
+    return arg.kind === 'match-set' || ('ports' in arg && arg.ports.first !== arg.ports.last);
+  }).length;
+}
