@@ -84,7 +84,7 @@ const rows = [
   input(
     'text',
     '--kubernetes-version <version>',
-    `follow the kube-proxy of this release, ${releaseRange}; auto: the one that the Node names, which it must (default: the one that the Node names, else ${newestRelease})`,
+    `follow the kube-proxy of this release, ${releaseRange}; auto: what the Node names (default: auto, else ${newestRelease})`,
     { group: undefined, needs: 'manifests-or-flows' },
   ),
 ];

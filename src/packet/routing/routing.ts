@@ -159,7 +159,11 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     },
     ...sourcesOf({ own, networks, family, isListed, hasAll, isLocal, sends: knowledge.sendsFrom?.[family] }),
     ownAddress: (link) => own.find((each) => each.link === link)?.address ?? unknownOwn[family],
-    isBare: (link) => hasAll && shown.length > 0 && !shown.some((each) => each.link === link),
+    isBare: (link) =>
+      hasAll &&
+      shown.length > 0 &&
+      links.some(({ name }) => name === link) &&
+      !shown.some((each) => each.link === link),
     tunnelAt: (name) => {
       const { tunnel } = links.find((each) => each.name === name) ?? {};
       return tunnel && { tunnel, below: tunnel.link ?? (tunnel.local && places.linksAround(tunnel.local)[0]) };

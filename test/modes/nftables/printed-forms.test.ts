@@ -207,7 +207,7 @@ table ip kube-proxy { # handle 2
 
   test('lines that cannot be read are told with their numbers', () => {
     const text =
-      'table ip t {\n\tct helper h {\n\t\ttype "ftp" protocol tcp;\n\t}\n\tset s {\n\t\ttypeof ip saddr\n\t}\n}\nwhat\n';
+      'table ip t {\n\tct helper h {\n\t\ttype "ftp" protocol tcp;\n\t}\n\tset s {\n\t\tstrange 5\n\t}\n}\nwhat\n';
     expect(parseNftText(text).unread.map(({ line, reason }) => [line, reason])).toEqual([
       [2, 'other-part'],
       [6, 'other-property'],
