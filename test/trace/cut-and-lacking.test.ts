@@ -218,7 +218,9 @@ describe('virtual servers that sets name', () => {
         JSON.stringify((JSON.parse(text) as { ifname: string }[]).filter(({ ifname }) => ifname !== 'kube-ipvs0')),
     });
     const sentence = 'but the dump lists no address for it: the list is cut off, or something removed it';
-    expect(await trace(dump, '203.0.113.9', '12.12.12.12:80')).toContain(sentence);
+    expect(await trace(dump, '203.0.113.9', '12.12.12.12:80')).toContain(
+      `KUBE-LOAD-BALANCER names 12.12.12.12,tcp:80, ${sentence}`,
+    );
     expect((await runKpc(['describe', dump])).stderr).toContain(sentence);
   });
 

@@ -182,7 +182,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
     case 'own-address':
       if (missing.isUnrouted) return unroutedWords(missing.address);
       return {
-        text: `kpc does not know whether ${missing.address.text} is an address of the node${unlistedClause(side)}`,
+        text: `kpc does not know whether ${missing.address.text} is an address of the node${unlistedClause(missing.address, side)}`,
         ...ownAddressWords(side),
       };
     case 'own-addresses':
@@ -306,9 +306,9 @@ function unroutedWords({ text, family }: Address): MissingInWords {
   };
 }
 
-function unlistedClause({ doubts }: Snapshot): string {
+function unlistedClause({ text }: Address, { doubts }: Snapshot): string {
   const unlisted = doubts.find((doubt) => doubt.kind === 'unlisted' && lacksAddresses.has(doubt.lacks));
-  return unlisted?.kind === 'unlisted' ? `: ${unlistedWords(unlisted)}` : '';
+  return unlisted?.kind === 'unlisted' ? `: ${unlistedWords({ ...unlisted, ...unlisted.naming?.get(text) })}` : '';
 }
 
 function ownAddressWords({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {
