@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { findFlows } from '../../src/ask/describe/find-flows.ts';
 import { findInDump } from '../../src/ask/describe/find-subject.ts';
 import { compile, open, trace } from '../../src/library/index.ts';
+import { rowsOfDump } from '../../src/say/describe/table.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const manifests = {
@@ -169,6 +170,20 @@ spec: { clusterIP: 10.96.1.9, ports: [{ name: p, port: 80 }, { name: q, port: 81
     };
     expect(traced(texts, '10.244.1.50', 'svc/shop/itp:q').to.port).toBe(81);
   });
+});
+
+test('the type of a Service is that of manifests beside the dump', () => {
+  const written = manifests['shop.yaml'].replace(
+    'NodePort, clusterIP: 10.96.1.4',
+    'LoadBalancer, clusterIP: 10.96.1.4',
+  );
+  const typesOf = (more: Record<string, string>) => {
+    const [side] = open({ ...filesOf('iptables', 'iptables.restore'), ...more }).snapshots;
+    if (side?.kind !== 'dump') throw new Error('no dump');
+    return rowsOfDump(side.ports, side.named).flatMap(({ service, type }) => (service === 'shop/four' ? type : []));
+  };
+  expect(typesOf({})).toEqual(['NodePort']);
+  expect(typesOf({ 'shop.yaml': written })).toEqual(['LoadBalancer']);
 });
 
 test('a port whose number rules do not show is named by its name', () => {

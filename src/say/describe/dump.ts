@@ -28,7 +28,7 @@ export function describeDumpInWords({ dump, flows }: DumpReading, limit: number,
   const { mode, ports, leftovers } = shown;
   const hasTable = ports.length > 0;
   return [
-    hasTable ? tableOfRows(rowsOfDump(ports), style) : [],
+    hasTable ? tableOfRows(rowsOfDump(ports, dump.named), style) : [],
     lines('plain', 0, hasTable && mode && `${count(ports.length, 'Service port')} in ${modeFacts[mode].title}`),
     lines('plain', 0, ...describeLeftovers(leftovers)),
     flows ? describeFlows(flows, limit) : [],
