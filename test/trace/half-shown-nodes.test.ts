@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { findFlows } from '../../src/ask/describe/find-flows.ts';
+import { readDumped } from '../../src/ask/describe/read-dumped.ts';
 import { findInDump } from '../../src/ask/describe/find-subject.ts';
 import { compile, open, testPackets, trace } from '../../src/library/index.ts';
 import { rowsOfDump } from '../../src/say/describe/table.ts';
@@ -167,6 +168,18 @@ spec: { clusterIP: 10.96.1.9, ports: [{ name: p, port: 80 }, { name: q, port: 81
     const [side] = open(texts).snapshots;
     if (side?.kind !== 'dump') throw new Error('no dump');
     expect(findInDump(to, side)).toMatchObject({ why: { kind: 'unreached-address', label: 'shop/late:q' } });
+  });
+
+  test('is named below the table of describe, unless its family may have rules that are not shown', () => {
+    const whole = filesOf('nftables', 'nftables.nft');
+    const unserved = (files: Record<string, string>) => {
+      const [side] = open({ ...files, 'late.yaml': written.replace('NAME', 'late') }).snapshots;
+      return side?.kind === 'dump' ? readDumped(side).unserved.map(({ label }) => label) : undefined;
+    };
+    expect(unserved({ 'nft-ruleset': whole['nftables.nft'] ?? '' })).toEqual(['shop/late:p', 'shop/late:q']);
+    expect(unserved({ 'ip6tables-save': filesOf('iptables', 'ip6tables.restore')['ip6tables.restore'] ?? '' })).toEqual(
+      [],
+    );
   });
 
   test('one of its ports may have rules', () => {
