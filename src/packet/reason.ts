@@ -32,7 +32,7 @@ export function all<U>(...results: readonly Maybe<U>[]): Maybe<U> {
   return allOf(results, (each) => each);
 }
 
-interface UnreadLine {
+interface LineOfFile {
   readonly file: string;
   readonly line: number;
 }
@@ -43,7 +43,7 @@ export type Missing =
       readonly kind: 'iptables';
       readonly family: Family;
       readonly tables: readonly TableName[];
-      readonly unread?: UnreadLine;
+      readonly unread?: LineOfFile;
     }
   | { readonly kind: 'legacy-iptables'; readonly family: Family }
   /** `chain`: what a listing that seems complete lacks of kube-proxy's table. */
@@ -56,7 +56,7 @@ export type Missing =
   | {
       readonly kind: 'virtual-servers';
       readonly unlisted?: Unlisted | undefined;
-      readonly unread?: UnreadLine | undefined;
+      readonly unread?: LineOfFile | undefined;
     }
   | { readonly kind: 'set'; readonly set: string; readonly tool: RuleStep['tool'] }
   | { readonly kind: 'endpoint-slices'; readonly service: string }

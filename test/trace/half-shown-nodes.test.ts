@@ -172,12 +172,12 @@ spec: { clusterIP: 10.96.1.9, ports: [{ name: p, port: 80 }, { name: q, port: 81
 
   test('is named below the table of describe, unless its family may have rules that are not shown', () => {
     const whole = filesOf('nftables', 'nftables.nft');
-    const unserved = (files: Record<string, string>) => {
+    const ruleless = (files: Record<string, string>) => {
       const [side] = open({ ...files, 'late.yaml': written.replace('NAME', 'late') }).snapshots;
-      return side?.kind === 'dump' ? readDumped(side).unserved.map(({ label }) => label) : undefined;
+      return side?.kind === 'dump' ? readDumped(side).ruleless.map(({ label }) => label) : undefined;
     };
-    expect(unserved({ 'nft-ruleset': whole['nftables.nft'] ?? '' })).toEqual(['shop/late:p', 'shop/late:q']);
-    expect(unserved({ 'ip6tables-save': filesOf('iptables', 'ip6tables.restore')['ip6tables.restore'] ?? '' })).toEqual(
+    expect(ruleless({ 'nft-ruleset': whole['nftables.nft'] ?? '' })).toEqual(['shop/late:p', 'shop/late:q']);
+    expect(ruleless({ 'ip6tables-save': filesOf('iptables', 'ip6tables.restore')['ip6tables.restore'] ?? '' })).toEqual(
       [],
     );
   });

@@ -28,7 +28,7 @@ export interface DumpReading {
   readonly flows: FlowFindings | undefined;
   readonly notes: readonly DumpNote[];
   /** The manifests' Service ports for which the node has no rule, of families whose rules are all shown. */
-  readonly unserved: readonly ShownPort[];
+  readonly ruleless: readonly ShownPort[];
   /** Set if nothing is known about Services; `why` is undefined if the dump does not show the reason. */
   readonly nothing: { readonly why: NoService | undefined } | undefined;
 }
@@ -47,10 +47,10 @@ export function readDumped(dump: DumpedSnapshot): DumpReading {
     ),
     ...notesOnDump(dump, evidence),
   ];
-  return { dump, flows, notes, unserved: findUnserved(dump), nothing: whyNothingFound(dump) };
+  return { dump, flows, notes, ruleless: findRuleless(dump), nothing: whyNothingFound(dump) };
 }
 
-function findUnserved({ namedPorts, ports, mode, coverage }: DumpedSnapshot): readonly ShownPort[] {
+function findRuleless({ namedPorts, ports, mode, coverage }: DumpedSnapshot): readonly ShownPort[] {
   const shown = new Set(ports);
   return namedPorts.filter(
     (port) => !shown.has(port) && mode !== undefined && showsServices(coverage, mode, port.family),

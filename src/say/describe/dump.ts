@@ -24,7 +24,7 @@ import type { KernelItem, ServiceDescription } from '../../ask/describe/describe
 
 /** A table of a dump's Services, then leftovers of another mode, stale flows, and findings from the log. */
 export function describeDumpInWords(
-  { dump, flows, unserved }: DumpReading,
+  { dump, flows, ruleless }: DumpReading,
   limit: number,
   style: TableStyle,
 ): readonly Block[] {
@@ -37,7 +37,7 @@ export function describeDumpInWords(
       'plain',
       0,
       hasTable && mode && `${count(ports.length, 'Service port')} in ${modeFacts[mode].title}`,
-      describeUnserved(unserved),
+      describeRuleless(ruleless),
     ),
     lines('plain', 0, ...describeLeftovers(leftovers)),
     flows ? describeFlows(flows, limit) : [],
@@ -46,7 +46,7 @@ export function describeDumpInWords(
   ];
 }
 
-function describeUnserved(ports: readonly ShownPort[]): string | false {
+function describeRuleless(ports: readonly ShownPort[]): string | false {
   const labels = [...new Set(ports.map(({ label }) => label))];
   return (
     labels.length > 0 && `no rule for ${count(ports.length, 'Service port')} of the manifests: ${nameSome(labels)}`
