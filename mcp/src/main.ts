@@ -225,7 +225,8 @@ function format(tool: Tool, given: Given, { findings, ...answered }: ToolAnswer)
   const takesFlags = tool.flags.length > 0;
   const parameters = takesFlags ? parametersOf(tool) : allParameters;
   const useful = takesFlags ? parametersOf(tool, 'dump' in given) : allParameters;
-  const said = inParameters(findings, answered, { ...names, parameters, useful });
+  const once = [...new Map(findings.map((each) => [JSON.stringify(each), each])).values()];
+  const said = inParameters(once, answered, { ...names, parameters, useful });
   const { kpc, command, result, ...rest } = makeEnvelope({ command: `kpc ${tool.name}`, ...said });
   return JSON.stringify({ kpc, command, result, ...rest }, undefined, 1);
 }

@@ -165,6 +165,11 @@ const tests = [
         assert.deepEqual((await ask('describe', { manifests: [given] })).data.result, dumped.data.result);
       const traced = await ask('trace', { dump: [{ name: 'node', text }], ...packet });
       assert.ok(['delivered', 'unknown'].includes(traced.data.result.traces[0].verdict), traced.text);
+      const unlisted = `${text}create KUBE-CLUSTER-IP hash:ip,port family inet\nadd KUBE-CLUSTER-IP 10.96.0.99,tcp:80\n`;
+      const { data } = await ask('describe', { dump: [{ name: 'node', text: unlisted }] });
+      const said = data.findings.map((/** @type {object} */ each) => JSON.stringify(each));
+      assert.match(said.join(), /10\.96\.0\.99/);
+      assert.equal(new Set(said).size, said.length, said.join('\n'));
     },
   ],
   [

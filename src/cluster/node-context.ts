@@ -15,7 +15,7 @@ import {
 } from '../kernel/address.ts';
 import { modeFacts, isNodePortWord } from '../kube-proxy/modes.ts';
 import type { NodeContext, Cluster } from './model.ts';
-import type { Node, ProxySettings } from './objects.ts';
+import type { Node, ProxySettings, Sourced } from './objects.ts';
 import { families, type Family } from '../kernel/family.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
@@ -188,4 +188,8 @@ function listeningNetworks(listed: readonly string[], node: Pick<NodeContext, 'n
 function touchesLoopback(network: Network): boolean {
   const loopbackStart: Address = { family: 'ipv4', text: '127.0.0.0', bits: 0x7f000000 };
   return isLoopback(network.address) || contains(network, loopbackStart);
+}
+
+export function podNetworksOf(nodes: readonly Sourced<Node>[]): readonly Network[] {
+  return nodes.flatMap(({ object }) => object.podCIDRs.flatMap((text) => parseNetwork(text) ?? []));
 }

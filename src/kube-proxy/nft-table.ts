@@ -157,16 +157,23 @@ export const hookedChains: readonly NftChain[] = hooks.map(([name, type, hook, p
 
 const fixedChains: readonly string[] = [...hookedChains.map(({ name }) => name), nftChains.services];
 
+/** Finds a chain of kube-proxy's table that rules or maps name, or that kube-proxy always makes, and that a listing lacks. */
+export function findLackedChain(table: NftTable): string | undefined {
+  const elements = [...table.sets.values()].flatMap((set) => set.elements);
+  const named = [...elements.map(chainsOfElement), ...expressionsIn(table).map(chainsOf)].flat();
+  return [...named, ...fixedChains].find((name) => !table.chains.has(name));
+}
+
 /** Reports whether a listing shows all of kube-proxy's table: the fixed chains, and everything that rules and maps name. */
 export function isWholeNftTable(table: NftTable): boolean {
-  const { chains, sets } = table;
-  if (!fixedChains.every((name) => chains.has(name)) || !sets.has(nftSets.serviceIPs)) return false;
-  const expressions = expressionsIn(table);
-  const elements = [...sets.values()].flatMap((set) => set.elements);
+  const { sets } = table;
   return (
+    sets.has(nftSets.serviceIPs) &&
     ![...sets.values()].some(({ isPart }) => isPart) &&
-    [...elements.map(chainsOfElement), ...expressions.map(chainsOf)].flat().every((name) => chains.has(name)) &&
-    expressions.map(setOf).every((set) => set === undefined || sets.has(set))
+    findLackedChain(table) === undefined &&
+    expressionsIn(table)
+      .map(setOf)
+      .every((set) => set === undefined || sets.has(set))
   );
 }
 

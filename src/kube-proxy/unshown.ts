@@ -131,12 +131,14 @@ export function findUnlistedAddress(state: KernelState, isShown: (family: Family
     !holdsServers(state) &&
     known.has(family) &&
     !named.some(({ address }) => address?.family === family && held.has(address.text));
-  const lacking = named.find(
-    ({ address }) => address && !held.has(address.text) && (isShown(address.family) || isApart(address.family)),
-  );
-  if (!lacking) return undefined;
-  const { by, ...entry } = lacking;
-  return { by, entry: formatEntry(entry), lacks: 'address' };
+  const naming = new Map<string, Pick<Unlisted, 'by' | 'entry'>>();
+  for (const { by, ...entry } of named) {
+    const { address } = entry;
+    if (!address || held.has(address.text) || naming.has(address.text)) continue;
+    if (isShown(address.family) || isApart(address.family)) naming.set(address.text, { by, entry: formatEntry(entry) });
+  }
+  const [first] = naming.values();
+  return first && { ...first, lacks: 'address', naming };
 }
 
 type NamedEntry = SetEntry & { readonly by: string };

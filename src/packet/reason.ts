@@ -32,22 +32,32 @@ export function all<U>(...results: readonly Maybe<U>[]): Maybe<U> {
   return allOf(results, (each) => each);
 }
 
+interface LineOfFile {
+  readonly file: string;
+  readonly line: number;
+}
+
 export type Missing =
   /** `unread`: the tables were printed, but with an unreadable line. */
   | {
       readonly kind: 'iptables';
       readonly family: Family;
       readonly tables: readonly TableName[];
-      readonly unread?: { readonly file: string; readonly line: number };
+      readonly unread?: LineOfFile;
     }
   | { readonly kind: 'legacy-iptables'; readonly family: Family }
-  | { readonly kind: 'nftables'; readonly family: Family }
+  /** `chain`: what a listing that seems complete lacks of kube-proxy's table. */
+  | { readonly kind: 'nftables'; readonly family: Family; readonly chain?: string | undefined }
   /** A rule in chain `from` that jumps to the rules shown. */
   | { readonly kind: 'jump'; readonly tool: RuleStep['tool']; readonly from: string; readonly to: string }
   | { readonly kind: 'chain'; readonly tool: RuleStep['tool']; readonly table: string; readonly chain: string }
   | { readonly kind: 'policy'; readonly family: Family; readonly table: TableName; readonly chain: string }
-  /** `unlisted`: a set's entry whose virtual server is missing from a list that seems complete. */
-  | { readonly kind: 'virtual-servers'; readonly unlisted?: Unlisted | undefined }
+  /** `unlisted`: a set's entry whose virtual server is missing from a list that seems complete. `unread`: an unreadable line of the list. */
+  | {
+      readonly kind: 'virtual-servers';
+      readonly unlisted?: Unlisted | undefined;
+      readonly unread?: LineOfFile | undefined;
+    }
   | { readonly kind: 'set'; readonly set: string; readonly tool: RuleStep['tool'] }
   | { readonly kind: 'endpoint-slices'; readonly service: string }
   /** EndpointSlices that fit only one of two sides, because these fields of the Service changed. */

@@ -154,10 +154,13 @@ describe('a folder that is called as a Service is', () => {
     }
   });
 
-  test('a dump beside manifests that name its Services is read', async () => {
-    const run = await runKpc(['describe', 'dump-ipvs', 'svc.yaml', '-q'], { cwd });
-    expect(run.stdout).toMatch(/^default\/nginx +LoadBalancer/m);
-  });
+  test.for([['svc.yaml'], ['-f', 'svc.yaml']])(
+    'a dump beside manifests that name its Services is read: %j',
+    async (args) => {
+      const run = await runKpc(['describe', 'dump-ipvs', ...args, '-q'], { cwd });
+      expect(run.stdout).toMatch(/^default\/nginx +LoadBalancer/m);
+    },
+  );
 });
 
 test.for(modes)('no local endpoint, %s mode', async (mode) => {

@@ -160,7 +160,7 @@ TCP  10.96.7.7:443 rr
       [`${kubectl}/kubectl_get_namespaces`]: 'NAME STATUS AGE\nshop Active 3d\n',
     });
   const { stdout } = await runKpc(['describe', written(JSON.stringify(services))]);
-  expect(stdout).toMatch(/^shop\/web +10\.96\.7\.7 +443\/TCP +1$/m);
+  expect(stdout).toMatch(/^shop\/web +ClusterIP +10\.96\.7\.7 +443\/TCP +1$/m);
   tar('-czf', 'sos-manifests.tar.gz', '-C', 'sos-manifests', '.');
   const packed = await runKpc(['describe', join(scratch, 'sos-manifests.tar.gz')]);
   expect(packed.stdout).toBe(stdout);

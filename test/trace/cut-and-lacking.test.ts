@@ -197,6 +197,13 @@ test('a list of ipvsadm without its titles is a part, whatever the file is calle
   expect(await trace(dump, 'pod', '10.98.154.163:80')).toContain('unknown: the dump lacks the output of ipvsadm -Sn');
 });
 
+test('a virtual server of a firewall mark is a line that is not read', async () => {
+  const dump = dumpOf(ipvs, { 'ipvsadm-save': (text) => `${text}-A -f 16384 -s rr\n` });
+  const answer = await trace(dump, 'pod', '10.98.154.163:80');
+  expect(answer).toMatch(/unknown: kpc could not read line \d+ of ipvsadm-save; check on the node/);
+  expect(answer).not.toContain('lacks the output');
+});
+
 describe('virtual servers that sets name', () => {
   const isOf = (address: string) => new RegExp(`^-[Aa] -t ${address}:.*\n`, 'gm');
 
@@ -218,7 +225,9 @@ describe('virtual servers that sets name', () => {
         JSON.stringify((JSON.parse(text) as { ifname: string }[]).filter(({ ifname }) => ifname !== 'kube-ipvs0')),
     });
     const sentence = 'but the dump lists no address for it: the list is cut off, or something removed it';
-    expect(await trace(dump, '203.0.113.9', '12.12.12.12:80')).toContain(sentence);
+    expect(await trace(dump, '203.0.113.9', '12.12.12.12:80')).toContain(
+      `KUBE-LOAD-BALANCER names 12.12.12.12,tcp:80, ${sentence}`,
+    );
     expect((await runKpc(['describe', dump])).stderr).toContain(sentence);
   });
 

@@ -1,9 +1,17 @@
 // Dumps of which one family, listing or moment is missing or another node's: what they do not show is not concluded from them.
-import { describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
 import { findFlows } from '../../src/ask/describe/find-flows.ts';
+import { readDumped } from '../../src/ask/describe/read-dumped.ts';
 import { findInDump } from '../../src/ask/describe/find-subject.ts';
-import { compile, open, trace } from '../../src/library/index.ts';
+import { compile, open, testPackets, trace } from '../../src/library/index.ts';
+import { rowsOfDump } from '../../src/say/describe/table.ts';
 import { runKpc } from '../support/run-kpc.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'kpc-half-shown-'));
+afterAll(() => rmSync(folder, { recursive: true }));
 
 const manifests = {
   'shop.yaml': `
@@ -162,6 +170,18 @@ spec: { clusterIP: 10.96.1.9, ports: [{ name: p, port: 80 }, { name: q, port: 81
     expect(findInDump(to, side)).toMatchObject({ why: { kind: 'unreached-address', label: 'shop/late:q' } });
   });
 
+  test('is named below the table of describe, unless its family may have rules that are not shown', () => {
+    const whole = filesOf('nftables', 'nftables.nft');
+    const ruleless = (files: Record<string, string>) => {
+      const [side] = open({ ...files, 'late.yaml': written.replace('NAME', 'late') }).snapshots;
+      return side?.kind === 'dump' ? readDumped(side).ruleless.map(({ label }) => label) : undefined;
+    };
+    expect(ruleless({ 'nft-ruleset': whole['nftables.nft'] ?? '' })).toEqual(['shop/late:p', 'shop/late:q']);
+    expect(ruleless({ 'ip6tables-save': filesOf('iptables', 'ip6tables.restore')['ip6tables.restore'] ?? '' })).toEqual(
+      [],
+    );
+  });
+
   test('one of its ports may have rules', () => {
     const texts = {
       'iptables-save': dump,
@@ -169,6 +189,55 @@ spec: { clusterIP: 10.96.1.9, ports: [{ name: p, port: 80 }, { name: q, port: 81
     };
     expect(traced(texts, '10.244.1.50', 'svc/shop/itp:q').to.port).toBe(81);
   });
+});
+
+describe('a family of which the node has neither rules nor endpoints', () => {
+  const rules = filesOf('iptables', 'iptables.restore')['iptables.restore'] ?? '';
+  const dump = { 'iptables-save': rules, 'ip-addr': links('192.168.50.11') };
+  const [node = ''] = /\{ apiVersion: v1, kind: Node.*/.exec(manifests['shop.yaml']) ?? [];
+  const pods = node.replace('podCIDR: 10.244.1.0/24', 'podCIDRs: [10.244.1.0/24, "fd00:244:1::/64"]');
+
+  test('pods have addresses in the networks of Nodes beside the dump', () => {
+    const { from } = traced(dump, 'pod', '[fd00:96::101]:5060', { 'node.yaml': pods });
+    expect(from.address).toMatch(/^fd00:244:1::/);
+  });
+
+  test('a test whose sender has no address hides no other results', () => {
+    const [side] = open({ ...dump, 'node.yaml': node }).snapshots;
+    if (!side) throw new Error('no side');
+    const packet = (to: string) => `{ from: pod, to: "${to}", expect: delivered }`;
+    const tests = `tests: [${packet('10.96.1.4:80')}, ${packet('[fd00:96::101]:80')}]\n`;
+    const { passed, results, diagnostics } = testPackets({ side, tests: { 't.yaml': tests } });
+    expect(results).toHaveLength(1);
+    expect(diagnostics.map((each) => each.arguments)).toMatchObject([{ problem: 'unsent', field: 'from' }]);
+    expect(passed).toBe(false);
+  });
+
+  test('kpc test prints the others, and that error', async () => {
+    const packet = (to: string) => `{ from: pod, to: "${to}", expect: unknown }`;
+    writeFileSync(join(folder, 'dump.txt'), rules);
+    writeFileSync(
+      join(folder, 't.yaml'),
+      `inputs: dump.txt\ntests: [${packet('10.96.1.4:80')}, ${packet('[fd00:96::101]:80')}]\n`,
+    );
+    const run = await runKpc(['test', join(folder, 't.yaml')]);
+    expect(run).toMatchObject({ status: 2, stdout: expect.stringMatching(/^1 packet as expected/m) as string });
+    expect(run.stderr).toContain('no example address');
+  });
+});
+
+test('the type of a Service is that of manifests beside the dump', () => {
+  const written = manifests['shop.yaml'].replace(
+    'NodePort, clusterIP: 10.96.1.4',
+    'LoadBalancer, clusterIP: 10.96.1.4',
+  );
+  const typesOf = (more: Record<string, string>) => {
+    const [side] = open({ ...filesOf('iptables', 'iptables.restore'), ...more }).snapshots;
+    if (side?.kind !== 'dump') throw new Error('no dump');
+    return rowsOfDump(side.ports, side.named).flatMap(({ service, type }) => (service === 'shop/four' ? type : []));
+  };
+  expect(typesOf({})).toEqual(['NodePort']);
+  expect(typesOf({ 'shop.yaml': written })).toEqual(['LoadBalancer']);
 });
 
 test('a port whose number rules do not show is named by its name', () => {

@@ -39,6 +39,8 @@ ${without(rules, /^-A KUBE-SERVICES|MARK-MASQ/)}`,
   'table.nft': partOf((name) => name.includes('/') || name === 'services' || name === 'service-ips'),
   'chains.nft': partOf((name) => name.includes('/') || name === 'services'),
   'own-chains.nft': partOf((name) => name.includes('/')),
+  'no-services.nft': ruleset.replace(/^\tchain services \{.*?^\t\}\n/ms, ''),
+  'no-hook.nft': ruleset.replace(/^\tchain nat-prerouting \{.*?^\t\}\n/ms, ''),
   'unmapped.nft': ruleset.replaceAll(/^.*vmap @service-ips\n/gm, ''),
   'lost.nft': ruleset.replaceAll(/(chain nat-prerouting \{\n.*\n)\t\tjump services\n/g, '$1'),
 });
@@ -130,6 +132,8 @@ describe('nftables mode', () => {
   test.each([
     ['chains.nft', 'the dump lacks the set or map service-ips; add the output of nft list ruleset'],
     ['own-chains.nft', 'a rule goes to chain services of table kube-proxy, which the dump lacks'],
+    ['no-services.nft', 'the dump lacks chain services of table ip kube-proxy; add all of the output'],
+    ['no-hook.nft', 'the dump lacks chain nat-prerouting of table ip kube-proxy; add all of the output'],
   ])('%s has no answer, and says why', async (file, why) => {
     const answer = await trace(file, '10.98.154.163:80');
     expect(answer).toContain(`unknown: ${why}`);

@@ -1,8 +1,9 @@
 import type { NoService } from '../../base/findings/command-line.ts';
 import type { DumpNote } from '../../base/findings/files.ts';
 import { groupBy } from '../../cluster/grouping.ts';
+import type { ShownPort } from '../../cluster/model.ts';
 import { weighServersOfSides } from '../../snapshot/server-owners.ts';
-import { lackingNftables, showsRules, type Coverage, type Shown } from '../../dumps/coverage.ts';
+import { lackingNftables, showsRules, showsServices, type Coverage, type Shown } from '../../dumps/coverage.ts';
 import { jumpsToOwn } from '../../dumps/rule-listings.ts';
 import { showsIptablesAsNft, type DumpedSnapshot, type Snapshot } from '../../snapshot/snapshot.ts';
 import { families } from '../../kernel/family.ts';
@@ -26,6 +27,8 @@ export interface DumpReading {
   readonly dump: DumpedSnapshot;
   readonly flows: FlowFindings | undefined;
   readonly notes: readonly DumpNote[];
+  /** The manifests' Service ports for which the node has no rule, of families whose rules are all shown. */
+  readonly ruleless: readonly ShownPort[];
   /** Set if nothing is known about Services; `why` is undefined if the dump does not show the reason. */
   readonly nothing: { readonly why: NoService | undefined } | undefined;
 }
@@ -44,7 +47,14 @@ export function readDumped(dump: DumpedSnapshot): DumpReading {
     ),
     ...notesOnDump(dump, evidence),
   ];
-  return { dump, flows, notes, nothing: whyNothingFound(dump) };
+  return { dump, flows, notes, ruleless: findRuleless(dump), nothing: whyNothingFound(dump) };
+}
+
+function findRuleless({ namedPorts, ports, mode, coverage }: DumpedSnapshot): readonly ShownPort[] {
+  const shown = new Set(ports);
+  return namedPorts.filter(
+    (port) => !shown.has(port) && mode !== undefined && showsServices(coverage, mode, port.family),
+  );
 }
 
 export function knowsServices({ named }: DumpedSnapshot): boolean {

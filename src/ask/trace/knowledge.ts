@@ -23,7 +23,8 @@ import {
   type Station,
 } from '../../packet/knowledge.ts';
 import { isUnknownOwn } from '../../packet/packet.ts';
-import { circumstance, lacks, unreadRule, type Reason } from '../../packet/reason.ts';
+import { findLackedChain, isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
+import { circumstance, lacks, unreadRule, type Missing, type Reason } from '../../packet/reason.ts';
 import { doubtedEnds, localhostListeners, addressKind } from './service-ends.ts';
 import { isIn, type PodTraffic } from './pod-networks.ts';
 
@@ -214,11 +215,22 @@ function gapsOfFamily(side: Snapshot, mode: ProxyMode | undefined, family: Famil
   return [
     ...(missing.length > 0 ? [tableGap(family, missing)] : []),
     ...(asksNftables && !hasRuleset
-      ? [{ family, stations: everywhere, reason: lacks({ kind: 'nftables', family }) } as const]
+      ? [
+          {
+            family,
+            stations: everywhere,
+            reason: lacks({ kind: 'nftables', family, chain: lackedChain(side, family) }),
+          },
+        ]
       : []),
     ...(kinds?.has('virtualServers') && !coverage.virtualServers ? [serverGap(family)] : []),
     ...(kinds?.has('virtualServers') && unlisted ? [unlistedGap(family, unlisted, state.virtualServers)] : []),
   ];
+}
+
+function lackedChain({ state, coverage }: Snapshot, family: Family): string | undefined {
+  const own = state.nftables.find((table) => table.family === family && isKubeProxyTable(table.name));
+  return own && coverage.lacksTables !== true ? findLackedChain(own) : undefined;
 }
 
 const ofServers: ReadonlySet<Unlisted['lacks']> = new Set<Unlisted['lacks']>([
@@ -231,9 +243,8 @@ function tableGap(family: Family, tables: readonly TableName[]): Gap {
   return { family, stations: stationsOf(tables), reason: lacks({ kind: 'iptables', family, tables }) };
 }
 
-function serverGap(family: Family, unlisted?: Unlisted): Gap {
-  const missing = { kind: 'virtual-servers', unlisted } as const;
-  return { family, stations: ipvsStations, reason: lacks(missing) };
+function serverGap(family: Family, known: Omit<Missing & { kind: 'virtual-servers' }, 'kind'> = {}): Gap {
+  return { family, stations: ipvsStations, reason: lacks({ kind: 'virtual-servers', ...known }) };
 }
 
 function unlistedGap(family: Family, unlisted: Unlisted, servers: readonly VirtualServer[]): Gap {
@@ -242,7 +253,7 @@ function unlistedGap(family: Family, unlisted: Unlisted, servers: readonly Virtu
   const isPart = (server: VirtualServer): boolean =>
     ends.has(virtualServerKey(server)) || (unlisted.lacks === 'real server' && server.realServers.length === 0);
   return {
-    ...serverGap(family, unlisted),
+    ...serverGap(family, { unlisted }),
     concerns: ({ protocol, destination, port }) => {
       const server = find(protocol, destination, port);
       return server ? isPart(server) : protocol !== 'icmp';
@@ -309,7 +320,8 @@ function doubtedGaps({ doubts }: Snapshot, links: readonly Link[]): readonly Gap
           const missing = { kind: 'iptables', ...rules, unread: { file, line } } as const;
           return [{ family: rules.family, stations: stationsOf(rules.tables), reason: lacks(missing) }];
         }
-        if (output.startsWith('ipvsadm')) return families.map((family) => serverGap(family));
+        const unread = { file, line };
+        if (output.startsWith('ipvsadm')) return families.map((family) => serverGap(family, { unread }));
         if (output !== 'nft list ruleset') return [];
         return families.map((family) => {
           return { family, stations: everywhere, reason: unreadRule(`line ${line} of ${file}`) };

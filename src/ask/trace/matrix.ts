@@ -21,7 +21,7 @@ import { representatives } from './address-cells.ts';
 import { packetOf } from './ask.ts';
 import { isIn } from './pod-networks.ts';
 import { readSender, type NamedSender } from './read-sender.ts';
-import { senderKinds, type Trace } from './question.ts';
+import { isUnaddressed, senderKinds, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
 type TargetKind = PortAddress['kind'] | 'node-port';
@@ -88,10 +88,6 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
   const services = new Set(ports.map(serviceName));
   const healthChecks = (scene.side.cluster?.healthChecks ?? []).filter((check) => services.has(serviceName(check)));
   return { senders: names, cells, open, healthChecks };
-}
-
-function isUnaddressed({ code, arguments: details }: Finding): boolean {
-  return code === 'bad-packet' && details.problem === 'no-address-for';
 }
 
 const ofRanges: ReadonlySet<TargetKind> = new Set(['load-balancer-ip', 'unknown']);

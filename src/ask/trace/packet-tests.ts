@@ -16,7 +16,7 @@ import type { PacketProtocol } from '../../packet/packet.ts';
 import { compareFate, readExpectation, type Unexpected, type WrittenExpectation } from './expectation.ts';
 import { ask } from './ask.ts';
 import { sceneOfSender } from './read-sender.ts';
-import type { Trace } from './question.ts';
+import { isUnaddressed, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
 /** A test's settings for the scene, named like the flags. Command-line flags override these settings, which override kpc.yaml. */
@@ -191,7 +191,8 @@ export function runPacketTest(
       const expected = readExpectation(test, trace?.target.address.family, namespace, scene);
       for (const { field, details } of expected.kind === 'wrong' ? expected.faults : []) refuse(field, details);
       for (const { end, diagnostic } of read.kind === 'wrong' ? read.faults : []) {
-        refuse(end, { problem: 'refused', field: end, error: cite(diagnostic) }, end === 'from' ? j : i);
+        const problem = isUnaddressed(diagnostic) ? 'unsent' : 'refused';
+        refuse(end, { problem, field: end, error: cite(diagnostic) }, end === 'from' ? j : i);
       }
       if (!trace || expected.kind === 'wrong') return [];
       const packet = `${name === undefined ? '' : `${name}: `}${trace.target.protocol} from ${source} to ${target}`;

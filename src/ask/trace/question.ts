@@ -110,3 +110,8 @@ export function nearNames(wanted: string, names: readonly string[]): readonly st
 export function isNamed(name: string, wanted: string): boolean {
   return name === wanted || (!wanted.includes('/') && name.endsWith(`/${wanted}`));
 }
+
+/** Reports whether the input shows no address for a kind of sender. */
+export function isUnaddressed({ code, arguments: details }: Finding): boolean {
+  return code === 'bad-packet' && details.problem === 'no-address-for';
+}

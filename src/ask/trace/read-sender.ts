@@ -1,5 +1,6 @@
 import { addressesOn } from '../../kernel/link/link.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
+import { podNetworksOf } from '../../cluster/node-context.ts';
 import { fullName, type Pod } from '../../cluster/objects.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { nearest } from '../../base/names.ts';
@@ -228,14 +229,14 @@ function findPod(
 }
 
 /**
- * Picks a pod address for a dump, which does not show where endpoints are. Pods have addresses in the network that the rules name. This
- * node's pods are in a link's network inside that network, or have routes of their own. If the rules name no network, picks an address
- * next to an endpoint. If routes are listed, they must lead there.
+ * Picks a pod address for a dump, which does not show where endpoints are. Pods have addresses in the network that the rules name, or
+ * else in those of Nodes beside the dump. This node's pods are in a link's network inside that network, or have routes of their own. If
+ * nothing names a network, picks an address next to an endpoint. If routes are listed, they must lead there.
  */
 function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene): Address | undefined {
-  const wide = scene.podTraffic.networks.filter((network) => network.family === family);
+  const wide = podNetworks(family, scene);
   const isPods = (address: Address): boolean => wide.length === 0 || isIn(wide, address);
-  const here = networksHere(scene).filter((network) => network.family === family && isPods(network.address));
+  const here = networksHere(wide, scene).filter((network) => network.family === family && isPods(network.address));
   const { side } = scene;
   const { placeOf, isNeighbour } = scene.evaluate;
   const besideOf = (isHere: boolean | undefined) =>
@@ -247,8 +248,8 @@ function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene)
         (isHere === undefined || isIn(here, address) === isHere) &&
         (kind === 'pod' || placeOf(address) !== 'here'),
     );
-  const [network] = wide;
-  const others = [besideOf(here.length > 0 ? false : undefined), freeAddressIn(network, scene, here)];
+  const free = (except: readonly Network[]) => wide.map((network) => freeAddressIn(network, scene, except));
+  const others = [besideOf(here.length > 0 ? false : undefined), ...free(here)];
   if (kind === 'remote-pod') return others.find((each) => each && placeOf(each) !== 'here');
   const routed = (side.routes[family]?.routes ?? []).flatMap(({ type, destination: { prefixLength, address } }) =>
     type === 'unicast' && prefixLength === addressBits[family] && isPods(address) ? [address] : [],
@@ -257,19 +258,25 @@ function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene)
     ...here.map((each) => freeAddressIn(each, scene)),
     ...routed.toSorted((a, b) => Number(side.endpoints.has(a.text)) - Number(side.endpoints.has(b.text))),
     besideOf(undefined),
-    freeAddressIn(network, scene),
+    ...free([]),
   ];
   return found.find((each) => each && (placeOf(each) ?? 'here') === 'here');
 }
 
-/** Returns the networks of links that hold pods: their rules name one, or it holds an endpoint and no neighbours of the node. */
-function networksHere({ links, podTraffic, side: { endpoints }, evaluate }: Scene): readonly Network[] {
+function podNetworks(family: Family, { podTraffic, side }: Scene): readonly Network[] {
+  const ofFamily = (networks: readonly Network[]) => networks.filter((each) => each.family === family);
+  const ofRules = ofFamily(podTraffic.networks);
+  return ofRules.length > 0 ? ofRules : ofFamily(podNetworksOf(side.objects.nodes));
+}
+
+/** Returns the networks of links that hold pods: it is in one of `wide`, or holds an endpoint and no neighbours of the node. */
+function networksHere(wide: readonly Network[], { links, side: { endpoints }, evaluate }: Scene): readonly Network[] {
   return links.flatMap((link) => {
     const own = networksOfLinks([link]).filter(
       ({ address, prefixLength }) => prefixLength < addressBits[address.family] && !isLinkLocal(address),
     );
     const isPods = (network: Network): boolean =>
-      isIn(podTraffic.networks, network.address) ||
+      isIn(wide, network.address) ||
       (!evaluate.isNeighbour(network.address) &&
         [...endpoints.of(network.family)].some(({ address }) => contains(network, address)));
     return own.some(isPods) ? own : [];

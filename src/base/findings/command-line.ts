@@ -93,6 +93,8 @@ export const commandLineFindings = {
     /** The library reads no files. */
     'no-file': Strings<'field' | 'option'>;
     refused: Strings<'field'> & { readonly error: Cited };
+    /** The input shows no address for the sender. The other packets are sent. */
+    unsent: Strings<'field'> & { readonly error: Cited };
     'not-tests': Lists<'fields'>;
   }>('error'),
   'bad-kpc-yaml': byProblem<{

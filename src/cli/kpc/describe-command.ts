@@ -117,11 +117,13 @@ function nodeDumper(call: Call<DescribeOptions>) {
 async function sortArguments(call: Call<DescribeOptions>) {
   const { words: args } = call;
   const { fromDump, node } = call.options;
-  // If a flag names an input, a word is the subject, even if a folder has the same name.
+  // If a flag names an input, a word is the subject, even if a folder has the same name, unless that holds a dump.
   const isNamed = call.isGiven('file') || fromDump !== undefined;
-  const inRevisions = new Set<string>();
-  for (const word of args) if (!isNamed && (await isInRevision(word))) inRevisions.add(word);
-  const isInput = (word: string) => inRevisions.has(word) || (isNamed ? isFileName(word) : isPath(word));
+  const holdsDump = async (word: string) =>
+    fromDump === undefined && isPath(word) && (await findOther([word], node))?.kind === 'dump';
+  const inputs = new Set<string>();
+  for (const word of args) if (await (isNamed ? holdsDump(word) : isInRevision(word))) inputs.add(word);
+  const isInput = (word: string) => inputs.has(word) || (isNamed ? isFileName(word) : isPath(word));
   const asked = args.filter((word) => !isInput(word));
   // Accept kubectl's form, "describe svc nginx". The single word "services" is a chain in nftables mode.
   const isOfKind =

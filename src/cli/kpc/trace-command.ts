@@ -143,11 +143,11 @@ async function runTests(call: Call<TestFlags>): Promise<ExitStatus> {
       isUsable = await quiet.tries(async () => run.open(settings, await openScenes(quiet.with(settings), flags)));
   }
   const results = run.send();
-  if (run.diagnostics.length > 0 || !isUsable) {
-    await call.print(run.diagnostics, files);
-    return call.fail(exitStatus.badInput);
-  }
+  const isWrong = run.diagnostics.length > 0;
+  if (isWrong) await call.print(run.diagnostics, files);
+  if (run.isRefused || !isUsable || results.length === 0) return call.fail(exitStatus.badInput);
   await call.answerAs(options.output, testAnswer(results, terminal.colour.out, call.said));
+  if (isWrong) return exitStatus.badInput;
   return results.every(({ faults }) => faults.length === 0) ? exitStatus.ok : exitStatus.negative;
 }
 

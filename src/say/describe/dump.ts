@@ -23,18 +23,34 @@ import { addedRules, describePresent } from '../changes.ts';
 import type { KernelItem, ServiceDescription } from '../../ask/describe/describe-services.ts';
 
 /** A table of a dump's Services, then leftovers of another mode, stale flows, and findings from the log. */
-export function describeDumpInWords({ dump, flows }: DumpReading, limit: number, style: TableStyle): readonly Block[] {
+export function describeDumpInWords(
+  { dump, flows, ruleless }: DumpReading,
+  limit: number,
+  style: TableStyle,
+): readonly Block[] {
   const { shown, log, doubts } = dump;
   const { mode, ports, leftovers } = shown;
   const hasTable = ports.length > 0;
   return [
-    hasTable ? tableOfRows(rowsOfDump(ports), style) : [],
-    lines('plain', 0, hasTable && mode && `${count(ports.length, 'Service port')} in ${modeFacts[mode].title}`),
+    hasTable ? tableOfRows(rowsOfDump(ports, dump.named), style) : [],
+    lines(
+      'plain',
+      0,
+      hasTable && mode && `${count(ports.length, 'Service port')} in ${modeFacts[mode].title}`,
+      describeRuleless(ruleless),
+    ),
     lines('plain', 0, ...describeLeftovers(leftovers)),
     flows ? describeFlows(flows, limit) : [],
     log ? describeLog(log, limit) : [],
     lines('plain', 0, ...describeSkippedListings(doubts)),
   ];
+}
+
+function describeRuleless(ports: readonly ShownPort[]): string | false {
+  const labels = [...new Set(ports.map(({ label }) => label))];
+  return (
+    labels.length > 0 && `no rule for ${count(ports.length, 'Service port')} of the manifests: ${nameSome(labels)}`
+  );
 }
 
 /** Some Service ports of a dump with their stale flows, or chains and sets that belong to none or to all. */

@@ -8,7 +8,7 @@ import {
   type UnusualPolicy,
 } from '../../ask/describe/list-services.ts';
 import { assignedTexts } from '../../cluster/assign-addresses.ts';
-import { portAddresses, type PortAddress, type ShownPort } from '../../cluster/model.ts';
+import { portAddresses, type Cluster, type PortAddress, type ShownPort } from '../../cluster/model.ts';
 import { fullName } from '../../cluster/objects.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { assumedNote } from '../port-facts.ts';
@@ -124,10 +124,12 @@ export function summarizeServices(view: CompiledSnapshot) {
   });
 }
 
-export function rowsOfDump(ports: readonly ShownPort[]): readonly ServiceRow[] {
+/** `named`: the Services in manifests, which say a type that rules may not show. */
+export function rowsOfDump(ports: readonly ShownPort[], named: Cluster | undefined): readonly ServiceRow[] {
+  const types = new Map(named?.services.map((service) => [fullName(service), service.type]));
   return ports.map((port) => ({
     service: port.label,
-    type: kindsOf(port),
+    type: types.get(`${port.namespace}/${port.service}`) ?? kindsOf(port),
     addresses: shownAddresses(port),
     ports: port.port === undefined ? '' : `${port.port}/${port.protocol}`,
     nodePorts: port.nodePort ? `${port.nodePort}/${port.protocol}` : '',

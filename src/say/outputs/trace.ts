@@ -16,7 +16,10 @@ import { reasonKinds } from '../../packet/reason.ts';
 import { stopKinds } from '../../ask/trace/stop.ts';
 import { place } from './envelope.ts';
 
-const sourceAfter = about('the source that the endpoint sees: an address, or "masqueraded"', text);
+const sourceAfter = about(
+  'the source that the endpoint sees: an address, "node" for an address of the node that is not known, or "masqueraded"',
+  text,
+);
 
 const knownFate = {
   verdict: oneOf(...verdicts),

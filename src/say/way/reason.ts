@@ -4,7 +4,7 @@ import { familyNames, type Family } from '../../kernel/family.ts';
 import { formatRule as formatIptablesRule, tableNames } from '../../kernel/iptables/iptables.ts';
 import { formatElement, formatNftRule, nftFamily } from '../../kernel/nftables/format.ts';
 import { nftTableName } from '../../kube-proxy/nft-table.ts';
-import { lacksAddresses, type Unlisted } from '../../kernel/ipvs/ipvs.ts';
+import { lacksAddresses } from '../../kernel/ipvs/ipvs.ts';
 import { sysctlOfLink } from '../../kernel/sysctls-and-modules.ts';
 import { isGap, type Circumstance, type LostByBridge, type Missing, type Reason } from '../../packet/reason.ts';
 import type { Fate } from '../../packet/packet.ts';
@@ -156,7 +156,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
       return { text: "the dump lacks the node's rules of iptables-legacy", command };
     }
     case 'nftables':
-      return nftablesWords(family, side);
+      return nftablesWords(missing, side);
     case 'jump':
     case 'chain':
     case 'policy': {
@@ -164,7 +164,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
       return { text: unshownWords(missing), command, settle: [`add all of the output of ${command}`] };
     }
     case 'virtual-servers':
-      return serverWords(missing.unlisted);
+      return serverWords(missing);
     case 'set':
       return missing.tool === 'iptables'
         ? { text: `the dump lacks all or part of the set ${missing.set}`, command: 'ipset save' }
@@ -182,7 +182,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
     case 'own-address':
       if (missing.isUnrouted) return unroutedWords(missing.address);
       return {
-        text: `kpc does not know whether ${missing.address.text} is an address of the node${unlistedClause(side)}`,
+        text: `kpc does not know whether ${missing.address.text} is an address of the node${unlistedClause(missing.address, side)}`,
         ...ownAddressWords(side),
       };
     case 'own-addresses':
@@ -255,8 +255,12 @@ function missingTablesWords(
   };
 }
 
-function serverWords(unlisted: Unlisted | undefined): MissingInWords {
+function serverWords({ unlisted, unread }: Missing & { readonly kind: 'virtual-servers' }): MissingInWords {
   const command = 'ipvsadm -Sn';
+  if (unread) {
+    const settle = ['check on the node what it does with this packet'];
+    return { text: `kpc could not read line ${unread.line} of ${unread.file}`, command, settle };
+  }
   return unlisted === undefined
     ? listing(command)
     : { text: unlistedWords(unlisted), command, settle: [`add all of the output of ${fullListings[unlisted.lacks]}`] };
@@ -287,9 +291,13 @@ function listing(command: string): MissingInWords {
 }
 
 /** nft prints a single table just like a ruleset that has only this table. */
-function nftablesWords(family: Family, side: Snapshot): MissingInWords {
+function nftablesWords({ family, chain }: Missing & { readonly kind: 'nftables' }, side: Snapshot): MissingInWords {
   const { state, coverage } = side;
   const command = jumpCommand({ tool: showsIptablesAsNft(side) ? 'iptables' : 'nftables', family });
+  if (chain !== undefined) {
+    const text = `the dump lacks chain ${chain} of table ${nftFamily[family]} ${nftTableName}`;
+    return { text, command, settle: [`add all of the output of ${command}`] };
+  }
   const isOther = state.nftables.length > 0 && !state.nftables.some((table) => table.family === family);
   if (!isOther || coverage.lacksTables) return listing(command);
   const text = `nothing shows whether the node has table ${nftFamily[family]} ${nftTableName}`;
@@ -306,9 +314,9 @@ function unroutedWords({ text, family }: Address): MissingInWords {
   };
 }
 
-function unlistedClause({ doubts }: Snapshot): string {
+function unlistedClause({ text }: Address, { doubts }: Snapshot): string {
   const unlisted = doubts.find((doubt) => doubt.kind === 'unlisted' && lacksAddresses.has(doubt.lacks));
-  return unlisted?.kind === 'unlisted' ? `: ${unlistedWords(unlisted)}` : '';
+  return unlisted?.kind === 'unlisted' ? `: ${unlistedWords({ ...unlisted, ...unlisted.naming?.get(text) })}` : '';
 }
 
 function ownAddressWords({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {

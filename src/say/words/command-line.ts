@@ -63,6 +63,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       `give it as the option ${option}, and leave this field out`,
     ],
     refused: ({ field, error }, say) => [`${field}: ${say(error).text}`, say(error).help],
+    unsent: ({ field, error }, say) => [`${field}: ${say(error).text}`, say(error).help],
     'not-tests': ({ fields }) => [
       `not a file of kpc test: it has ${nameSome(fields.map((field) => escapeText(field)))}, but no tests`,
       'write them as a list under "tests:", each with from, to and expect; name manifests with -f',

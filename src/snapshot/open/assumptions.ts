@@ -3,6 +3,7 @@ import { fullName, type Node, type ProxySettings, type Service, type Sourced } f
 import type { AssumedValues, DualStack } from '../../base/findings/services.ts';
 import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
 import type { Inputs } from '../../input/read-inputs.ts';
+import { podNetworksOf } from '../../cluster/node-context.ts';
 import { addressAfter, addressBits, contains, parseAddress, parseNetwork, type Network } from '../../kernel/address.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { pick } from '../../cluster/service-ranges.ts';
@@ -109,7 +110,7 @@ function assumeFamilies(
   const told = { dualStack: undefined, choosesFamilies: false };
   const declared = familiesAmong([...clusterIPs, ...serviceCidrs.flatMap(({ object }) => object.cidrs)]);
   if (declared.length > 0) return { families: declared, ...told };
-  const shown = familiesAmong([...podNetworks, ...networksOf(nodes)]);
+  const shown = familiesAmong([...podNetworks, ...podNetworksOf(nodes)]);
   if (ipFamily !== 'auto') return { families: chooseFamilies(ipFamily, () => shown), ...told };
   const own = shown.length > 0 ? shown : (['ipv4'] as const);
   const lacking = bothFamilies.find((family) => !own.includes(family));
@@ -279,7 +280,7 @@ export function describeAssumptions(
       [],
     ),
     drawn('load balancer address', balancers, ranges.loadBalancerIPs ?? []),
-    { ...drawn('ready Pod', podAddresses, [...networksOf(inputs.nodes), ...podNetworks]), count: pods.length },
+    { ...drawn('ready Pod', podAddresses, [...podNetworksOf(inputs.nodes), ...podNetworks]), count: pods.length },
     { what: 'clusterCIDR', count: clusterCIDRs.length, from: clusterCIDRs },
     { what: 'Node', count: nodes.length, from: [] },
   ];
@@ -294,10 +295,6 @@ export function describeAssumptions(
       isDefault,
     }),
   ];
-}
-
-function networksOf(nodes: Inputs['nodes']): readonly Network[] {
-  return nodes.flatMap(({ object }) => object.podCIDRs.flatMap((text) => parseNetwork(text) ?? []));
 }
 
 /** Returns how many values were assumed, and the networks they come from. If several networks contain an address, the first one counts. */
