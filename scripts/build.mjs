@@ -119,6 +119,8 @@ const library = await build({
   minify: false,
   minifySyntax: true,
   minifyWhitespace: true,
+  // Wrappers of CommonJS modules name each module's file. This keeps the names the same in any folder, even if node_modules is a link.
+  preserveSymlinks: true,
   platform: 'node',
   target: 'node20',
   format: 'cjs',
