@@ -115,7 +115,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   const listed = knowledge.routes[family] ?? none;
   const isListed = listed.routes.length > 0 || listed.tables === undefined;
   const links = [...knowledge.links, ...state.links];
-  const { own, shown, localRoutes, hasAll, isRouted, isLocal, isTentative } = ownAddressesOf(
+  const { own, shown, hasAll, isRouted, isLocal, isLocalAt, isBare, isTentative } = ownAddressesOf(
     knowledge,
     links,
     listed,
@@ -137,13 +137,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     isLocal,
     isTentative,
     isShown: ({ text }) => own.some(({ address }) => address.text === text),
-    isLocalAt: (address, link) => {
-      const isOn = own.some((each) => each.address.text === address.text && each.link === link);
-      const isBy = localRoutes.some(
-        ({ destination, hops }) => contains(destination, address) && hops.some((hop) => hop.link === link),
-      );
-      return isOn || isBy;
-    },
+    isLocalAt,
     isOnLink: (address, link) =>
       shown.length === 0 ? undefined : shown.some((each) => each.address.text === address.text && each.link === link),
     isProxied: (address, link) =>
@@ -159,11 +153,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
     },
     ...sourcesOf({ own, networks, family, isListed, hasAll, isLocal, sends: knowledge.sendsFrom?.[family] }),
     ownAddress: (link) => own.find((each) => each.link === link)?.address ?? unknownOwn[family],
-    isBare: (link) =>
-      hasAll &&
-      shown.length > 0 &&
-      links.some(({ name }) => name === link) &&
-      !shown.some((each) => each.link === link),
+    isBare,
     tunnelAt: (name) => {
       const { tunnel } = links.find((each) => each.name === name) ?? {};
       return tunnel && { tunnel, below: tunnel.link ?? (tunnel.local && places.linksAround(tunnel.local)[0]) };
@@ -214,7 +204,16 @@ function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Ro
     return { ...lacks({ kind: 'own-address', address }, `own ${address.text}`), likely: !isEndpoint };
   };
   const isTentative = (address: Address): boolean => unassigned.some((each) => each.address.text === address.text);
-  return { own, shown, localRoutes, hasAll, isRouted, isLocal, isTentative };
+  const isLocalAt = (address: Address, link: string): boolean => {
+    const isOn = own.some((each) => each.address.text === address.text && each.link === link);
+    const isBy = localRoutes.some(
+      ({ destination, hops }) => contains(destination, address) && hops.some((hop) => hop.link === link),
+    );
+    return isOn || isBy;
+  };
+  const isBare = (link: string): boolean =>
+    hasAll && shown.length > 0 && links.some(({ name }) => name === link) && !shown.some((each) => each.link === link);
+  return { own, shown, hasAll, isRouted, isLocal, isLocalAt, isBare, isTentative };
 }
 
 function finderOf({
