@@ -120,7 +120,7 @@ export interface Endpoint<Unknown = never> {
   readonly place?: Place | undefined;
 }
 
-/** An endpoint with an address. Others have none, because a dump was pasted with names in place of addresses. */
+/** An endpoint with an address. An endpoint has no address if the pasted dump shows a name instead. */
 export type PlacedEndpoint = Endpoint<undefined> & { readonly address: Address; readonly port: number };
 
 export interface AddressIndex<Port extends ShownPort = ShownPort> {

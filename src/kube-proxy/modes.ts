@@ -44,7 +44,7 @@ export interface ModeFacts {
   readonly namesServices: 'all' | 'some' | 'none';
   /** Whether each Service port has chains of its own: KUBE-SVC- and so on. */
   readonly hasServiceChains: boolean;
-  /** The parts that stay empty or fail without the node's name. */
+  /** What does not work if the node's name is unknown, as phrases for the warning. */
   readonly gapsWithoutNode: readonly string[];
   /** Where node ports listen: on known addresses, or on any local address unless --nodeport-addresses selects some. */
   readonly nodePorts: 'known-addresses' | 'any-local-address';

@@ -107,7 +107,7 @@ const handshake: { readonly [T in Turn]: readonly string[] } = {
 };
 
 export interface WrittenSet extends Pick<Flow, 'source' | 'destination' | 'port'> {
-  /** "ip kube-proxy bad", or "bad" for an ipset. */
+  /** Family, table and name of the set, such as "ip kube-proxy blocked"; only the name for an ipset. */
   readonly set: string;
   readonly fields: string | undefined;
   readonly isRemoval: boolean;

@@ -31,7 +31,7 @@ suite('a Service', () => {
       'ExternalName with an address',
       ['type: ExternalName', 'externalName: 203.0.113.9'],
       [
-        '6:17 warning: externalName cannot be "203.0.113.9": DNS looks it up as a name, and finds none: write a DNS name, or a Service without a selector and an EndpointSlice with the address [bad-value]',
+        '6:17 warning: externalName cannot be "203.0.113.9": DNS looks it up as a name, and finds none: write a DNS name; for an address, use an EndpointSlice and a Service without a selector [bad-value]',
       ],
     ],
     [

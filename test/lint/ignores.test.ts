@@ -181,7 +181,7 @@ describe('kpc.yaml', () => {
   });
 
   test.each([
-    ['no reason', 'ignore: [{ code: external-ips }]\n', 'write codes, or mappings with code, reason'],
+    ['no reason', 'ignore: [{ code: external-ips }]\n', 'write codes, or mappings such as { code: CODE, reason: TEXT'],
     [
       'no reason in the second entry',
       'lint:\n  ignore:\n    - external-ips\n    - { code: external-ips, service: shop/shop }\n',
@@ -192,7 +192,7 @@ describe('kpc.yaml', () => {
     ['a code that is a number', 'ignore: [{ code: 7, reason: known }]\n', '1:18: error: ignore[0].code cannot be 7'],
     ['an entry that is a list', 'ignore: [[a]]\n', '1:10: error: ignore[0] cannot be a list'],
     ['no code', 'ignore: [extrnal-ips]\n', 'did you mean external-ips?'],
-    ['a number', 'ignore: 7\n', 'write codes, or mappings with code, reason'],
+    ['a number', 'ignore: 7\n', 'write codes, or mappings such as { code: CODE, reason: TEXT'],
     ['another command', 'compile: { ignore: [external-ips] }\n', 'kpc compile has no flag --ignore'],
   ])('refuses an ignore with %s', async (_, text, help) => {
     const run = await lint({ 'in.yaml': web, 'kpc.yaml': text });

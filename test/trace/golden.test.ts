@@ -359,7 +359,7 @@ describe('what an operator asks next', () => {
       const run = await trace('--node', 'b', '--from', from, '--to', to, '--output', 'json', ...flags);
       return ((resultOf(run.stdout).traces[0] as { readonly notes?: readonly string[] }).notes ?? []).join('\n');
     };
-    const said = 'kube-proxy does not recognise pods here';
+    const said = 'kube-proxy cannot recognise pods here';
     for (const mode of ['iptables', 'nftables']) {
       const flags = ['--proxy-mode', mode];
       expect(await notesOf('pod', '203.0.113.9:80', ...flags)).toContain(said);

@@ -85,7 +85,7 @@ const attempts = 3;
 
 /**
  * Restores a snapshot without waiting long for any tool. Returns the changes still missing; undefined if the node could never be read.
- * `unconfirmed`: the id of this process's own apply.
+ * `unconfirmed`: the id of the unconfirmed apply, if this process started it.
  */
 export async function putBack(
   session: Session,

@@ -48,7 +48,7 @@ class HttpConnections {
       this.#serve(socket, answer);
     });
     await new Promise<void>((resolve, reject) => {
-      // Keep this handler, because failed accepts (EMFILE) also arrive here and must end nothing. Test: apply/health-checks.test.ts.
+      // Keep this handler: failed accepts (EMFILE) also arrive here, and must not crash watch. Test: apply/health-checks.test.ts.
       server.on('error', reject);
       // Use one socket per family, so that both families can use the port.
       server.listen({ host: address, port, ipv6Only: address.includes(':') }, resolve);

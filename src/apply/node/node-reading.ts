@@ -251,7 +251,9 @@ const tableLists: { readonly [F in Family]: string } = {
   ipv6: '/proc/net/ip6_tables_names',
 };
 
-/** Finds a table that the listing lacks, because a listing cut off after a table looks complete. Checks other programs' tables too. */
+/**
+ * Checks for a table missing from the listing. (A listing cut off between two tables looks complete.) Checks other programs' tables too.
+ */
 async function findLeftOutTable(
   { host, scope, hasNftables }: ReadNode,
   family: Family,

@@ -42,8 +42,8 @@ type LockClaim = Shaped<typeof claimSchema>;
 const unseenMilliseconds = 10 * 60_000;
 
 /**
- * Returns the folder for claims in this network namespace, whatever the state folder. The folder is root's, because any user could bind an
- * abstract socket to block root. /run is empty after a boot.
+ * Returns the folder for claims in this network namespace, whatever the state folder. Uses a folder that belongs to root, not an abstract
+ * socket, because any user could bind that socket first and lock root out. /run is empty after a boot.
  */
 async function lockFolder(host: Host): Promise<string> {
   const namespace = await namespaceLink(host, 'net');

@@ -324,7 +324,7 @@ function areKnownAlike(fates: readonly [Fate, Fate], scenes: readonly [Scene, Sc
   return from === to;
 }
 
-/** Reports whether ends depend on endpoints that the input lacks and that the sides would make from different fields. */
+/** Reports whether a verdict is unknown because the input lacks endpoints that the two sides would derive from different fields. */
 export function lackOtherEndpoints(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   const missing = fates.flatMap(({ verdict, reasons }) =>
     verdict === 'unknown' ? reasons.flatMap((reason) => (reason.kind === 'missing-listing' ? reason.missing : [])) : [],

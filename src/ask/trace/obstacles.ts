@@ -115,7 +115,8 @@ export function causeOf(trace: Trace, scene: Scene): Stop | undefined {
 }
 
 /**
- * Finds the first broken link, if a jump, a rule, an element or a chain's rules were removed. `ports`: the ports that the packet is for.
+ * Finds the first broken link, if a jump, a rule, an element or a chain's rules were removed. `ports`: the Service ports
+ * that the packet may be addressed to.
  */
 export function lostLinkOf(
   trace: Pick<Trace, 'sender' | 'fate'> & { readonly target: Asked },

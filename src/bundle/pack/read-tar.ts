@@ -6,7 +6,7 @@ import { UnreadableFile, type Unread } from '../../base/unread.ts';
 
 const block = 512;
 
-/** Limit on the bytes of an unpacked archive. A larger one is made to fill a disk. */
+/** Limit on the bytes of an unpacked archive. A larger archive is assumed to be an attempt to fill the disk. */
 const largestArchive = 2 ** 31;
 const mostEntries = 200_000;
 

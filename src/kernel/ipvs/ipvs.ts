@@ -56,7 +56,7 @@ export interface Unlisted {
   readonly entry: string;
   /** A node port may have virtual servers, but none at an address of the node. */
   readonly lacks: 'virtual server' | 'node port' | 'real server' | 'address' | 'set';
-  /** If it lacks addresses, what names each of them. */
+  /** For missing addresses: the listing and entry that name each address. */
   readonly naming?: ReadonlyMap<string, Pick<Unlisted, 'by' | 'entry'>> | undefined;
   /** The last virtual server in each ipvsadm listing. If the listing is cut off, some of its real servers may be missing. */
   readonly ends?: readonly VirtualServer[] | undefined;

@@ -124,7 +124,7 @@ export function summarizeServices(view: CompiledSnapshot) {
   });
 }
 
-/** `named`: the Services in manifests, which say a type that rules may not show. */
+/** `named`: the Services in the manifests. They give the type, which rules may not show. */
 export function rowsOfDump(ports: readonly ShownPort[], named: Cluster | undefined): readonly ServiceRow[] {
   const types = new Map(named?.services.map((service) => [fullName(service), service.type]));
   return ports.map((port) => ({

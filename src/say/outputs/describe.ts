@@ -146,7 +146,7 @@ const kernelItem = openOf({
   place: optional(place),
 });
 
-const because = about('how the subject of the question relates to the Service', listOf(openOf({ kind: text })));
+const because = about('why this Service was found for what was asked', listOf(openOf({ kind: text })));
 
 const describedService = objectOf({
   because,

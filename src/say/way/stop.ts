@@ -162,7 +162,7 @@ function unservedPortWords({ target }: Trace, scene: Scene): string | undefined 
 /** What happens to an unrecognised pod, and the setting that changes it. */
 export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
   if (!isUndetectedPod(trace, scene)) return undefined;
-  return `kube-proxy does not recognise pods here, and treats this one as a client outside the cluster: if you set clusterCIDR or another detectLocalMode, ${titleOfMode(scene.side.mode)} sends packets from pods to all endpoints`;
+  return `kube-proxy cannot recognise pods here, so it treats this one as a client outside the cluster; set clusterCIDR, or choose another detectLocalMode: ${titleOfMode(scene.side.mode)} then sends packets from pods to all endpoints`;
 }
 
 /** A packet's fate, in words. */

@@ -32,7 +32,7 @@ const repairs = {
   record: 'remove it, then run apply or cleanup with --adopt, which takes over what it recorded',
   state: 'remove it: that earlier state is lost, so apply the bundle that you want instead',
   'last-command':
-    'remove it; kpc-apply then does not know the last command, so check "kpc-apply rollback --dry-run" first',
+    'remove it; kpc-apply then no longer knows the last command, so run "kpc-apply rollback --dry-run" before you roll back',
   unconfirmed: 'remove it and apply again: an apply that is not confirmed in time is rolled back',
   serial: 'remove it; after that, older bundles are accepted too',
   copy: 'remove it',

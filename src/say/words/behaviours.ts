@@ -79,7 +79,7 @@ export const behaviourWords: Readonly<Record<Behaviour, readonly [before: string
     'sends packets to the only endpoint of a Service port without a map, unless it has session affinity',
   ],
   'short-comments': [
-    'writes the names of Service ports without endpoints as comments of any length, and nft takes 128 bytes',
+    'writes the names of Service ports without endpoints as comments of any length, but nft accepts at most 128 bytes',
     'cuts the names of Service ports without endpoints to comments of 128 bytes',
   ],
   'localhost-node-ports': [

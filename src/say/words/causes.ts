@@ -160,7 +160,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
 /** If kube-proxy cannot detect Pods, it treats them as outside clients (kubernetes issue 131765). */
 function adviceOnExternalLocal({ place, detectsPods }: Situation): string | undefined {
   if (place === 'pod' && !detectsPods) {
-    return "set clusterCIDR, or another detectLocalMode, before the change: without it, kube-proxy treats the cluster's own pods as clients outside of it";
+    return "set clusterCIDR, or choose another detectLocalMode, before the change: otherwise kube-proxy treats the cluster's own pods as clients outside the cluster";
   }
   if (place === 'outside' || place === 'other-node') {
     return 'let load balancers send only to nodes whose health check node port reports an endpoint';

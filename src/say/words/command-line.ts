@@ -11,7 +11,8 @@ const expectedValues = {
   boolean: 'write true or false',
   list: 'write one value or a list',
   one: 'write one value',
-  ignores: 'write codes, or mappings with code, reason and (for one Service) service',
+  ignores:
+    'write codes, or mappings such as { code: CODE, reason: TEXT, service: NAMESPACE/NAME }; service is optional',
 } as const;
 
 function suggestNearest(near: readonly string[], otherwise: string) {

@@ -66,7 +66,7 @@ const forms: { readonly [Form in ValueForm]: FormWords | ((expected: string) => 
   ],
   'of-other-type': ['no address, or another type', 'a Service of type ExternalName has no cluster IP'],
   'external-name': [
-    'a DNS name, or a Service without a selector and an EndpointSlice with the address',
+    'a DNS name; for an address, use an EndpointSlice and a Service without a selector',
     'DNS looks it up as a name, and finds none',
   ],
   'traffic-distribution': ['PreferSameZone, PreferSameNode or PreferClose', `API servers refuse it, and ${leftOut}`],

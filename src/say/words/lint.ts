@@ -90,7 +90,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
   }),
   'undetected-pods': ({ service, address, lacks, ...nodes }) => [
     `${service}: externalTrafficPolicy is Local, but kube-proxy cannot recognise Pods (${undetected[lacks]}), so it drops packets from Pods to ${address} ${onNodes(nodes)}, where no endpoint runs`,
-    "set clusterCIDR or another detectLocalMode in kube-proxy's configuration",
+    "set clusterCIDR, or choose another detectLocalMode, in kube-proxy's configuration",
   ],
   'no-ready-endpoint': ({ service, ...details }) => {
     return [`${service} refuses connections: ${unreadyWords(details)}`, helpOfUnready(details)];

@@ -136,7 +136,7 @@ export const logProblemWords: Readonly<Record<KnownProblem['code'], readonly [me
   ],
   'no-detect-local': [
     'kube-proxy cannot tell traffic of pods from other traffic, and masquerades nothing for its source',
-    'set clusterCIDR, or another detectLocalMode; a cluster of one family needs none for the other',
+    'set clusterCIDR, or choose another detectLocalMode; a cluster of one family needs neither for the other',
   ],
   'ipvs-deprecated': [
     'IPVS mode is deprecated: off by default in 1.40, removed in 1.43',

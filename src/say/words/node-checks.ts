@@ -191,7 +191,9 @@ export const checkWords: NodeCheckWords<CheckArguments> = {
     ],
     unknown: ({ unseen, mustSee }) => [
       `it is unknown whether a kube-proxy runs in this network namespace: ${unseenWords[unseen][0]}`,
-      mustSee ? adviseUnseen(unseen, 'no kube-proxy') : `${unseenWords[unseen][1]}; --adopt needs to know this`,
+      mustSee
+        ? adviseUnseen(unseen, 'no kube-proxy')
+        : `${unseenWords[unseen][1]}; --adopt needs to know whether a kube-proxy runs`,
     ],
   }),
   endpoints: ({ assumed }) => [
@@ -251,8 +253,10 @@ export const remarkWords: NodeCheckWords<RemarkArguments> = {
   'other-network': describeNetwork,
   'on-last-good-bundle': 'the node stays on the last good bundle until there is a new good one',
   'no-good-bundle': 'no good bundle is known: the node is left as it is until there is one',
-  'bundle-not-kept': ({ cause }, say) => `the bundle cannot be kept for the next watch: ${describeCause(cause, say)}`,
-  'serial-not-kept': ({ path, cause }, say) => `the serial of ${path} cannot be kept: ${describeCause(cause, say)}`,
+  'bundle-not-kept': ({ cause }, say) =>
+    `kpc-apply cannot save the bundle for the next watch: ${describeCause(cause, say)}`,
+  'serial-not-kept': ({ path, cause }, say) =>
+    `kpc-apply cannot save the serial of ${path}: ${describeCause(cause, say)}`,
   'port-not-opened': ({ port, cause }, say) => `cannot open ${port}: ${describeCause(cause, say)}`,
   'metrics-not-written': ({ cause }, say) => `cannot write the metrics: ${describeCause(cause, say)}`,
 };

@@ -43,8 +43,8 @@ export function sayFinding(finding: Finding, speak?: Speak): SaidFinding {
 }
 
 /**
- * Puts findings into words, each with its trace command, page and fingerprint. `trace`: the words of a kpc trace over
- * the same input, without the packet. `below`: file names relative to the named folder.
+ * Puts findings into words, each with its trace command, page and fingerprint. `trace`: the `kpc trace` command
+ * line for the same input, without the packet's flags. `below`: file names relative to the named folder.
  */
 export function findingReporter(
   trace: readonly string[],
