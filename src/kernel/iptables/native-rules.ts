@@ -5,8 +5,12 @@ import { iptablesPriorities, type Chain, type Rule, type TableName } from './ipt
 /** Reports whether iptables-save can show a base chain: nft_is_chain_compatible of iptables compares name, hook and priority. */
 export function isBaseOfIptables(table: TableName, { name, base }: NftChain): boolean {
   const hooks: ReadonlyMap<string, number> = new Map(Object.entries(iptablesPriorities[table]));
-  return base?.hook.toUpperCase() === name && hooks.get(base.hook) === base.priority;
+  const priority = base && (table === 'security' ? nftSecurity : hooks.get(base.hook));
+  return base?.hook.toUpperCase() === name && hooks.has(base.hook) && base.priority === priority;
 }
+
+/** Where iptables-nft hooks table security, other than the kernel's NF_IP_PRI_SECURITY (xtables_ipv4 in iptables/nft.c). */
+const nftSecurity = 150;
 
 /**
  * Replaces rules of which iptables-save lost a part by nft's listing of the same rule. Returns the chains, and nft's rule for each of the

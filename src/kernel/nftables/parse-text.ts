@@ -65,6 +65,7 @@ function readTablePart(table: DraftTable, { line, words, items = [] }: Item, isO
   const [kind, name = '', ...rest] = words;
   if (kind === 'comment' && isQuoted(name)) table.comment = unquote(name);
   else if (!isOfNft(kind)) note(line, 'other-line');
+  else if (kind === 'ct' && rest.length === 1) note(line, 'other-object');
   else if (name === '' || rest.length > 0) note(line, 'other-part');
   else if (kind === 'chain') {
     const isWhole = !isOpen && items.every((item) => isOfNft(item.words[0]));

@@ -209,7 +209,7 @@ table ip kube-proxy { # handle 2
     const text =
       'table ip t {\n\tct helper h {\n\t\ttype "ftp" protocol tcp;\n\t}\n\tset s {\n\t\tstrange 5\n\t}\n}\nwhat\n';
     expect(parseNftText(text).unread.map(({ line, reason }) => [line, reason])).toEqual([
-      [2, 'other-part'],
+      [2, 'other-object'],
       [6, 'other-property'],
       [9, 'other-line'],
     ]);
