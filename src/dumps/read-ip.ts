@@ -152,7 +152,7 @@ function splitListings(routes: readonly Route[]): readonly [first: readonly Rout
   return at < 0 ? [routes, []] : [routes.slice(0, at), routes.slice(at)];
 }
 
-/** What was read of an output; `differences` name the routes that contradict earlier ones, so that no route of the output counts. */
+/** What was read of an output; `differences` name the routes that contradict earlier ones, so that the listing with them does not count. */
 interface ReadRoutes {
   readonly unread: readonly UnreadLine[];
   readonly differences: readonly string[];
@@ -188,12 +188,12 @@ export class DraftedRoutes {
     const asked = { family, table: command?.routing?.table };
     const { routes, answers, unread } = kind === 'ip route' ? parseRoutes(text, asked) : parseRoutesJson(text, asked);
     for (const answer of answers) this.#of(answer.family).answers.push(answer);
-    const [first, again] = splitListings(routes);
-    const ofFirst = this.#add(first);
-    const differences = [...new Set([...ofFirst, ...this.#add(again)])];
+    // One command prints one listing: an appended route has the place of another.
+    const [first, again] = command?.tool === 'ip' ? [routes, []] : splitListings(routes);
+    const differences = [...new Set([...this.#add(first), ...this.#add(again)])];
     // A single route without its command may be only part of the output.
     const isWhole = !isPart && unread.length === 0 && (command?.tool === 'ip' || routes.length > 1);
-    if (!isWhole || ofFirst.length > 0) return { unread, differences };
+    if (!isWhole || differences.length > 0) return { unread, differences };
     for (const each of families) {
       const tables = new Set(routes.flatMap((route) => (route.family === each ? [route.table] : [])));
       if (tables.size === 0) continue;

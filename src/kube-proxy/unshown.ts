@@ -126,19 +126,18 @@ export function findUnlistedAddress(state: KernelState, isShown: (family: Family
   const held = addressesOn(state.links);
   const known = familiesOf(state.links);
   const named = holdsServers(state) ? serversNamed(state) : nodePortsNamed(state);
+  const served = new Set(named.flatMap(({ address }) => (address && held.has(address.text) ? address.family : [])));
   // A part of ip addr is enough if it has none of the addresses of node ports.
-  const isApart = (family: Family): boolean =>
-    !holdsServers(state) &&
-    known.has(family) &&
-    !named.some(({ address }) => address?.family === family && held.has(address.text));
+  const apart = new Set(families.filter((each) => !holdsServers(state) && known.has(each) && !served.has(each)));
   const naming = new Map<string, Pick<Unlisted, 'by' | 'entry'>>();
   for (const { by, ...entry } of named) {
     const { address } = entry;
     if (!address || held.has(address.text) || naming.has(address.text)) continue;
-    if (isShown(address.family) || isApart(address.family)) naming.set(address.text, { by, entry: formatEntry(entry) });
+    if (isShown(address.family) || apart.has(address.family))
+      naming.set(address.text, { by, entry: formatEntry(entry) });
   }
   const [first] = naming.values();
-  return first && { ...first, lacks: 'address', naming };
+  return first && { ...first, lacks: 'address', naming, apart };
 }
 
 type NamedEntry = SetEntry & { readonly by: string };

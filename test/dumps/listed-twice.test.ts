@@ -41,6 +41,18 @@ test.for([['blackhole 10.244.2.0/24\n'], ['']])(
   },
 );
 
+test.for([
+  ['an appended route', 'default via 192.168.50.1 dev eth0\ndefault via 192.168.50.2 dev eth0\n'],
+  [
+    'a broadcast address that is local',
+    'broadcast 10.244.0.0 dev eth0 table local\nlocal 10.244.0.0 dev eth0 table local\n',
+  ],
+] as const)('one command prints one listing: %s', ([, more]) => {
+  const { snapshots, diagnostics } = open({ 'ip-route': `$ ip route show table all\n${more}${route}` });
+  expect(snapshots[0]?.routes.ipv4?.routes.map(({ destination }) => destination.text)).toContain('10.244.1.0/24');
+  expect(diagnostics.map(({ code }) => code)).not.toContain('second-listing');
+});
+
 describe('a second listing of a tool, of another node or another time', () => {
   test.for([
     ['ipvsadm -Ln', titles + server + real, titles + server],

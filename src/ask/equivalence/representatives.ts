@@ -1,9 +1,9 @@
 import { portAddresses, type Cluster, type Endpoint, type ServicePort, type ShownPort } from '../../cluster/model.ts';
 import { zoneOf } from '../../cluster/node-context.ts';
 import type { Node, ProxySettings } from '../../cluster/objects.ts';
-import { groupBy } from '../../cluster/grouping.ts';
-import { isNetworkRange, type AddressRange } from '../../kernel/address-range.ts';
-import { contains, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
+import { groupBy, uniqueBy } from '../../cluster/grouping.ts';
+import { isNetworkRange, networkOfRange, parseAddressRange, type AddressRange } from '../../kernel/address-range.ts';
+import { addressBits, parseAddress, parseNetwork, prefixKey, type Address } from '../../kernel/address.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { PlanMemo, endpointClass, statusOf, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import type { Scene } from '../trace/scene.ts';
@@ -163,12 +163,35 @@ function networkPlaces({ servicePorts, serviceCidrs }: ClusterSide['cluster'], s
     ...servicePorts.flatMap(({ sourceRanges }) => sourceRanges),
     ...serviceCidrs.map(({ network }) => network),
   ];
-  const networks = [...new Map(named.map((network) => [network.text, network])).values()];
-  return (range: AddressRange): string => {
-    const [first, length] = isNetworkRange(range) ? [range.address, range.prefixLength] : [range, Infinity];
-    const holds = (network: Network) => network.prefixLength <= length && contains(network, first);
-    const isPart = ({ address }: Network) => isNetworkRange(range) && contains(range, address);
-    return networks.flatMap((one) => (holds(one) ? one.text : isPart(one) ? `part ${one.text}` : [])).join();
+  const networks = uniqueBy(named, ({ text }) => text);
+  const byPrefix = new Map(networks.map((each) => [prefixKey(each.address, each.prefixLength), each.text]));
+  const lengths = [...new Set(networks.map(({ prefixLength }) => prefixLength))].toSorted((a, b) => a - b);
+  const partsAt = remember((length: number) =>
+    groupBy(
+      networks.filter(({ prefixLength }) => prefixLength > length),
+      ({ address }) => prefixKey(address, length),
+    ),
+  );
+  const placeOf = remember((text: string): string => {
+    const range = parseAddressRange(text);
+    if (!range) return '';
+    const { address, prefixLength } = networkOfRange(range);
+    const holding = lengths.filter((length) => length <= prefixLength && length <= addressBits[address.family]);
+    const parts = isNetworkRange(range) ? (partsAt(prefixLength).get(prefixKey(address, prefixLength)) ?? []) : [];
+    return [
+      ...holding.flatMap((length) => byPrefix.get(prefixKey(address, length)) ?? []),
+      ...parts.map((part) => `part ${part.text}`),
+    ].join();
+  });
+  return ({ text }: AddressRange): string => placeOf(text);
+}
+
+function remember<K, V>(find: (key: K) => V): (key: K) => V {
+  const known = new Map<K, V>();
+  return (key) => {
+    const value = known.get(key) ?? find(key);
+    known.set(key, value);
+    return value;
   };
 }
 

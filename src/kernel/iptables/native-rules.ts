@@ -14,7 +14,7 @@ const nftSecurity = 150;
 
 /**
  * Replaces rules of which iptables-save lost a part by nft's listing of the same rule. Returns the chains, and nft's rule for each of the
- * replaced ones. Takes the whole chain from nft if the listings differ in length.
+ * replaced ones. Takes the whole chain from nft if one of its rules holds a list and the listings differ in length.
  */
 export function withNativeRules(given: ReadonlyMap<string, Chain>, { chains: listed }: NftTable) {
   const natives = new Map<Rule, NftRule>();

@@ -58,6 +58,8 @@ export interface Unlisted {
   readonly lacks: 'virtual server' | 'node port' | 'real server' | 'address' | 'set';
   /** For missing addresses: the listing and entry that name each address. */
   readonly naming?: ReadonlyMap<string, Pick<Unlisted, 'by' | 'entry'>> | undefined;
+  /** For missing addresses: the families in which the node has none of the addresses where rules serve node ports. */
+  readonly apart?: ReadonlySet<Family> | undefined;
   /** The last virtual server in each ipvsadm listing. If the listing is cut off, some of its real servers may be missing. */
   readonly ends?: readonly VirtualServer[] | undefined;
   /** The last set of each list, of which some entries may be cut off. */

@@ -125,9 +125,9 @@ export function routeKey({ family, table, type, destination, from, metric, hops,
 }
 
 /** Returns equal texts for routes of which a table has one at a time, or several next hops. A link has its own routes to its networks. */
-export function routePlace({ family, table, destination, from, metric, hops }: Route): string {
+export function routePlace({ family, table, type, destination, from, metric, hops }: Route): string {
   const links = hops.flatMap(({ gateway, link }) => (gateway ? [] : (link ?? [])));
-  return [family, table, destination.text, from?.text ?? '', metric, ...links].join(' ');
+  return [family, table, type, destination.text, from?.text ?? '', metric, ...links].join(' ');
 }
 
 export function ruleKey({ action, from, to, ...rule }: RoutingRule): string {

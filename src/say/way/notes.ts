@@ -193,7 +193,7 @@ function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trac
     return `${why}: use another address of the node instead`;
   }
   const lacking = side.doubts.find((doubt) => doubt.kind === 'unlisted' && doubt.lacks === 'address');
-  if (verdict === 'local' && lacking?.kind === 'unlisted')
+  if (verdict === 'local' && lacking?.kind === 'unlisted' && lacking.apart?.has(address.family))
     return `${label} has node port ${port}, which this node does not serve at ${address.text}: ${unlistedWords(lacking)}`;
   // A dump does not show how its kube-proxy was started.
   if (verdict !== 'local' || (side.kind === 'dump' && !defaultNodePortAddresses.includes('primary'))) return undefined;
