@@ -9,6 +9,8 @@ import { sortRanges } from '../cluster/service-ranges.ts';
 import { emptyState, type KernelState } from '../kernel/state.ts';
 import { goldenHead } from '../base/names.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
+import { behavioursOf } from '../kube-proxy/releases.ts';
+import { gatesOfSettings } from '../settings/feature-gates.ts';
 import { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import type { BundleFiles, Compile } from './make-bundle.ts';
 import { formatVersion, nodeOfBundle, requireNetwork, settingsOf, type Manifest } from './manifest.ts';
@@ -88,6 +90,7 @@ export function snapshotOfBundle(
     isModeAssumed: assumed.mode,
     assumedClusterCIDRs: assumed.clusterCIDRs,
     assumedFamilies: assumed.families,
+    behaviours: behavioursOf(settings.release, gatesOfSettings(settings)),
     isAsCompiled: false,
   });
 }

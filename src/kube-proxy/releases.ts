@@ -204,6 +204,33 @@ export function isModeOf(mode: ProxyMode, release: Release): boolean {
   return isSince(release, since) && isSince(until, release);
 }
 
+/** A behaviour that explains a difference between two kube-proxies. `isNew`: only the later release has it. */
+export interface BehaviourReason {
+  readonly kind: 'behaviour';
+  readonly behaviour: Behaviour;
+  readonly from: Release;
+  readonly to: Release;
+  readonly isNew: boolean;
+}
+
+interface BehaviourStep {
+  readonly behaviour: Behaviour;
+  /** The behaviours after this step. */
+  readonly does: Behaviours;
+}
+
+/** Changes one behaviour at a time, until all of the modes' are those of `to`. A behaviour causes what its step changes. */
+export function stepsBetween(from: Behaviours, to: Behaviours, modes: readonly ProxyMode[]): readonly BehaviourStep[] {
+  const does = new Set(from);
+  const differing = behaviours.filter(
+    (each) => from.has(each) !== to.has(each) && modes.some((mode) => concernsMode(each, mode)),
+  );
+  return differing.map((behaviour) => {
+    if (!does.delete(behaviour)) does.add(behaviour);
+    return { behaviour, does: new Set(does) };
+  });
+}
+
 export function concernsMode(behaviour: Behaviour, mode: ProxyMode): boolean {
   const change: BehaviourChange = behaviourChanges[behaviour];
   return change.mode === undefined || change.mode === mode;

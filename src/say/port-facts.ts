@@ -3,9 +3,8 @@ import { count } from '../base/printable.ts';
 import { portAddresses, type PortAddress, type ServiceInfo, type ShownPort } from '../cluster/model.ts';
 import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
 import { familyNames } from '../kernel/family.ts';
-import { behaviourChanges, type BehaviourChange } from '../kube-proxy/releases.ts';
 import { turn } from './changes.ts';
-import { behaviourWords } from './words/behaviours.ts';
+import { behaviourEnds, behaviourText } from './words/behaviours.ts';
 import { faultWords, listenerWords, localhostWords } from './way/lack.ts';
 import type { EndpointState, ServiceReason, Skip } from '../ask/diff/service-reasons.ts';
 
@@ -139,28 +138,13 @@ export function serviceReasonWords(reason: ServiceReason, write: WriteValue = St
       return `endpoint ${reason.endpoint} ${changedWords(reason.from, reason.to).join(', ')}`;
     case 'fault':
       return faultWords(reason.fault);
-    case 'behaviour': {
-      const { from, to, pullRequests, samePackets } = behaviourEnds(reason);
-      const pulls = pullRequests.map((number) => `kubernetes/kubernetes#${number}`).join(', ');
-      const effect = samePackets ? '; packets are treated alike' : '';
-      return `kube-proxy ${from.release} ${from.does}; ${to.release} ${to.does}${effect} (${pulls})`;
-    }
+    case 'behaviour':
+      return behaviourText(reason);
     case 'facts':
       return listFacts(reason.ports, reason.type, write)
         .map(({ text }) => text)
         .join(', ');
   }
-}
-
-function behaviourEnds({ behaviour, from, to, isNew }: Extract<ServiceReason, { readonly kind: 'behaviour' }>) {
-  const { pullRequests, samePackets }: BehaviourChange = behaviourChanges[behaviour];
-  const [before, after] = behaviourWords[behaviour];
-  return {
-    from: { release: from, does: isNew ? before : after },
-    to: { release: to, does: isNew ? after : before },
-    pullRequests,
-    ...(samePackets ? { samePackets } : {}),
-  };
 }
 
 /** A reason for programs; its kind decides the other fields. */

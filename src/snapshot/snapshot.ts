@@ -28,7 +28,7 @@ import type { KernelState } from '../kernel/state.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { modeOfState } from '../kube-proxy/evidence.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import type { Release } from '../kube-proxy/releases.ts';
+import type { Behaviours, Release } from '../kube-proxy/releases.ts';
 import { serviceLink } from '../kube-proxy/ipvs-objects.ts';
 import type { DecompiledPort } from './decompiled-port.ts';
 import { findClaimed } from './claimed-addresses.ts';
@@ -151,6 +151,9 @@ interface CompiledFacts extends Facts {
   readonly taken?: Readonly<Record<string, string>> | undefined;
   readonly kpcVersion: string;
   readonly isAsCompiled: boolean;
+  readonly behaviours: Behaviours;
+  /** The Services as a kube-proxy with other behaviours reads them; missing for a bundle. */
+  readonly readBy?: ((does: Behaviours) => Cluster) | undefined;
   readonly compile: (cluster: Cluster, node?: NodeContext) => KernelState;
 }
 
@@ -322,6 +325,14 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     return this.settings.mode;
   }
 
+  get behaviours(): Behaviours {
+    return this.facts.behaviours;
+  }
+
+  get readBy(): CompiledFacts['readBy'] {
+    return this.facts.readBy;
+  }
+
   get ports(): readonly ShownPort[] {
     return this.cluster.servicePorts;
   }
@@ -414,6 +425,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
   readonly assumed = undefined;
   readonly elsewhere = [];
   readonly alone = undefined;
+  readonly behaviours = undefined;
   readonly nodeName = '';
   readonly hostAddresses: readonly Address[] | undefined;
   #shown: ShownServices | undefined;

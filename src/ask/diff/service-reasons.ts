@@ -4,7 +4,7 @@ import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.t
 import { findDumpListeners } from '../../dumps/coverage.ts';
 import type { Family } from '../../kernel/family.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
-import type { Behaviour, Release } from '../../kube-proxy/releases.ts';
+import type { BehaviourReason } from '../../kube-proxy/releases.ts';
 import {
   findLocalhostHandling,
   findNodePortListeners,
@@ -38,14 +38,7 @@ export type ServiceReason =
       readonly to: EndpointState;
     }
   | { readonly kind: 'fault'; readonly fault: PortFault }
-  /** `isNew`: only the later release has the behaviour. */
-  | {
-      readonly kind: 'behaviour';
-      readonly behaviour: Behaviour;
-      readonly from: Release;
-      readonly to: Release;
-      readonly isNew: boolean;
-    }
+  | BehaviourReason
   /** The properties of a port that only one side has, in each of its families. */
   | {
       readonly kind: 'facts';

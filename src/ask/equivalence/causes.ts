@@ -3,6 +3,7 @@ import type { Family } from '../../kernel/family.ts';
 import type { Outcome } from '../../packet/packet.ts';
 import type { SenderPlace } from './places.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import type { Behaviour, BehaviourReason, Release } from '../../kube-proxy/releases.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import { uniqueBy } from '../../cluster/grouping.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
@@ -19,6 +20,7 @@ export const causeIds = [
   'rules',
   'service-fields',
   'service-endpoints',
+  'behaviour',
   'node-port-addresses',
   'node-port-loopback',
   'external-ips',
@@ -49,12 +51,20 @@ export interface Situation {
 }
 
 export type CauseReason =
-  | { readonly kind: 'mode'; readonly mode: ProxyMode }
+  /** Both sides' modes; undefined if nothing shows the mode. */
+  | { readonly kind: 'modes'; readonly from: ModeOfSide | undefined; readonly to: ModeOfSide | undefined }
+  | BehaviourReason
   | { readonly kind: 'fields'; readonly from: readonly FieldValue[]; readonly to: readonly FieldValue[] }
   | { readonly kind: 'lost-jump'; readonly side: string; readonly from: string; readonly to: string | undefined }
   | { readonly kind: 'stop'; readonly side: string; readonly stop: StopOfNode }
   /** Why connections fail on a side. */
   | { readonly kind: 'losses'; readonly side: string; readonly family: Family; readonly losses: readonly Losing[] };
+
+export interface ModeOfSide {
+  readonly mode: ProxyMode;
+  /** The release and what it does in this mode; undefined for a dump. */
+  readonly by: { readonly release: Release; readonly does: readonly Behaviour[] } | undefined;
+}
 
 /** What stops a packet besides kube-proxy. */
 export type StopOfNode = Extract<Stop, { readonly kind: 'stranger' | 'kernel' }>;

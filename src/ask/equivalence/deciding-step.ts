@@ -19,6 +19,7 @@ const settled: ReadonlySet<CauseId> = new Set([
   'node-addresses',
   'service-fields',
   'service-endpoints',
+  'behaviour',
   'external-ips',
   'connection',
   'ungiven-endpoints',

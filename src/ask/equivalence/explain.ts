@@ -16,6 +16,7 @@ import { lostJumpsOf, lostLinkOf, type LostJumps } from '../trace/obstacles.ts';
 import type { Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
 import { causeIds, findServiceCause, haveOneSetup, type CauseId, type CauseReason } from './causes.ts';
+import { behaviourFinder } from './chosen-otherwise.ts';
 import { lackOtherEndpoints, sourceWord, unsettled, type Difference } from './compare.ts';
 import { knownOwnAddresses } from './senders.ts';
 import type { EffectSeverity, EndpointShares, EffectChoice, Effect } from './effects.ts';
@@ -50,6 +51,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
   const [ignores, ignored] = scenes.map(({ side }) => side.settings?.ignoresExternalIPs === true);
   const changesExternalIPs = ignores !== ignored;
   const serviceCause = findServiceCause(...scenes);
+  const behavioursOf = behaviourFinder(...scenes);
   const isOneSetup = haveOneSetup(scenes);
   const [own, ownOfOther] = scenes.map((scene) => knownOwnAddresses([scene]));
   const isOfOneNode = ({ destination: { text } }: Packet): boolean => own?.has(text) !== ownOfOther?.has(text);
@@ -85,6 +87,8 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
       : causeOfDifference(difference, target, isServed, ownEndpoint !== undefined, changesExternalIPs, nodes);
     const isOpen = cause === 'not-understood' || cause === 'ungiven-endpoints';
     if (!isOpen && isOfOneNode(packet)) return { cause: 'node-addresses', because: [], ports: target.ports, effect };
+    const behaviours = isOpen || !isOfService.has(target.kind) ? [] : behavioursOf(target.ports, difference);
+    if (behaviours.length > 0) return { cause: 'behaviour', because: behaviours, ports: target.ports, effect };
     const ofServices = isOpen || target.kind === 'health-check' ? undefined : serviceCause(target.ports);
     const isHairpin = cause === 'hairpin' && (!ofServices || ofServices.cause === 'service-fields');
     // If the sides' settings differ, they may treat a pod that reaches itself differently, whatever the Service's policy.

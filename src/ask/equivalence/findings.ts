@@ -2,7 +2,7 @@ import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { serviceName, type ShownPort } from '../../cluster/model.ts';
 import { compareText } from '../../kernel/compare.ts';
 import type { Scene } from '../trace/scene.ts';
-import { causeIds, keyOfReason, type CauseId, type CauseReason, type Situation } from './causes.ts';
+import { causeIds, keyOfReason, type CauseId, type CauseReason, type ModeOfSide, type Situation } from './causes.ts';
 import {
   compareScenes,
   type ClassCounts,
@@ -35,6 +35,7 @@ export class Findings {
     let explained: ReturnType<typeof explainer> | undefined;
     const findStep = stepFinder([from, to]);
     const node = nodeOf(from, to);
+    const modes = modesOf(from, to);
     return (difference, alike = none) => {
       const { explain, find } = (explained ??= explainer(from, to));
       const { ports, effect: found, ...blamed } = explain(difference);
@@ -56,7 +57,7 @@ export class Findings {
       for (const { address, port, protocol } of known.alike === alike ? none : alike)
         for (const each of find({ destination: address, port, protocol }).ports) known.ports.set(each.label, each);
       known.alike = alike;
-      for (const reason of [...differingModes(from, to), ...because]) known.reasons.set(keyOfReason(reason), reason);
+      for (const reason of [modes, ...because]) known.reasons.set(keyOfReason(reason), reason);
       if (needsAdvice(effect.severity)) {
         const { side } = to;
         const { family } = difference.packet.destination;
@@ -127,8 +128,13 @@ function needsAdvice(severity: EffectSeverity): boolean {
   return severity === 'breaks' || severity === 'changes' || severity === 'unknown';
 }
 
-function differingModes({ side: from }: Scene, { side: to }: Scene): readonly CauseReason[] {
-  return from.mode === to.mode ? [] : [from, to].flatMap(({ mode }) => (mode ? [{ kind: 'mode', mode } as const] : []));
+function modesOf({ side: from }: Scene, { side: to }: Scene): CauseReason {
+  return { kind: 'modes', from: modeOf(from), to: modeOf(to) };
+}
+
+function modeOf({ mode, settings, behaviours }: Scene['side']): ModeOfSide | undefined {
+  if (mode === undefined) return undefined;
+  return { mode, by: settings && { release: settings.release, does: [...behaviours] } };
 }
 
 /** An effect, the Services that it applies to ("namespace/name", sorted), and the destinations there. */

@@ -1,4 +1,9 @@
-import type { Behaviour } from '../../kube-proxy/releases.ts';
+import {
+  behaviourChanges,
+  type Behaviour,
+  type BehaviourChange,
+  type BehaviourReason,
+} from '../../kube-proxy/releases.ts';
 
 /** What kube-proxy does without and with a behaviour, as clauses without a subject. */
 export const behaviourWords: Readonly<Record<Behaviour, readonly [before: string, after: string]>> = {
@@ -103,3 +108,24 @@ export const behaviourWords: Readonly<Record<Behaviour, readonly [before: string
     'forgets the tracked UDP flows to the addresses of a Service port that is gone',
   ],
 };
+
+/** What each of two releases does. */
+export function behaviourEnds({ behaviour, from, to, isNew }: BehaviourReason) {
+  const { pullRequests, samePackets }: BehaviourChange = behaviourChanges[behaviour];
+  const [before, after] = behaviourWords[behaviour];
+  return {
+    from: { release: from, does: isNew ? before : after },
+    to: { release: to, does: isNew ? after : before },
+    pullRequests,
+    ...(samePackets ? { samePackets } : {}),
+  };
+}
+
+export function behaviourText(reason: BehaviourReason): string {
+  const { from, to, pullRequests, samePackets } = behaviourEnds(reason);
+  const pulls = pullRequests.map((number) => `kubernetes/kubernetes#${number}`).join(', ');
+  const effect = samePackets ? '; packets are treated alike' : '';
+  const isOneRelease = from.release === to.release;
+  const [before, after] = isOneRelease ? ['on the old side', 'on the new side'] : [from.release, to.release];
+  return `kube-proxy ${before} ${from.does}; ${after} ${to.does}${effect} (${pulls})`;
+}

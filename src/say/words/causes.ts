@@ -1,18 +1,30 @@
-import type { CauseId, CauseReason, Situation } from '../../ask/equivalence/causes.ts';
+import type { CauseId, CauseReason, ModeOfSide, Situation } from '../../ask/equivalence/causes.ts';
 import type { Divergence } from '../../ask/equivalence/effects.ts';
 import { decisionWords, lossesWords, stopperWords } from '../way/connection.ts';
 import { nameOfSide } from '../way/fate.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
+import type { Behaviour } from '../../kube-proxy/releases.ts';
+import { behaviourText } from './behaviours.ts';
 
 interface CauseWords {
   readonly title: string;
   /** The behaviour of each mode, as words after its name. */
-  readonly modes?: { readonly [M in ProxyMode]: string };
+  readonly modes?: { readonly [M in ProxyMode]: string | ReleaseWords };
   /** Advice for an operator, if there is any; may depend on the sender and on the new side. */
   readonly advice?: string | ((at: Situation) => string | undefined);
 }
 
+interface ReleaseWords {
+  readonly behaviour: Behaviour;
+  readonly without: string;
+  readonly with: string;
+}
+
 const ipvsBinds = 'binds the address to kube-ipvs0, so the node itself answers packets that match no virtual server';
+
+const masqueradesHere = 'masquerades its packets only if the pod is on this node';
+
+const masqueradesEverywhere = 'masquerades its packets on every node they pass';
 
 export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   'lost-jump': {
@@ -40,6 +52,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   },
   'service-fields': { title: 'The Services have different policies' },
   'service-endpoints': { title: 'The Services have different endpoints' },
+  behaviour: { title: 'The two kube-proxies choose different endpoints' },
   'node-port-addresses': {
     title: 'Node ports do not answer on the same addresses of the node',
     modes: {
@@ -55,7 +68,11 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     modes: {
       ipvs: 'serves no node ports on loopback addresses',
       iptables: 'serves them on IPv4 loopback addresses, unless iptables.localhostNodePorts is false',
-      nftables: 'has no rules for loopback addresses, but kube-proxy itself may listen there for TCP',
+      nftables: {
+        behaviour: 'localhost-node-ports',
+        without: 'has no rules for loopback addresses',
+        with: 'rejects packets to node ports on localhost, except to TCP ports that kube-proxy itself serves there',
+      },
       userspace: 'serves them on IPv4 loopback addresses',
     },
     advice:
@@ -99,9 +116,9 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   hairpin: {
     title: 'A pod that reaches itself through its Service is treated differently',
     modes: {
-      ipvs: 'masquerades its packets only if the pod is on this node',
-      iptables: 'masquerades its packets on every node they pass',
-      nftables: 'masquerades its packets only if the pod is on this node',
+      ipvs: masqueradesHere,
+      iptables: masqueradesEverywhere,
+      nftables: { behaviour: 'hairpin-set', without: masqueradesEverywhere, with: masqueradesHere },
       userspace: 'connects to the pod from the node, as for every client',
     },
     advice:
@@ -180,8 +197,10 @@ export function reasonsOf({ cause, reasons, served }: Divergence): readonly stri
 
 function causeReason({ modes }: CauseWords, reason: CauseReason): readonly string[] {
   switch (reason.kind) {
-    case 'mode':
-      return modes ? [`${modeFacts[reason.mode].title} ${modes[reason.mode]}.`] : [];
+    case 'modes':
+      return modes ? modesWords(modes, reason) : [];
+    case 'behaviour':
+      return [`${behaviourText(reason)}.`];
     case 'fields':
       return [`${fieldsWords(reason.from)} → ${fieldsWords(reason.to)}.`];
     case 'lost-jump':
@@ -194,6 +213,27 @@ function causeReason({ modes }: CauseWords, reason: CauseReason): readonly strin
     case 'losses':
       return [`${nameOfSide(reason.side)}: ${lossesWords(reason.losses, reason.family)}.`];
   }
+}
+
+/** What each side's mode does; empty if both do the same, because that explains no difference. */
+function modesWords(
+  modes: NonNullable<CauseWords['modes']>,
+  { from, to }: Extract<CauseReason, { readonly kind: 'modes' }>,
+): readonly string[] {
+  const clauses = [from, to].map((side) => side && modeClause(modes[side.mode], side));
+  if (clauses[0] === clauses[1]) return [];
+  return [from, to].flatMap((side, at) => {
+    const [clause, release] = [clauses[at], from?.mode === to?.mode ? side?.by?.release : undefined];
+    if (!side || clause === undefined) return [];
+    const by = release === undefined ? '' : ` of Kubernetes ${release}`;
+    return [`${modeFacts[side.mode].title}${by} ${clause}.`];
+  });
+}
+
+/** Returns undefined if the release decides, and is unknown. */
+function modeClause(words: string | ReleaseWords, { by }: ModeOfSide): string | undefined {
+  if (typeof words === 'string') return words;
+  return by && (by.does.includes(words.behaviour) ? words.with : words.without);
 }
 
 type Fields = Extract<CauseReason, { readonly kind: 'fields' }>['from'];

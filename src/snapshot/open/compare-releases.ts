@@ -9,9 +9,8 @@ import type { CompiledSnapshot, Snapshot } from '../snapshot.ts';
 import { diffSides, type SideDiff } from '../../ask/diff/diff-sides.ts';
 import type { ServiceReason } from '../../ask/diff/service-reasons.ts';
 import {
-  behaviours,
   behavioursOf,
-  concernsMode,
+  stepsBetween,
   type Behaviour,
   type Behaviours,
   type Release,
@@ -42,42 +41,38 @@ export function compareReleases(
   const ipFamily = isDual.size > 1 ? 'dual' : options.ipFamily;
   const [from, to] = [compileBy(pair.from, ipFamily), compileBy(pair.to, ipFamily)];
   const { settings } = from.side;
-  const differing = behaviours.filter(
-    (each) => from.does.has(each) !== to.does.has(each) && concernsMode(each, settings.mode),
-  );
+  const steps = stepsBetween(from.does, to.does, [settings.mode]);
   const diff = diffSides(from.side, to.side, { foreign: options.foreign === true });
-  const causes = findCauses(diff, from, differing, (does) => compileWith(from.release, does, ipFamily).side);
+  const causes = findCauses(diff, from, steps, (does) => compileWith(from.release, does, ipFamily).side);
   const servicePorts = diff.servicePorts.map((port) => {
-    const own = differing.filter((behaviour) => causes.get(port.label)?.has(behaviour));
-    const reasons = own.map((behaviour): ServiceReason => {
+    const own = steps.filter(({ behaviour }) => causes.get(port.label)?.has(behaviour));
+    const reasons = own.map(({ behaviour }): ServiceReason => {
       return { kind: 'behaviour', behaviour, from: pair.from, to: pair.to, isNew: to.does.has(behaviour) };
     });
     return { ...port, reasons: [...reasons, ...port.reasons] };
   });
   const made = `${name}: manifests, compiled for ${describeGrounds(from.side)}, by Kubernetes ${from.release} and ${to.release}`;
   // The limit on tracked connections depends on the node's cores.
-  const isLimitChanged = differing.includes('conntrack-limit') && settings.conntrack.maxPerCore > 0;
+  const isLimitChanged =
+    steps.some(({ behaviour }) => behaviour === 'conntrack-limit') && settings.conntrack.maxPerCore > 0;
   const notes: readonly ArgumentsOf<'reading'>[] = [
     { problem: 'read-as', text: made },
-    { problem: 'releases-differ', behaviours: differing.length },
+    { problem: 'releases-differ', behaviours: steps.length },
     ...(isLimitChanged ? [{ problem: 'conntrack-limit' } as const] : []),
   ];
   return { from: from.side, to: to.side, diff: { ...diff, servicePorts }, notes };
 }
 
-/** Changes one behaviour at a time from FROM's to TO's. The behaviour causes the differences that its step makes. */
 function findCauses(
   { servicePorts }: SideDiff,
   from: ReleaseSide,
-  differing: readonly Behaviour[],
+  steps: ReturnType<typeof stepsBetween>,
   compileWith: (does: Behaviours) => Snapshot,
 ): ReadonlyMap<string, ReadonlySet<Behaviour>> {
   const causes = new Map(servicePorts.map(({ label }): [string, Set<Behaviour>] => [label, new Set()]));
-  const does = new Set(from.does);
   let before: Snapshot = from.side;
-  for (const behaviour of causes.size > 0 ? differing : []) {
-    if (!does.delete(behaviour)) does.add(behaviour);
-    const after = compileWith(new Set(does));
+  for (const { behaviour, does } of causes.size > 0 ? steps : []) {
+    const after = compileWith(does);
     for (const { label } of diffSides(before, after, { foreign: false }).servicePorts)
       causes.get(label)?.add(behaviour);
     before = after;

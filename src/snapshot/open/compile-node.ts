@@ -307,7 +307,8 @@ export function compileNode(
 ): CompiledSnapshot {
   const { settings, assigned, assumedEndpoints, assumedPods, portFaults, inputs: objects, modeNote } = prepared;
   const node = describeNode(nodeName, prepared.nodes.get(nodeName), prepared.hostAddresses, settings);
-  const cluster = clusterOfNode(prepared.cluster, node, behavioursFor(prepared));
+  const behaviours = behavioursFor(prepared);
+  const cluster = clusterOfNode(prepared.cluster, node, behaviours);
   const asked = chooseFamilies(ipFamily, () => usedFamilies(cluster, node));
   const known = modeFacts[settings.mode].families;
   const families = known.length === allFamilies.length ? asked : known;
@@ -331,7 +332,9 @@ export function compileNode(
     kpcVersion: version,
     isAsCompiled: true,
     objects,
-    state: () => compileState(cluster, node, settings, families, memo, behavioursFor(prepared)),
+    state: () => compileState(cluster, node, settings, families, memo, behaviours),
+    behaviours,
+    readBy: (does) => clusterOfNode(prepared.buildCluster(does), node, does),
     compile: (own, on = node) => compileState(own, on, settings, families),
   });
 }
