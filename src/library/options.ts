@@ -2,6 +2,7 @@ import { pathWord } from '../base/printable.ts';
 import { isNetworks, knownNetworks } from '../input/configuration/range-flags.ts';
 import { lastAnnounced } from '../kube-proxy/announced.ts';
 import { ipFamilyChoices } from '../snapshot/open/choose-families.ts';
+import { proxyModes } from '../kube-proxy/modes.ts';
 import { lastRelease, newestRelease, releaseRange } from '../kube-proxy/releases.ts';
 import { flagRow, type Flag, type FlagFacts, type FlagKind, type OptionsOf } from '../settings/flag.ts';
 import { proxyFlags, type ProxyFlags } from '../settings/table.ts';
@@ -124,9 +125,7 @@ export const changeFlags = {
     'text',
     '--from <mode>',
     "the present mode (default: the configuration's; without one, ipvs, or in an upgrade kube-proxy's default, iptables)",
-    {
-      choices: ['ipvs', 'iptables', 'userspace'],
-    },
+    { choices: proxyModes },
   ),
   to: flagRow(
     'text',

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { equivalence } from '../../src/library/comparisons.ts';
+import { readSide } from '../../src/library/node/pair.ts';
 import { findingsOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
@@ -40,6 +41,19 @@ test.each([
   expect(notes.map(({ place, about }) => ({ place, about }))).toEqual(sides);
   const named = [...stderr.matchAll(/^(?:(\S+): )?note: .*\[assumed\]$/gm)].map(([, side]) => side);
   expect(named).toEqual(notes.map(({ place, about }) => place?.file ?? about?.name));
+});
+
+test.each([
+  ['kind.yaml', 'kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnetworking: { kubeProxyMode: ipvs }\n'],
+  ['k3s.yaml', 'cluster-cidr: 10.42.0.0/16\nkube-proxy-arg: [proxy-mode=ipvs]\n'],
+  ['kubeadm.yaml', 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\n'],
+  ['kube-proxy.service', '# of a node\n[Unit]\n[Service]\nExecStart=/usr/bin/kube-proxy --proxy-mode=ipvs\n'],
+])('%s is a configuration, as for --config', (name, text) => {
+  writeFolder(cwd, { [name]: text, [`with-service-${name}`]: `${service}${text}` });
+  const configOf = (path: string) => readSide(path).adds?.config;
+  expect(configOf(join(cwd, name))).toBe(join(cwd, name));
+  expect(configOf(join(cwd, `with-service-${name}`))).toBeUndefined();
+  expect(configOf(join(cwd, 'two.yaml'))).toBeUndefined();
 });
 
 test('a program is told the same', () => {

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { planChange } from '../../src/ask/equivalence/change.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { findingsOf, resultOf } from '../support/printed-json.ts';
 
@@ -238,7 +239,11 @@ describe('kpc migrate', () => {
     expect(local.flatMap(({ effects }) => effects.map(({ from, to, severity }) => [from, to, severity]))).toEqual(
       Array.from({ length: 2 }, () => ['delivered, but the connection fails', 'dropped', 'fails-otherwise']),
     );
-    expect(status).toBe(0);
+    // IPVS mode answers health checks at the Service's addresses too.
+    expect(migration.causes.flatMap(({ cause, severity }) => (severity === 'breaks' ? cause : []))).toEqual([
+      'health-check',
+    ]);
+    expect(status).toBe(1);
   });
 
   test('to iptables mode speaks of iptables mode', async () => {
@@ -275,6 +280,29 @@ describe('kpc migrate', () => {
     const path = write('named.yaml', service('ports: [{ port: 80 }]'), ...nodes);
     const { status, stderr } = await runKpc(['migrate', path, '--proxy-mode', 'nftables']);
     expect([status, stderr]).toEqual([2, expect.stringContaining('kube-proxy is in nftables mode already')]);
+    expect((await runKpc(['migrate', path, '--from', 'nftables', '--to', 'iptables', '-q'])).status).toBe(0);
+  });
+
+  test('a release without one of the modes is refused as a change, whose flags are the ones to change', () => {
+    const nodesOf = (...versions: readonly string[]) =>
+      new Map(versions.map((kubernetesVersion, i) => [`n${i}`, { kubernetesVersion }]));
+    const before = {
+      settings: { mode: 'iptables' },
+      gates: new Map(),
+      cluster: { servicePorts: [] },
+      modeNote: undefined,
+      version: undefined,
+      nodes: nodesOf('v1.34.2', 'v1.32.1'),
+    } as const;
+    const refused = (mode: string, by: string) => ({
+      kind: 'refused',
+      why: { problem: 'unknown-mode', mode, release: '1.32', by },
+    });
+    expect(planChange({ from: 'iptables' }, before)).toEqual(refused('nftables', 'release'));
+    expect(planChange({ from: 'nftables', to: 'iptables' }, before)).toEqual(refused('nftables', 'present-mode'));
+    expect(planChange({ from: 'iptables', node: 'n0' }, before).kind).toBe('change');
+    const upgrade = { from: 'iptables', to: 'nftables', toKubernetesVersion: '1.33' } as const;
+    expect(planChange(upgrade, before).kind).toBe('change');
   });
 
   test('refuses a dump and a bundle by one sentence', async () => {

@@ -60,7 +60,7 @@ describe.concurrent.each(['iptables', 'nftables', 'ipvs'])('in %s mode', (mode) 
     resultOf((await runKpc([command, '-q', from, to, '--proxy-mode', mode, '--output', 'json'])).stdout);
   const waysOf = (effects: readonly PrintedEffect[]) =>
     effects
-      .filter(({ target }) => target === 'health-check')
+      .filter(({ target, example }) => target === 'health-check' && example.to.startsWith('192.168.50.11:'))
       .map(({ severity, example }) => `${severity} ${example.to}`)
       .toSorted();
 
@@ -90,4 +90,14 @@ describe.concurrent.each(['iptables', 'nftables', 'ipvs'])('in %s mode', (mode) 
     const [from, to] = [write({}), write({ nodes: ['n1'] })];
     expect(waysOf((await compare('diff', from, to)).packets)).toEqual([]);
   });
+});
+
+test.each(['iptables', 'nftables'])('in IPVS mode, a Service address answers too, but not in %s mode', async (mode) => {
+  const { stdout } = await runKpc(['equivalence', '-q', 'ipvs', mode, '-f', write({}), '--output', 'json']);
+  const { causes } = resultOf(stdout);
+  const found = causes.find(({ cause }: { readonly cause: string }) => cause === 'health-check');
+  expect(found).toMatchObject({ severity: 'breaks', services: ['shop/web'] });
+  const there = found.effects.filter(({ example }: PrintedEffect) => example.to === '10.96.0.80:32100');
+  expect(there).not.toEqual([]);
+  expect(there).toEqual(there.map(() => expect.objectContaining({ target: 'health-check', severity: 'breaks' })));
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { compareScenes, endsAlike, type Difference } from '../../src/ask/equivalence/compare.ts';
+import { compareScenes, healthAnswers, endsAlike, type Difference } from '../../src/ask/equivalence/compare.ts';
 import { Findings } from '../../src/ask/equivalence/findings.ts';
 import type { Divergence } from '../../src/ask/equivalence/effects.ts';
 import { placesOfSenders } from '../../src/ask/equivalence/places.ts';
@@ -67,6 +67,7 @@ function* randomDifferences(
   const byte = (): number => Math.floor(random() * 254) + 1;
   const asked = portsOf(from.side);
   const nodes = knownOwnAddresses([from, to]);
+  const answersTo = healthAnswers(from, to);
   const places = placesOfSenders([from, to]);
   for (let i = 0; i < count; i++) {
     const place = pick(asked);
@@ -88,6 +89,14 @@ function* randomDifferences(
     sent();
     const fates = [from.evaluate(packet), to.evaluate(packet)] as const;
     const [before, after] = fates;
-    if (!endsAlike(fates, nodes)) yield { sender: placed, packet, from: before, to: after, isOfConnection: false };
+    if (endsAlike(fates, nodes)) continue;
+    yield {
+      sender: placed,
+      packet,
+      from: before,
+      to: after,
+      isOfConnection: false,
+      answers: answersTo?.(packet, fates),
+    };
   }
 }

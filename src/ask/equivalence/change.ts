@@ -3,7 +3,7 @@ import type { Finding } from '../../base/findings/finding.ts';
 import { serviceName, type ServicePort } from '../../cluster/model.ts';
 import type { Node } from '../../cluster/objects.ts';
 import { announcedEnds, announcedDefault, lastAnnounced, parseMinor, type Minor } from '../../kube-proxy/announced.ts';
-import { modeFacts, modeFromWords, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { modeFromWords, type ProxyMode } from '../../kube-proxy/modes.ts';
 import {
   isModeOf,
   parseRelease,
@@ -22,6 +22,8 @@ export interface AskedChange {
   readonly to?: ProxyMode | undefined;
   readonly toKubernetesVersion?: string | undefined;
   readonly featureGates?: string | readonly string[] | undefined;
+  /** The only Node that changes. */
+  readonly node?: string | undefined;
 }
 
 export interface SetupBefore {
@@ -65,8 +67,7 @@ export function findWrongChange(
   if (toKubernetesVersion !== undefined)
     return readUpgrade(toKubernetesVersion) ? undefined : { problem: 'no-release', release: toKubernetesVersion };
   const release = parseRelease(version ?? '');
-  if (release && !isModeOf(to, release))
-    return { problem: 'unknown-mode', mode: modeFacts[to].title, release, by: 'release' };
+  if (release && !isModeOf(to, release)) return { problem: 'unknown-mode', mode: to, release, by: 'release' };
   return from === to ? { problem: 'same-mode', mode: from, isNamed: true } : undefined;
 }
 
@@ -84,13 +85,8 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
   const after = setupAfter(setup, upgrade);
   const modeAfter = asked.to ?? after.mode;
   if (!isModeOf(modeAfter, upgrade.release))
-    return refusedChange({
-      problem: 'unknown-mode',
-      mode: modeFacts[modeAfter].title,
-      release: `1.${upgrade.minor}`,
-      by: 'mode',
-    });
-  const run = before.version === undefined || before.version === 'auto' ? releasesRunBy(before) : [before.version];
+    return refusedChange({ problem: 'unknown-mode', mode: modeAfter, release: `1.${upgrade.minor}`, by: 'mode' });
+  const run = releasesBefore(asked, before);
   const from = run.length === 1 ? `${run.join()} ` : '';
   return {
     kind: 'change',
@@ -111,8 +107,11 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
   };
 }
 
-function releasesRunBy({ nodes }: SetupBefore): readonly string[] {
-  return [...new Set([...nodes.values()].flatMap(({ kubernetesVersion }) => parseRelease(kubernetesVersion) ?? []))];
+/** Returns the releases that a flag or the Nodes name. */
+function releasesBefore({ node }: AskedChange, { version = 'auto', nodes }: SetupBefore): readonly string[] {
+  if (version !== 'auto') return [version];
+  const changed = [...nodes].filter(([name]) => node === undefined || name === node);
+  return [...new Set(changed.flatMap(([, { kubernetesVersion }]) => parseRelease(kubernetesVersion) ?? []))];
 }
 
 function refusedChange(why: ArgumentsOf<'bad-call'>): Change {
@@ -126,6 +125,13 @@ function unnamedBy({ from }: AskedChange, { modeNote }: SetupBefore) {
 function planMode(change: AskedChange, before: SetupBefore): Change {
   const { from = before.settings.mode, to = 'nftables' } = change;
   if (from === to) return refusedChange({ problem: 'same-mode', mode: from, isNamed: false });
+  for (const text of releasesBefore(change, before)) {
+    const release = parseRelease(text);
+    if (release && !isModeOf(from, release))
+      return refusedChange({ problem: 'unknown-mode', mode: from, release, by: 'present-mode' });
+    if (release && !isModeOf(to, release))
+      return refusedChange({ problem: 'unknown-mode', mode: to, release, by: 'release' });
+  }
   const unnamed = unnamedBy(change, before);
   return {
     kind: 'change',

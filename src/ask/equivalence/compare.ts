@@ -216,7 +216,7 @@ function compareTarget(
       const fates = [scenes[0].evaluate(packet), scenes[1].evaluate(packet)] as const;
       answer.classes++;
       const [from, to] = fates;
-      const answers = nodes.has(address.text) && !isLoopback(address) ? answersTo?.(packet, fates) : undefined;
+      const answers = answersTo?.(packet, fates);
       const isAnsweredAlike = !answers || isSameAnswer(answers.from, answers.to);
       const isOfConnection = isAnsweredAlike && endsAlike(fates, nodes) && areKnownAlike(fates, scenes);
       if (!isOfConnection || !workAlike(fates, scenes))
@@ -243,12 +243,13 @@ function compareTarget(
  * Returns each side's answer from kube-proxy to a packet that reaches the node itself; undefined if a side is a dump, which does not show
  * readiness.
  */
-function healthAnswers({ side: old }: Scene, { side: fresh }: Scene) {
+export function healthAnswers({ side: old }: Scene, { side: fresh }: Scene) {
   if (old.kind === 'dump' || fresh.kind === 'dump') return undefined;
   const [ofOld, ofFresh] = [old, fresh].map((side) => {
     const find = healthCheckFinder(side);
     return ({ destination: address, port, protocol }: Packet, { verdict }: Fate): HealthAnswer | undefined => {
-      const check = verdict === 'local' && protocol === 'tcp' ? find({ address, port }) : undefined;
+      const isReceived = verdict === 'local' && protocol === 'tcp' && !isLoopback(address);
+      const check = isReceived ? find({ address, port }) : undefined;
       return check && healthAnswerOf(check, side);
     };
   });
@@ -258,9 +259,20 @@ function healthAnswers({ side: old }: Scene, { side: fresh }: Scene) {
   });
 }
 
-/** Returns the ports of health checks, because rules do not match these ports in every mode. */
-function healthCheckKeys(scenes: readonly Scene[]): readonly ProtocolPort[] {
-  return scenes.flatMap(({ side }) => (side.cluster?.healthChecks ?? []).map(({ port }) => portKey('tcp', port)));
+/**
+ * Finds the ports of health checks, because rules do not match these ports in every mode: all ports at the node's own addresses, and a
+ * Service's own at its addresses.
+ */
+function healthCheckKeys(scenes: readonly Scene[]) {
+  const compiled = scenes.filter(({ side }) => side.cluster !== undefined);
+  const ofNode = compiled
+    .flatMap(({ side }) => side.cluster?.healthChecks ?? [])
+    .map(({ port }) => portKey('tcp', port));
+  return ({ text }: Address, isNode: boolean): readonly ProtocolPort[] => {
+    if (isNode) return ofNode;
+    const own = compiled.flatMap(({ side }) => side.addresses.servicesAt(text));
+    return own.flatMap(({ healthCheckNodePort: port }) => (port ? portKey('tcp', port) : none));
+  };
 }
 
 function openReasons(fate: Fate, { side: { routes } }: Scene): readonly Reason[] {
@@ -274,7 +286,7 @@ function* destinationsOf(
   asked: Questions,
   nodes: ReadonlyMap<string, Address>,
   only: Only | undefined,
-  ofNode: readonly ProtocolPort[],
+  healthChecksAt: ReturnType<typeof healthCheckKeys>,
 ): Generator<readonly [Address, ReadonlySet<ProtocolPort>]> {
   const { destinations, spans, ports: unbound } = asked;
   const known = [...[...destinations.values()].map(({ address }) => address), ...nodes.values()];
@@ -288,7 +300,11 @@ function* destinationsOf(
     const isNode = nodes.has(address.text);
     if (only && !isNode && !only.addresses.has(address.text)) continue;
     const own = destinations.get(address.text);
-    const named = [...(own?.ports ?? []), ...(isNode ? [...[...unbound.values()].flat(), ...ofNode] : [])];
+    const named = [
+      ...(own?.ports ?? []),
+      ...(isNode ? [...unbound.values()].flat() : []),
+      ...healthChecksAt(address, isNode),
+    ];
     const keys = new Set(only && isNode ? named.filter((key) => only.ports.has(key)) : named);
     // If rules match an address only with certain ports, all its other ports behave like those of neighbouring addresses.
     const isWhole = own?.isWhole !== false;

@@ -5,6 +5,7 @@ import { isUnknownOwn, type Packet } from '../../packet/packet.ts';
 import { addressKind } from '../trace/service-ends.ts';
 import { nodeSocketText } from '../trace/read-destination.ts';
 import type { Scene } from '../trace/scene.ts';
+import type { Answers } from './compare.ts';
 import type { PlacedSender } from './senders.ts';
 import type { destinationKinds, EffectSender, SenderRange } from './effects.ts';
 
@@ -99,15 +100,16 @@ function isWithin({ address, prefixLength }: Network, other: Network): boolean {
 export function destinationFinder(
   scenes: readonly Scene[],
   nodes: ReadonlyMap<string, Address>,
-): (packet: Sent) => KnownDestination {
+): (packet: Sent, answers?: Answers) => KnownDestination {
   const indexes = [...new Set(scenes.map(({ side }) => side.addresses))];
-  return ({ destination, protocol, port }) => {
+  return ({ destination, protocol, port }, answers) => {
     const { text, family } = destination;
     const there = indexes.flatMap((index) => index.servicesAt(text));
     const own = there.filter((each) => each.port === port && hasProtocol(each, protocol));
     const [first] = own;
     if (first) return { kind: addressKind(first, destination) ?? 'unknown', ports: own };
-    if (!nodes.has(text)) {
+    // In IPVS mode, a Service's addresses are the node's own too.
+    if (!nodes.has(text) && !answers?.from && !answers?.to) {
       if (there.length === 0) return { kind: 'unserved-address', ports: [] };
       return { kind: protocol === 'icmp' ? 'ping' : 'unserved-port', ports: there };
     }

@@ -58,7 +58,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
   const lostJumps = scenes.map((scene) => ({ side: scene.side, jumps: lostJumpsOf(scene) }));
   const explain = (difference: Difference): Explained => {
     const { sender, packet, from, to } = difference;
-    const target = find(packet);
+    const target = find(packet, difference.answers);
     const ownEndpoint = ownEndpointOf(sender, target, known);
     const seen = seenSources(difference, nodes);
     const { explains, shownBy } = findShowing(difference, scenes);

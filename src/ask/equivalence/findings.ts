@@ -55,7 +55,8 @@ export class Findings {
       for (const port of ports) known.ports.set(port.label, port);
       // All senders to a destination share its equivalent destinations, so these are added only once.
       for (const { address, port, protocol } of known.alike === alike ? none : alike)
-        for (const each of find({ destination: address, port, protocol }).ports) known.ports.set(each.label, each);
+        for (const each of find({ destination: address, port, protocol }, difference.answers).ports)
+          known.ports.set(each.label, each);
       known.alike = alike;
       for (const reason of [modes, ...because]) known.reasons.set(keyOfReason(reason), reason);
       if (needsAdvice(effect.severity)) {
@@ -170,7 +171,12 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
     for (const { address, port, protocol, insteadOf, ...like } of alike) {
       const packet = { destination: address, port, protocol };
       const example = { ...effect.example, from: insteadOf(effect.example.from), to: textOfDestination(packet) };
-      gathered.push({ turn: like.turn, port, ports: find(packet).ports, effect: { ...effect, example } });
+      gathered.push({
+        turn: like.turn,
+        port,
+        ports: find(packet, difference.answers).ports,
+        effect: { ...effect, example },
+      });
     }
   };
   const { unknown, unknownOnOne, isTooMuch } = compareScenes(from, to, collect, options);

@@ -153,7 +153,9 @@ export class Questions {
     if (!set || direction === 'src' || !this.#isNew(set)) return;
     for (const entry of set.entries) {
       const place = entry.address ?? entry.network;
-      const ports = entry.port === undefined ? [] : [portKey(entry.protocol ?? protocol ?? 'tcp', entry.port)];
+      const named = entry.protocol ?? protocol;
+      const { port } = entry;
+      const ports = port === undefined ? [] : (named ? [named] : transports).map((each) => portKey(each, port));
       this.#askFor(set, place, ports);
     }
   }

@@ -1,3 +1,4 @@
+import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { BundleFault } from './bundle.ts';
 import type { Unread, ProgramProblem } from '../unread.ts';
 import { byProblem, row, warningIf, type Lists, type None, type Numbers, type Strings } from './rows.ts';
@@ -84,7 +85,11 @@ export const callFindings = {
     usage: Strings<'reason'> & { readonly help?: string | undefined };
     // The mode or release to change to is wrong.
     'no-release': Strings<'release'>;
-    'unknown-mode': Strings<'mode' | 'release'> & { readonly by: 'release' | 'mode' };
+    'unknown-mode': Strings<'release'> & {
+      readonly mode: ProxyMode;
+      /** What to name otherwise. */
+      readonly by: 'release' | 'mode' | 'present-mode';
+    };
     'same-mode': Strings<'mode'> & { readonly isNamed: boolean };
     /** `families`: the input's address families, if the input was read. */
     'no-such-file': Strings<'file' | 'mode'> & { readonly families?: readonly string[] };

@@ -96,7 +96,7 @@ export function readClusterFacts(value: JsonObject, source: InputSource): Cluste
  * passes the arguments indirectly.
  */
 export function readUnit(text: string, place: ClusterFacts['place']): ClusterFacts | 'unknown' | undefined {
-  if (!/^\[(?:Unit|Service)\]/m.test(text)) return undefined;
+  if (!/^(?:[ \t]*(?:[#;].*)?\r?\n)*\[(?:Unit|Service)\]/.test(text)) return undefined;
   const lines = text.split('\n').map((line) => line.trim());
   const first = lines.findIndex((line) => /^ExecStart[ \t]*=/.test(line));
   const last = lines.findIndex((line, at) => at >= first && !line.endsWith('\\'));

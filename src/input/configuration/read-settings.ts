@@ -65,6 +65,14 @@ export function readConfig(file: TextFile): Omit<ConfigFile, 'file'> {
   return { config, facts, diagnostics };
 }
 
+/** Reports whether a file is a configuration, as for --config, and not manifests that come with one. */
+export function isConfiguration(file: TextFile): boolean {
+  if (readUnit(file.text, placeAt(file, 0))) return true;
+  const { config, facts } = readConfig(file);
+  if (!config && !facts.some(({ configures }) => configures)) return false;
+  return collectFiles([file], {}).services.length === 0;
+}
+
 type GatesSource = Pick<SettingSource, 'flag' | 'field' | 'report'>;
 
 /** Returns the configuration's gates, overridden by the flag's. Reports or leaves out gates that keep this release from starting. */

@@ -4,7 +4,8 @@ import { findNearest } from '../../base/names.ts';
 import { readNamedFile } from '../../base/read-file.ts';
 import { isError, type Finding, keyOfFault } from '../../base/findings/finding.ts';
 import { openTrees, repositoryPaths, revisionOf } from '../../git/revision-paths.ts';
-import type { TextFile } from '../../input/documents/text-file.ts';
+import { isConfiguration } from '../../input/configuration/read-settings.ts';
+import { TextFile } from '../../input/documents/text-file.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { findWrongChange, planChange, type AskedChange } from '../../ask/equivalence/change.ts';
@@ -62,10 +63,13 @@ export function readSide(name: string): NamedSide {
   return { name, adds: holdsConfiguration(name) ? { config: name } : undefined };
 }
 
+/** Larger files are manifests or dumps, which only their readers read. In bytes. */
+const largestConfiguration = 2 ** 20;
+
 function holdsConfiguration(path: string): boolean {
-  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false;
-  const start = readNamedFile(path).subarray(0, 0x10000).toString('latin1');
-  return /\bkind["']?:\s*["']?KubeProxyConfiguration\b/.test(start) && !/\bkind["']?:\s*["']?Service\b/.test(start);
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found?.isFile() || found.size > largestConfiguration) return false;
+  return isConfiguration(new TextFile(path, readNamedFile(path).toString('utf8')));
 }
 
 /** Reports whether a word cannot be a mode, a release or a path. */

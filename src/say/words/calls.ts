@@ -1,9 +1,9 @@
-import { proxyModeNames } from '../../kube-proxy/modes.ts';
+import { modeFacts, proxyModeNames, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { unreadWords } from './unread.ts';
 import { count, joinWords, printable, quote, quotePrintable, shellWord } from '../../base/printable.ts';
 import type { callFindings, IdleBeside, IdleFlags } from '../../base/findings/calls.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
-import { firstRelease, releases } from '../../kube-proxy/releases.ts';
+import { firstRelease, releases, releasesOfMode } from '../../kube-proxy/releases.ts';
 import { bundleFaultWords, describeFolderProblem } from './bundle.ts';
 import { byCase, didYouMean, listCodes, type Words, type WordsOf } from './rows.ts';
 
@@ -28,6 +28,13 @@ const askers = {
     'name the output of kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml',
   ],
   upgrade: () => ['--to-kubernetes-version needs manifests', 'name the manifests of the cluster'],
+} as const;
+
+const unknownModeWays = {
+  release: (mode: ProxyMode) =>
+    `upgrade with the change: --to ${mode}, and --to-kubernetes-version with a release of ${releasesOfMode(mode)}`,
+  mode: () => 'name the mode after the change with --to',
+  'present-mode': () => 'name the present mode with --from',
 } as const;
 
 const leaveOut = 'leave it out';
@@ -191,12 +198,12 @@ export const callWords: WordsOf<typeof callFindings> = {
       `name ${releases[0]}, or one from ${firstRelease} to 1.${lastAnnounced}`,
     ],
     'unknown-mode': ({ mode, release, by }) => [
-      `kpc does not follow ${mode} of Kubernetes ${release}`,
-      `name the ${by} after the change with ${by === 'mode' ? '--to' : '--to-kubernetes-version'}`,
+      `Kubernetes ${release} has no ${modeFacts[mode].title} that kpc follows`,
+      unknownModeWays[by](mode),
     ],
     'same-mode': ({ mode, isNamed }) => [
       isNamed ? `--from and --to are both ${mode}` : `kube-proxy is in ${mode} mode already`,
-      'name two modes with --from and --to',
+      isNamed ? 'name two modes with --from and --to' : 'name another mode with --to',
     ],
 
     'no-such-file': ({ file, mode, families = [] }) =>
