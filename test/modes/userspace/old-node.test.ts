@@ -109,11 +109,11 @@ describe('manifests, from userspace mode to another', () => {
   test('need the release afterwards, and the mode', async () => {
     const noRelease = await runKpc(['migrate', ...asked, '--to', 'iptables']);
     expect(noRelease).toMatchObject({ status: 2, stdout: '' });
-    expect(noRelease.stderr).toContain('kpc does not follow iptables mode of Kubernetes 1.25');
-    expect(noRelease.stderr).toContain('name the release after the change with --to-kubernetes-version');
+    expect(noRelease.stderr).toContain('Kubernetes 1.25 has no iptables mode that kpc follows');
+    expect(noRelease.stderr).toContain('--to-kubernetes-version with a release of 1.30 to 1.38');
     const noMode = await runKpc(['migrate', ...asked, '--to-kubernetes-version', '1.36']);
     expect(noMode).toMatchObject({ status: 2, stdout: '' });
-    expect(noMode.stderr).toContain('kpc does not follow userspace mode of Kubernetes 1.36');
+    expect(noMode.stderr).toContain('Kubernetes 1.36 has no userspace mode that kpc follows');
     const { stdout } = await runKpc(['migrate', ...asked, '--to', 'iptables', '--to-kubernetes-version', '1.36']);
     expect(stdout).toContain('1.25 userspace → 1.36 iptables: ');
     expect(stdout).toMatch(
