@@ -55,6 +55,7 @@ export type LineFault =
   | 'named-address'
   | 'no-head'
   | 'no-json'
+  | 'no-name'
   | 'no-prefix'
   | 'no-scheduler'
   | 'not-numeric'

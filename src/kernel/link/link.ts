@@ -158,7 +158,7 @@ export function parseIpAddrJson(text: string): ParsedLinks {
     const name = fieldIn(item, 'ifname');
     if (!isLinkName(name)) {
       // `ip -j addr show dev X` prints empty objects for other links.
-      if (!isObject(item) || Object.keys(item).length > 0) refuse('other-line');
+      if (!isObject(item) || Object.keys(item).length > 0) refuse('no-name');
       continue;
     }
     const info = fieldIn(item, 'linkinfo');

@@ -10,6 +10,7 @@ const words: Readonly<Record<Exclude<LineFault, 'other-line'>, string>> = {
   'no-head':
     'the table, chain, set, link or virtual server that it belongs to is missing above it: print all of the output',
   'no-json': 'not the JSON that ip -j prints',
+  'no-name': 'a link without a name',
   'no-prefix': 'not an IP address with its prefix length',
   'no-scheduler': 'a virtual server without a scheduler',
   'not-numeric': 'an address or port that is not numeric (save with ipvsadm -Sn)',
