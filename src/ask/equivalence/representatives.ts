@@ -63,9 +63,8 @@ export interface ClusterSide {
  */
 export function chooseStandIns(sides: readonly ClusterSide[], names: readonly string[]) {
   const shapes = sides.map(nodeShapes);
-  const placesOf = sides.map(({ cluster, settings }) => networkPlaces(cluster, settings));
   const kindOf = (endpoint: Endpoint): string =>
-    [statusOf(endpoint), isStrange(endpoint), ...placesOf.map((placeOf) => placeOf(endpoint.address))].join(' ');
+    [statusOf(endpoint), isStrange(endpoint), ...shapes.map(({ placeOf }) => placeOf(endpoint.address))].join(' ');
   const owns = sides.map(ownOfNodes);
   const servicePorts = [...new Set(sides.flatMap(({ cluster }) => cluster.servicePorts))];
   const ofNodes = new Set(
@@ -96,7 +95,7 @@ export function chooseStandIns(sides: readonly ClusterSide[], names: readonly st
   const found = names.map((name): StandIn & { readonly by: ReadonlySet<string> } => {
     // If a node differs between the sides, other nodes may be like it on one side only, so it represents no other node.
     if (new Set(owns.map((ownOf) => ownOf(name))).size > 1) return { node: name, only: undefined, by: new Set([name]) };
-    const like = firstWith(shapes.map((shapeOf) => shapeOf(name)).join(' '), name);
+    const like = firstWith(shapes.map(({ shapeOf }) => shapeOf(name)).join(' '), name);
     const identity = { name, zone: zoneOf(sides[0]?.nodes.get(name)) };
     const firsts = [...bound].map(([of, ports]) => {
       const plans = ports.map((port) => traffic.recall(port, identity));
@@ -125,19 +124,21 @@ function endpointsIn({ clusterEndpoints, localEndpoints }: TrafficPlan): string 
   return [clusterEndpoints, localEndpoints].map((list) => list.map(({ label }) => label).join()).join(' / ');
 }
 
-function nodeShapes({ nodes, cluster, settings, hosts }: ClusterSide): (name: string) => string {
+/** What makes a node unlike others on a side, and which networks contain an address. */
+function nodeShapes(side: ClusterSide) {
+  const { nodes, cluster, hosts } = side;
   const { servicePorts } = cluster;
+  const placeOf = networkPlaces(side);
   const external = new Set(
     servicePorts.flatMap((port) => [...port.externalIPs, ...port.loadBalancerIPs].map(({ text }) => text)),
   );
-  const placeOf = networkPlaces(cluster, settings);
   const hosted = new Map<string | undefined, Set<string>>();
   for (const endpoint of servicePorts.flatMap(({ endpoints }) => endpoints)) {
     const { nodeName } = endpoint.status;
     const kinds = hosted.get(nodeName) ?? new Set();
     hosted.set(nodeName, kinds.add(`${statusOf(endpoint)} ${placeOf(endpoint.address)}`));
   }
-  return (name) => {
+  const shapeOf = (name: string): string => {
     const node = nodes.get(name);
     const addresses = (node?.addresses ?? []).map(({ type, address: text }) => {
       const address = parseAddress(text);
@@ -154,10 +155,11 @@ function nodeShapes({ nodes, cluster, settings, hosts }: ClusterSide): (name: st
     ]);
     return JSON.stringify([node?.kubernetesVersion, addresses, listed, pods, [...(hosted.get(name) ?? [])].toSorted()]);
   };
+  return { placeOf, shapeOf };
 }
 
 /** Returns which networks contain an address or network, wholly or in part: those in settings and in Services. */
-function networkPlaces({ servicePorts, serviceCidrs }: ClusterSide['cluster'], settings: ProxySettings) {
+function networkPlaces({ cluster: { servicePorts, serviceCidrs }, settings }: ClusterSide) {
   const named = [
     ...textsIn(settings).flatMap((text) => parseNetwork(text) ?? []),
     ...servicePorts.flatMap(({ sourceRanges }) => sourceRanges),
