@@ -4,7 +4,7 @@ import { tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
 import { familyOfPlace, rulesPlaces } from '../../kernel/iptables/iptables-delta.ts';
 import { isBaseOfIptables } from '../../kernel/iptables/native-rules.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
-import { parseNftText } from '../../kernel/nftables/parse-text.ts';
+import { parseBaseChain } from '../../kernel/nftables/parse-text.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import type { Host, ToolCommand } from '../node/host.ts';
@@ -60,11 +60,7 @@ const ownFamilies: ReadonlySet<string> = new Set(families.map((family) => nftFam
 /** Reports whether iptables-save does not show a line of a chain, or may misprint it: a base chain of nft's, a set, a map or a range. */
 function isOfNftOnly(table: TableName, chain: string, line: string): boolean {
   if (!/^\t\ttype \w+ hook /.test(line)) return /^\t\t.*(?:[@{]|\d-\d)/.test(withoutComments(line));
-  const { tables } = parseNftText(
-    [['table', nftFamily.ipv4, table, '{'].join(' '), `chain ${chain} {`, line, '}', '}'].join('\n'),
-  );
-  const base = tables[0]?.chains.get(chain);
-  return !base || !isBaseOfIptables(table, base);
+  return !isBaseOfIptables(table, { name: chain, base: parseBaseChain(line) });
 }
 
 export function listWith(host: Host, command: Omit<ToolCommand, 'room'>, expected: RegExp): Promise<string> {

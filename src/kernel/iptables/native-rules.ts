@@ -3,7 +3,7 @@ import type { Expression, NftChain, NftRule, NftTable } from '../nftables/table.
 import { iptablesPriorities, type Chain, type Rule, type TableName } from './iptables.ts';
 
 /** Reports whether iptables-save can show a base chain: nft_is_chain_compatible of iptables compares name, hook and priority. */
-export function isBaseOfIptables(table: TableName, { name, base }: NftChain): boolean {
+export function isBaseOfIptables(table: TableName, { name, base }: Pick<NftChain, 'name' | 'base'>): boolean {
   const hooks: ReadonlyMap<string, number> = new Map(Object.entries(iptablesPriorities[table]));
   const priority = base && (table === 'security' ? nftSecurity : hooks.get(base.hook));
   return base?.hook.toUpperCase() === name && hooks.has(base.hook) && base.priority === priority;

@@ -212,6 +212,12 @@ const priorities: ReadonlyMap<string, number> = new Map([
   ['srcnat', 100],
 ]);
 
+/** Reads a chain's line with its hook, as nft lists it; undefined for any other line. */
+export function parseBaseChain(line: string): BaseChain | undefined {
+  const [item] = cutItems(line).items;
+  return item && readBaseChain(item.words);
+}
+
 /** Reads `type T hook H priority P`, or `type T hook ingress device "D" priority P`; undefined for anything else. */
 function readBaseChain(words: readonly string[]): BaseChain | undefined {
   const [, type, hookWord, hook, ...rest] = words;
