@@ -213,6 +213,11 @@ export interface BehaviourReason {
   readonly isNew: boolean;
 }
 
+/** `does`: the behaviours of `to`. */
+export function behaviourReason(behaviour: Behaviour, from: Release, to: Release, does: Behaviours): BehaviourReason {
+  return { kind: 'behaviour', behaviour, from, to, isNew: does.has(behaviour) };
+}
+
 interface BehaviourStep {
   readonly behaviour: Behaviour;
   /** The behaviours after this step. */

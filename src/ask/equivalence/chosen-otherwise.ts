@@ -1,7 +1,7 @@
 import { chooseEndpoints } from '../../cluster/endpoint-choice.ts';
 import type { Cluster, ShownPort } from '../../cluster/model.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
-import { stepsBetween, type BehaviourReason } from '../../kube-proxy/releases.ts';
+import { behaviourReason, stepsBetween, type BehaviourReason } from '../../kube-proxy/releases.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { Scene } from '../trace/scene.ts';
 import type { Difference } from './compare.ts';
@@ -44,15 +44,7 @@ export function behaviourFinder(
     return steps.flatMap(({ behaviour }, at) =>
       chosen[at] === chosen[at + 1]
         ? []
-        : [
-            {
-              kind: 'behaviour',
-              behaviour,
-              from: old.settings.release,
-              to: fresh.settings.release,
-              isNew: fresh.behaviours.has(behaviour),
-            } as const,
-          ],
+        : behaviourReason(behaviour, old.settings.release, fresh.settings.release, fresh.behaviours),
     );
   };
 }

@@ -7,8 +7,8 @@ import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { isError, type Finding } from '../../base/findings/finding.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot.ts';
 import { diffSides, type SideDiff } from '../../ask/diff/diff-sides.ts';
-import type { ServiceReason } from '../../ask/diff/service-reasons.ts';
 import {
+  behaviourReason,
   behavioursOf,
   stepsBetween,
   type Behaviour,
@@ -46,9 +46,7 @@ export function compareReleases(
   const causes = findCauses(diff, from, steps, (does) => compileWith(from.release, does, ipFamily).side);
   const servicePorts = diff.servicePorts.map((port) => {
     const own = steps.filter(({ behaviour }) => causes.get(port.label)?.has(behaviour));
-    const reasons = own.map(({ behaviour }): ServiceReason => {
-      return { kind: 'behaviour', behaviour, from: pair.from, to: pair.to, isNew: to.does.has(behaviour) };
-    });
+    const reasons = own.map(({ behaviour }) => behaviourReason(behaviour, pair.from, pair.to, to.does));
     return { ...port, reasons: [...reasons, ...port.reasons] };
   });
   const made = `${name}: manifests, compiled for ${describeGrounds(from.side)}, by Kubernetes ${from.release} and ${to.release}`;
