@@ -3,7 +3,7 @@ import { diffSides } from '../../src/ask/diff/diff-sides.ts';
 import type { Snapshot } from '../../src/snapshot/snapshot.ts';
 import { compareScenes } from '../../src/ask/equivalence/compare.ts';
 import { effectsByService, Findings, nodeOf } from '../../src/ask/equivalence/findings.ts';
-import { preparationsFor } from '../../src/ask/equivalence/preparations.ts';
+import { preparationsFor } from '../../src/ask/equivalence/change.ts';
 import { formatText } from '../../src/say/formats/text.ts';
 import { reportReview } from '../../src/say/diff-review.ts';
 import { equivalenceAnswer } from '../../src/say/equivalence.ts';

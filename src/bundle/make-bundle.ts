@@ -15,7 +15,7 @@ import { writeServicePieces, writeServices } from './services-file.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import { isLocalNode } from '../cluster/endpoint-choice.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
-import type { Family } from '../kernel/family.ts';
+import type { Family } from '../kernel/address.ts';
 import { passingRules } from '../kernel/iptables/iptables.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { modeFacts, programs, type CountName } from '../kube-proxy/modes.ts';

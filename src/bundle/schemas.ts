@@ -30,7 +30,7 @@ import { releaseRange } from '../kube-proxy/releases.ts';
 import { settingsSchema } from '../settings/table.ts';
 import type { BundleFileName } from './state-files.ts';
 import type { EndpointSources, ServicePortSpec } from '../cluster/objects.ts';
-import { families, protocols } from '../kernel/family.ts';
+import { families, protocols } from '../kernel/address.ts';
 
 const addressSchema = textThat('an IP address', 'isAddress');
 const networkSchema = textThat('a CIDR', 'isNetwork');

@@ -5,7 +5,7 @@ import { formatSets, parseIpsetSave } from '../kernel/ipset/ipset.ts';
 import { formatAppends, writeIptablesTables } from '../kernel/iptables/iptables.ts';
 import { parseIptablesSave } from '../kernel/iptables/parse-save.ts';
 import { formatVirtualServer, parseIpvsadm } from '../kernel/ipvs/ipvs.ts';
-import type { Family } from '../kernel/family.ts';
+import type { Family } from '../kernel/address.ts';
 import type { ObjectKind, KernelState } from '../kernel/state.ts';
 import { formatLinks, parseIpBatch } from '../kernel/link/link.ts';
 import { joinPieces, type UnreadLine } from '../kernel/lines.ts';

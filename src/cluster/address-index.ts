@@ -1,4 +1,4 @@
-import type { Family } from '../kernel/family.ts';
+import type { Family } from '../kernel/address.ts';
 import {
   portAddresses,
   serviceName,

@@ -1,5 +1,4 @@
-import { contains, parseAddress, type Address, type Network } from '../kernel/address.ts';
-import { familyNames, type Family } from '../kernel/family.ts';
+import { type Address, contains, type Family, familyNames, type Network, parseAddress } from '../kernel/address.ts';
 import type { PortRange } from '../kernel/ports-and-marks.ts';
 import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';

@@ -1,6 +1,5 @@
 import { uniqueBy } from './grouping.ts';
-import { parseAddress, parseNetwork, type Address } from '../kernel/address.ts';
-import { families, familyNames, type Family } from '../kernel/family.ts';
+import { type Address, families, type Family, familyNames, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import {
   endpointsByPort,

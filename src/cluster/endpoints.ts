@@ -7,8 +7,7 @@ import {
   fullName,
   type Endpoints,
 } from './objects.ts';
-import { joinHostPort, type Address } from '../kernel/address.ts';
-import { protocols, type Family } from '../kernel/family.ts';
+import { type Address, type Family, joinHostPort, protocols } from '../kernel/address.ts';
 import type { Location, Place } from '../kernel/place.ts';
 import { compareText } from '../kernel/compare.ts';
 import { ByName, type ReadonlyByName } from './grouping.ts';

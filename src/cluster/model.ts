@@ -1,5 +1,4 @@
-import type { Address, Network } from '../kernel/address.ts';
-import type { Family, Protocol } from '../kernel/family.ts';
+import type { Address, Family, Network, Protocol } from '../kernel/address.ts';
 import type { ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import type { Place } from '../kernel/place.ts';
 import type { EndpointSources, EndpointStatus, ServicePortSpec } from './objects.ts';

@@ -1,22 +1,23 @@
 import { uniqueBy } from './grouping.ts';
 import {
+  type Address,
   compareAddresses,
   contains,
-  loopbackAddresses,
-  parseAddress,
-  parseNetwork,
+  families,
+  type Family,
   hostNetwork,
   isLinkLocal,
   isLoopback,
   joinHostPort,
+  loopbackAddresses,
   loopbackNetworks,
-  type Address,
   type Network,
+  parseAddress,
+  parseNetwork,
 } from '../kernel/address.ts';
 import { modeFacts, isNodePortWord } from '../kube-proxy/modes.ts';
 import type { NodeContext, Cluster } from './model.ts';
 import type { Node, ProxySettings, Sourced } from './objects.ts';
-import { families, type Family } from '../kernel/family.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 

@@ -1,5 +1,4 @@
-import { parseNetwork, type Network } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
+import { type Family, type Network, parseNetwork } from '../kernel/address.ts';
 import type { NodeContext } from './model.ts';
 import type { ProxySettings } from './objects.ts';
 

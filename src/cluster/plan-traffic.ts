@@ -1,5 +1,4 @@
-import { contains, type Address, type Network } from '../kernel/address.ts';
-import type { Protocol } from '../kernel/family.ts';
+import { type Address, contains, type Network, type Protocol } from '../kernel/address.ts';
 import type { Origin, Place } from '../kernel/place.ts';
 import { chooseEndpoints, isExternallyAccessible, runsOnNode, type EndpointChoice } from './endpoint-choice.ts';
 import type { Endpoint, NodeIdentity, ServicePort, ShownPort } from './model.ts';

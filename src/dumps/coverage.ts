@@ -1,4 +1,4 @@
-import { families, familyNames, type Family } from '../kernel/family.ts';
+import { families, type Family, familyNames } from '../kernel/address.ts';
 import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
 import { objectKinds, type ObjectKind, type KernelState } from '../kernel/state.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';

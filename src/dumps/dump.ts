@@ -1,6 +1,5 @@
-import type { Network } from '../kernel/address.ts';
+import { families, type Family, type Network } from '../kernel/address.ts';
 import type { TrackedFlow } from '../kernel/conntrack.ts';
-import { families, type Family } from '../kernel/family.ts';
 import { tableNames, type TableName, type Tables, type IptablesVariant } from '../kernel/iptables/iptables.ts';
 import { isBaseOfIptables, withNativeRules } from '../kernel/iptables/native-rules.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';

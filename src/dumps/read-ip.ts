@@ -1,8 +1,7 @@
-import { isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
+import { families, type Family, isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
 import { addressFlags, makeLinkAddress, traitsOfLine, type LinkAddress, type LinkTraits } from '../kernel/link/link.ts';
 import { readTunnelLine, type Tunnel } from '../kernel/link/tunnel.ts';
 import { linesOf, UnreadLines, type UnreadLine, type LineFault } from '../kernel/lines.ts';
-import { families, type Family } from '../kernel/family.ts';
 import { parseRoutes, parseRoutesJson } from '../kernel/route/parse-routes.ts';
 import { parseRoutingRules, parseRoutingRulesJson } from '../kernel/route/parse-rules.ts';
 import { parseIpsecPolicies, type IpsecPolicy } from '../kernel/route/ipsec.ts';

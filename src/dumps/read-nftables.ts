@@ -1,6 +1,5 @@
 import { baseName } from '../base/names.ts';
-import { parseNetwork } from '../kernel/address.ts';
-import { families, type Family } from '../kernel/family.ts';
+import { families, type Family, parseNetwork } from '../kernel/address.ts';
 import { isLearned, type Value, type NftTable } from '../kernel/nftables/table.ts';
 import { formatChain, nftFamily, formatElement } from '../kernel/nftables/format.ts';
 import { parseNftText } from '../kernel/nftables/parse-text.ts';

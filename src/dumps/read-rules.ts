@@ -1,6 +1,6 @@
 import { joinWords } from '../base/printable.ts';
 import { parseAddressRange } from '../kernel/address-range.ts';
-import type { Family } from '../kernel/family.ts';
+import type { Family } from '../kernel/address.ts';
 import { findHiddenTables, parseIptablesSave } from '../kernel/iptables/parse-save.ts';
 import {
   isBuiltInChain,

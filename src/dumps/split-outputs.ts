@@ -1,4 +1,4 @@
-import { families, type Family } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/address.ts';
 import { tableNames, type TableName, type IptablesVariant } from '../kernel/iptables/iptables.ts';
 import { savedLines } from '../kernel/iptables/parse-rule.ts';
 import type { RoutesAsked } from '../kernel/route/parse-routes.ts';

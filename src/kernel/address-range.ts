@@ -1,14 +1,14 @@
 import {
+  type Address,
   addressBits,
-  compareAddresses,
-  hostNetwork,
   addressNumber,
+  compareAddresses,
+  type Family,
+  hostNetwork,
+  type Network,
   parseAddress,
   parseNetwork,
-  type Address,
-  type Network,
 } from './address.ts';
-import type { Family } from './family.ts';
 
 export type AddressRange = Address | Network;
 

@@ -1,4 +1,13 @@
-import type { Family } from './family.ts';
+/** An IP family. kube-proxy runs a proxier for each family; kpc keeps both families in one state. */
+export type Family = 'ipv4' | 'ipv6';
+
+export const families: readonly Family[] = ['ipv4', 'ipv6'];
+
+export const familyNames = { ipv4: 'IPv4', ipv6: 'IPv6' } as const satisfies Record<Family, string>;
+
+export type Protocol = 'TCP' | 'UDP' | 'SCTP';
+
+export const protocols: readonly Protocol[] = ['TCP', 'UDP', 'SCTP'];
 
 /**
  * `text` is canonical: RFC 5952, IPv4-mapped IPv6 as IPv4. `bits` is signed, because V8 then stores it inside the object (see ipv4Number).

@@ -1,5 +1,4 @@
-import { parseAddress, type Address } from './address.ts';
-import type { Family } from './family.ts';
+import { type Address, type Family, parseAddress } from './address.ts';
 import { parsePort, type SocketAddress } from './ports-and-marks.ts';
 import { readLines } from './lines.ts';
 

@@ -8,7 +8,7 @@ import { diffTimeouts, diffVirtualServers } from './ipvs/ipvs-delta.ts';
 import { diffModules, diffSysctls } from './sysctls-and-modules.ts';
 import { diffNftTables, splitNftDelta } from './nftables/nft-delta.ts';
 import { partition } from './compare.ts';
-import type { Family } from './family.ts';
+import type { Family } from './address.ts';
 import { isBuiltInChain, type Chain, type Rule, type TableName, type Tables, mapTables } from './iptables/iptables.ts';
 
 /** The objects that kube-proxy programs. A family without iptables state was not compiled, or not dumped. */

@@ -1,4 +1,4 @@
-import type { Family } from './family.ts';
+import type { Family } from './address.ts';
 import { itemOf, pairUp, diffByKey } from './compare.ts';
 import { readLines } from './lines.ts';
 import { passingRules, type RuleArg, type Tables } from './iptables/iptables.ts';

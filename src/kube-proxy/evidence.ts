@@ -16,7 +16,7 @@ import {
   boundAddresses,
 } from './ipvs-objects.ts';
 import { isFixedNftName, isKubeProxyTable, isNftServiceName, nftTableComment } from './nft-table.ts';
-import { families } from '../kernel/family.ts';
+import { families } from '../kernel/address.ts';
 import type { ProxyMode } from './modes.ts';
 
 /**

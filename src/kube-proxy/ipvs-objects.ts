@@ -1,9 +1,8 @@
 import type { KernelState } from '../kernel/state.ts';
-import { families, protocols, type Family, type Protocol } from '../kernel/family.ts';
+import { families, type Family, isLoopback, type Protocol, protocols } from '../kernel/address.ts';
 import type { IpSet, SetType } from '../kernel/ipset/ipset.ts';
 import type { Rule, RuleArg, TableName } from '../kernel/iptables/iptables.ts';
 import { baseChains } from './chain-names.ts';
-import { isLoopback } from '../kernel/address.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { formatEntry } from '../kernel/ipset/set-entry.ts';
 

@@ -1,4 +1,4 @@
-import { families, type Family } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/address.ts';
 import { isBuiltInChain, type Chain, type TableName } from '../kernel/iptables/iptables.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { forwardingSysctls } from '../kernel/sysctls-and-modules.ts';

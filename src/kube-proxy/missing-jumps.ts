@@ -1,4 +1,4 @@
-import { families, type Family } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/address.ts';
 import { isBuiltInChain, type Chain, type Rule, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
 import {
   chainsOf,

@@ -1,4 +1,4 @@
-import { families, protocols, type Family, type Protocol } from '../kernel/family.ts';
+import { families, type Family, type Protocol, protocols } from '../kernel/address.ts';
 import type { ObjectKind } from '../kernel/state.ts';
 
 export const proxyModes = ['ipvs', 'iptables', 'nftables', 'userspace'] as const;

@@ -1,5 +1,4 @@
-import type { Protocol } from '../kernel/family.ts';
-import { joinHostPort } from '../kernel/address.ts';
+import { joinHostPort, type Protocol } from '../kernel/address.ts';
 import {
   chainsOf,
   chainsOfElement,

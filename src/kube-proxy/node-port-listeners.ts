@@ -1,7 +1,6 @@
-import { isLoopback, type Address } from '../kernel/address.ts';
+import { type Address, families, type Family, isLoopback, type Protocol } from '../kernel/address.ts';
 import { compareText } from '../kernel/compare.ts';
 import { singleAddress } from '../kernel/address-range.ts';
-import { families, type Family, type Protocol } from '../kernel/family.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
 import { findTable, setOf, type NftRule, type NftTable } from '../kernel/nftables/table.ts';

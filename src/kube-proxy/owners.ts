@@ -1,5 +1,4 @@
-import { joinHostPort } from '../kernel/address.ts';
-import { families, type Family } from '../kernel/family.ts';
+import { families, type Family, joinHostPort } from '../kernel/address.ts';
 import { tableNames, type Chain, type Rule } from '../kernel/iptables/iptables.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';

@@ -1,7 +1,6 @@
 // Facts that a dump lacks but kube-proxy's rules and sets show: node addresses, virtual servers, masquerading.
-import { isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
+import { families, type Family, isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
 import { singleAddress } from '../kernel/address-range.ts';
-import { families, type Family } from '../kernel/family.ts';
 import type { Rule, Chain, Tables } from '../kernel/iptables/iptables.ts';
 import type { Unlisted, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { addressesOn, type Link, type LinkAddress } from '../kernel/link/link.ts';

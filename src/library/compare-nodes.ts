@@ -1,10 +1,9 @@
-import { sortPreparations } from '../ask/equivalence/change.ts';
+import { preparationsFor, sortPreparations } from '../ask/equivalence/change.ts';
 import { Comparison } from '../ask/equivalence/findings.ts';
 import { beyondKernel, namedBeyond, type BeyondKernel } from '../ask/diff/beyond-kernel.ts';
 import { beyondWords, describeUnshown } from '../say/diff-report.ts';
 import { diffServices } from '../ask/diff/service-changes.ts';
 import { type Finding, placeAtLine } from '../base/findings/finding.ts';
-import { preparationsFor } from '../ask/equivalence/preparations.ts';
 import { chooseStandIns, packetsToPlaced, type Represented } from '../ask/equivalence/representatives.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { needsWork, type EquivalenceReport, type Tracing } from '../say/equivalence.ts';

@@ -2,7 +2,7 @@
 import { faultOf } from '../base/findings/finding.ts';
 import { inOneLine } from '../say/words/words.ts';
 import { findNearest } from '../base/names.ts';
-import { ipFamilyChoices, type IpFamilyChoice } from '../snapshot/open/choose-families.ts';
+import { type IpFamilyChoice, ipFamilyChoices } from '../snapshot/open/assumptions.ts';
 import type { LoadOptions as PipelineOptions, InputTexts } from '../snapshot/open/load-texts.ts';
 import { TextFile, type FolderOrigin } from '../input/documents/text-file.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';

@@ -1,7 +1,7 @@
 import { pathWord } from '../base/printable.ts';
 import { isNetworks, knownNetworks } from '../input/configuration/range-flags.ts';
 import { lastAnnounced } from '../kube-proxy/announced.ts';
-import { ipFamilyChoices } from '../snapshot/open/choose-families.ts';
+import { ipFamilyChoices } from '../snapshot/open/assumptions.ts';
 import { proxyModes } from '../kube-proxy/modes.ts';
 import { lastRelease, newestRelease, releaseRange } from '../kube-proxy/releases.ts';
 import { flagRow, type Flag, type FlagFacts, type FlagKind, type OptionsOf } from '../settings/flag.ts';

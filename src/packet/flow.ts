@@ -1,6 +1,5 @@
-import { loopbackAddresses, type Address } from '../kernel/address.ts';
+import { type Address, type Family, loopbackAddresses } from '../kernel/address.ts';
 import type { MarkChange, MarkHolder, PortRange, SocketAddress } from '../kernel/ports-and-marks.ts';
-import type { Family } from '../kernel/family.ts';
 import { isLinkNamed } from '../kernel/link/link.ts';
 import type { CarrierProtocol } from '../kernel/link/tunnel.ts';
 import type { TcpFlags } from '../kernel/nftables/table.ts';

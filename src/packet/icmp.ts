@@ -1,4 +1,4 @@
-import type { Family } from '../kernel/family.ts';
+import type { Family } from '../kernel/address.ts';
 import type { Flow, Turn } from './flow.ts';
 
 const messages: { readonly [T in Turn]?: ReadonlySet<string> } = {

@@ -1,5 +1,4 @@
-import type { Address, Network } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
+import type { Address, Family, Network } from '../kernel/address.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
 import { iptablesPriorities, type Chain, type Rule, type TableName } from '../kernel/iptables/iptables.ts';
 import type { Link } from '../kernel/link/link.ts';

@@ -1,4 +1,4 @@
-import type { Family } from '../kernel/family.ts';
+import type { Family } from '../kernel/address.ts';
 import type { NftChain, NftRule, NftTable } from '../kernel/nftables/table.ts';
 import type { KernelState } from '../kernel/state.ts';
 import type { Knowledge, SupposedJump } from './knowledge.ts';

@@ -1,5 +1,4 @@
-import type { Address } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
+import type { Address, Family } from '../kernel/address.ts';
 import type { NextHop } from '../kernel/route/route.ts';
 import type { SocketAddress } from '../kernel/ports-and-marks.ts';
 import { lacksAllRoutes, type Reason } from './reason.ts';

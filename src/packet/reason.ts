@@ -1,5 +1,4 @@
-import type { Address } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
+import type { Address, Family } from '../kernel/address.ts';
 import type { Unlisted } from '../kernel/ipvs/ipvs.ts';
 import type { TableName } from '../kernel/iptables/iptables.ts';
 import type { RuleStep } from './step.ts';

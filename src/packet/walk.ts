@@ -14,8 +14,7 @@ import {
   untouched,
   type Flow,
 } from './flow.ts';
-import { carry } from './carrier.ts';
-import { checkPolicies } from './encryption.ts';
+import { carry, checkPolicies } from './carrier.ts';
 import { inOrder, type Visitors } from './visitors.ts';
 import { iptablesPriorities } from '../kernel/iptables/iptables.ts';
 import { circumstance } from './reason.ts';

@@ -15,9 +15,8 @@ import type { standBy } from '../apply/change/unconfirmed-apply.ts';
 import type { Plan } from '../apply/plan/plan.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { describeConnections, formatPlanText, summarizePlan } from './plan-text.ts';
-import { nameObject } from './words/apply-parts.ts';
+import { formatTime, nameObject } from './words/apply-parts.ts';
 import { sayApply } from './words/apply.ts';
-import { formatTime } from './words/states.ts';
 
 export function describeEvent(event: Exclude<ChangeEvent, { readonly kind: 'warning' }>): string {
   switch (event.kind) {

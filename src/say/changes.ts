@@ -1,8 +1,7 @@
 // Changes to a kernel, each on one line.
 import type { ChangedObject, ChangeKind, ChangeOf, KernelChange, RuleEdits } from '../ask/changes/kernel-change.ts';
 import { count } from '../base/printable.ts';
-import { joinHostPort } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
+import { type Family, joinHostPort } from '../kernel/address.ts';
 
 export function turn(from: string, to: string): string {
   return `${from || '(none)'} → ${to || '(none)'}`;

@@ -4,13 +4,13 @@ import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/d
 import { describeKernelChange } from './changes.ts';
 import type { KernelChange } from '../ask/changes/kernel-change.ts';
 import { cutBlock, lines, section, type Block } from './lines.ts';
-import { otherPartWords } from './words/other-parts.ts';
+import { otherPartWords } from './words/answers.ts';
 import { serviceReasonWords } from './port-facts.ts';
 import type { BeyondKernel, CountedKind } from '../ask/diff/beyond-kernel.ts';
 import type { ComparisonGap, GapPart } from '../ask/diff/not-compared.ts';
 import { partsOfDump, type Scene } from '../ask/trace/scene.ts';
 import type { Doubt } from '../dumps/dump.ts';
-import { families, familyNames } from '../kernel/family.ts';
+import { families, familyNames } from '../kernel/address.ts';
 import { tableNames } from '../kernel/iptables/iptables.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';

@@ -2,7 +2,7 @@ import { uniqueBy } from '../cluster/grouping.ts';
 import { count } from '../base/printable.ts';
 import { portAddresses, type PortAddress, type ServiceInfo, type ShownPort } from '../cluster/model.ts';
 import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
-import { familyNames } from '../kernel/family.ts';
+import { familyNames } from '../kernel/address.ts';
 import { turn } from './changes.ts';
 import { behaviourEnds, behaviourText } from './words/behaviours.ts';
 import { faultWords, listenerWords, localhostWords } from './way/lack.ts';

@@ -2,7 +2,7 @@ import { unplacedWords } from './way/assumed-values.ts';
 import { count, joinWords, nameSome } from '../base/printable.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import type { Coverage } from '../dumps/coverage.ts';
-import { families, familyNames, type Family } from '../kernel/family.ts';
+import { families, type Family, familyNames } from '../kernel/address.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { unlessEmpty } from './formats/json.ts';

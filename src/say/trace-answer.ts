@@ -36,8 +36,7 @@ import { lines, type Line } from './lines.ts';
 import { fitRows, joinCells } from '../base/printable.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import { serviceName } from '../cluster/model.ts';
-import { joinHostPort, type Address } from '../kernel/address.ts';
-import { familyNames } from '../kernel/family.ts';
+import { type Address, familyNames, joinHostPort } from '../kernel/address.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 

@@ -1,5 +1,4 @@
-import { joinHostPort, type Address } from '../kernel/address.ts';
-import { families, protocols, type Family, type Protocol } from '../kernel/family.ts';
+import { type Address, families, type Family, joinHostPort, type Protocol, protocols } from '../kernel/address.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
 import type { NftRule, Value } from '../kernel/nftables/table.ts';
 import { parsePort } from '../kernel/ports-and-marks.ts';

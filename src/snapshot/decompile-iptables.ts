@@ -2,9 +2,8 @@ import type { Coverage } from '../dumps/coverage.ts';
 import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import { labelInComment } from '../kube-proxy/owners.ts';
 import type { PortAddress } from '../cluster/model.ts';
-import { joinHostPort } from '../kernel/address.ts';
+import { families, type Family, joinHostPort, protocols } from '../kernel/address.ts';
 import { networkOfRange, singleAddress } from '../kernel/address-range.ts';
-import { families, protocols, type Family } from '../kernel/family.ts';
 import {
   tableNames,
   type Chain,

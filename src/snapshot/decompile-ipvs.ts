@@ -2,9 +2,16 @@ import type { Coverage } from '../dumps/coverage.ts';
 import type { Owners } from '../kube-proxy/owners.ts';
 import type { PortAddress } from '../cluster/model.ts';
 import type { MasqueradedClients } from '../cluster/plan-masquerade.ts';
-import { joinHostPort, type Address, type Network } from '../kernel/address.ts';
+import {
+  type Address,
+  families,
+  type Family,
+  joinHostPort,
+  type Network,
+  type Protocol,
+  protocols,
+} from '../kernel/address.ts';
 import { networkOfRange } from '../kernel/address-range.ts';
-import { families, protocols, type Family, type Protocol } from '../kernel/family.ts';
 import { formatEntry } from '../kernel/ipset/set-entry.ts';
 import type { Rule } from '../kernel/iptables/iptables.ts';
 import { conditionsOf } from '../kernel/iptables/rule-terms.ts';

@@ -8,8 +8,7 @@ import {
 } from '../kube-proxy/nft-table.ts';
 import { findEndlessOfTable } from '../kube-proxy/unshown.ts';
 import { dnatTargets, type Owners } from '../kube-proxy/owners.ts';
-import { hostNetwork, type Address } from '../kernel/address.ts';
-import { protocols, type Family } from '../kernel/family.ts';
+import { type Address, type Family, hostNetwork, protocols } from '../kernel/address.ts';
 import {
   chainsOf,
   type Element,

@@ -1,19 +1,22 @@
-import type { Owners } from '../kube-proxy/owners.ts';
 import { portAddresses } from '../cluster/model.ts';
 import type { Coverage } from '../dumps/coverage.ts';
+import type { ProxyPort } from '../kernel/balancer/balancer.ts';
 import { compareText } from '../kernel/compare.ts';
+import { families } from '../kernel/address.ts';
+import { readTerms } from '../kernel/iptables/rule-terms.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { KernelState } from '../kernel/state.ts';
+import { baseChains } from '../kube-proxy/chain-names.ts';
+import { type Evidence, modeOfState } from '../kube-proxy/evidence.ts';
 import { boundAddresses, parseSetName } from '../kube-proxy/ipvs-objects.ts';
-import { modeOfState, type Evidence } from '../kube-proxy/evidence.ts';
 import { findLeftChains, type LeftChain } from '../kube-proxy/left-behind.ts';
 import { findUnreached, type Unreached } from '../kube-proxy/missing-jumps.ts';
 import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
-import { decompileIptables } from './decompile-iptables.ts';
+import type { Owners } from '../kube-proxy/owners.ts';
+import { decompileIptables, findArg, readServiceRule } from './decompile-iptables.ts';
 import { decompileIpvs } from './decompile-ipvs.ts';
 import { decompileNftables } from './decompile-nftables.ts';
-import { decompileUserspace } from './decompile-userspace.ts';
-import type { DecompiledPort } from './decompiled-port.ts';
+import { type DecompiledPort, endpointAt, PortDraft } from './decompiled-port.ts';
 
 export interface ShownServices {
   readonly mode: ProxyMode | undefined;
@@ -97,4 +100,38 @@ function withoutUnreached(port: DecompiledPort, unreached: readonly UnreachedPor
 function sortPorts(ports: readonly DecompiledPort[]): readonly DecompiledPort[] {
   const key = ({ label, family }: DecompiledPort) => `${label} ${family}`;
   return ports.toSorted((a, b) => compareText(key(a), key(b)));
+}
+
+/** Reads Service ports from rules. Their names come from comments, and their endpoints from the balancer. */
+function decompileUserspace({ iptables, proxyPorts }: KernelState): readonly DecompiledPort[] {
+  const served = new Map(proxyPorts.map((port) => [`${port.protocol} ${port.port}`, port]));
+  const drafts = new Map<string, PortDraft>();
+  for (const family of families) {
+    const nat = iptables[family]?.nat;
+    for (const chain of [baseChains.portalsContainer, baseChains.portalsHost, baseChains.nodePortContainer]) {
+      for (const rule of nat?.get(chain)?.rules ?? []) {
+        const { label, address, port, protocol = 'TCP', isOfAddressType } = readServiceRule(rule);
+        if (label === undefined) continue;
+        const key = `${family} ${protocol} ${label}`;
+        const draft = drafts.get(key) ?? new PortDraft(label, family, protocol);
+        drafts.set(key, draft);
+        if (!address) draft.nodePort ??= port;
+        // kube-proxy writes a Service port's cluster IP first. Only rules for external IPs have further conditions.
+        else if (isOfAddressType || findArg(rule, 'physdev-is-in')) draft.addAddress('external-ip', address, port);
+        else if (!draft.addresses.has(address.text))
+          draft.addAddress(draft.hasClusterIP() ? 'load-balancer-ip' : 'cluster-ip', address, port);
+        const action = readTerms(rule, family)?.action;
+        const to = action?.kind === 'dnat' ? action.target.port : action?.kind === 'redirect' ? action.port : undefined;
+        draft.proxyPort ??= to;
+        addProxyEndpoints(draft, served.get(`${protocol} ${to}`));
+      }
+    }
+  }
+  return [...drafts.values()].map((draft) => draft.finish());
+}
+
+function addProxyEndpoints(draft: PortDraft, proxyPort: ProxyPort | undefined): void {
+  if (!proxyPort || draft.showsEndpoints) return;
+  draft.showsEndpoints = true;
+  for (const endpoint of proxyPort.endpoints) draft.addEndpoint(endpointAt(endpoint), 'Cluster');
 }

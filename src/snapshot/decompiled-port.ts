@@ -3,8 +3,7 @@ import type { PortAddress, ServicePort, ShownPort } from '../cluster/model.ts';
 import type { LocalTraffic, MasqueradedClients } from '../cluster/plan-masquerade.ts';
 import type { TrafficPolicy } from '../cluster/plan-traffic.ts';
 import { formatSocketAddress, parseSocketAddress, type SocketAddress } from '../kernel/ports-and-marks.ts';
-import { hostNetwork, type Address } from '../kernel/address.ts';
-import type { Family, Protocol } from '../kernel/family.ts';
+import { type Address, type Family, hostNetwork, type Protocol } from '../kernel/address.ts';
 import type { Match } from '../kernel/nftables/table.ts';
 
 export interface DecompiledPort extends ShownPort {

@@ -2,7 +2,7 @@ import { mayBeUnseen, type UnseenPods } from '../base/findings/services.ts';
 import { diagnose } from '../base/findings/finding.ts';
 import { serviceName, type ShownPort } from '../cluster/model.ts';
 import { isPortFault, type PortFault, type Snapshot } from './snapshot.ts';
-import { families, type Family } from '../kernel/family.ts';
+import { families, type Family } from '../kernel/address.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { findMissingJumps, type MissingJump } from '../kube-proxy/missing-jumps.ts';

@@ -1,6 +1,6 @@
 import { serviceName, type ServiceHealthCheck } from '../cluster/model.ts';
 import { planNodePorts } from '../cluster/node-context.ts';
-import { families } from '../kernel/family.ts';
+import { families } from '../kernel/address.ts';
 import type { SocketAddress } from '../kernel/ports-and-marks.ts';
 import type { CompiledSnapshot, Snapshot } from './snapshot.ts';
 

@@ -1,6 +1,5 @@
 import type { AddressIndex, Endpoint, PlacedEndpoint } from '../cluster/model.ts';
-import type { Address } from '../kernel/address.ts';
-import type { Family } from '../kernel/family.ts';
+import type { Address, Family } from '../kernel/address.ts';
 
 interface KnownEndpoint {
   readonly address: Address;

@@ -20,9 +20,14 @@ import type { KnownRoutes } from '../dumps/read-ip.ts';
 import type { ProxyLog } from '../dumps/kube-proxy-log.ts';
 import type { Untaken } from '../input/files/kustomizations.ts';
 import type { ObjectLists, UnreadLists } from '../input/objects/kinds.ts';
-import { addressBits, loopbackAddresses, type Address } from '../kernel/address.ts';
+import {
+  type Address,
+  addressBits,
+  families as bothFamilies,
+  type Family,
+  loopbackAddresses,
+} from '../kernel/address.ts';
 import type { TrackedFlow } from '../kernel/conntrack.ts';
-import { families as bothFamilies, type Family } from '../kernel/family.ts';
 import { addressesOn, type Link } from '../kernel/link/link.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';

@@ -33,7 +33,7 @@ const unaskedOfMode = [
   // The Service of each of its chains, sets and so on, by their names.
   'src/kube-proxy/owners.ts',
   // What nodes need before they change to it, and what it leaves behind.
-  'src/ask/equivalence/preparations.ts',
+  'src/ask/equivalence/change.ts',
   // How surely a kube-proxy made its objects, and how a dump shows it.
   'src/kube-proxy/evidence.ts',
   // Its part of the configuration, if it has a section with masquerade settings.

@@ -11,7 +11,7 @@ import type { ProxySettings } from '../../src/cluster/objects.ts';
 import { compileIptables } from '../../src/modes/iptables/compile-iptables.ts';
 import { compileIpvs } from '../../src/modes/ipvs/compile-ipvs.ts';
 import { equalStates } from '../../src/kernel/state.ts';
-import { families } from '../../src/kernel/family.ts';
+import { families } from '../../src/kernel/address.ts';
 import {
   address,
   clusterOf,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import ignore from 'ignore';
 import { expect, test } from 'vitest';
-import { IgnorePatterns } from '../../src/input/files/ignore-patterns.ts';
+import { IgnorePatterns } from '../../src/input/files/list-files.ts';
 import { costInMegabytes } from '../support/cpu-time.ts';
 import { rounds } from '../support/rounds.ts';
 

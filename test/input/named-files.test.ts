@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { disk, type FileTree } from '../../src/input/files/file-tree.ts';
-import { readNamedFiles } from '../../src/input/files/named-files.ts';
+import { readNamedFiles } from '../../src/input/files/load-files.ts';
 import { writeFolder } from '../support/write-folder.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'kpc-named-'));

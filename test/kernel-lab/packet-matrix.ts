@@ -1,5 +1,4 @@
-import { parseAddress, type Address } from '../../src/kernel/address.ts';
-import { families, type Family } from '../../src/kernel/family.ts';
+import { type Address, families, type Family, parseAddress } from '../../src/kernel/address.ts';
 import type { Link } from '../../src/kernel/link/link.ts';
 import { knowAll } from '../packet/know-all.ts';
 import { prepareEvaluator, type Evaluator } from '../../src/packet/evaluate.ts';

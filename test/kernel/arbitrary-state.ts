@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { Family } from '../../src/kernel/family.ts';
+import { type Address, type Family, parseAddress, unspecifiedIPv4 } from '../../src/kernel/address.ts';
 import {
   isBuiltInChain,
   type Chain,
@@ -11,7 +11,6 @@ import {
 } from '../../src/kernel/iptables/iptables.ts';
 import { compareProxyPorts, proxyPortKey, type ProxyPort } from '../../src/kernel/balancer/balancer.ts';
 import { formatSocketAddress } from '../../src/kernel/ports-and-marks.ts';
-import { parseAddress, unspecifiedIPv4, type Address } from '../../src/kernel/address.ts';
 import { parseAddressRange } from '../../src/kernel/address-range.ts';
 import type { IpSet } from '../../src/kernel/ipset/ipset.ts';
 import { compareEntries, formatEntry, parseEntry, type SetEntry } from '../../src/kernel/ipset/set-entry.ts';

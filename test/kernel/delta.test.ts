@@ -8,8 +8,7 @@ import {
   emptyState,
   type KernelState,
 } from '../../src/kernel/state.ts';
-import { parseAddress } from '../../src/kernel/address.ts';
-import { families } from '../../src/kernel/family.ts';
+import { families, parseAddress } from '../../src/kernel/address.ts';
 import type { Rule, Tables } from '../../src/kernel/iptables/iptables.ts';
 import { diffTables, formatTablesDelta } from '../../src/kernel/iptables/iptables-delta.ts';
 import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { families } from '../../src/kernel/family.ts';
+import { families } from '../../src/kernel/address.ts';
 import {
   formatAppends,
   writeIptablesTables,

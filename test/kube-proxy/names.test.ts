@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { loadBundle } from '../../src/apply/open/load-bundle.ts';
-import { families } from '../../src/kernel/family.ts';
+import { families } from '../../src/kernel/address.ts';
 import { isBuiltInChain, tableNames, type TableName } from '../../src/kernel/iptables/iptables.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import { emptyState } from '../../src/kernel/state.ts';

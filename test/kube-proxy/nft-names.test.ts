@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { families } from '../../src/kernel/family.ts';
+import { families } from '../../src/kernel/address.ts';
 import { isNftServiceName, parseNftName } from '../../src/kube-proxy/nft-table.ts';
 import { compileNftables } from '../../src/modes/nftables/compile-nftables.ts';
 import type { ServicePort } from '../../src/cluster/model.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Chain, Rule, TableName, Tables } from '../../src/kernel/iptables/iptables.ts';
-import { families } from '../../src/kernel/family.ts';
+import { families } from '../../src/kernel/address.ts';
 import type { NftTable } from '../../src/kernel/nftables/table.ts';
 import { formatNftRule } from '../../src/kernel/nftables/format.ts';
 import type { KernelState } from '../../src/kernel/state.ts';

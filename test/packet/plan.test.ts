@@ -7,8 +7,7 @@ import type { Endpoint, NodeContext, ServicePort } from '../../src/cluster/model
 import { planTraffic, type TrafficPath } from '../../src/cluster/plan-traffic.ts';
 import { compileIptables } from '../../src/modes/iptables/compile-iptables.ts';
 import { compileIpvs } from '../../src/modes/ipvs/compile-ipvs.ts';
-import { contains, type Address } from '../../src/kernel/address.ts';
-import { families, type Family } from '../../src/kernel/family.ts';
+import { type Address, contains, families, type Family } from '../../src/kernel/address.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import { compileNftables } from '../../src/modes/nftables/compile-nftables.ts';
 import { prepareEvaluator } from '../../src/packet/evaluate.ts';

@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { families } from '../../src/kernel/family.ts';
+import { families } from '../../src/kernel/address.ts';
 import { formatElement, formatNftRule } from '../../src/kernel/nftables/format.ts';
 import { nftRuleMeaning } from '../../src/kernel/nftables/nft-delta.ts';
 import { parseNftText } from '../../src/kernel/nftables/parse-text.ts';

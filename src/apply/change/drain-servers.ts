@@ -1,4 +1,4 @@
-import type { Protocol } from '../../kernel/family.ts';
+import type { Protocol } from '../../kernel/address.ts';
 import {
   compareRealServers,
   compareVirtualServers,

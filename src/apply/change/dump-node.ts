@@ -1,42 +1,115 @@
 // Dumps a node's state as a bundle, with everything else that affects its packets: rules of other programs, routes and sysctls.
-import { indexCluster } from '../../cluster/address-index.ts';
-import { newestRelease } from '../../kube-proxy/releases.ts';
 import type { BundleContent } from '../../bundle/make-bundle.ts';
-import { loopbackAddresses } from '../../kernel/address.ts';
-import { families } from '../../kernel/family.ts';
-import { formatChains, isBuiltInChain, type TableName, type Chain } from '../../kernel/iptables/iptables.ts';
-import { hasRules, familyOfPlace, rulesPlaces, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
+import { indexCluster } from '../../cluster/address-index.ts';
+import { families, loopbackAddresses } from '../../kernel/address.ts';
 import { formatSets, parseIpsetSave, splitSetWords } from '../../kernel/ipset/ipset.ts';
 import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
+import { familyOfPlace, hasRules, type RulesPlace, rulesPlaces } from '../../kernel/iptables/iptables-delta.ts';
+import {
+  type Chain,
+  formatChains,
+  isBuiltInChain,
+  type TableName,
+  tableNames,
+} from '../../kernel/iptables/iptables.ts';
+import { isBaseOfIptables } from '../../kernel/iptables/native-rules.ts';
+import { formatIpAddrJson } from '../../kernel/link/link.ts';
+import { nftFamily } from '../../kernel/nftables/format.ts';
+import { parseBaseChain } from '../../kernel/nftables/parse-text.ts';
 import { isLearned, type NftTable } from '../../kernel/nftables/table.ts';
-import { jumpChain, restrictState, emptyState, type KernelState } from '../../kernel/state.ts';
-import { classifyChain, isKnownJump } from '../../kube-proxy/chains.ts';
-import { weighEvidence } from '../../kube-proxy/evidence.ts';
-import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
-import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { listOtherTables, listWith, mostListed } from './list-tables.ts';
-import { remark, type Session } from './observe-node.ts';
-import { defaultSettings } from '../../settings/table.ts';
+import { emptyState, jumpChain, type KernelState, restrictState } from '../../kernel/state.ts';
 import {
   acceptsMark,
   answersForNeighbours,
   answersForOthers,
   forceForwarding,
-  sysctlPath,
+  formatSysctls,
   forwardingSysctls,
   ignoresEcho,
-  formatSysctls,
   sysctlOfLink,
+  sysctlPath,
 } from '../../kernel/sysctls-and-modules.ts';
-import { Room, tooLarge, isKeptWhole } from '../node/output.ts';
-import { readVariants, toolNames, variantOfPlace, readWith, type Variants } from '../node/tools.ts';
-import { neededOf, parseReading, readWholeNode, type ReadingScope } from '../node/node-reading.ts';
-import { ownershipOf } from '../state/owned-names.ts';
+import { classifyChain, isKnownJump } from '../../kube-proxy/chains.ts';
+import { weighEvidence } from '../../kube-proxy/evidence.ts';
+import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
+import { modeFacts, programs, type ProxyMode, proxyModes } from '../../kube-proxy/modes.ts';
+import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
+import { newestRelease } from '../../kube-proxy/releases.ts';
+import { defaultSettings } from '../../settings/table.ts';
+import type { Host, ToolCommand } from '../node/host.ts';
+import { neededOf, parseReading, type ReadingScope, readWholeNode } from '../node/node-reading.ts';
+import { isKeptWhole, Room, tooLarge } from '../node/output.ts';
+import { faultOfLines, readVariants, readWith, toolNames, variantOfPlace, type Variants } from '../node/tools.ts';
 import { decideOwnership } from '../plan/ownership.ts';
-import { readRecord } from '../state/record.ts';
-import { formatIpAddrJson } from '../../kernel/link/link.ts';
 import { Failure } from '../state/failure.ts';
-import type { Host } from '../node/host.ts';
+import { ownershipOf } from '../state/owned-names.ts';
+import { readRecord } from '../state/record.ts';
+import { remark, type Session } from './observe-node.ts';
+
+// What nft lists of other programs, for a dump.
+
+/** Limit on each tool's output, in bytes. A node with all Internet routes prints more, but none of these routes leads to a pod. */
+const mostListed = 8 * 2 ** 20;
+
+const listRuleset = ['-s', 'list', 'ruleset'];
+
+/**
+ * Lists the nftables tables in the kernel's order. Those that are kube-proxy's or in the output of iptables-nft-save stay empty, unless nft
+ * put there what iptables-save does not show, or misprints.
+ */
+async function listOtherTables(host: Host, iptables: KernelState['iptables'], variants: Variants): Promise<string> {
+  const savedAs = (word: string, name: string): TableName | undefined => {
+    const family = families.find((each) => nftFamily[each] === word);
+    const table = tableNames.find((each) => each === name);
+    const place = rulesPlaces.find(
+      (each) => familyOfPlace(each) === family && variantOfPlace(each, variants) === 'nft',
+    );
+    return table && place && iptables[place]?.[table] && table;
+  };
+  const changed = new Set<string>();
+  const list = (looks: boolean): Promise<string> => {
+    let [isKept, table, chain] = [false, '', ''];
+    let saved: TableName | undefined;
+    const keeps = (line: string): boolean => {
+      const [, word, name] = /^table (\S+) (\S+) \{/.exec(line) ?? [];
+      if (word !== undefined && name !== undefined) {
+        table = `${word} ${name}`;
+        saved = savedAs(word, name);
+        isKept = changed.has(table) || !(saved ?? (isKubeProxyTable(name) && ownFamilies.has(word)));
+      }
+      chain = /^\tchain (\S+) \{/.exec(line)?.[1] ?? chain;
+      if (looks && saved && isOfNftOnly(saved, chain, line)) changed.add(table);
+      return isKept || word !== undefined || line === '}';
+    };
+    return listWith(host, { tool: 'nft', args: listRuleset, keeps }, linesOfTable);
+  };
+  const first = await list(true);
+  const text = changed.size === 0 ? first : await list(false);
+  return text.split('\n').map(withoutComments).join('\n');
+}
+
+const ownFamilies: ReadonlySet<string> = new Set(families.map((family) => nftFamily[family]));
+
+/** Reports whether iptables-save does not show a line of a chain, or may misprint it: a base chain of nft's, a set, a map or a range. */
+function isOfNftOnly(table: TableName, chain: string, line: string): boolean {
+  if (!/^\t\ttype \w+ hook /.test(line)) return /^\t\t.*(?:[@{]|\d-\d)/.test(withoutComments(line));
+  return !isBaseOfIptables(table, { name: chain, base: parseBaseChain(line) });
+}
+
+function listWith(host: Host, command: Omit<ToolCommand, 'room'>, expected: RegExp): Promise<string> {
+  const findFault = (printed: string) => faultOfLines(printed.split('\n'), expected);
+  return readWith(host, { ...command, room: new Room(mostListed) }, findFault);
+}
+
+/** Removes comments. Replaces the line with "..." if its quotes do not pair up, because nft does not escape quotes. */
+function withoutComments(line: string): string {
+  const [first = '', ...others] = line.split(/[ \t]comment "/);
+  const plain = [first, ...others.map((each) => each.slice(each.indexOf('"') + 1))].join('');
+  const isPlain = others.every((each) => each.includes('"')) && plain.split('"').length % 2 === 1;
+  return isPlain ? plain : `${/^\t*/.exec(line)?.[0] ?? ''}...`;
+}
+
+const linesOfTable = /^(?:table (?:ip6?|inet|arp|bridge|netdev) \S+ \{.*|\t.*|\})?$/;
 
 export async function dumpNode(session: Session, nodeName: string): Promise<Omit<BundleContent, 'kpcVersion'>> {
   const { host, folder, onEvent } = session;

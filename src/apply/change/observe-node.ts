@@ -1,5 +1,5 @@
 import { remarkOf, type Remark, type RemarkArguments } from '../../base/findings/node-checks.ts';
-import type { Family } from '../../kernel/family.ts';
+import type { Family } from '../../kernel/address.ts';
 import type { RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';
 import { formatTables } from '../../kernel/nftables/format.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';

@@ -1,6 +1,6 @@
 import type { CheckArguments } from '../../base/findings/node-checks.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
-import { families, type Family } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/address.ts';
 import { forwardingSysctls, sysctlPath } from '../../kernel/sysctls-and-modules.ts';
 import { isModeOf, newestRelease } from '../../kube-proxy/releases.ts';
 import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';

@@ -8,7 +8,7 @@ import type { StoredBundle } from '../../bundle/read-bundle.ts';
 import { isStateFile } from '../../bundle/state-files.ts';
 import { lengthOfOthers, mostRead } from '../node/output.ts';
 import { readingParts, type NodeReading } from '../node/node-reading.ts';
-import { families, type Family } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/address.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { compareVersions, isRefusal, parseVersion, type Version } from '../node/tools.ts';
 

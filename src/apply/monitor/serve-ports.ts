@@ -3,7 +3,7 @@ import { causeOf } from '../state/failure.ts';
 import { createServer, type Server, type Socket } from 'node:net';
 import { nodeOfBundle, type Manifest } from '../../bundle/manifest.ts';
 import { addressesIn, nodePortNetworks } from '../../cluster/node-context.ts';
-import type { Family } from '../../kernel/family.ts';
+import type { Family } from '../../kernel/address.ts';
 import { parseIpAddrJson } from '../../kernel/link/link.ts';
 import type { Host } from '../node/host.ts';
 import { readAddressList } from '../node/node-reading.ts';

@@ -6,7 +6,7 @@ import { isDone } from '../change/observe-node.ts';
 import type { createWatch } from '../change/watch.ts';
 import { replaceFile } from '../../base/open-folder.ts';
 import { version } from '../../base/version.ts';
-import { familyNames, type Family } from '../../kernel/family.ts';
+import { type Family, familyNames } from '../../kernel/address.ts';
 import type { Host } from '../node/host.ts';
 
 export interface ListenAddress {

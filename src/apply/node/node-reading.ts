@@ -1,5 +1,5 @@
 import type { OutputFault } from '../../base/findings/apply.ts';
-import { families, type Family } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/address.ts';
 import { parseBalancer } from '../../kernel/balancer/balancer.ts';
 import { parseIpsetSave } from '../../kernel/ipset/ipset.ts';
 import { parseIptablesSave, findHiddenTables, type RuleLinesByFamily } from '../../kernel/iptables/parse-save.ts';

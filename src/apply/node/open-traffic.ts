@@ -1,5 +1,4 @@
-import { parseAddress, type Address } from '../../kernel/address.ts';
-import { protocols, families, type Family } from '../../kernel/family.ts';
+import { type Address, families, type Family, parseAddress, protocols } from '../../kernel/address.ts';
 import { realServerKey, virtualServerKey } from '../../kernel/ipvs/ipvs-delta.ts';
 import { Failure } from '../state/failure.ts';
 import type { Host } from './host.ts';

@@ -1,5 +1,5 @@
 import type { OutputFault } from '../../base/findings/apply.ts';
-import { families, type Family } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/address.ts';
 import { familyOfPlace, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import { endOf, formatCommand, type Host, type ToolCommand } from './host.ts';
 import { mostSaid, Room, mostRead, tooLarge } from './output.ts';

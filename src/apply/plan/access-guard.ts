@@ -1,5 +1,4 @@
-import { parseAddress } from '../../kernel/address.ts';
-import { families, type Family } from '../../kernel/family.ts';
+import { families, type Family, parseAddress } from '../../kernel/address.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { isBuiltInChain, type Chain, type Rule, type Tables } from '../../kernel/iptables/iptables.ts';

@@ -1,6 +1,6 @@
 import { count } from '../../base/printable.ts';
 import { splitDelta, type KernelDelta, objectKinds } from '../../kernel/state.ts';
-import { families } from '../../kernel/family.ts';
+import { families } from '../../kernel/address.ts';
 import { withAdditions, type ProxyPort } from '../../kernel/balancer/balancer.ts';
 import { formatSetsDelta } from '../../kernel/ipset/ipset.ts';
 import {

@@ -1,4 +1,4 @@
-import type { Family } from '../../kernel/family.ts';
+import type { Family } from '../../kernel/address.ts';
 import { familyOfPlace, type RulesPlace } from '../../kernel/iptables/iptables-delta.ts';
 import type { Rule, TableName } from '../../kernel/iptables/iptables.ts';
 import { ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';

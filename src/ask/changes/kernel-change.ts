@@ -1,4 +1,4 @@
-import type { Family, Protocol } from '../../kernel/family.ts';
+import type { Family, Protocol } from '../../kernel/address.ts';
 import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
 import type { Rule, TableName } from '../../kernel/iptables/iptables.ts';
 import type { Origin, Place } from '../../kernel/place.ts';

@@ -1,6 +1,6 @@
 import { isServiceChain, dnatTargets } from '../../kube-proxy/owners.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
-import { families, type Family } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/address.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 import { formatEntry } from '../../kernel/ipset/set-entry.ts';
 import { ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';

@@ -8,7 +8,7 @@ import {
 import type { ServiceInfo, ServicePort } from '../../cluster/model.ts';
 import { fullName } from '../../cluster/objects.ts';
 import { faultsOfPort } from '../../snapshot/faults.ts';
-import { families } from '../../kernel/family.ts';
+import { families } from '../../kernel/address.ts';
 import type { CompiledSnapshot, PortFault } from '../../snapshot/snapshot.ts';
 
 export type UnusualPolicy = 'internal-local' | 'external-local' | 'client-ip' | 'source-ranges';

@@ -2,18 +2,14 @@ import type { NoService } from '../../base/findings/command-line.ts';
 import type { DumpNote } from '../../base/findings/files.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import type { ShownPort } from '../../cluster/model.ts';
-import { weighServersOfSides } from '../../snapshot/server-owners.ts';
-import { lackingNftables, showsRules, showsServices, type Coverage, type Shown } from '../../dumps/coverage.ts';
+import { type Coverage, lackingNftables, type Shown, showsRules, showsServices } from '../../dumps/coverage.ts';
+import type { ProxyLog } from '../../dumps/kube-proxy-log.ts';
 import { jumpsToOwn } from '../../dumps/rule-listings.ts';
-import { showsIptablesAsNft, type DumpedSnapshot, type Snapshot } from '../../snapshot/snapshot.ts';
-import { families } from '../../kernel/family.ts';
+import { families } from '../../kernel/address.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
 import type { Evidence } from '../../kube-proxy/evidence.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
-import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { findFlows, type FlowFindings } from './find-flows.ts';
-import type { FlowChange } from './follow-change.ts';
-import { modeOfLog } from './log-facts.ts';
+import { modeFacts, type ProxyMode, proxyModes } from '../../kube-proxy/modes.ts';
 import {
   findDormantTable,
   findLostJumps,
@@ -21,6 +17,28 @@ import {
   jumpCommand,
   leadsToServices,
 } from '../../snapshot/faults.ts';
+import { weighServersOfSides } from '../../snapshot/server-owners.ts';
+import { type DumpedSnapshot, showsIptablesAsNft, type Snapshot } from '../../snapshot/snapshot.ts';
+import { findFlows, type FlowChange, type FlowFindings } from './find-flows.ts';
+
+export function modeOfLog(log: ProxyLog): ProxyMode | undefined {
+  return proxyModes.find((mode) => mode === log.facts.get('mode')?.[0]);
+}
+
+/** Reads the node's addresses. The log lists them in quotes, in some releases after the name of each family. */
+export function loggedAddresses({ facts }: ProxyLog): readonly string[] {
+  const listed = facts.get('node-ips')?.[0] ?? '';
+  return listed === '' ? [] : listed.replace(/"IPv[46]":|"/g, '').split(',');
+}
+
+export const modeSources = ['fallback', 'default', 'config', 'flag'] as const;
+
+export function modeSource({ problems, facts, flags }: ProxyLog): (typeof modeSources)[number] | undefined {
+  if (problems.has('fallback')) return 'fallback';
+  if (problems.has('default-mode') || facts.has('assumed-mode')) return 'default';
+  if (flags.get('--config')) return 'config';
+  return flags.get('--proxy-mode') ? 'flag' : undefined;
+}
 
 /** The Services that a dump shows, and the manifests' Services that name its contents. */
 export interface DumpReading {

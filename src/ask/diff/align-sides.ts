@@ -1,8 +1,7 @@
 import { groupBy } from '../../cluster/grouping.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { diffStates, emptyState, type KernelDelta, type KernelState } from '../../kernel/state.ts';
-import { isLoopback } from '../../kernel/address.ts';
-import { families, type Family } from '../../kernel/family.ts';
+import { families, type Family, isLoopback } from '../../kernel/address.ts';
 import type { Rule, Tables } from '../../kernel/iptables/iptables.ts';
 import { changedChain } from '../../kernel/iptables/iptables-delta.ts';
 import { ruleMeaning } from '../../kernel/iptables/iptables-meaning.ts';

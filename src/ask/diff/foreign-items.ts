@@ -1,5 +1,5 @@
 import { coverRulesToRead, coverState, intersectCoverage } from '../../dumps/coverage.ts';
-import { families } from '../../kernel/family.ts';
+import { families } from '../../kernel/address.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
 import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import {

@@ -1,4 +1,4 @@
-import { families, type Family } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/address.ts';
 import type { TableName } from '../../kernel/iptables/iptables.ts';
 import { hasRules } from '../../kernel/iptables/iptables-delta.ts';
 import type { ObjectKind, KernelState } from '../../kernel/state.ts';

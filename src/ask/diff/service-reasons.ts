@@ -2,7 +2,7 @@ import { uniqueBy } from '../../cluster/grouping.ts';
 import { portAddresses, type PortAddress, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import { findDumpListeners } from '../../dumps/coverage.ts';
-import type { Family } from '../../kernel/family.ts';
+import type { Family } from '../../kernel/address.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import type { BehaviourReason } from '../../kube-proxy/releases.ts';
 import {

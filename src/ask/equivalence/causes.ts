@@ -1,5 +1,5 @@
 import { isSameValue } from '../../base/json/same-value.ts';
-import type { Family } from '../../kernel/family.ts';
+import type { Family } from '../../kernel/address.ts';
 import type { Outcome } from '../../packet/packet.ts';
 import type { SenderPlace } from './places.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';

@@ -1,6 +1,5 @@
 import { areMadeAlike } from '../../cluster/stale-slices.ts';
-import { isLoopback, type Address } from '../../kernel/address.ts';
-import { families, type Family } from '../../kernel/family.ts';
+import { type Address, families, type Family, isLoopback } from '../../kernel/address.ts';
 import { isSameEnd } from '../../packet/explore.ts';
 import {
   isArrival,

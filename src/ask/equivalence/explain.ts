@@ -1,37 +1,38 @@
-import type { ShownPort } from '../../cluster/model.ts';
+import { chooseEndpoints } from '../../cluster/endpoint-choice.ts';
+import type { Cluster, ShownPort } from '../../cluster/model.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
-import { isLoopback, type Address } from '../../kernel/address.ts';
+import { type Address, isLoopback } from '../../kernel/address.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
+import { behaviourReason, type BehaviourReason, stepsBetween } from '../../kube-proxy/releases.ts';
 import {
-  interfaceOf,
   failingShare,
+  type Fate,
+  interfaceOf,
+  isUnknownOwn,
   lostShare,
+  type Packet,
   sumChances,
   workingShare,
-  isUnknownOwn,
-  type Fate,
-  type Packet,
 } from '../../packet/packet.ts';
-import { lostJumpsOf, lostLinkOf, type LostJumps } from '../trace/obstacles.ts';
+import { type LostJumps, lostJumpsOf, lostLinkOf } from '../trace/obstacles.ts';
 import type { Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
-import { causeIds, findServiceCause, haveOneSetup, type CauseId, type CauseReason } from './causes.ts';
-import { behaviourFinder } from './chosen-otherwise.ts';
-import { lackOtherEndpoints, sourceWord, unsettled, type Difference } from './compare.ts';
-import { knownOwnAddresses } from './senders.ts';
-import type { EffectSeverity, EndpointShares, EffectChoice, Effect } from './effects.ts';
+import { type CauseId, causeIds, type CauseReason, findServiceCause, haveOneSetup } from './causes.ts';
+import { type Difference, lackOtherEndpoints, sourceWord, unsettled } from './compare.ts';
 import {
-  textOfDestination,
+  destinationFinder,
   isOfService,
+  isShutOut,
+  type KnownDestination,
   ownEndpointOf,
   portText,
   senderOf,
-  destinationFinder,
   servedPorts,
-  isShutOut,
-  type KnownDestination,
+  textOfDestination,
 } from './destinations.ts';
+import type { Effect, EffectChoice, EffectSeverity, EndpointShares } from './effects.ts';
 import { chancesOf, compareChoice, endsOf, isNearly, lossesOf, seenSources, type SeenSources } from './ends.ts';
+import { knownOwnAddresses } from './senders.ts';
 
 interface Explained {
   readonly cause: CauseId;
@@ -219,4 +220,54 @@ function severityOfDifference({ from, to, answers }: Difference, { kind }: Known
   ];
   if (isNearly(before, after)) return isNearly(before, 0) ? 'fails-otherwise' : 'changes';
   return before > after ? 'breaks' : 'opens';
+}
+
+/** Endpoints as sorted text. */
+type Choice = Readonly<Record<'cluster' | 'local', string>>;
+
+/**
+ * Returns a function that finds the behaviours by which the two kube-proxies choose the endpoints that packets reach. They are the cause
+ * only if packets reach what each side chooses under the same policy.
+ */
+function behaviourFinder(
+  { side: old }: Scene,
+  { side: fresh }: Scene,
+): (ports: readonly ShownPort[], difference: Difference) => readonly BehaviourReason[] {
+  if (old.kind === 'dump' || fresh.kind === 'dump' || !fresh.readBy) return () => [];
+  const { readBy, node } = fresh;
+  const steps = stepsBetween(old.behaviours, fresh.behaviours, [old.mode, fresh.mode]);
+  const choicesOf = ({ servicePorts }: Cluster): ReadonlyMap<string, Choice> =>
+    new Map(
+      servicePorts.map((port) => {
+        const { cluster, local } = chooseEndpoints(port, node);
+        return [portText(port), { cluster: listed(cluster), local: listed(local) }];
+      }),
+    );
+  let known: readonly ReadonlyMap<string, Choice>[] | undefined;
+  return (ports, { from, to }) => {
+    const [before, after] = [from, to].map(reached);
+    if (steps.length === 0 || before === after) return [];
+    const choices = (known ??= [old.behaviours, ...steps.map(({ does }) => does)].map((does) =>
+      choicesOf(readBy(does)),
+    ));
+    const own = ports.flatMap((port) =>
+      (['cluster', 'local'] as const).map((policy) => {
+        return choices.map((each) => each.get(portText(port))?.[policy]);
+      }),
+    );
+    const chosen = own.find((each) => each[0] === before && each.at(-1) === after) ?? [];
+    return steps.flatMap(({ behaviour }, at) =>
+      chosen[at] === chosen[at + 1]
+        ? []
+        : behaviourReason(behaviour, old.settings.release, fresh.settings.release, fresh.behaviours),
+    );
+  };
+}
+
+function reached({ endpoints }: Fate): string {
+  return listed(endpoints.map((each) => ({ label: formatSocketAddress(each) })));
+}
+
+function listed(endpoints: readonly { readonly label: string }[]): string {
+  return [...new Set(endpoints.map(({ label }) => label))].sort().join();
 }

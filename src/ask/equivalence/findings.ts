@@ -12,7 +12,7 @@ import {
   type Unsettled,
 } from './compare.ts';
 import { severities, type EffectSeverity, type EffectSender, type Effect, type Divergence } from './effects.ts';
-import { stepFinder } from './deciding-step.ts';
+import { stepFinder } from './ends.ts';
 import { explainer } from './explain.ts';
 import { textOfDestination } from './destinations.ts';
 import type { Only } from './representatives.ts';

@@ -1,8 +1,15 @@
 import { portAddresses, serviceName, type AddressIndex, type ServicePort } from '../../cluster/model.ts';
 import type { EndpointStatus } from '../../cluster/objects.ts';
-import { isLinkLocal, isLoopback, ipv4Number, addressNumber, type Address } from '../../kernel/address.ts';
+import {
+  type Address,
+  addressNumber,
+  families,
+  type Family,
+  ipv4Number,
+  isLinkLocal,
+  isLoopback,
+} from '../../kernel/address.ts';
 import { spanOf } from '../../kernel/address-range.ts';
-import { families, type Family } from '../../kernel/family.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { healthAnswerOf, type HealthAnswer } from '../../snapshot/health-checks.ts';
 import { servicesWithoutEndpoints } from '../trace/service-ends.ts';

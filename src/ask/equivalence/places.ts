@@ -1,15 +1,15 @@
 import {
+  type Address,
   addressAt,
   addressBits,
+  type Family,
   hostNetwork,
+  type Network,
   parseAddress,
   parseNetwork,
   prefixKey,
-  type Address,
-  type Network,
 } from '../../kernel/address.ts';
 import { spanOf } from '../../kernel/address-range.ts';
-import type { Family } from '../../kernel/family.ts';
 import type { Scene } from '../trace/scene.ts';
 import type { Kinds } from '../trace/address-cells.ts';
 

@@ -1,6 +1,5 @@
-import { addressAt, type Address } from '../../kernel/address.ts';
+import { type Address, addressAt, families } from '../../kernel/address.ts';
 import { isSingle, singleAddress, spanOf, type AddressRange, type AddressSpan } from '../../kernel/address-range.ts';
-import { families } from '../../kernel/family.ts';
 import type { IpSet } from '../../kernel/ipset/ipset.ts';
 import { passingRules, tableNames, type RuleArg } from '../../kernel/iptables/iptables.ts';
 import { conditionsOf, type RuleTerm } from '../../kernel/iptables/rule-terms.ts';

@@ -1,7 +1,6 @@
-import { addressAt, isLinkLocal, isLoopback, type Address, type Network } from '../../kernel/address.ts';
+import { type Address, addressAt, type Family, isLinkLocal, isLoopback, type Network } from '../../kernel/address.ts';
 import { isSingle, spanOf, type AddressSpan } from '../../kernel/address-range.ts';
 import { uniqueBy } from '../../cluster/grouping.ts';
-import type { Family } from '../../kernel/family.ts';
 import { isLinkNamed } from '../../kernel/link/link.ts';
 import type { SetEntry } from '../../kernel/ipset/set-entry.ts';
 import { spanOfValue } from '../../kernel/nftables/nft-delta.ts';

@@ -1,5 +1,5 @@
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
-import type { Family } from '../../kernel/family.ts';
+import type { Family } from '../../kernel/address.ts';
 import { isArrival, type PacketProtocol } from '../../packet/packet.ts';
 import { packetOf } from '../trace/ask.ts';
 import { readSender } from '../trace/read-sender.ts';

@@ -7,8 +7,7 @@ import type { LintedService, LintInput } from './lint-input.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import type { ServicePort } from '../../cluster/model.ts';
 import { planTraffic } from '../../cluster/plan-traffic.ts';
-import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
-import { families } from '../../kernel/family.ts';
+import { type Address, families, isLoopback, parseAddress } from '../../kernel/address.ts';
 
 export type PacketEnd = Verdict | 'fails';
 

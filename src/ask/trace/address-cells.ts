@@ -1,6 +1,5 @@
-import { addressAt, addressBits, addressNumber, isSpecial, type Address } from '../../kernel/address.ts';
+import { type Address, addressAt, addressBits, addressNumber, type Family, isSpecial } from '../../kernel/address.ts';
 import { isSingle, type AddressSpan } from '../../kernel/address-range.ts';
-import type { Family } from '../../kernel/family.ts';
 
 /** Documentation addresses. They represent the rest of the world, unless a span separates them from it. */
 const preferred: { readonly [F in Family]: readonly bigint[] } = {

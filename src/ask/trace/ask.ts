@@ -1,6 +1,5 @@
 import type { Finding } from '../../base/findings/finding.ts';
-import { parseAddress, parseNetwork, type Address } from '../../kernel/address.ts';
-import { families } from '../../kernel/family.ts';
+import { type Address, families, parseAddress, parseNetwork } from '../../kernel/address.ts';
 import type { Packet } from '../../packet/packet.ts';
 import { isIn } from './pod-networks.ts';
 import { isUnplacedDestination, type Scene } from './scene.ts';

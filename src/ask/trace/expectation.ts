@@ -1,8 +1,7 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { cite } from '../../base/findings/finding.ts';
 import { nearest } from '../../base/names.ts';
-import { joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
-import type { Family } from '../../kernel/family.ts';
+import { type Address, type Family, joinHostPort, parseAddress } from '../../kernel/address.ts';
 import { formatSocketAddress, parseSocketAddress } from '../../kernel/ports-and-marks.ts';
 import {
   failingShare,

@@ -1,8 +1,7 @@
 import { stateWithOthers, type Snapshot } from '../../snapshot/snapshot.ts';
 import { findUnshownJumps } from '../../snapshot/faults.ts';
 import { hasProtocol, serviceName, type ShownPort } from '../../cluster/model.ts';
-import { isLoopback, type Address } from '../../kernel/address.ts';
-import { families, type Family } from '../../kernel/family.ts';
+import { type Address, families, type Family, isLoopback } from '../../kernel/address.ts';
 import { tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { addressesOn, isLinkNamed, type Link } from '../../kernel/link/link.ts';

@@ -9,8 +9,7 @@ import {
   type PolicyRule,
   type Sourced,
 } from '../../cluster/objects.ts';
-import { contains, isLoopback, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
-import type { Family } from '../../kernel/family.ts';
+import { type Address, contains, type Family, isLoopback, type Network, parseNetwork } from '../../kernel/address.ts';
 import type { Location } from '../../kernel/place.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { all, someOf, type Maybe } from '../../packet/reason.ts';

@@ -5,7 +5,7 @@ import { claimedAt, showsTranslation, type ClaimedAddress } from '../describe/fi
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { addressKind, servicePortAt } from './service-ends.ts';
-import { families, type Family } from '../../kernel/family.ts';
+import { families, type Family } from '../../kernel/address.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
 import type { Fate } from '../../packet/packet.ts';
 import { entryOf, faultsOfPort, findDormantTable, findLostJumps, unseenPodsOf } from '../../snapshot/faults.ts';

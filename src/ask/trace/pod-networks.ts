@@ -1,6 +1,5 @@
-import { contains, type Address, type Network } from '../../kernel/address.ts';
+import { type Address, contains, families, type Network } from '../../kernel/address.ts';
 import { singleAddress } from '../../kernel/address-range.ts';
-import { families } from '../../kernel/family.ts';
 import { passingRules, tableNames } from '../../kernel/iptables/iptables.ts';
 import { conditionsOf } from '../../kernel/iptables/rule-terms.ts';
 import { chainsOf, type Expression } from '../../kernel/nftables/table.ts';

@@ -21,8 +21,7 @@ import {
 import { compareText } from '../../kernel/compare.ts';
 import { mostSuggestions, nearest } from '../../base/names.ts';
 import { shellWord } from '../../base/printable.ts';
-import { isLoopback, joinHostPort, parseAddress, type Address } from '../../kernel/address.ts';
-import { families, type Family } from '../../kernel/family.ts';
+import { type Address, families, type Family, isLoopback, joinHostPort, parseAddress } from '../../kernel/address.ts';
 import { unknownOwn, type Packet, type PacketProtocol } from '../../packet/packet.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Scene } from './scene.ts';

@@ -5,16 +5,16 @@ import { fullName, type Pod } from '../../cluster/objects.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { nearest } from '../../base/names.ts';
 import {
+  type Address,
   addressBits,
   contains,
+  type Family,
   isLinkLocal,
   isLoopback,
+  type Network,
   parseAddress,
   parseNetwork,
-  type Address,
-  type Network,
 } from '../../kernel/address.ts';
-import type { Family } from '../../kernel/family.ts';
 import { freeAddressIn, networksOfLinks } from './free-address.ts';
 import { isIn } from './pod-networks.ts';
 import { sceneOf, type Scene } from './scene.ts';

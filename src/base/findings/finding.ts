@@ -1,5 +1,4 @@
-import type { Address } from '../../kernel/address.ts';
-import type { Protocol } from '../../kernel/family.ts';
+import type { Address, Protocol } from '../../kernel/address.ts';
 import type { Located, Place } from '../../kernel/place.ts';
 import { severityOf, type ArgumentsOf, type FindingCode } from './codes.ts';
 import { foundOf, type ValueForm } from './fields.ts';

@@ -1,4 +1,4 @@
-import type { Family } from '../../kernel/family.ts';
+import type { Family } from '../../kernel/address.ts';
 import type { Release, Behaviour } from '../../kube-proxy/releases.ts';
 import { row, byProblem, severityBy, type By, type None, type Strings, type Numbers, type Lists } from './rows.ts';
 

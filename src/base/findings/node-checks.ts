@@ -1,5 +1,5 @@
 // Findings of doctor about a node, and remarks of kpc-apply during its work. These codes are not printed.
-import type { Family } from '../../kernel/family.ts';
+import type { Family } from '../../kernel/address.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Cause, KubeProxyProcess, Obstacle, Unseen } from './apply.ts';
 import type { By, Cited, Lists, None, Numbers, Strings } from './rows.ts';

@@ -1,4 +1,4 @@
-import type { Family } from '../../kernel/family.ts';
+import type { Family } from '../../kernel/address.ts';
 import { row, ofCompiling, severityBy, type By, type None, type Strings, type Numbers, type Lists } from './rows.ts';
 
 /** `service` is the largest one. */

@@ -1,4 +1,4 @@
-import type { Family } from '../../kernel/family.ts';
+import type { Family } from '../../kernel/address.ts';
 import type { LineFault } from '../../kernel/lines.ts';
 import type { Unread } from '../unread.ts';
 import type { GateFault } from '../../kube-proxy/feature-gates.ts';

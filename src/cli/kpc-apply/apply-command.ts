@@ -7,7 +7,7 @@ import {
   requestBundle,
   requestNothing,
 } from '../../apply/change/apply-bundle.ts';
-import { nameState } from '../../say/words/states.ts';
+import { nameState } from '../../say/words/apply-parts.ts';
 import { describeDone, describeKept, describeStandBy } from '../../say/apply-outcomes.ts';
 import { noting } from '../../apply/state/last-command.ts';
 import { assertAllSeen, assertNoConflicts, changeNode } from '../../apply/change/change-node.ts';

@@ -18,8 +18,15 @@ import {
 } from '../objects.ts';
 import { hash } from '../service-ranges.ts';
 import type { Place } from '../../kernel/place.ts';
-import { contains, parseAddress, parseNetwork, type Address, type Network } from '../../kernel/address.ts';
-import { families, type Family } from '../../kernel/family.ts';
+import {
+  type Address,
+  contains,
+  families,
+  type Family,
+  type Network,
+  parseAddress,
+  parseNetwork,
+} from '../../kernel/address.ts';
 import {
   admitsPods,
   daemonTolerations,

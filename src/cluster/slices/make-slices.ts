@@ -15,8 +15,7 @@ import {
   type Sourced,
   topologyMode,
 } from '../objects.ts';
-import { parseAddress } from '../../kernel/address.ts';
-import { families, familyNames, type Family } from '../../kernel/family.ts';
+import { families, type Family, familyNames, parseAddress } from '../../kernel/address.ts';
 
 const distributions: ReadonlySet<string> = new Set(['PreferClose', 'PreferSameZone', 'PreferSameNode']);
 

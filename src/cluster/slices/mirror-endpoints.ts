@@ -2,8 +2,7 @@ import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { namesOf } from '../grouping.ts';
 import { hasSelector, serviceNameLabel } from '../endpoints.ts';
-import { parseAddress } from '../../kernel/address.ts';
-import { families, familyNames, type Family } from '../../kernel/family.ts';
+import { families, type Family, familyNames, parseAddress } from '../../kernel/address.ts';
 import type {
   EndpointAddress,
   EndpointPort,

@@ -3,7 +3,7 @@ import { unfitPods, type UnfitPod, type Unready, type Unused } from '../../base/
 import { serviceName, type ServicePort } from '../model.ts';
 import { groupBy } from '../grouping.ts';
 import type { ServiceWithSlices } from '../endpoints.ts';
-import type { Family } from '../../kernel/family.ts';
+import type { Family } from '../../kernel/address.ts';
 import { fullName, type EndpointSlice, type Pod, type Service, type Sourced } from '../objects.ts';
 import { selectPods } from './place-pods.ts';
 import { nameOfSelected } from './slice-warnings.ts';

@@ -1,13 +1,13 @@
 import type { FieldPath, ServiceCidr, ObjectMeta } from '../../cluster/objects.ts';
 import {
+  type Address,
+  type Family,
   hostNetwork,
+  type Network,
   parseAddress,
   parseNetwork,
   unusableAs,
-  type Address,
-  type Network,
 } from '../../kernel/address.ts';
-import type { Family } from '../../kernel/family.ts';
 import { isLabelValue, isName, findNearest, type NameRule } from '../../base/names.ts';
 import { fieldName } from '../../base/printable.ts';
 import { StatusSharing } from '../../cluster/endpoints.ts';

@@ -8,8 +8,7 @@ import type {
   FieldPath,
   SliceEndpoint,
 } from '../../cluster/objects.ts';
-import { parseAddress, unusableAs, type Address } from '../../kernel/address.ts';
-import type { Family } from '../../kernel/family.ts';
+import { type Address, type Family, parseAddress, unusableAs } from '../../kernel/address.ts';
 import { checkHostAddress, checkName, type CommonNames, readMetadata } from './check-values.ts';
 import { isName } from '../../base/names.ts';
 import type { Report } from './report.ts';

@@ -1,4 +1,4 @@
-import type { Address, Network } from '../address.ts';
+import { type Address, type Network, type Protocol, protocols } from '../address.ts';
 import {
   compareAddressRanges,
   isNetworkRange,
@@ -7,7 +7,6 @@ import {
   type AddressRange,
 } from '../address-range.ts';
 import { compareText } from '../compare.ts';
-import { protocols, type Protocol } from '../family.ts';
 import type { Origin } from '../place.ts';
 import { parsePort } from '../ports-and-marks.ts';
 

@@ -14,7 +14,7 @@ import {
 import { formatWord } from './rule-args.ts';
 import { actingRules, ruleMeaning } from './iptables-meaning.ts';
 import { placeRules } from './place-rules.ts';
-import type { Family } from '../family.ts';
+import type { Family } from '../address.ts';
 
 export type ChainChange =
   | ({ readonly kind: 'chain' } & Pair<Chain>)

@@ -8,7 +8,7 @@ import {
   type Tables,
 } from './iptables.ts';
 import { parseRuleWords, splitWords, savedLines } from './parse-rule.ts';
-import type { Family } from '../family.ts';
+import type { Family } from '../address.ts';
 import { countLines, readLines, type UnreadLine, type LineFault } from '../lines.ts';
 
 interface DraftChain {

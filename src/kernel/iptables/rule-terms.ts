@@ -1,6 +1,6 @@
 // The conditions of iptables rules, in the form that nft's rules are also read into.
 import { isNetworkRange, type AddressRange } from '../address-range.ts';
-import type { Family } from '../family.ts';
+import type { Family } from '../address.ts';
 import { nftFamily } from '../nftables/format.ts';
 import { fieldType, readValue } from '../nftables/parse-match.ts';
 import type { Match, Right, TcpFlags, Value } from '../nftables/table.ts';

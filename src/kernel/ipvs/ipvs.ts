@@ -1,5 +1,4 @@
-import { compareAddresses, joinHostPort, type Address } from '../address.ts';
-import { protocols, type Family, type Protocol } from '../family.ts';
+import { type Address, compareAddresses, type Family, joinHostPort, type Protocol, protocols } from '../address.ts';
 import type { Origin } from '../place.ts';
 import { parseNamedSocket } from '../ports-and-marks.ts';
 import { readLines, type LineFault } from '../lines.ts';

@@ -17,7 +17,7 @@ import type {
   NftTable,
 } from './table.ts';
 import { LongText } from '../lines.ts';
-import type { Family } from '../family.ts';
+import type { Family } from '../address.ts';
 
 export function formatNftRule(rule: NftRule): string {
   let text = '';

@@ -1,5 +1,5 @@
 // Which spellings in nftables mean the same, and how the tables of two states differ.
-import { addressAt, addressBits, addressNumber, compareAddresses, parseNetwork } from '../address.ts';
+import { addressAt, addressBits, addressNumber, compareAddresses, type Family, parseNetwork } from '../address.ts';
 import { singleAddress, spanOf, type AddressSpan } from '../address-range.ts';
 import {
   isLearned,
@@ -19,7 +19,6 @@ import {
 } from './table.ts';
 import { formatBaseChain, formatSetProperties, formatElement, formatKey, formatNftRule } from './format.ts';
 import { diffByKey, isSameList, itemOf, pairUp, compareText, type Pair, type Split } from '../compare.ts';
-import type { Family } from '../family.ts';
 
 /**
  * Returns the same string for all spellings of a rule by kube-proxy and nft. Rules with equal strings treat packets alike and have the same

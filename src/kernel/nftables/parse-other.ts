@@ -1,4 +1,4 @@
-import type { Family } from '../family.ts';
+import type { Family } from '../address.ts';
 import { parseNumber32, parsePort, parseTarget } from '../ports-and-marks.ts';
 import {
   readFieldName,

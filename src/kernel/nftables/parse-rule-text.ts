@@ -8,8 +8,7 @@ import {
   parseTarget,
   type SocketAddress,
 } from '../ports-and-marks.ts';
-import { parseAddress } from '../address.ts';
-import type { Family } from '../family.ts';
+import { type Family, parseAddress } from '../address.ts';
 import { readSelector, readDraws, readMatch, readSetName, readVerdict } from './parse-match.ts';
 import { readOther } from './parse-other.ts';
 import type { Expression, NftRule } from './table.ts';

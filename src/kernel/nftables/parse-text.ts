@@ -1,4 +1,4 @@
-import { type Family, families } from '../family.ts';
+import { families, type Family } from '../address.ts';
 import { parseNumber32 } from '../ports-and-marks.ts';
 import { lineOf, UnreadLines, type UnreadLine, type LineFault } from '../lines.ts';
 import type {

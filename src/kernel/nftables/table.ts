@@ -1,7 +1,6 @@
 import type { PlainAction, OtherAction, RuleVerdict, SocketAddress } from '../ports-and-marks.ts';
-import type { Address, Network } from '../address.ts';
+import type { Address, Family, Network } from '../address.ts';
 import type { Origin } from '../place.ts';
-import type { Family } from '../family.ts';
 
 export interface Element {
   readonly key: ElementKey;

@@ -1,6 +1,5 @@
 // IPsec policies from `ip xfrm policy`, which say what packets must be encrypted or are blocked.
-import { contains, parseNetwork, type Address, type Network } from '../address.ts';
-import type { Family } from '../family.ts';
+import { type Address, contains, type Family, type Network, parseNetwork } from '../address.ts';
 import { linesOf, UnreadLines } from '../lines.ts';
 import { parseNumber32 } from '../ports-and-marks.ts';
 

@@ -1,6 +1,5 @@
 import { isObject } from '../../base/json/check.ts';
-import { hostNetwork, parseAddress, parseNetwork, type Address, type Network } from '../address.ts';
-import type { Family } from '../family.ts';
+import { type Address, type Family, hostNetwork, type Network, parseAddress, parseNetwork } from '../address.ts';
 import { linesOf, UnreadLines, type UnreadLine, type LineFault } from '../lines.ts';
 import { parseIpJson } from '../link/link.ts';
 import { parseNumber32 } from '../ports-and-marks.ts';

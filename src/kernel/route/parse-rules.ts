@@ -1,4 +1,4 @@
-import type { Family } from '../family.ts';
+import type { Family } from '../address.ts';
 import { linesOf, UnreadLines, type UnreadLine } from '../lines.ts';
 import { readMarkMask, type PortRange } from '../ports-and-marks.ts';
 import { familyOfTexts, notJson, parseRouteNetwork, readJsonItems, textValues } from './parse-routes.ts';

@@ -1,5 +1,4 @@
-import { contains, type Address, type Network } from '../address.ts';
-import type { Family } from '../family.ts';
+import { type Address, contains, type Family, type Network } from '../address.ts';
 import type { IpsecPolicy } from './ipsec.ts';
 import type { PortRange } from '../ports-and-marks.ts';
 

@@ -1,10 +1,9 @@
-import type { Protocol, Family } from '../../kernel/family.ts';
+import { type Family, isLoopback, loopbackNetworks, type Protocol } from '../../kernel/address.ts';
 import type { Chain, RuleArg, Rule } from '../../kernel/iptables/iptables.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { LocalTraffic, MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import type { NodePortPlan } from '../../cluster/node-context.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
-import { isLoopback, loopbackNetworks } from '../../kernel/address.ts';
 
 export const protocolArgs: { readonly [P in Protocol]: readonly [RuleArg, RuleArg] } = {
   TCP: argsOf('tcp'),

@@ -1,5 +1,4 @@
-import { loopbackNetworks } from '../../kernel/address.ts';
-import type { Family } from '../../kernel/family.ts';
+import { type Family, loopbackNetworks } from '../../kernel/address.ts';
 import { compareEntries, type SetEntry } from '../../kernel/ipset/set-entry.ts';
 import type { Chain, Rule, RuleArg, TableName, Tables } from '../../kernel/iptables/iptables.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';

@@ -1,8 +1,7 @@
 import { namesLocalhost, type NodePortPlan } from '../../cluster/node-context.ts';
 import { allBits } from '../../kernel/ports-and-marks.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
-import { loopbackAddresses, loopbackNetworks, type Network } from '../../kernel/address.ts';
-import type { Family, Protocol } from '../../kernel/family.ts';
+import { type Family, loopbackAddresses, loopbackNetworks, type Network, type Protocol } from '../../kernel/address.ts';
 import type { Expression, Field, Right, NftChain, NftRule, NftCounter } from '../../kernel/nftables/table.ts';
 import { hookedChains, nftChains, nftSets, localhostRejection } from '../../kube-proxy/nft-table.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';

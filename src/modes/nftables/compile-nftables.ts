@@ -10,8 +10,7 @@ import {
 import { planNodePorts } from '../../cluster/node-context.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { planMasquerade } from '../../cluster/plan-masquerade.ts';
-import { isLoopback } from '../../kernel/address.ts';
-import type { Family } from '../../kernel/family.ts';
+import { type Family, isLoopback } from '../../kernel/address.ts';
 import { compareElements } from '../../kernel/nftables/nft-delta.ts';
 import type { Element, NftChain, NftMap, NftSet, NftTable } from '../../kernel/nftables/table.ts';
 import { emptyState, type KernelState } from '../../kernel/state.ts';

@@ -1,6 +1,5 @@
 import type { LocalTraffic, MasqueradePlan } from '../../cluster/plan-masquerade.ts';
-import type { Address } from '../../kernel/address.ts';
-import type { Family, Protocol } from '../../kernel/family.ts';
+import type { Address, Family, Protocol } from '../../kernel/address.ts';
 import type { Value, Expression, Field, Match, Right, Selector, NftRule } from '../../kernel/nftables/table.ts';
 import { jump, nftChains } from '../../kube-proxy/nft-table.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';

@@ -11,7 +11,7 @@ import {
 import type { NftChain, NftRule, NftSet, Value, Element, ElementKey, Expression } from '../../kernel/nftables/table.ts';
 import type { RuleVerdict } from '../../kernel/ports-and-marks.ts';
 import type { Origin } from '../../kernel/place.ts';
-import type { Protocol } from '../../kernel/family.ts';
+import type { Protocol } from '../../kernel/address.ts';
 import type { MasqueradePlan } from '../../cluster/plan-masquerade.ts';
 import { hashName } from '../../base/hash-name.ts';
 import type { Behaviours } from '../../kube-proxy/releases.ts';

@@ -1,12 +1,12 @@
 import {
+  type Address,
   addressBits,
   contains,
+  type Family,
   isLinkLocal,
   isLoopback,
   loopbackAddresses,
-  type Address,
 } from '../../kernel/address.ts';
-import type { Family } from '../../kernel/family.ts';
 import type { Link, LinkTraits } from '../../kernel/link/link.ts';
 import type { Tunnel } from '../../kernel/link/tunnel.ts';
 import {

@@ -2,8 +2,7 @@
 import { count, formatCount, joinWords, nameSome } from '../../base/printable.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import type { SharedSubject } from '../../ask/describe/find-items.ts';
-import type { FlowFindings, StaleGroup } from '../../ask/describe/find-flows.ts';
-import type { FlowChange, FlowFate } from '../../ask/describe/follow-change.ts';
+import type { FlowChange, FlowFate, FlowFindings, StaleGroup } from '../../ask/describe/find-flows.ts';
 import type { DumpReading } from '../../ask/describe/read-dumped.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import type { LeftChain } from '../../kube-proxy/left-behind.ts';
@@ -13,7 +12,7 @@ import type { DecompiledPort, Masquerade } from '../../snapshot/decompiled-port.
 import { unlessEmpty } from '../formats/json.ts';
 import { cutBlock, lines, section, type Block } from '../lines.ts';
 import { describeSkippedListings, faultWords } from '../way/lack.ts';
-import { otherPartWords } from '../words/other-parts.ts';
+import { otherPartWords } from '../words/answers.ts';
 import { describeLog, logJson } from './log.ts';
 import { describeDecompiled, describeSharedInWords, podWords } from './service.ts';
 import { rowsOfDump, tableOfRows, type TableStyle } from './table.ts';

@@ -1,6 +1,6 @@
 import { parseDuration } from '../../base/duration.ts';
 import { count, formatCount, joinWords } from '../../base/printable.ts';
-import { modeOfLog, modeSource, loggedAddresses } from '../../ask/describe/log-facts.ts';
+import { loggedAddresses, modeOfLog, modeSource } from '../../ask/describe/read-dumped.ts';
 import type { ProxyLog } from '../../dumps/kube-proxy-log.ts';
 import { unlessEmpty } from '../formats/json.ts';
 import { logProblemWords } from '../words/log-problems.ts';

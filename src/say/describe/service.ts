@@ -4,7 +4,7 @@ import { isPlacedByKpc, portAddresses, type ShownPort } from '../../cluster/mode
 import type { UnboundHints } from '../../cluster/endpoint-choice.ts';
 import type { LocalTraffic, MasqueradedClients } from '../../cluster/plan-masquerade.ts';
 import { count, fitRows, formatCount, joinCells } from '../../base/printable.ts';
-import { familyNames } from '../../kernel/family.ts';
+import { familyNames } from '../../kernel/address.ts';
 import type { Location } from '../../kernel/place.ts';
 import { addedRules, describePresent, tableWords } from '../changes.ts';
 import type {

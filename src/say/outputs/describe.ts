@@ -14,11 +14,11 @@ import {
   variantOf,
   wholeNumber,
 } from '../../base/json/schema.ts';
-import { families, protocols } from '../../kernel/family.ts';
+import { families, protocols } from '../../kernel/address.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { kernelObjectKinds } from '../../ask/changes/kernel-change.ts';
 import { flowChange, place } from './envelope.ts';
-import { modeSources } from '../../ask/describe/log-facts.ts';
+import { modeSources } from '../../ask/describe/read-dumped.ts';
 
 const portNumber = wholeNumber(0, 65_535);
 const protocol = oneOf(...protocols);

@@ -15,7 +15,7 @@ import {
 } from '../../base/json/schema.ts';
 import { changeKinds, kernelObjectKinds } from '../../ask/changes/kernel-change.ts';
 import { assignedSchema, assumedSchema } from '../../bundle/schemas.ts';
-import { families } from '../../kernel/family.ts';
+import { families } from '../../kernel/address.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { releases } from '../../kube-proxy/releases.ts';
 

@@ -1,6 +1,5 @@
 import { groupBy } from '../../cluster/grouping.ts';
-import { joinHostPort, type Address } from '../../kernel/address.ts';
-import { familyNames, type Family } from '../../kernel/family.ts';
+import { type Address, type Family, familyNames, joinHostPort } from '../../kernel/address.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { CarrierProtocol } from '../../kernel/link/tunnel.ts';
 import { ignoresEcho } from '../../kernel/sysctls-and-modules.ts';

@@ -1,7 +1,7 @@
 // First packets that do not end like most, because one of several endpoints is cut off or nothing leads to it.
 import { percent } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import type { Family } from '../../kernel/family.ts';
+import type { Family } from '../../kernel/address.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import type { Scene } from '../../ask/trace/scene.ts';

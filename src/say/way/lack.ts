@@ -3,7 +3,7 @@ import type { UnseenPods } from '../../base/findings/services.ts';
 import { isIdle, type UnfitPod, type Unready } from '../../base/findings/lint.ts';
 import { count, joinWords, nameSome } from '../../base/printable.ts';
 import type { ShownPort } from '../../cluster/model.ts';
-import { familyNames } from '../../kernel/family.ts';
+import { familyNames } from '../../kernel/address.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { nftSets } from '../../kube-proxy/nft-table.ts';
 import { lackOfEndpoints, unseenPodsOf } from '../../snapshot/faults.ts';

@@ -2,9 +2,8 @@ import { count, joinWords, formatCount, nameSome } from '../../base/printable.ts
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
-import { isLoopback } from '../../kernel/address.ts';
+import { familyNames, isLoopback } from '../../kernel/address.ts';
 import { describeSkippedListings, noSubjectWords, unlistedWords } from './lack.ts';
-import { familyNames } from '../../kernel/family.ts';
 import { healthAnswerOf, healthCheckFinder } from '../../snapshot/health-checks.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';

@@ -1,6 +1,5 @@
 import { joinWays, joinWords, shellWord } from '../../base/printable.ts';
-import type { Address } from '../../kernel/address.ts';
-import { familyNames, type Family } from '../../kernel/family.ts';
+import { type Address, type Family, familyNames } from '../../kernel/address.ts';
 import { formatRule as formatIptablesRule, tableNames } from '../../kernel/iptables/iptables.ts';
 import { formatElement, formatNftRule, nftFamily } from '../../kernel/nftables/format.ts';
 import { nftTableName } from '../../kube-proxy/nft-table.ts';

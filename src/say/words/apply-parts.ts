@@ -3,15 +3,17 @@ import type {
   Cause,
   CommandEnd,
   Exposure,
+  IdleCommand,
   KubeProxyProcess,
+  NamedState,
   Obstacle,
   OutputFault,
   Unseen,
 } from '../../base/findings/apply.ts';
-import { boundWords } from './unread.ts';
 import type { OtherNetwork } from '../../base/findings/node-checks.ts';
 import type { Cited } from '../../base/findings/rows.ts';
 import type { Say } from './rows.ts';
+import { boundWords } from './unread.ts';
 
 export const rightsAdvice = 'run it as root; a container also needs the capability NET_ADMIN';
 
@@ -147,4 +149,45 @@ function nameNetwork({ network, here, mark }: Pick<OtherNetwork, 'network' | 'he
     return `by an earlier version, in a network namespace that the file does not name (this one is ${here})`;
   if (network !== here) return `in network namespace ${network} (this one is ${here})`;
   return `in an earlier network namespace ${network}, or in this one before it lost its mark ${mark ?? ''}`;
+}
+
+// The states that a rollback can restore, and the last command.
+
+/** Advice if a rollback has nothing to undo, or if the state to restore is not kept. */
+export function adviseOnStates(states: readonly NamedState[]): string {
+  if (states.length === 0)
+    return 'no earlier state is kept, for example because the node rebooted: apply the bundle that you want';
+  return `"kpc-apply rollback --to ID" goes to one of these: ${states.map(nameState).join('; ')}`;
+}
+
+/** "state 3 (bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z)". */
+export function nameState(state: NamedState): string {
+  return `state ${state.id} (${describeState(state)})`;
+}
+
+/** "bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z". */
+export function describeState({ since, command, bundle }: NamedState): string {
+  if (command === undefined) return 'what kpc-apply found';
+  const what = bundle ? `bundle ${bundle.folder} (${bundle.digest.slice(0, 12)})` : 'nothing of kpc-apply';
+  const how = { apply: 'applied', watch: 'applied by watch', cleanup: 'after cleanup' }[command];
+  const when = since === undefined ? '' : ` ${formatTime(since)}`;
+  return `${what}, ${how}${when}`;
+}
+
+/** Milliseconds since 1970 → "2026-01-31T12:00:00Z". A time outside the calendar is unknown. */
+export function formatTime(milliseconds: number): string {
+  const date = new Date(milliseconds);
+  return Number.isNaN(date.getTime()) ? 'at an unknown time' : `${date.toISOString().slice(0, 19)}Z`;
+}
+
+/** Why a rollback would undo nothing: "the last command, "apply /root/shop" at 2026-…, changed nothing". */
+export function describeLastCommand({ command, at, outcome, reason }: IdleCommand): string {
+  const [first = ''] = (reason ?? '').split('\n');
+  const why = first === '' ? '' : ` (${first})`;
+  const what = {
+    unchanged: 'changed nothing',
+    'put-back': `rolled everything back${why}`,
+    refused: `was refused and changed nothing${why}`,
+  }[outcome];
+  return `the last command, "${command}" at ${formatTime(at)}, ${what}`;
 }

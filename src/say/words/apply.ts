@@ -4,9 +4,11 @@ import type { CheckFault, Remark } from '../../base/findings/node-checks.ts';
 import { nameSome, printable } from '../../base/printable.ts';
 import { version } from '../../base/version.ts';
 import {
+  adviseOnStates,
   adviseUnseen,
   describeCause,
   describeEnd,
+  describeLastCommand,
   describeOutputFault,
   exposureWords,
   nameObject,
@@ -18,7 +20,6 @@ import {
 import { bundleFaultWords, describeFolderProblem } from './bundle.ts';
 import { checkWords, remarkWords } from './node-checks.ts';
 import { byCase, sayIn, type Said, type WordsOf } from './rows.ts';
-import { adviseOnStates, describeLastCommand } from './states.ts';
 
 const trusted = { bundle: 'the bundle', keys: 'the keys in' } as const;
 

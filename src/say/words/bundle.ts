@@ -1,9 +1,8 @@
 import type { BundleFault } from '../../base/findings/bundle.ts';
-import { lineFaultWords } from './line-faults.ts';
+import { boundWords, lineFaultWords, unreadWords } from './unread.ts';
 import type { FolderProblem } from '../../base/findings/calls.ts';
 import { printable, quotePrintable } from '../../base/printable.ts';
 import { specialUses } from './fields.ts';
-import { boundWords, unreadWords } from './unread.ts';
 
 export const mergeConflict = [
   'Git left a merge conflict here',

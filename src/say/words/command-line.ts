@@ -1,7 +1,7 @@
 import { formatCount, joinWords, nameSome, escapeText, quote } from '../../base/printable.ts';
 import { foundWords } from './fields.ts';
 import { addNames, holdsNoNames } from './files.ts';
-import { familyNames } from '../../kernel/family.ts';
+import { familyNames } from '../../kernel/address.ts';
 import { senderName } from '../way/sender.ts';
 import { noServiceWords, noSubjectWords } from '../way/lack.ts';
 import { byCase, didYouMean, listCodes, type WordsOf } from './rows.ts';

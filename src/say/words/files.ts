@@ -8,11 +8,10 @@ import {
   shellWord,
   quotePrintable,
 } from '../../base/printable.ts';
-import { lineFaultWords } from './line-faults.ts';
+import { boundWords, gitWords, lineFaultWords, programWords, unreadWords } from './unread.ts';
 import { pathBelow, resolvePath } from '../../base/names.ts';
 import { bundleFaultWords, mergeConflict } from './bundle.ts';
 import { adviseOnOddSpace, nameCharacter } from './fields.ts';
-import { boundWords, gitWords, programWords, unreadWords } from './unread.ts';
 import { portalChains } from '../../kube-proxy/chain-names.ts';
 import { behaviourChanges } from '../../kube-proxy/releases.ts';
 import { behaviourWords } from './behaviours.ts';

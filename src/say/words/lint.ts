@@ -1,5 +1,5 @@
 import { count, formatCount, joinWords, nameSome, escapeText, printable } from '../../base/printable.ts';
-import { familyNames } from '../../kernel/family.ts';
+import { familyNames } from '../../kernel/address.ts';
 import { announcedDefault, kepLink } from '../../kube-proxy/announced.ts';
 import { behaviourWords } from './behaviours.ts';
 import { unreadyWords } from '../way/lack.ts';

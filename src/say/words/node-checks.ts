@@ -1,6 +1,6 @@
 import type { CheckArguments, NftFeature, RemarkArguments } from '../../base/findings/node-checks.ts';
 import { count, joinWords, nameSome } from '../../base/printable.ts';
-import { familyNames } from '../../kernel/family.ts';
+import { familyNames } from '../../kernel/address.ts';
 import { forwardingSysctls } from '../../kernel/sysctls-and-modules.ts';
 import { modeFacts, proxyModes } from '../../kube-proxy/modes.ts';
 import { newSetsWords, readsAllNft } from '../../kube-proxy/nft-table.ts';

@@ -1,6 +1,5 @@
 import { count, nameSome, quote, printable } from '../../base/printable.ts';
-import { joinHostPort } from '../../kernel/address.ts';
-import { familyNames } from '../../kernel/family.ts';
+import { familyNames, joinHostPort } from '../../kernel/address.ts';
 import { announcedEndWords } from '../../kube-proxy/announced.ts';
 import { byCase, type WordsOf } from './rows.ts';
 import {

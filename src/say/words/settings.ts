@@ -1,8 +1,7 @@
 import { count, joinWords, nameSome, quote } from '../../base/printable.ts';
-import { lineFaultWords } from './line-faults.ts';
-import { unreadWords } from './unread.ts';
+import { lineFaultWords, unreadWords } from './unread.ts';
 import { findNearest } from '../../base/names.ts';
-import { familyNames } from '../../kernel/family.ts';
+import { familyNames } from '../../kernel/address.ts';
 import { announcedEndWords } from '../../kube-proxy/announced.ts';
 import { gatesOf, releasesWithGate } from '../../kube-proxy/feature-gates.ts';
 import { type ProxyMode, modeFacts } from '../../kube-proxy/modes.ts';

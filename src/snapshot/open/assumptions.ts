@@ -1,16 +1,41 @@
-import { lacksAnything, lacksLoadBalancer, type AssignmentRanges } from '../../cluster/assign-addresses.ts';
-import { fullName, type Node, type ProxySettings, type Service, type Sourced } from '../../cluster/objects.ts';
+import { diagnose, type Finding, placeAtLine } from '../../base/findings/finding.ts';
 import type { AssumedValues, DualStack } from '../../base/findings/services.ts';
-import { diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
-import type { Inputs } from '../../input/read-inputs.ts';
-import { podNetworksOf } from '../../cluster/node-context.ts';
-import { addressAfter, addressBits, contains, parseAddress, parseNetwork, type Network } from '../../kernel/address.ts';
-import { compareText } from '../../kernel/compare.ts';
-import { pick } from '../../cluster/service-ranges.ts';
-import { families as bothFamilies, familyNames, type Family } from '../../kernel/family.ts';
-import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
+import { type AssignmentRanges, lacksAnything, lacksLoadBalancer } from '../../cluster/assign-addresses.ts';
 import { unplacedOf } from '../../cluster/model.ts';
+import { podNetworksOf } from '../../cluster/node-context.ts';
+import { fullName, type Node, type ProxySettings, type Service, type Sourced } from '../../cluster/objects.ts';
+import { pick } from '../../cluster/service-ranges.ts';
+import type { Inputs } from '../../input/read-inputs.ts';
+import {
+  addressAfter,
+  addressBits,
+  contains,
+  families as bothFamilies,
+  type Family,
+  familyNames,
+  type Network,
+  parseAddress,
+  parseNetwork,
+} from '../../kernel/address.ts';
+import { compareText } from '../../kernel/compare.ts';
 import type { CompiledSnapshot } from '../snapshot.ts';
+
+/** Values of --ip-family; auto means the families that the Services and the node use. */
+export const ipFamilyChoices = ['auto', 'ipv4', 'ipv6', 'dual'] as const;
+
+export type IpFamilyChoice = (typeof ipFamilyChoices)[number];
+
+export function chooseFamilies(choice: IpFamilyChoice, used: () => readonly Family[]): readonly Family[] {
+  switch (choice) {
+    case 'ipv4':
+    case 'ipv6':
+      return [choice];
+    case 'dual':
+      return bothFamilies;
+    case 'auto':
+      return used();
+  }
+}
 
 /**
  * The cluster assumed for manifests from git, unless the manifests or a flag say otherwise. Its cluster IPs, Pod networks and node ports

@@ -1,9 +1,16 @@
 import { type Finding, diagnose, wrongValue } from '../../base/findings/finding.ts';
 import { isName } from '../../base/names.ts';
 import type { Prepared } from './compile-node.ts';
-import { parseAddress, parseNetwork, isLoopback, type Address, loopbackAddresses } from '../../kernel/address.ts';
+import {
+  type Address,
+  families,
+  type Family,
+  isLoopback,
+  loopbackAddresses,
+  parseAddress,
+  parseNetwork,
+} from '../../kernel/address.ts';
 import type { Node, ProxySettings } from '../../cluster/objects.ts';
-import { type Family, families } from '../../kernel/family.ts';
 import type { Place } from '../../kernel/place.ts';
 import {
   nodeAddresses,

@@ -1,4 +1,4 @@
-import type { IpFamilyChoice } from './choose-families.ts';
+import type { IpFamilyChoice } from './assumptions.ts';
 import { describeGrounds } from '../grounds.ts';
 import { chooseNodeName, compileNode, prepareForRelease } from './compile-node.ts';
 import { checkReleases, prepareChecked } from './compile.ts';

@@ -1,5 +1,5 @@
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
-import type { Assumptions } from './assumptions.ts';
+import { type Assumptions, chooseFamilies, type IpFamilyChoice } from './assumptions.ts';
 import { assignAddresses, type AssignmentRanges } from '../../cluster/assign-addresses.ts';
 import { buildCluster, clusterOfNode } from '../../cluster/build-cluster.ts';
 import { ContextMemo } from '../../cluster/plan-traffic.ts';
@@ -35,10 +35,9 @@ import {
 } from '../../kube-proxy/releases.ts';
 import { compileIptables, IptablesMemo } from '../../modes/iptables/compile-iptables.ts';
 import { compileIpvs, IpvsMemo } from '../../modes/ipvs/compile-ipvs.ts';
-import { isLoopback, type Address, type Network } from '../../kernel/address.ts';
+import { type Address, families as allFamilies, type Family, isLoopback, type Network } from '../../kernel/address.ts';
 import { compileNftables, NftablesMemo, findLongComments } from '../../modes/nftables/compile-nftables.ts';
 import { compileUserspace, checkProxyPorts } from '../../modes/userspace/compile-userspace.ts';
-import { families as allFamilies, type Family } from '../../kernel/family.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { findSlices, type FoundSlices } from '../../cluster/slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../../cluster/slices/slice-warnings.ts';
@@ -46,7 +45,6 @@ import { findUnready } from '../../cluster/slices/unready.ts';
 import { gatesOfSettings, withGatedSettings } from '../../settings/feature-gates.ts';
 import { version } from '../../base/version.ts';
 import { CompiledSnapshot, isPortFault, type PortFault, type SnapshotObjects } from '../snapshot.ts';
-import { chooseFamilies, type IpFamilyChoice } from './choose-families.ts';
 
 export interface Prepared {
   readonly cluster: Cluster;

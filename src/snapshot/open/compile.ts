@@ -35,7 +35,7 @@ import type { Release, FeatureGates } from '../../kube-proxy/releases.ts';
 import { parseShard, isInShard, type Shard } from '../../bundle/fleet/shard.ts';
 import { parseAssignmentRanges, parsePodNetworks } from '../../input/configuration/range-flags.ts';
 import { resolveSettings } from '../../input/configuration/read-settings.ts';
-import type { IpFamilyChoice } from './choose-families.ts';
+import type { IpFamilyChoice } from './assumptions.ts';
 
 export interface NodeOptions extends Pick<LoadOptions, 'ipFamily'> {
   /** By default hostnameOverride, or the only Node in the manifests. */

@@ -12,7 +12,7 @@ import type { Dump } from '../../dumps/dump.ts';
 import { readDump } from '../../dumps/read-dump.ts';
 import { DumpedSnapshot, type CompiledSnapshot, type Snapshot } from '../snapshot.ts';
 import { coverAll } from '../../dumps/coverage.ts';
-import { families as bothFamilies } from '../../kernel/family.ts';
+import { families as bothFamilies } from '../../kernel/address.ts';
 import { tableNames, type Tables } from '../../kernel/iptables/iptables.ts';
 import { findTable } from '../../kernel/nftables/table.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { compileIptables } from '../../../src/modes/iptables/compile-iptables.ts';
-import type { Family } from '../../../src/kernel/family.ts';
+import type { Family } from '../../../src/kernel/address.ts';
 import { address, chainNames, clusterOf, compile, defaults, endpoint, rules, servicePort, worker } from './compile.ts';
 
 const dispatch = '-m comment --comment "kubernetes service nodeports; NOTE: this must be the last rule in this chain"';

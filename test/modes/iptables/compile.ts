@@ -10,8 +10,14 @@ import {
 } from '../../../src/cluster/model.ts';
 import type { EndpointStatus, ProxySettings } from '../../../src/cluster/objects.ts';
 import { compileIptables } from '../../../src/modes/iptables/compile-iptables.ts';
-import { joinHostPort, parseAddress, parseNetwork, type Address } from '../../../src/kernel/address.ts';
-import { families, type Family } from '../../../src/kernel/family.ts';
+import {
+  type Address,
+  families,
+  type Family,
+  joinHostPort,
+  parseAddress,
+  parseNetwork,
+} from '../../../src/kernel/address.ts';
 import { formatRule } from '../../../src/kernel/iptables/iptables.ts';
 import type { KernelState } from '../../../src/kernel/state.ts';
 

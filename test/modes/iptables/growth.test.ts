@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { families } from '../../../src/kernel/family.ts';
+import { families } from '../../../src/kernel/address.ts';
 import type { KernelState } from '../../../src/kernel/state.ts';
 import { compileIptables } from '../../../src/modes/iptables/compile-iptables.ts';
 import { compileIpvs } from '../../../src/modes/ipvs/compile-ipvs.ts';

@@ -3,7 +3,7 @@ import type { NodeContext, ServicePort } from '../../../src/cluster/model.ts';
 import type { ProxySettings } from '../../../src/cluster/objects.ts';
 import { compileIpvs } from '../../../src/modes/ipvs/compile-ipvs.ts';
 import { makeSets, noMembers } from '../../../src/modes/ipvs/rules-and-sets.ts';
-import { families } from '../../../src/kernel/family.ts';
+import { families } from '../../../src/kernel/address.ts';
 import { formatRule } from '../../../src/kernel/iptables/iptables.ts';
 import { formatVirtualServer } from '../../../src/kernel/ipvs/ipvs.ts';
 import { formatEntry } from '../../../src/kernel/ipset/set-entry.ts';

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { servicePortLabel, type Endpoint, type NodeContext, type ServicePort } from '../../../src/cluster/model.ts';
 import type { ProxySettings } from '../../../src/cluster/objects.ts';
-import { joinHostPort } from '../../../src/kernel/address.ts';
-import { families, type Family } from '../../../src/kernel/family.ts';
+import { families, type Family, joinHostPort } from '../../../src/kernel/address.ts';
 import type { NftTable } from '../../../src/kernel/nftables/table.ts';
 import { compileNftables } from '../../../src/modes/nftables/compile-nftables.ts';
 import { address, clusterOf, defaults, network, worker } from '../iptables/compile.ts';

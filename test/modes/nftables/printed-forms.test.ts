@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Family } from '../../../src/kernel/family.ts';
+import type { Family } from '../../../src/kernel/address.ts';
 import { diffNftTables, elementMeaning, nftRuleMeaning } from '../../../src/kernel/nftables/nft-delta.ts';
 import { formatNftRule } from '../../../src/kernel/nftables/format.ts';
 import { parseNftText } from '../../../src/kernel/nftables/parse-text.ts';

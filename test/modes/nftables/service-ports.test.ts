@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { NodeContext, ServicePort } from '../../../src/cluster/model.ts';
 import type { ProxySettings } from '../../../src/cluster/objects.ts';
-import { families, type Family } from '../../../src/kernel/family.ts';
+import { families, type Family } from '../../../src/kernel/address.ts';
 import { formatElement, formatNftRule, formatTables } from '../../../src/kernel/nftables/format.ts';
 import { findTable, type NftTable } from '../../../src/kernel/nftables/table.ts';
 import { endpointNames, serviceChainNames } from '../../../src/modes/nftables/service-objects.ts';

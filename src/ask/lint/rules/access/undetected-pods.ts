@@ -1,7 +1,7 @@
 import { detectLocalTraffic } from '../../../../cluster/plan-masquerade.ts';
 import type { ProxySettings } from '../../../../cluster/objects.ts';
 import { planTraffic } from '../../../../cluster/plan-traffic.ts';
-import type { Family } from '../../../../kernel/family.ts';
+import type { Family } from '../../../../kernel/address.ts';
 import { modeFacts } from '../../../../kube-proxy/modes.ts';
 import { namesMode } from '../../lint-input.ts';
 import { claimedSocket, unanswered, findNodes, isRefusedForLack, ofServices, type LintRule } from '../../rule.ts';
