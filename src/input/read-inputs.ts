@@ -26,7 +26,7 @@ import {
   type Untaken,
 } from './files/kustomizations.ts';
 import { findChanging } from './files/kustomized-fields.ts';
-import type { ObjectLists, UnreadLists } from './objects/kinds.ts';
+import { emptyObjectLists, type ObjectLists, type UnreadLists } from './objects/kinds.ts';
 import { createYamlReader, takeDocuments } from './documents/read-documents.ts';
 import {
   createChecks,
@@ -97,10 +97,8 @@ export function collectInputs(
 }
 
 export function hasObjects(inputs: Inputs): boolean {
-  const { services, slices, endpoints, nodes, serviceCidrs, pods, workloads, autoscalers, configs, facts } = inputs;
-  const { ingresses, gateways, referenceGrants, policies, namespaces } = inputs;
-  const lists = [services, slices, endpoints, nodes, serviceCidrs, pods, workloads, autoscalers, configs, facts];
-  return [...lists, ingresses, gateways, referenceGrants, policies, namespaces].some(({ length }) => length > 0);
+  const lists = Object.keys(emptyObjectLists()) as readonly (keyof ObjectLists)[];
+  return [inputs.facts, ...lists.map((list) => inputs[list])].some(({ length }) => length > 0);
 }
 
 /** Applies autoscalers. They leave a workload with 0 replicas alone, because it is off on purpose. */

@@ -266,5 +266,9 @@ export function isSpecial(address: Address): boolean {
 /** Reports whether the address is a multicast or broadcast address. */
 export function isForMany(address: Address): boolean {
   if (address.family === 'ipv6') return (address.groups[0] ?? 0) >>> 8 === 0xff;
-  return address.bits >>> 28 === 0xe || address.bits === -1;
+  return address.bits >>> 28 === 0xe || isBroadcast(address);
+}
+
+export function isBroadcast({ text }: Address): boolean {
+  return text === '255.255.255.255';
 }

@@ -1,6 +1,6 @@
 import { addressAt, addressNumber, parseAddress, type Address } from '../kernel/address.ts';
 import { explore, type Choices } from './explore.ts';
-import { decide, newConnection, untouched, type Flow, type Turn } from './flow.ts';
+import { decide, newConnection, untouched, wayOf, type Flow, type Turn } from './flow.ts';
 import {
   isUnknownOwn,
   sumOutcomes,
@@ -16,7 +16,7 @@ import type { NextHop } from '../kernel/route/route.ts';
 import { acceptsMark } from '../kernel/sysctls-and-modules.ts';
 import { loopbackInterface, type Routing } from './routing/routing.ts';
 import type { World } from './visitors.ts';
-import { arrive, cross, leave, sendOn, wayOf, type End } from './walk.ts';
+import { arrive, cross, leave, sendOn, type End } from './walk.ts';
 import { findUnansweredArp, silenceOf } from './way-back.ts';
 
 /**

@@ -2,7 +2,16 @@
 import type { Address } from '../kernel/address.ts';
 import { actionOfPolicies, type IpsecPolicy } from '../kernel/route/ipsec.ts';
 import { explore } from './explore.ts';
-import { decide, type Flow, isBetweenNeighbours, isReply, newConnection, portProtocols, untouched } from './flow.ts';
+import {
+  decide,
+  type Flow,
+  isBetweenNeighbours,
+  isReply,
+  newConnection,
+  portProtocols,
+  untouched,
+  wayOf,
+} from './flow.ts';
 import {
   isUnknownHost,
   isUnknownOwn,
@@ -105,10 +114,7 @@ function stepsToStop(
     const drawn = { ...(carrierOf(flow, name, end) as Flow), choices };
     const isOld = isOfConnection(flow, drawn);
     const outer = { ...drawn, isUnanswered: !isOld, wasTracked: isOld };
-    const result = run(outer);
-    const [verdict, reasons] = typeof result === 'object' ? (['unknown', [result.reason]] as const) : [result, []];
-    const { source, steps } = outer;
-    return { probability: 1, verdict, endpoint: undefined, source, end: outer, steps, reasons };
+    return wayOf(outer, run(outer));
   });
   const [first] = ways;
   if (first && ways.every(({ verdict }) => verdict === 'dropped' || verdict === 'refused'))

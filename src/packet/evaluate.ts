@@ -1,8 +1,8 @@
 import { compareAddresses, loopbackAddresses, unusableAs, type Address } from '../kernel/address.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { arrivalOf, followConnection, linksIn, reasonOfInput } from './answer.ts';
-import { explore, type Choices } from './explore.ts';
-import { decide, newConnection, transportOf, untouched, type Flow } from './flow.ts';
+import { explore, unknownWay, type Choices } from './explore.ts';
+import { decide, newConnection, transportOf, untouched, wayOf, type Flow } from './flow.ts';
 import type { Knowledge } from './knowledge.ts';
 import {
   interfaceOf,
@@ -22,7 +22,7 @@ import { doubtOfRefusal } from './refusal.ts';
 import { loopbackInterface } from './routing/routing.ts';
 import type { AskedSource } from './step.ts';
 import { prepareFamily, type World } from './visitors.ts';
-import { arrive, checkBridge, cross, leave, wayOf, type End } from './walk.ts';
+import { arrive, checkBridge, cross, leave, type End } from './walk.ts';
 import { checkReverse } from './way-back.ts';
 
 /**
@@ -146,14 +146,7 @@ function keyOfFate({ otherwise, reasons, ...fate }: Fate): string {
 }
 
 function openFate({ source, sources }: Fate, reason: Reason): Fate {
-  const way: Way<Flow> = {
-    probability: 1,
-    verdict: 'unknown',
-    endpoint: undefined,
-    source,
-    steps: [],
-    reasons: [reason],
-  };
+  const way = unknownWay({ source }, [], [reason]);
   const outcome = { kind: 'unknown', reasons: way.reasons } as const;
   return {
     verdict: 'unknown',

@@ -116,7 +116,11 @@ function scale<End>(ways: readonly Way<End>[], factor: number): readonly Way<End
   return factor === 1 ? ways : ways.map((way) => ({ ...way, probability: way.probability * factor }));
 }
 
-function unknownWay({ source }: Way, steps: readonly Step[], reasons: readonly Reason[]): Way<never> {
+export function unknownWay(
+  { source }: Pick<Way, 'source'>,
+  steps: readonly Step[],
+  reasons: readonly Reason[],
+): Way<never> {
   return { probability: 1, verdict: 'unknown', endpoint: undefined, source, steps, reasons };
 }
 

@@ -1,4 +1,4 @@
-import { compareAddresses, contains, type Address } from '../kernel/address.ts';
+import { compareAddresses, contains, isBroadcast, isForMany, type Address } from '../kernel/address.ts';
 import { carrierNames } from '../kernel/link/tunnel.ts';
 import type { Value, Field, Selector } from '../kernel/nftables/table.ts';
 import { formatKey } from '../kernel/nftables/format.ts';
@@ -157,12 +157,9 @@ function hasStatus(flow: Flow, text: string): Answer {
   return text === 'none' ? false : hasState(flow, text);
 }
 
-function addressedTo({ destination, isOwn, family }: Flow): string {
-  if (isOwn) return 'host';
-  if (destination.text === '255.255.255.255') return 'broadcast';
-  const isMulticast =
-    family === 'ipv4' ? /^(22[4-9]|23\d)\./.test(destination.text) : destination.text.startsWith('ff');
-  return isMulticast ? 'multicast' : 'host';
+function addressedTo({ destination, isOwn }: Flow): string {
+  if (isOwn || !isForMany(destination)) return 'host';
+  return isBroadcast(destination) ? 'broadcast' : 'multicast';
 }
 
 /**

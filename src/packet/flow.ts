@@ -1,4 +1,4 @@
-import { type Address, type Family, loopbackAddresses } from '../kernel/address.ts';
+import { type Address, type Family, isBroadcast, isForMany, loopbackAddresses } from '../kernel/address.ts';
 import type { MarkChange, MarkHolder, PortRange, SocketAddress } from '../kernel/ports-and-marks.ts';
 import { isLinkNamed } from '../kernel/link/link.ts';
 import type { CarrierProtocol } from '../kernel/link/tunnel.ts';
@@ -7,7 +7,7 @@ import type { Transport, NextHop } from '../kernel/route/route.ts';
 import type { RealServer, VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { Choices } from './explore.ts';
 import { negateIf, circumstance, lacks, unreadValue, type Answer, type LostByBridge, type Reason } from './reason.ts';
-import { isUnknownHost, isUnknownOwn, type PacketProtocol } from './packet.ts';
+import { isUnknownHost, isUnknownOwn, type PacketProtocol, type UnknownEnd, type Verdict, type Way } from './packet.ts';
 import type { AskedSource, Hook, RuleStep, Step } from './step.ts';
 import { loopbackInterface, type OwnSource, type Routing } from './routing/routing.ts';
 
@@ -283,19 +283,15 @@ function ofPeer(text: string): Reason {
 
 /** Reports whether the address has this type, named as in the kernel. */
 export function hasAddressType(flow: Flow, address: Address, type: string): Answer {
-  const first = address.family === 'ipv4' ? address.bits >>> 24 : (address.groups[0] ?? 0) >>> 8;
-  const isMulticast = address.family === 'ipv4' ? first >= 224 && first < 240 : first === 0xff;
-  const isBroadcast = address.text === '255.255.255.255';
-  const isOne = !isMulticast && !isBroadcast;
   switch (type.toLowerCase()) {
     case 'local':
-      return isOne && isLocalAddress(flow, address);
+      return !isForMany(address) && isLocalAddress(flow, address);
     case 'unicast':
-      return isOne && negateIf(true, isLocalAddress(flow, address));
+      return !isForMany(address) && negateIf(true, isLocalAddress(flow, address));
     case 'multicast':
-      return isMulticast;
+      return isForMany(address) && !isBroadcast(address);
     case 'broadcast':
-      return isBroadcast;
+      return isBroadcast(address);
     case 'blackhole':
     case 'unreachable':
     case 'prohibit':
@@ -459,4 +455,10 @@ export function changeZone(flow: Flow, zone: number, direction: 'original' | 're
     original: direction === 'reply' ? zones.original : zone,
     reply: direction === 'original' ? zones.reply : zone,
   };
+}
+
+export function wayOf(flow: Flow, end: Verdict | UnknownEnd): Way<Flow> & { readonly end: Flow } {
+  const [verdict, reasons] = typeof end === 'object' ? (['unknown', [end.reason]] as const) : ([end, []] as const);
+  const { source, steps } = flow;
+  return { probability: 1, verdict, endpoint: undefined, source, end: flow, steps, reasons };
 }

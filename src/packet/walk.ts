@@ -18,19 +18,13 @@ import { carry, checkPolicies } from './carrier.ts';
 import { inOrder, type Visitors } from './visitors.ts';
 import { iptablesPriorities } from '../kernel/iptables/iptables.ts';
 import { circumstance } from './reason.ts';
-import { isUnknownHost, unknown, type UnknownEnd, type Verdict, type Way } from './packet.ts';
+import { isUnknownHost, unknown, type UnknownEnd, type Verdict } from './packet.ts';
 import { loopbackInterface, type BridgeEnds, type RouteFound } from './routing/routing.ts';
 import type { Hook, RouteDecision } from './step.ts';
 import type { IpsecPolicy } from '../kernel/route/ipsec.ts';
 import { checkReverse, forwardingSysctlOf, forwardsFrom } from './way-back.ts';
 
 export type End = Verdict | UnknownEnd;
-
-export function wayOf(flow: Flow, end: End): Way<Flow> & { readonly end: Flow } {
-  const [verdict, reasons] = typeof end === 'object' ? (['unknown', [end.reason]] as const) : ([end, []] as const);
-  const { source, steps } = flow;
-  return { probability: 1, verdict, endpoint: undefined, source, end: flow, steps, reasons };
-}
 
 export function arrive(flow: Flow, visitors: Visitors): End {
   const { destination, input } = flow;

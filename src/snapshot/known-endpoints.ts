@@ -7,39 +7,22 @@ interface KnownEndpoint {
   readonly isLocal: boolean | undefined;
 }
 
-export class KnownEndpoints {
-  readonly #index: AddressIndex;
-  readonly #claims: AddressIndex;
-  readonly #node: string;
+export type KnownEndpoints = ReturnType<typeof knownEndpoints>;
 
-  constructor(index: AddressIndex, claims: AddressIndex, node: string) {
-    this.#index = index;
-    this.#claims = claims;
-    this.#node = node;
-  }
-
-  has(address: string): boolean {
-    return this.#index.endpointsAt(address).length > 0;
-  }
-
-  isOfService(address: string): boolean {
-    return this.#claims.servicesAt(address).length > 0;
-  }
-
-  isLocal({ address, port }: Pick<Endpoint<undefined>, 'address' | 'port'>): boolean | undefined {
-    return address && this.at(address.text).find((each) => each.port === port)?.isLocal;
-  }
-
-  at(address: string): readonly KnownEndpoint[] {
-    return this.#index.endpointsAt(address).map((each) => this.#known(each));
-  }
-
-  *of(family: Family): Generator<KnownEndpoint, void, undefined> {
-    for (const endpoint of this.#index.endpointsOf(family)) yield this.#known(endpoint);
-  }
-
-  #known({ address, port, status }: PlacedEndpoint): KnownEndpoint {
-    const isLocal = this.#node === '' || !status?.nodeName ? undefined : status.nodeName === this.#node;
+export function knownEndpoints(index: AddressIndex, claims: AddressIndex, node: string) {
+  const known = ({ address, port, status }: PlacedEndpoint): KnownEndpoint => {
+    const isLocal = node === '' || !status?.nodeName ? undefined : status.nodeName === node;
     return { address, port, isLocal };
-  }
+  };
+  const at = (address: string) => index.endpointsAt(address).map(known);
+  return {
+    at,
+    has: (address: string) => index.endpointsAt(address).length > 0,
+    isOfService: (address: string) => claims.servicesAt(address).length > 0,
+    isLocal: ({ address, port }: Pick<Endpoint<undefined>, 'address' | 'port'>) =>
+      address && at(address.text).find((each) => each.port === port)?.isLocal,
+    *of(family: Family) {
+      for (const endpoint of index.endpointsOf(family)) yield known(endpoint);
+    },
+  };
 }

@@ -38,7 +38,7 @@ import { serviceLink } from '../kube-proxy/ipvs-objects.ts';
 import type { DecompiledPort } from './decompiled-port.ts';
 import { findClaimed } from './claimed-addresses.ts';
 import { decompile, type ShownServices } from './decompile.ts';
-import { KnownEndpoints } from './known-endpoints.ts';
+import { knownEndpoints, type KnownEndpoints } from './known-endpoints.ts';
 import { nameServers, weighServersOfSides } from './server-owners.ts';
 
 export type Snapshot = CompiledSnapshot | DumpedSnapshot;
@@ -54,17 +54,7 @@ export type SnapshotObjects = {
   readonly untaken: readonly Untaken[];
 };
 
-type SnapshotList =
-  | 'services'
-  | 'slices'
-  | 'endpoints'
-  | 'nodes'
-  | 'pods'
-  | 'policies'
-  | 'ingresses'
-  | 'gateways'
-  | 'referenceGrants'
-  | 'namespaces';
+type SnapshotList = Exclude<keyof ObjectLists, 'serviceCidrs' | 'workloads' | 'autoscalers' | 'configs'>;
 
 const noObjects: SnapshotObjects = {
   services: [],
@@ -246,7 +236,7 @@ abstract class Known<Own extends Facts> {
   }
 
   get endpoints(): KnownEndpoints {
-    return (this.#endpoints ??= new KnownEndpoints(this.addresses, this.claims, this.nodeName));
+    return (this.#endpoints ??= knownEndpoints(this.addresses, this.claims, this.nodeName));
   }
 
   /** Services from manifests as written, by "namespace/name". */

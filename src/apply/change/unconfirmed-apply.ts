@@ -166,7 +166,6 @@ async function isConfirmedAfterAll({ host, folder }: Session): Promise<boolean> 
 }
 
 const noticeMilliseconds = 15_000;
-const noticePollMilliseconds = 200;
 
 /** Confirms the waiting apply, and commits the change if the apply's process has died. Throws a Failure if no apply is waiting. */
 export async function confirmApply(session: Session): Promise<void> {
@@ -182,7 +181,7 @@ export async function confirmApply(session: Session): Promise<void> {
   const deadline = host.uptime() + noticeMilliseconds;
   while ((await host.readFile(folder.confirmed)) !== undefined && host.uptime() < deadline) {
     if ((await findProcess(host, asking)) === 'gone' && (await keep()) !== 'busy') return;
-    await host.sleep(noticePollMilliseconds);
+    await host.sleep(pollMilliseconds);
   }
 }
 

@@ -107,6 +107,8 @@ interface PartReader {
   compare?(text: string, node: ReadNode): Promise<OutputFault | undefined>;
 }
 
+const listAddresses = { tool: 'ip', args: ['-j', '-d', 'addr'] };
+
 const readers: { readonly [P in ReadingPart]: PartReader } = {
   ipv4: rulesReader('ipv4'),
   ipv6: rulesReader('ipv6'),
@@ -134,7 +136,7 @@ const readers: { readonly [P in ReadingPart]: PartReader } = {
     isThere: ({ ipvs, scope }) => ipvs !== undefined && scope.timeouts,
     findFault: (text) => (parseTimeouts(text) && text.endsWith('\n') ? undefined : { kind: 'no-timeouts' }),
   },
-  addresses: { command: () => ({ tool: 'ip', args: ['-j', '-d', 'addr'] }), findFault: faultOfLinks },
+  addresses: { command: () => listAddresses, findFault: faultOfLinks },
 };
 
 export const readingParts = Object.keys(readers) as readonly ReadingPart[];
@@ -243,7 +245,7 @@ export async function readWholeNode(
 }
 
 export function readAddressList(host: Host): Promise<string> {
-  return readWith(host, { tool: 'ip', args: ['-j', '-d', 'addr'] }, faultOfLinks);
+  return readWith(host, listAddresses, faultOfLinks);
 }
 
 const tableLists: { readonly [F in Family]: string } = {

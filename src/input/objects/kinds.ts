@@ -164,9 +164,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     'ReferenceGrant',
     readReferenceGrant,
   ),
-  Namespace: defineKind('traffic', 'namespaces', ['v1'], 'Namespace', (raw, report, names) => {
-    return readNamespace(raw, report, names);
-  }),
+  Namespace: defineKind('traffic', 'namespaces', ['v1'], 'Namespace', readNamespace),
 };
 
 export function emptyObjectLists(): ObjectLists {
