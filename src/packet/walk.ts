@@ -50,7 +50,8 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
     if (lost) return lost;
     noteRoute(flow, { kind: 'local', isHeld: flow.routing.isLocal(destination) !== false });
     const end = pass(flow, visitors, 'input');
-    // Programs on the node may accept datagrams for many hosts. TCP packets for many are ignored, and usually pings too.
+    // Programs on the node may accept UDP packets to a broadcast, multicast or anycast address. TCP packets to such an address are ignored,
+    // and usually pings too.
     const isIgnored = isOfMany && flow.turn === 'first' && flow.protocol !== 'udp';
     return end ?? (isIgnored ? lose(flow, { kind: 'for-many' }) : receive(flow, visitors));
   }
@@ -90,7 +91,7 @@ export function cross(flow: Flow, visitors: Visitors): End {
 
 /**
  * Reports whether the node forwards the packet. For IPv4, the input interface's sysctl decides. For IPv6, the node's sysctl or the
- * interface's suffices. The interface is the input, or the output if a bridge routes a packet that rules `moved` (ip6_rcv_core).
+ * interface's suffices. The interface is the input, or the output if a bridge routes a packet after rules `moved` it (ip6_rcv_core).
  */
 function forwards(flow: Flow, moved: RouteFound | undefined): boolean {
   const { family, routing, input = '' } = flow;
@@ -106,7 +107,9 @@ function staysBridged(flow: Flow, way: RouteFound): boolean {
   return flow.family === 'ipv6' && isBack && decide(flow, () => cameByBridge(flow));
 }
 
-/** Finds a packet's route. Routing rules may precede the local table. Without routes, the packet leaves by an unknown interface. */
+/**
+ * Finds a packet's route. Routing rules may precede the local table. If no routes are listed, the packet leaves by an unknown interface.
+ */
 function findWay(
   flow: Flow,
   to: Address,
@@ -119,7 +122,7 @@ function findWay(
   let found = routing.find({ to, from, mark, input, output, transport: transportOf(flow) });
   while (found.kind === 'either') {
     const { reason, taken, passed } = found;
-    // The route is unknown, even if rules treat both results alike.
+    // Unknown routes stay a reason, even if rules treat both routes alike.
     for (const each of [taken, passed]) if (each.kind === 'unknown') open.push(each.reason);
     found = decide(flow, () => reason) ? taken : passed;
   }
@@ -136,7 +139,7 @@ function takeWay(flow: Flow, way: RouteFound): void {
   flow.output = way.kind === 'local' ? loopbackInterface : flow.hop?.link;
 }
 
-/** Ends a packet without a route. The sender learns nothing, or gets an ICMP error, which UDP mostly ignores (ip_error). */
+/** Ends a packet without a route. The sender gets nothing, or an ICMP error that UDP mostly ignores (ip_error). */
 function refuseRoute(
   flow: Flow,
   why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' | 'not-neighbour',
@@ -193,8 +196,7 @@ function checkSender(flow: Flow): End | undefined {
 }
 
 /**
- * Checks whether a bridge carries a redirected packet. A bridge that shows packets to rules forwards such packets itself
- * (br_nf_pre_routing_finish).
+ * Checks whether a bridge carries a redirected packet. A bridge with br_netfilter forwards such packets itself (br_nf_pre_routing_finish).
  */
 function checkPorts(flow: Flow): End | undefined {
   const { input, output, turn } = flow;
@@ -205,7 +207,10 @@ function checkPorts(flow: Flow): End | undefined {
     : undefined;
 }
 
-/** Drops a packet that a bridge does not carry. Some ports accept nothing from other ports, or from themselves. */
+/**
+ * Drops a packet that a bridge does not carry. Some bridge ports accept nothing from other ports, and some send nothing back to its own
+ * port.
+ */
 export function checkBridge(flow: Flow, bridge: string, ends: BridgeEnds): End | undefined {
   const carries = flow.routing.carries(bridge, ends);
   if (typeof carries === 'string') return lose(flow, { kind: carries, bridge });
@@ -218,7 +223,7 @@ export function leave(flow: Flow, visitors: Visitors): End {
   if (way.kind === 'none') {
     if (isSentOn && !flow.isOwn) return refuseRoute(flow, way.why, visitors);
     noteRoute(flow, { kind: way.why });
-    // A local program learns at once that its packet is lost, but not that an answer is.
+    // A local program learns at once that its packet is lost, but not that an answer to it is lost.
     return flow.turn === 'first' ? 'refused' : 'dropped';
   }
   takeWay(flow, way);
@@ -271,11 +276,14 @@ function reroute(flow: Flow): End | undefined {
   const why = way.kind === 'none' ? way.why : keepsInside(flow) ? 'loopback-outside' : undefined;
   if (why === undefined) return undefined;
   noteRoute(flow, { kind: why });
-  // TCP's connect waits for an answer in any case.
+  // A TCP program does not learn of the error, because connect waits for an answer.
   return flow.protocol === 'tcp' || flow.turn !== 'first' ? 'dropped' : 'refused';
 }
 
-/** Reports whether routing refuses a packet because a loopback address would leave the node (__mkroute_output). IPv6 refuses it later. */
+/**
+ * Reports whether routing refuses a packet because it would leave the node with a loopback source (__mkroute_output). IPv6 refuses such a
+ * packet later.
+ */
 function keepsInside(flow: Flow): boolean {
   const { family, source, output } = flow;
   if (family !== 'ipv4' || output === loopbackInterface || !isLoopback(source)) return false;
@@ -294,7 +302,7 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   const gateway = isToSelf ? undefined : flow.hop?.gateway;
   if (gateway && isOwnNeighbour(flow, gateway)) return lose(flow, { kind: 'own-next-hop', gateway });
   const { source } = flow;
-  // A packet with a new source meets policies again (nf_xfrm_me_harder).
+  // If postrouting changed the source, IPsec policies are checked again (nf_xfrm_me_harder).
   const end = pass(flow, visitors, 'postrouting') ?? (flow.source === source ? undefined : meetPolicies(flow, 'out'));
   if (end) return end;
   if (!isToSelf) {
@@ -306,16 +314,17 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   return arrive(flow, visitors);
 }
 
-/** Reports whether the next hop is the node itself: then nobody answers for its link address. A link-local address belongs to one link. */
+/**
+ * Reports whether the next hop is the node itself, which does not answer its own neighbour requests. A link-local address belongs to one
+ * link.
+ */
 function isOwnNeighbour({ routing, output = '' }: Flow, gateway: Address): boolean {
-  // A link whose flags are not shown may need no link addresses, such as cilium_host.
+  // Where a link's flags are not shown, it may need no neighbour resolution, such as cilium_host.
   if (routing.places.isTunnel(output) || routing.trait(output, 'NOARP') !== false) return false;
   return isLinkLocal(gateway) ? routing.isOnLink(gateway, output) === true : routing.isLocal(gateway) === true;
 }
 
-/**
- * Returns the address to route to. Real servers that are not reached by NAT get the packet with the destination that the client asked for.
- */
+/** Returns the address to route to. Real servers reached without NAT get the packet with the destination that the client asked for. */
 function nextHop({ server, endpoint, destination }: Flow): Address {
   return server && endpoint ? endpoint.address : destination;
 }
@@ -346,8 +355,8 @@ function receive(flow: Flow, visitors: Visitors): End {
 }
 
 /**
- * Returns the verdict for a packet that has arrived. An endpoint cannot answer a packet from its own address, and gets no packet that a
- * route keeps on the node.
+ * Returns the verdict for a packet that has arrived. An endpoint cannot answer a packet from its own address. A packet that a route keeps
+ * on the node does not reach its endpoint.
  */
 function arrived(flow: Flow, otherwise: 'local' | 'forwarded'): Verdict {
   const { endpoint, source, routing, turn } = flow;
@@ -396,7 +405,7 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
     const lost = before(priority);
     if (lost) return lost;
     const { connection, destination, mark } = flow;
-    // Of several nat chains, the first that rewrites decides.
+    // Of several nat chains, the first that rewrites the packet decides.
     const isSettled = wasDecided || connection?.rewritten.has(nat.decides) === true;
     if (natOrder !== undefined && (isSettled || !connection)) continue;
     if (nat && priority > nat.priority) connection?.decided.add(nat.decides);
@@ -418,8 +427,8 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
 }
 
 /**
- * Reports whether sending fails at once (EPERM) if the node's rules stop the first packet (ip_local_out). TCP and SCTP do not tell their
- * program.
+ * Reports whether sending fails at once (EPERM) if the node's rules stop the first packet (ip_local_out). TCP and SCTP do not pass this
+ * error to the program.
  */
 function hearsOfLoss({ isOwn, turn, protocol }: Flow, hook: Hook): boolean {
   const isLeaving = hook === 'output' || hook === 'postrouting';
