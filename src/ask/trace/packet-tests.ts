@@ -19,7 +19,9 @@ import { sceneOfSender } from './read-sender.ts';
 import { isUnaddressed, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
-/** A test's settings for the scene, named like the flags. Command-line flags override these settings, which override kpc.yaml. */
+/**
+ * A test's settings for the scene, named like the flags. Flags on the command line override these settings, and these override kpc.yaml.
+ */
 export interface SceneSettings {
   readonly file?: readonly string[];
   readonly hostAddresses?: string | undefined;
@@ -32,7 +34,7 @@ export interface SceneSettings {
 
 export interface TestContext {
   readonly given: SceneSettings;
-  /** The inputs from kpc.yaml, if neither the command line nor the test file names any. */
+  /** The inputs named in kpc.yaml, used if neither the command line nor the test file names any. */
   readonly file: readonly string[] | undefined;
   readonly locate: (testFile: string, path: string) => string;
 }
@@ -84,7 +86,7 @@ export function readPacketTests(
   return tests;
 }
 
-/** Reads tests. The inputs come from the command line, or else from the test file or kpc.yaml. */
+/** Reads tests. The command line names the inputs, or else the test file or kpc.yaml. */
 function readTestDocument(
   document: InputDocument,
   { given, file: usual, locate: locateFrom }: TestContext,
@@ -102,7 +104,7 @@ function readTestDocument(
   const always = {
     file,
     ...(raw.hostAddresses ? { hostAddresses: locate(raw.hostAddresses) } : {}),
-    // Also the namespace of objects without one, like -n.
+    // Like -n, this is also the namespace of objects that name none.
     ...(namespace === undefined ? {} : { namespace }),
   };
   const isNodeGiven = given.node !== undefined || given.allNodes !== undefined;
@@ -210,7 +212,7 @@ export function runPacketTest(
   );
 }
 
-/** Returns a requirement that a bundle or dump cannot meet, because it has a single node, mode and release. */
+/** Returns a requirement of the test that a bundle or dump cannot meet, because it has only one node, mode and release. */
 function findMisfit(
   { node, proxyMode, kubernetesVersion }: SceneSettings,
   { side }: Scene,
