@@ -1,6 +1,6 @@
 /**
- * The library: all of kpc's answers, as functions from texts to texts. It reads no files and uses nothing of the machine, so it also runs
- * in a browser.
+ * The library: all of kpc's answers, as functions from texts to texts. It reads no files and needs nothing else from the machine, so it
+ * also runs in a browser.
  */
 export { version } from '../base/version.ts';
 export { newestRelease, releases } from '../kube-proxy/releases.ts';

@@ -112,7 +112,7 @@ class TableReader {
       draft[policy] = leadsTo.kind === 'local';
       if (this.#toAllClusterIPs) draft.masquerade.clusterIP ??= this.#toAllClusterIPs;
     }
-    // A dropped packet shows policy Local: another node may have endpoints.
+    // Under policy Local, packets are dropped because another node may have endpoints.
     if (value?.kind === 'drop') {
       draft[policy] = true;
       draft.refusals.add('drop');

@@ -21,7 +21,9 @@ import { type DecompiledPort, endpointAt, PortDraft } from './decompiled-port.ts
 export interface ShownServices {
   readonly mode: ProxyMode | undefined;
   readonly ports: readonly DecompiledPort[];
-  /** Objects that no packet reaches, with the Service ports that they would serve. */
+  /**
+   * Facts, such as node ports, that a chain or map shows although no packet gets there, with the Service ports that would have these facts.
+   */
   readonly unreached: readonly UnreachedPorts[];
   readonly leftovers: Leftovers;
 }

@@ -112,7 +112,7 @@ export class PortDraft {
   externalPolicyLocal: boolean | undefined;
   affinitySeconds: number | undefined;
   hidesAffinity = false;
-  /** Whether the rules may have an affinity that they do not show. */
+  /** Undefined in nftables mode, which has no rule for this port. */
   healthCheckNodePort: number | undefined;
   scheduler: string | undefined;
   readonly addresses = new Map<string, PortAddress>();

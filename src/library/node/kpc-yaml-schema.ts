@@ -35,8 +35,8 @@ const ignoreFields = {
 };
 
 /**
- * A code that kpc lint ignores, perhaps for one Service. Other fields are refused, because with a misspelt `service` the code would be
- * ignored for all.
+ * A code that kpc lint ignores, for all Services or one. Unknown fields are refused, because a misspelt `service` would ignore the code for
+ * all Services.
  */
 const ignored = named(
   'ignore',
