@@ -108,7 +108,6 @@ export function describeDumped({ counts }: Manifest, folder: string): string {
   return `${parts.join(', ')} and ${count(addresses, 'address', 'addresses')}, written to ${folder}`;
 }
 
-/** Formats doctor's checks for programs. */
 export function formatNodeChecksJson(
   checks: readonly NodeCheck[],
   modes: readonly ProxyMode[],
@@ -127,7 +126,6 @@ function sayCheck(check: NodeCheck) {
   return { severity, subject, ...sayApply(check), tool, mode };
 }
 
-/** `modes`: the modes that were checked. */
 export function formatNodeChecks(checks: readonly NodeCheck[], modes: readonly ProxyMode[], colour: boolean): string {
   const chalk = new Chalk({ level: colour ? 1 : 0 });
   const paint = { ok: chalk.green, note: chalk.cyan, warning: chalk.yellow, error: chalk.red };

@@ -83,7 +83,6 @@ interface CompiledFiles {
   readonly files: () => BundleFiles;
 }
 
-/** Summarizes a side that was compiled but not written. */
 export function summarizeSide(side: CompiledSnapshot, modeFrom?: string): string {
   return summarize(side, { ...countServices(side.cluster), ...countState(side.state) }, modeFrom);
 }

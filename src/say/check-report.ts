@@ -35,7 +35,6 @@ export interface CheckWords {
   readonly taken?: readonly string[] | undefined;
 }
 
-/** How a folder compares with the compiled input. */
 export interface CheckReport extends CheckWords {
   readonly folder: string;
   readonly files: readonly string[];
@@ -97,7 +96,6 @@ export async function reportCheck(
   return { ...report, comparison: { from: stored.side, diff: diffSides(stored.side, to, { foreign: false }) } };
 }
 
-/** Reports how the folder compares, in all formats. */
 export function checkAnswer(report: CheckReport, result: CheckResult, said: SaidByCommand): Answered {
   const { folder, comparison, to } = report;
   return {
@@ -134,13 +132,11 @@ export function aboutCheck(report: CheckReport, result: CheckResult, output: Ans
   return output === 'text' ? formatText(changesInWords(report)) + accept : accept;
 }
 
-/** Returns text for people that is not part of the answer. */
 export function aboutFleetCheck({ folder, changed, stale, accept }: FleetReport): string {
   const isSame = changed.length + stale.length === 0;
   return isSame ? '' : formatText([acceptLines(`${folder} does not match the input`, accept)]);
 }
 
-/** Tells how to accept a difference. */
 function acceptLines(differs: string, accept: string | undefined): Block {
   if (accept === undefined) return lines('plain', 0, `${differs}.`);
   return [...lines('plain', 0, `${differs}. To accept the change:`), ...lines('command', 1, accept)];
@@ -214,7 +210,6 @@ export async function fleetCheckToJson(report: FleetReport): Promise<Shaped<type
   return { folder, same, accept: same ? undefined : accept, nodes: nodes.length, changed, stale, ...diff };
 }
 
-/** Reports how the folders of many nodes compare, in all formats. */
 export function fleetCheckAnswer(report: FleetReport, said: SaidByCommand): Answered {
   const { folder, nodes, changed, stale, example, accept, taken } = report;
   const differing = [...changed, ...stale];

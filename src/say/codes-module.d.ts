@@ -14,7 +14,7 @@ export interface CodeText {
   readonly shown: string;
 }
 
-/** Files and a kpc command that shows the code for them. */
+/** Files, and a kpc command that reports the code for them. */
 export interface Example {
   readonly words: readonly string[];
   readonly files: Readonly<Record<string, string>>;

@@ -80,10 +80,9 @@ function changeLine(change: KernelChange): Block {
   return lines(change.change, 1, describeKernelChange(change));
 }
 
-/** Tells in one sentence how much differs. */
 export function summarizeDiff(diff: SideDiff): string {
   if (areSidesSame(diff)) return summarizeSame(diff);
-  // Two parts may have the same name.
+  // Two parts may have the same name, so their numbers are added.
   const others = new Map<string, number>();
   for (const part of otherParts) {
     const { what } = otherPartWords[part];

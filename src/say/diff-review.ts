@@ -60,7 +60,6 @@ export function reportReview(review: Review, limits: ReportLimits): readonly Blo
 /** Lines with more characters than this are split in two. */
 const longestLine = 80;
 
-/** Lists the Services that differ, up to the limit. */
 function serviceLines({ from, to, diff }: Review, { servicePorts: limit }: ReportLimits, longest: number): Block {
   const marksOf = findMarks([from, to]);
   const all = [...groupBy(diff.servicePorts, ({ service }) => service)];
@@ -280,7 +279,6 @@ function packetLines(review: Review, { lines: limit }: ReportLimits, commands: n
   ];
 }
 
-/** `mixed`: see mixedServices. */
 function effectWords(effect: ServiceEffect, { from, to, diff }: Review, mixed: ReadonlySet<string>): string {
   const { target, senders, services: names, asked, example, lacks } = effect;
   const [service = '', ...others] = names;
@@ -295,12 +293,11 @@ function effectWords(effect: ServiceEffect, { from, to, diff }: Review, mixed: R
   return `${targetWords[target]}${whose} (${what})${at}, from ${who}: ${effectEndWords(effect, added)}${why === undefined ? '' : ` (${why})`}`;
 }
 
-/** Names the packets that were not compared. */
 function uncomparedPackets({ packets, diff, from, to }: Review): readonly string[] {
   if (areSidesSame(diff)) return [];
   if (!packets)
     return ['packets, because there are too many Services to trace here: use "kpc equivalence" to compare packets'];
-  // A gap about the Nodes already states this.
+  // The gap `unnamed-node` already states that no node is named.
   const isSaid =
     from.nodeName !== '' || to.nodeName !== '' || diff.gaps.some((gap) => gap.beyond?.kind === 'unnamed-node');
   return [

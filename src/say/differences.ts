@@ -133,7 +133,6 @@ function changeToJson({ kind, change, fields }: KernelChange): ChangeJson {
 
 const mostLines = 20;
 
-/** Returns the first lines, and the number of further lines. */
 export function firstLines(lines: readonly string[]) {
   return { what: lines.slice(0, mostLines), more: Math.max(0, lines.length - mostLines) };
 }

@@ -6,7 +6,6 @@ import { escapeXml } from './formats/junit.ts';
 export interface Picture {
   readonly width: number;
   readonly height: number;
-  /** The picture's content in words. */
   readonly label: string;
   /** SVG path data of the lines between the boxes. */
   readonly lines: readonly string[];
@@ -226,7 +225,6 @@ function svgOf({ lines, boxes }: Picture): readonly string[] {
   ];
 }
 
-/** Returns the width of the bar that shows a share, for a box of this width. */
 export function barWidth(width: number, share: number): number {
   return Math.max(6, (width - 3) * share);
 }

@@ -87,7 +87,6 @@ const notCompared = [
 
 const mostNames = 5;
 
-/** Describes the findings of these severities, each in a block. */
 function findingLines(report: EquivalenceReport, of: readonly EffectSeverity[]): readonly Block[] {
   const { findings } = report;
   return findings.filter(({ severity }) => of.includes(severity)).map((finding) => describeFinding(finding, report));
@@ -299,7 +298,6 @@ function otherLines(report: EquivalenceReport): readonly Block[] {
   return [...findingLines(report, ['changes', 'opens']), harmlessLines(report)];
 }
 
-/** Formats an effect for programs. */
 export function effectJson<E extends Effect>(effect: E, trace: TraceWords) {
   const { senders, from, to, choice, lacks } = effect;
   const source = choice?.source && { from: sourcesWords(choice.source.from), to: sourcesWords(choice.source.to) };
@@ -314,7 +312,6 @@ export function effectJson<E extends Effect>(effect: E, trace: TraceWords) {
   };
 }
 
-/** Returns the result for `--output json`. */
 export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equivalence> {
   const { from, to, nodes, standIns, represented, classes, trace, findings, beyond } = report;
   const causes = findings.map((finding) => {

@@ -1,4 +1,3 @@
-// Describes requests through an Ingress or a Gateway in words.
 import type { AttachmentDoubt, Entrance, AttachmentRefusal } from '../ask/trace/gateways.ts';
 import type { FollowedObject, IngressWay, RoutedRequests, RouteEnd } from '../ask/trace/ingress.ts';
 import type { Scene } from '../ask/trace/scene.ts';

@@ -25,7 +25,6 @@ interface LintStyle {
   readonly said: SaidByCommand;
 }
 
-/** Reports lint's findings, in all formats. */
 export function lintAnswer(report: LintReport, { lineOf, isColoured, limit, said }: LintStyle): Answered {
   const { findings, files, snapshots } = report;
   return {
@@ -70,7 +69,7 @@ function summarizeLint(report: LintReport): string {
   return `${found}${accepted}${open}; ${nodes > 0 ? `${count(nodes, 'node')}, ` : ''}${how}`;
 }
 
-/** Returns the result for `--output json`, without the findings. Undefined if nothing was read. */
+/** Leaves out the findings. Undefined if nothing was read. */
 export function lintJson(report: LintReport): Shaped<typeof linted> | undefined {
   const { findings, ignored, files, services, unserved, nodes, hasRun, isRead } = report;
   if (!isRead) return undefined;

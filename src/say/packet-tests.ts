@@ -33,7 +33,6 @@ import { traceMatrix } from '../ask/trace/matrix.ts';
 import { nodeSocketText } from '../ask/trace/read-destination.ts';
 import type { Sender } from '../ask/trace/question.ts';
 
-/** Reports the results, in all formats. */
 export function testAnswer(results: readonly PacketResult[], isColoured: boolean, said: SaidByCommand): Answered {
   return {
     said,
@@ -200,7 +199,6 @@ function caseOf(result: PacketResult): TestCase {
   return { name, place, output: besideOf(result), failure };
 }
 
-/** Formats a result for `--output json`. */
 export function resultJson(result: PacketResult): Shaped<typeof tested>['tests'][number] {
   const { title: name, place, trace, scene } = result;
   return { name, passed: !hasFailed(result), place, faults: faultsInWords(result), trace: traceJson(trace, scene) };
@@ -292,7 +290,7 @@ function expectOutcome(fate: Fate, sender: Sender): Pick<HoldingTest, 'expect' |
   };
 }
 
-/** Differences up to this come from kube-proxy, which rounds the shares that it writes. */
+/** Shares that differ by no more than this count as equal, because kube-proxy rounds the shares that it writes. */
 const evenness = 1e-4;
 
 /** Merges tests that differ in only one field. Keeps the order in which the tests first appear. */

@@ -30,7 +30,6 @@ function describePlan(plan: Plan, namesAll: boolean, bundle: StoredBundle | unde
   const changes = listPlan(plan);
   const groups = groupBy(changes, ({ owner = '' }) => owner);
   const titles = new Map(planHeadings(changes, bundle).map((each) => [each.servicePort, titleOfService(each)]));
-  // Objects of no Service (sysctls, base chains) come first, as in an apply.
   return [...groups]
     .toSorted(([a], [b]) => compareText(a, b))
     .map(([name, own]) => [
@@ -244,7 +243,6 @@ function planJson(plan: Plan, bundle: StoredBundle, foresight: Foresight | undef
   };
 }
 
-/** Describes what a rollback would do. */
 export function formatRollBack({ to, plan }: RollBackPlan): string {
   const where = to ? printable(nameState(to)) : 'the state before the apply that did not finish';
   return `back to ${where}:\n${formatPlanText(plan, { as: 'plan', bundle: undefined })}`;

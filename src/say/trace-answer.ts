@@ -203,7 +203,6 @@ function assumedOfMatrix({ senders, cells, healthChecks }: Matrix, side: Snapsho
   return assumedLine(values, side);
 }
 
-/** Explains the words that occur in the table. */
 function legendOf(shown: readonly string[]): readonly string[] {
   const rows = [
     [/^itself$/, 'itself: an endpoint of the Service'],
@@ -221,7 +220,7 @@ function legendOf(shown: readonly string[]): readonly string[] {
   return rows.flatMap(([pattern, words]) => (shown.some((text) => pattern.test(text)) ? [`  ${words}`] : []));
 }
 
-/** Returns an address. "node" stands for an unknown address of the node. */
+/** Returns an address, or "node" for an unknown address of the node. */
 function ownText(address: Address): string {
   return isUnknownOwn(address) ? 'node' : address.text;
 }

@@ -119,7 +119,6 @@ type IsAsked = (port: ShownPort | undefined) => boolean;
 
 const anyPort: IsAsked = () => true;
 
-/** Returns a test of whether a Service port is one of these. */
 export function isPortAmong(ports: readonly ShownPort[]): IsAsked {
   const labels = new Set(ports.map(({ label }) => label));
   return (port) => port !== undefined && labels.has(port.label);
@@ -191,7 +190,6 @@ function groupsJson<Group extends Pick<StaleGroup, 'port'>>(groups: readonly Gro
     .map(({ port, ...group }) => ({ servicePort: port?.label, ...group }));
 }
 
-/** Formats a Service from manifests or a bundle as kpc describe's JSON. */
 export function serviceJson(description: ServiceDescription) {
   return {
     ...description,
@@ -213,7 +211,6 @@ function kernelItemJson({ change, takenBy }: KernelItem) {
   return { kind, ...fields, text, rules: addedRules(change), takenBy, place: place?.locate() };
 }
 
-/** Formats a Service port from a dump as kpc describe's JSON. */
 export function decompiledJson(port: DecompiledPort) {
   const { endpoints: _, ...known } = portJson(port);
   return {
@@ -225,7 +222,6 @@ export function decompiledJson(port: DecompiledPort) {
   };
 }
 
-/** Formats all Services of a dump, and leftovers of another mode, as JSON. */
 function dumpJson({ ports, leftovers }: ShownServices) {
   return { servicePorts: ports.map(decompiledJson), leftovers: unlessEmpty(describeLeftovers(leftovers)) };
 }
@@ -243,7 +239,6 @@ export function readingJson(read: DumpReading) {
   };
 }
 
-/** Lists the outputs of a dump that were skipped, for programs. */
 export function remarksJson({ dump: { doubts } }: Pick<DumpReading, 'dump'>) {
   return { skipped: unlessEmpty(describeSkippedListings(doubts)) };
 }

@@ -260,7 +260,6 @@ function isUse(kind: EndpointDescription['cluster' | 'local']): boolean {
   return kind === 'ready' || kind === 'last-resort' || kind === 'as-hinted' || kind === 'on-its-node';
 }
 
-/** Tells whether an endpoint is used, and why. */
 function useWords(endpoint: EndpointDescription): string {
   const { cluster, local } = endpoint;
   if (cluster === undefined || local === undefined || cluster === local) {
@@ -291,7 +290,6 @@ function kernelItemLines({ change, takenBy }: KernelItem): readonly string[] {
   return [`${text}${taken}${at(change.place?.locate())}`, ...(addedRules(change) ?? []).map((rule) => `  ${rule}`)];
 }
 
-/** Describes an object that several Service ports share. */
 export function describeSharedInWords({ kind, name, family, table, type, items }: SharedSubject, limit: number): Block {
   const owners = new Set(items.flatMap(({ owner }) => owner ?? []));
   const ofPorts = owners.size === 0 ? '' : `, of ${count(owners.size, 'Service port')}`;
@@ -309,7 +307,6 @@ export function describeSharedInWords({ kind, name, family, table, type, items }
   return [...lines('heading', 0, title), ...cutBlock(own, limit, 1)];
 }
 
-/** Returns lines to print below a heading. */
 function plain(...texts: readonly (string | false | undefined)[]): Block {
   return lines('plain', 1, ...texts);
 }

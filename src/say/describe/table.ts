@@ -118,7 +118,7 @@ export function summarizeServices(view: CompiledSnapshot) {
       endpoints,
       policies: policies.map((policy) => policyWords[policy]),
       notes: oddities.map(oddityWords),
-      /** The values that kpc chose because the input lacks them. */
+      /** Values that kpc chose because the input lacks them. */
       assumed: assumed && withoutName(assumed),
     };
   });

@@ -14,7 +14,6 @@ import { formatTestSuite, type TestCase } from './junit.ts';
 import { escapeMarkdown, inlineCode, listItems } from './markdown.ts';
 import { formatSarif } from './sarif.ts';
 
-/** The output formats of every command that reports findings. */
 export const answerOutputs = ['text', 'json', 'markdown', 'github', 'gitlab', 'sarif', 'junit'] as const;
 
 export type AnswerOutput = (typeof answerOutputs)[number];
@@ -43,7 +42,6 @@ export interface Answered<Markdown extends string | Promise<string> = string | P
   readonly cases: (findings: readonly SaidFinding[]) => readonly TestCase[];
 }
 
-/** Formats the answer. `pathOf`: see PathOf. */
 export async function formatAnswer(output: AnswerOutput, answered: Answered, pathOf: PathOf): Promise<string> {
   switch (output) {
     case 'text':

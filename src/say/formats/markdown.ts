@@ -68,7 +68,6 @@ export function codeBlock(language: string, lines: readonly string[]): string {
   return `${fence}${language}\n${code}${fence}\n`;
 }
 
-/** Formats code within a line. */
 export function inlineCode(text: string): string {
   const code = printable(text);
   const [delimiter, space] = [delimit(code, 1), code.includes('`') ? ' ' : ''];

@@ -31,9 +31,9 @@ const longest = { lines: mostLines, characters: 2 ** 27 };
 const headerOptions = { includeIndex: false, includeUnderline: false, includeFileHeaders: true };
 
 /**
- * The unified diff of a file, with names as in diff -u; an absent side is /dev/null. Files too different to compare
- * line by line are shown as replaced whole; a file too long for a diff gets one line that says so. Characters that a terminal would
- * act on become dots. Test: a file that is too long for a diff differs in one line
+ * Returns the unified diff of a file, with names as in diff -u. An absent side is /dev/null. Files that are too different to compare line
+ * by line are shown as replaced whole. If a file is too long for a diff, one line says so. Characters that a terminal would act on become
+ * dots. Test: a file that is too long for a diff differs in one line
  */
 export function formatUnifiedDiff(
   name: string,
@@ -50,7 +50,6 @@ export function formatUnifiedDiff(
   return printableLines(compareLines(from, to) ?? replaceWhole(from, to));
 }
 
-/** A file of a diff. */
 interface DiffedText {
   readonly path: string;
   readonly text: string;

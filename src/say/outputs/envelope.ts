@@ -28,7 +28,6 @@ export const place = named(
   }),
 );
 
-/** A finding of any command. */
 export const finding = named(
   'finding',
   objectOf({

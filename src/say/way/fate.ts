@@ -21,7 +21,6 @@ export function unsettledWords(lacks: readonly Unsettled[]): readonly string[] {
 
 const mostReasons = 2;
 
-/** Describes what happens to packets of one kind. */
 export function fateWords(end: End): string {
   const { verdict, chosen, answer, sources, loses, isUndetected } = end;
   const where = chosen === undefined ? '' : chosenWords(chosen);

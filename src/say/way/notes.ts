@@ -272,9 +272,9 @@ function healthCheckNote({ target, fate }: Trace, { side }: Scene): string | und
   return check && `this is the ${healthCheckWords(check, side)}`;
 }
 
-/** Where the dump's flows go that have the same destination as the packet. */
+/** The dump's flows to the same destination as the packet, and where these flows go. */
 interface ExistingFlows {
-  /** True if these are only the sender's own flows, false if they are all clients'. */
+  /** Whether these are only the sender's flows, rather than all clients' flows. */
   readonly isSender: boolean;
   /** Sorted by number of flows, highest first. */
   readonly ends: readonly { readonly end: SocketAddress; readonly flows: number }[];

@@ -167,7 +167,6 @@ export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
   return `kube-proxy cannot recognise pods here, so it treats this one as a client outside the cluster; set clusterCIDR, or choose another detectLocalMode: ${titleOfMode(scene.side.mode)} then sends packets from pods to all endpoints`;
 }
 
-/** Describes a packet's fate in words. */
 export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): string {
   const { verdict, endpoints, ways, steps, redirectedTo } = fate;
   if (verdict === 'unknown') return verdict;

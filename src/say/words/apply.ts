@@ -294,7 +294,6 @@ const applyWords: WordsOf<typeof applyFindings> = {
 
 const words = { ...applyWords, ...checkWords, ...remarkWords };
 
-/** Puts a failure of kpc-apply, a check of a node, or a remark into words. */
 export function sayApply(fault: FailureFault | CheckFault | Remark): Said {
   return sayIn(words, fault);
 }

@@ -109,7 +109,6 @@ export const behaviourWords: Readonly<Record<Behaviour, readonly [before: string
   ],
 };
 
-/** Describes what each of two releases does. */
 export function behaviourEnds({ behaviour, from, to, isNew }: BehaviourReason) {
   const { pullRequests, samePackets }: BehaviourChange = behaviourChanges[behaviour];
   const [before, after] = behaviourWords[behaviour];
