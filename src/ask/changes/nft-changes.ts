@@ -62,7 +62,7 @@ function tableChanges(pair: Pair<NftTable>, owners: SideOwners): readonly Kernel
   const plain = (each: NftTable = nothing): NftTable => ({ ...each, strange: undefined });
   const all = listNftChanges(diffNftTables([plain(from)], [plain(to)]), owners);
   if (from && to) {
-    // The first line of each unknown part, such as "counter hits".
+    // The first line of each part that kpc keeps only as text, such as "counter hits".
     const [strangeFrom, strangeTo] = [from.strange?.heads ?? [], to.strange?.heads ?? []];
     return [nftChange('nft-table', 'table', change, { ...at, strangeFrom, strangeTo }), ...all];
   }

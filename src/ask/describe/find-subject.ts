@@ -48,7 +48,7 @@ interface Searched<P extends ShownPort> {
   readonly labelOfChain?: (chain: string) => string | undefined;
 }
 
-/** Service ports. If there are none: chains and sets that belong to all Service ports or to none. */
+/** What a text refers to: Service ports or, if there are none, chains and sets that belong to all Service ports or to none. */
 interface FoundSubjects<P extends ShownPort> {
   readonly asked: Asked;
   readonly matches: readonly PortMatch<P>[];
@@ -106,7 +106,7 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
   }
   if (subjects.length > 0) return { kind: 'shared', subjects };
   const unserved = asked.address && whyUnprogrammed(asked.address, view);
-  // For a node port on another node, `unserved` is more precise. `unanswered` names the ports of an endpoint on the host network.
+  // For a node port on another node, `unserved` is the better reason. `unanswered` names the ports of an endpoint on the host network.
   const isOnNodes = asked.address && findOnNodes(asked.address, known.ports) !== undefined;
   const reason = isOnNodes ? (unserved ?? unanswered) : (unanswered ?? unserved);
   const noMatch = { kind: 'no-match', of: 'input', text: asked.text, hint: hintOn(asked, view) } as const;

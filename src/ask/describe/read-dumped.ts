@@ -25,7 +25,7 @@ export function modeOfLog(log: ProxyLog): ProxyMode | undefined {
   return proxyModes.find((mode) => mode === log.facts.get('mode')?.[0]);
 }
 
-/** Reads the node's addresses from kube-proxy's log. The log quotes them; some releases put each family's name before them. */
+/** Reads the node's addresses from kube-proxy's log. The log puts addresses in quotes, in some releases after the name of each family. */
 export function loggedAddresses({ facts }: ProxyLog): readonly string[] {
   const listed = facts.get('node-ips')?.[0] ?? '';
   return listed === '' ? [] : listed.replace(/"IPv[46]":|"/g, '').split(',');

@@ -49,7 +49,7 @@ interface FieldOfOne extends Pick<FieldOf, 'field'> {
 type NamedBeyond =
   /** Services without endpoints on both sides, with differences in the fields that endpoints are made from. */
   | 'endpoints'
-  /** Services that differ in these fields or in ports, and whose EndpointSlices fit only one side. */
+  /** Services that differ in ports or in the fields that endpoints are made from, and whose EndpointSlices fit only one side. */
   | 'kept-slices'
   /** Services with different session affinity, which affects only a client's later connections. */
   | 'later-connections'
@@ -111,7 +111,6 @@ function namesOfStale(from: Snapshot, to: Snapshot): readonly string[] {
   return stale.map(({ service }) => service).toSorted(compareText);
 }
 
-/** Services with virtual servers on both sides that have different schedulers. */
 function differingSchedulers(from: Snapshot, to: Snapshot): readonly string[] {
   if (![from, to].every(({ mode }) => mode && programs(mode, 'virtualServers'))) return [];
   const before = new Map(from.ports.map((port) => [keyOfPort(port), schedulerOf(port, from)]));
@@ -135,7 +134,6 @@ function lacksZones({ kind, objects, node }: Snapshot): boolean {
   return kind !== 'dump' && node?.zone === '' && objects.nodes.length === 0;
 }
 
-/** The Nodes that may be meant, if no node is named and the sides' Nodes differ. */
 function differingUnnamed(from: Snapshot, to: Snapshot): readonly string[] {
   const [before, after] = [nodesAsText(from), nodesAsText(to)];
   const isSame = countUnknown(before, after) + countUnknown(after, before) === 0;

@@ -112,7 +112,7 @@ function holdsPart({ nftables, iptables, ...state }: KernelState, { kind, family
     case 'proxyPorts':
       return state[kind].length > 0;
     case 'links':
-      // A link that exists without addresses may serve any purpose.
+      // A link without addresses does not show that kube-proxy uses it.
       return state.links.some(({ addresses }) => addresses.length > 0);
     case 'sysctls':
     case 'ipvsTimeouts':

@@ -57,7 +57,6 @@ export function programmed(from: Skip, to: Skip): readonly ServiceReason[] {
   return from === to ? [] : [{ kind: 'programmed', from, to }];
 }
 
-/** Returns a reason if a value differs; '' means none. */
 export function fieldReason(name: string, from: string, to: string): readonly ServiceReason[] {
   return from === to ? [] : [{ kind: 'field', field: name, from, to }];
 }

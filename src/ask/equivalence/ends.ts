@@ -42,7 +42,6 @@ export interface SeenSources {
   readonly to: readonly SeenSource[];
 }
 
-/** Returns how a difference's packets end on each side. */
 export function endsOf(
   { sender, packet, from, to, answers }: Difference,
   seen: SeenSources | undefined,
@@ -140,8 +139,6 @@ export function isNearly(share: number, other: number): boolean {
   return Math.abs(share - other) < 1e-6;
 }
 
-// Finds the step that decides a difference by stopping packets on one side only, if neither a mode nor a Service explains the difference.
-
 interface StepCause {
   readonly cause: CauseId;
   readonly because: readonly CauseReason[];
@@ -170,7 +167,10 @@ const ofSetup: ReadonlySet<CauseId> = new Set([
   'hairpin',
 ]);
 
-/** Returns a function that finds the step that decides a difference with this cause; undefined if the given cause stands. */
+/**
+ * Returns a function that finds the step that decides a difference, because it stops packets on one side only. Undefined if the given cause
+ * stands.
+ */
 export function stepFinder(scenes: readonly [Scene, Scene]) {
   const isOneSetup = haveOneSetup(scenes);
   // Rules compiled from manifests are never out of date.

@@ -24,9 +24,9 @@ export interface RuleFinding<Code extends FindingCode> {
 
 /** A rule of kpc lint for one code. Either the rule's `check` finds the problem, or compiling does. */
 export interface LintRule<Code extends FindingCode> {
-  /** Finds the problem. Replaces the finding with this code from compiling, which names several Services at once. */
+  /** Finds the problem. Replaces compiling's own finding with this code, which names several Services at once. */
   readonly check?: (input: LintInput) => readonly RuleFinding<Code>[];
-  /** Returns a packet that shows the finding from compiling. `service`: the Service that the finding names, if it names one. */
+  /** Returns a packet that shows compiling's finding with this code. `service`: the Service that the finding names, if it names one. */
   show?(details: ArgumentsOf<Code>, input: LintInput, service: LintedService | undefined): PacketClaim | undefined;
 }
 

@@ -104,7 +104,7 @@ function readTestDocument(
   const always = {
     file,
     ...(raw.hostAddresses ? { hostAddresses: locate(raw.hostAddresses) } : {}),
-    // Like -n, this is also the namespace of objects that name none.
+    // As with -n, objects that name no namespace get this one.
     ...(namespace === undefined ? {} : { namespace }),
   };
   const isNodeGiven = given.node !== undefined || given.allNodes !== undefined;

@@ -151,7 +151,6 @@ function nameNetwork({ network, here, mark }: Pick<OtherNetwork, 'network' | 'he
   return `in an earlier network namespace ${network}, or in this one before it lost its mark ${mark ?? ''}`;
 }
 
-
 /** Returns advice for a rollback that has nothing to undo, or whose state to restore was not kept. */
 export function adviseOnStates(states: readonly NamedState[]): string {
   if (states.length === 0)

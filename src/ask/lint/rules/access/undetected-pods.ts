@@ -31,7 +31,7 @@ export const undetectedPods: LintRule<'undetected-pods'> = ofServices((service, 
   });
 });
 
-/** Returns what the mode needs and lacks: Pod networks at all, or networks in this family if clusterCIDR has only the other family. */
+/** Returns what the mode lacks: all Pod networks, or only networks of this family. */
 function lackOfNetwork({ detectLocal: { mode }, clusterCIDRs }: ProxySettings, family: Family) {
   if (mode === 'NodeCIDR') return 'podCIDRs';
   return clusterCIDRs.length === 0 ? 'clusterCIDR' : family;
