@@ -46,7 +46,7 @@ export interface Evaluator {
    * Undefined if no routes are listed.
    */
   readonly placeOf: (address: Address) => 'here' | 'out' | 'nowhere' | undefined;
-  /** Whether hosts outside the node may have the address in the network of one of the node's links. */
+  /** Whether the address is in the network of a link that leads to other hosts, rather than to the node's pods. */
   readonly isNeighbour: (address: Address) => boolean;
 }
 

@@ -155,7 +155,7 @@ export function decide(flow: Flow, test: () => Answer, step?: RuleStep): boolean
     const assumed = flow.assume?.(reason);
     const steps = (): readonly Step[] => (step ? [...flow.steps, step] : [...flow.steps]);
     const isSo = assumed ?? flow.choices.doubt(reason, steps) === (reason.likely ?? true);
-    // A fact stays decided for the rest of this path, so the test now gets a definite answer.
+    // If there is no fact to remember, the choice answers the whole test. Otherwise the test runs again with the fact.
     if (reason.fact === undefined) return isSo;
     flow.facts.set(reason.fact, isSo);
   }

@@ -25,7 +25,7 @@ export interface Knowledge {
   readonly hasAllAddresses: (family: Family) => boolean;
   readonly hasAllSysctls: boolean;
   readonly lacksEntries: (set: string) => boolean;
-  /** Whether an iptables policy is unknown if it is not shown. If known, the chain accepts. */
+  /** Whether a policy that no listing shows is unknown. Otherwise the chain accepts. */
   readonly lacksPolicies: (family: Family, table: TableName) => boolean;
   readonly lacksProxyPorts: boolean;
   readonly listeners: readonly ProxyListener[];
@@ -43,7 +43,7 @@ export interface Knowledge {
   readonly isOwn: (address: Address) => boolean;
   /** Whether an address is known to be a pod's or Service's although the node's own addresses are unknown. */
   readonly isElsewhere: (address: Address) => boolean;
-  /** Whether the node likely has the packet's destination. Used only if this is unknown. */
+  /** Guesses whether the node has the packet's destination, if nothing shows it. */
   readonly isLikelyOwn: (packet: Packet) => boolean;
   /** Returns an unknown that could still change how the packet ends. */
   readonly doubtOfEnd: (packet: Packet, end: Pick<Way, 'verdict' | 'steps'>) => Reason | undefined;
@@ -65,7 +65,7 @@ export interface Gap {
     | {
         readonly end: 'input' | 'output';
         readonly interfaces: readonly string[];
-        /** Limits the gap to packets that need the neighbour resolution of one of these addresses; undefined for no limit. */
+        /** Limits the gap to packets that need ARP for one of these addresses; undefined for no limit. */
         readonly addresses?: readonly Network[] | undefined;
       }
     | undefined;

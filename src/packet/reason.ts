@@ -118,9 +118,9 @@ export type Reason = {
 } & (
   | { readonly kind: 'missing-listing'; readonly missing: Missing }
   | { readonly kind: 'missing-flag'; readonly flag: '--in-interface'; readonly such?: string }
-  /** `--from` would say which of its addresses the node sends from towards `to`; `such` is the likely one. */
+  /** `--from` would tell from which address the node sends to `to`. `such`: the likely one. */
   | { readonly kind: 'missing-flag'; readonly flag: '--from'; readonly to: Address; readonly such: Address }
-  /** `--node` would say which Node of the input is meant; these two treat the packet differently. */
+  /** `--node` would tell which Node of the input is meant. These two treat the packet differently. */
   | { readonly kind: 'missing-flag'; readonly flag: '--node'; readonly nodes: readonly [string, string] }
   | { readonly kind: 'unread-rule'; readonly text: string }
   | { readonly kind: 'unread-value'; readonly text: string }

@@ -71,7 +71,7 @@ export function tableOf<Rule extends RuleStep['rule'], Chain extends ChainOf<Rul
   };
   const table: RuleTable = {
     ...shown,
-    // Whether such a chain exists is decided together with the supposed jump to it, if there is one.
+    // Chains that no listing shows and no supposed jump leads to. For other unshown chains, the jump decides whether they exist.
     supposed: new Set([...unshown.keys()].filter((to) => !jumpsTo.has(to))),
     runRules: (flow, chainName) => {
       const chain = chains.get(chainName) as Chain;

@@ -24,7 +24,7 @@ export type AskedSource = AddressRange | Value | readonly SetEntry[];
 export type Action =
   | PlainAction
   | OtherAction
-  /** Jumps to one of these chains, each with equal probability. */
+  /** Goes to one of these chains, each with equal probability. */
   | { readonly kind: 'goto-random'; readonly chains: readonly string[] }
   | { readonly kind: 'dnat-random'; readonly targets: readonly SocketAddress[] }
   | { readonly kind: 'write-set'; readonly set: string };

@@ -207,10 +207,7 @@ function checkPorts(flow: Flow): End | undefined {
     : undefined;
 }
 
-/**
- * Drops a packet that a bridge does not carry. Some bridge ports accept nothing from other ports, and some send nothing back to its own
- * port.
- */
+/** Drops a packet that a bridge does not carry, such as one between isolated ports, or one back to the port where it came in. */
 export function checkBridge(flow: Flow, bridge: string, ends: BridgeEnds): End | undefined {
   const carries = flow.routing.carries(bridge, ends);
   if (typeof carries === 'string') return lose(flow, { kind: carries, bridge });
@@ -319,7 +316,7 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
  * link.
  */
 function isOwnNeighbour({ routing, output = '' }: Flow, gateway: Address): boolean {
-  // Where a link's flags are not shown, it may need no neighbour resolution, such as cilium_host.
+  // A link whose flags are not shown, such as cilium_host, may need no neighbour resolution.
   if (routing.places.isTunnel(output) || routing.trait(output, 'NOARP') !== false) return false;
   return isLinkLocal(gateway) ? routing.isOnLink(gateway, output) === true : routing.isLocal(gateway) === true;
 }

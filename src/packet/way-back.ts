@@ -179,7 +179,7 @@ export function forwardingSysctlOf({ routing, family }: Flow, link: string): str
   return family === 'ipv4' && routing.sysctl(ofLink) !== undefined ? ofLink : forwardingSysctls[family];
 }
 
-/** Returns why a link cannot resolve a neighbour's address. A tunnel broadcasts nothing, so it needs no such address. */
+/** Returns why a link cannot resolve a neighbour's address. A tunnel resolves none, because it broadcasts nothing. */
 export function silenceOf(
   { places, trait, inputOf, isTentative }: Flow['routing'],
   link: string,
