@@ -203,7 +203,7 @@ export class DraftedRoutes {
     return { unread, differences };
   }
 
-  /** Adds a listing's routes. If they contradict routes that were read before, adds none and returns the routes' names. */
+  /** Adds a listing's routes. If some contradict routes that were read before, adds none and returns these. */
   #add(routes: readonly Route[]): readonly string[] {
     const ways = waysOf(routes);
     // A partial listing may lack some next hops.

@@ -50,7 +50,7 @@ export function checkQuestion({ from, to, all }: Pick<TraceQuestion, 'from' | 't
   return faultsOfWords({ from: from ?? '', to: all ?? to ?? '' }).map(({ diagnostic }) => diagnostic);
 }
 
-/** Reports whether the question contains no name to look up, and no objects with names accompany the bundle or dump. */
+/** Reports whether the question contains no name to look up, and a bundle or dump has no Services or Pods beside it. */
 export function readsNoNames(
   { from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>,
   { side }: Pick<Scene, 'side'>,

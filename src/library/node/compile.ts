@@ -85,7 +85,7 @@ function impliedMode({ modeNote, settings }: LoadedInputs, file: string | undefi
   return modeOfPrint(file, settings.mode);
 }
 
-/** `problem`: why the folder cannot be compared with. */
+/** `problem`: why no comparison with the folder is possible. */
 export async function lookAtChecked(checked: string, hasMany: boolean) {
   const { checkFolder, nodeOfFolder } = await import('../../snapshot/files/check-folder.ts');
   const { trees, faults } = await openTrees([checked]);

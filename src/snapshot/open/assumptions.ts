@@ -85,8 +85,8 @@ interface ToldFacts {
 }
 
 /**
- * Assumes what the flags and configurations do not give: beyond their ranges, and the Pod networks from --assume-endpoints. Depends only on
- * the input, so every run makes the same assumptions.
+ * Assumes what neither the input, ranges in flags and configurations, nor the Pod networks of --assume-endpoints give. Depends only on the
+ * input, so every run makes the same assumptions.
  */
 export function assumeCluster(
   inputs: Inputs,
@@ -175,7 +175,6 @@ function needsNodes(inputs: Inputs, { nodesBeside }: Pick<AskedCluster, 'nodesBe
   return workloads.length + pods.length > 0 || services.some(({ object }) => lacksAddress(object));
 }
 
-/** Reports whether the input shows which nodes exist. */
 export function saysNode({ slices, endpoints, nodes, pods }: Inputs): boolean {
   return (
     nodes.length > 0 ||
@@ -220,8 +219,8 @@ function makeNodes(
 const mostNumbers = 254;
 
 /**
- * Gives each Node a number, which determines its address and Pod network. The number depends only on the Node's name, so adding a Node
- * changes no other. (Exception: two names with the same hash.) Nodes beyond the capacity of the Pod networks get the last numbers.
+ * Gives each Node a number, which determines its address and Pod network. Unless two names have the same hash, the number depends only on
+ * the Node's name, so adding a Node changes no other. Nodes beyond the capacity of the Pod networks get the last numbers.
  */
 function numberNodes(
   names: readonly string[],

@@ -136,7 +136,7 @@ export function describeNodeGaps(nodeName: string, prepared: Prepared): readonly
   return [diagnose('no-node', { problem: 'compiled-for-any', nodes: nodes.size, mode: settings.mode, ...gaps })];
 }
 
-/** Returns one warning for each family. It names all of these nodes whose node ports listen on no address. */
+/** Returns one warning for each family, about all of these nodes whose node ports listen on no address. */
 export function findUnreachableNodePorts(
   names: readonly string[],
   { cluster, nodes, settings }: Prepared,

@@ -138,7 +138,7 @@ function matchDump(dump: Snapshot, candidates: readonly Release[], compileBy: (r
   return best?.release ?? newestRelease;
 }
 
-/** Returns one release for each distinct behaviour in the mode: first the preferred releases, then newer before older ones. */
+/** Returns one release for each distinct behaviour in the mode: the preferred releases first, then the others from new to old. */
 function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mode: ProxyMode): readonly Release[] {
   const seen = new Set<string>();
   return [...preferred, newestRelease, ...releases.toReversed()].filter((release) => {

@@ -268,8 +268,8 @@ export function namesInManifests({ diagnostics: all, files, inputs: objects, set
 }
 
 /**
- * Returns a dump with the names and objects from manifests beside it. If `areChosen` is false, the dump only stays without names when the
- * manifests have errors.
+ * Returns a dump with the names and objects from manifests beside it. If `areChosen` is false, errors in the manifests are tolerated, and
+ * the dump then has no names.
  */
 export function withNames(
   read: Reading & { readonly side: DumpedSnapshot },
