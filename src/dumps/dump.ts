@@ -174,9 +174,7 @@ export class DumpDraft {
     if (!this.#faults.has(key)) this.#faults.set(key, { ...faultOf(code, details), file, line });
   }
 
-  /**
-   * Reports an output from another host than the first output's, because a dump must be from one node. Returns whether the host differs.
-   */
+  /** Reports an output from another host than the first, because a dump must be from one node. Returns whether the host differs. */
   isOfOtherHost(file: string, { kind, command, firstLine }: ToolOutput): boolean {
     const host = command?.host;
     this.#host ??= host;
@@ -207,10 +205,7 @@ export class DumpDraft {
     if (this.#files.every((file) => file.name !== name || file.kind !== kind)) this.#files.push({ name, kind });
   }
 
-  /**
-   * Reports lines that kpc cannot read, once for each reason. `offset` is added to line numbers. `rules`: the tables that the lines may
-   * belong to.
-   */
+  /** Reports lines that kpc cannot read, once for each reason. `rules`: the tables that these lines may belong to. */
   unread(
     file: string,
     output: OutputKind,

@@ -24,10 +24,7 @@ function refuseOutput(refusal: string, ...starts: readonly RegExp[]): Recogniser
   return { starts, continues: anyLine, refusal };
 }
 
-/**
- * Returns a pattern for routes. `rest` matches what follows the destination. Neighbours do not match, although they also have addresses and
- * links.
- */
+/** Returns a pattern for routes; `rest` matches what follows the destination. Neighbours, which look similar, do not match. */
 function routePattern(rest: RegExp): RegExp {
   const types = 'unicast|local|broadcast|multicast|anycast|throw|unreachable|prohibit|blackhole';
   const states = 'lladdr|FAILED|INCOMPLETE|STALE|REACHABLE|DELAY|PERMANENT|NOARP|PROBE';

@@ -184,9 +184,7 @@ const seenByFrames: readonly HookedInterfaces[] = (['input', 'output'] as const)
   return { end, isRead: false, interfaces: [] };
 });
 
-/**
- * Does the same as seenByFrames for each rule that does not accept. Adds the link and the addresses that the rule matches without negation.
- */
+/** Does the same as seenByFrames for each rule that does not accept, and adds the link and addresses that the rule matches. */
 function seenByRequests(text: string): readonly HookedInterfaces[] {
   const rules = Array.from(linesOf(text), (line) => line.trim()).filter((line) => !idleInArp.test(line));
   return rules.flatMap((rule) => {

@@ -39,10 +39,7 @@ export function readRules(draft: DumpDraft, file: string, output: ToolOutput): v
   draft.rulesOf(family).isCutOff = true;
 }
 
-/**
- * Reports whether many rules are continued on a new line, as in a narrow terminal. Their first lines would otherwise be misread as complete
- * rules.
- */
+/** Reports whether many rules are wrapped, as by a narrow terminal. Their first lines would be misread as complete rules. */
 function isWrapped(tables: Tables, unread: readonly UnreadLine[]): boolean {
   const chains = tableNames.flatMap((table) => [...(tables[table]?.values() ?? [])]);
   const rules = chains.reduce((sum, chain) => sum + chain.rules.length, 0);
@@ -95,9 +92,7 @@ function recogniseVariant({ text, command }: ToolOutput): IptablesVariant | unde
  */
 const onlyLegacy = /^1\.(?:[0-6](?:\.|$)|8\.(?:9|\d\d)$)/;
 
-/**
- * Reports whether lines are missing: iptables-save declares each built-in chain that has rules. Lines with -I come without declarations.
- */
+/** Reports whether lines are missing: iptables-save declares each built-in chain that has rules. Lines with -I need no declaration. */
 function lacksDeclarations(tables: Tables, text: string): boolean {
   const isUndeclared = (table: TableName): boolean =>
     [...(tables[table]?.values() ?? [])].some(

@@ -146,9 +146,7 @@ function mainOf(name: TableName, listed: readonly ListedTable[]): ListedTable | 
   return listed.find(({ chains }) => hasOwnChains(name, chains)) ?? listed[0];
 }
 
-/**
- * Finds chains that differ between two listings. A partial listing differs only if it has a rule or chain that the complete listing lacks.
- */
+/** Finds chains that differ between two listings. A partial one differs only if it has a rule or chain that the complete one lacks. */
 function differencesOf(name: TableName, known: GivenListing, given: GivenListing): readonly string[] {
   if (!known.isWhole && !given.isWhole) return [];
   const chains = new Set([...known.chains.keys(), ...given.chains.keys()]);

@@ -212,10 +212,7 @@ function recogniseStart(line: string, next: string, current: DraftOutput | undef
 const longestStart = 400;
 const longestAhead = 1 << 14;
 
-/**
- * Reports whether a line that could begin an output continues the current output. `single`: the part of the line that occurs once in a
- * listing.
- */
+/** Reports whether a line that could begin an output continues this one. `single`: a part that occurs once in a listing. */
 function goesOn(current: DraftOutput, kind: OutputKind, line: string, single: string | undefined): boolean {
   if (current.kind !== kind) return false;
   // A tool prints this part only once, so the line begins a second listing, from another node or time.

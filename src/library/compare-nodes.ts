@@ -22,10 +22,7 @@ export interface CalledSide {
   readonly isPath: boolean;
 }
 
-/**
- * Adds the side to findings that name neither a file nor the side. A finding on both sides is reported once, on the first side, without a
- * side's name.
- */
+/** Adds the side to findings that name neither a file nor the side. A finding on both sides is reported once, without a side. */
 export function ofSides(
   [from, to]: readonly [Reading, Reading],
   [first, second]: readonly [CalledSide, CalledSide],

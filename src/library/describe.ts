@@ -165,10 +165,7 @@ function describeSubject(what: string, side: CompiledSnapshot, style: Descriptio
 
 const ofKernel: ReadonlySet<string> = new Set(['chain', 'affinity-set', 'rule', 'rule-elsewhere']);
 
-/**
- * Describes all Services, leftovers of another mode and stale flows. If `what` is given, describes only the Service ports, chains and sets
- * that it names.
- */
+/** Describes all Services, leftovers of another mode and stale flows, or only the Service ports, chains and sets named by `what`. */
 function describeDump(side: DumpedSnapshot, what: string | undefined, style: DescriptionStyle): Description {
   const { output, limit, isColoured, width } = style;
   const read = readDumped(side);

@@ -1,7 +1,4 @@
-/**
- * The library: all of kpc's answers, as functions from texts to texts. It reads no files and needs nothing else from the machine, so it
- * also runs in a browser.
- */
+/** The library: all of kpc's answers, as functions from texts to texts. It needs no files and no machine, so browsers can run it. */
 export { version } from '../base/version.ts';
 export { newestRelease, releases } from '../kube-proxy/releases.ts';
 export * from './compile.ts';

@@ -51,9 +51,7 @@ export function byName(texts: readonly NamedText[]): ReadonlyMap<string, string>
   return new Map(texts.map(({ name, text }) => [name, text]));
 }
 
-/**
- * Returns each text once, in order. Throws a TypeError if different texts have the same name, because messages could not distinguish them.
- */
+/** Returns each text once, in order. Throws a TypeError if different texts share a name, which messages could not distinguish. */
 export function eachOnce(texts: readonly NamedText[], what: string): readonly NamedText[] {
   const first = new Map<string, NamedText>();
   for (const each of texts) {

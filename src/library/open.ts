@@ -134,10 +134,7 @@ export interface Scenes {
   readonly diagnostics: readonly Finding[];
 }
 
-/**
- * Opens manifests. Compiles each node when it is requested. `traffic`: whether to read policies and other objects that affect packets
- * without kube-proxy.
- */
+/** Opens manifests. Compiles each node on request. `traffic`: whether to read what else affects packets, such as policies. */
 export function openTexts(
   { allNodes, ...options }: ManifestsOfNodes,
   traffic: boolean,

@@ -62,9 +62,7 @@ export class TestRun {
     );
   }
 
-  /**
-   * Whether the tests are wrong, so that no result counts. A packet without an address to send from does not invalidate the other results.
-   */
+  /** Whether the tests are wrong, so that no result counts. A packet without a sender's address leaves the other results valid. */
   get isRefused(): boolean {
     return this.diagnostics.some(
       (each) => isError(each) && !(each.code === 'bad-expectation' && each.arguments.problem === 'unsent'),

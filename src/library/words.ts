@@ -14,9 +14,7 @@ const options: ReadonlySet<string> = new Set([
 export { findingsForPeople, sortDiagnostics };
 
 export interface CallerWords {
-  /**
-   * Returns what the caller calls an option (in camel case), or how the caller switches it off. Undefined if the caller lacks the option.
-   */
+  /** Returns the caller's name for an option (in camel case), or for switching it off. Undefined if the caller lacks it. */
   readonly option: (name: string, isOff: boolean) => string | undefined;
   /** The caller's words for "with -f". Undefined if the caller accepts no manifests. */
   readonly manifests: string | undefined;

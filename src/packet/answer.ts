@@ -159,10 +159,7 @@ function sentAway(routing: Routing, destination: Address, hop: NextHop | undefin
   return { kind: 'own-network', destination, inside, gateway: hop.gateway, output: hop.link };
 }
 
-/**
- * Reports a packet that the node sends back to the router that it came from. That router uses the node as its next hop, so the packet
- * returns.
- */
+/** Reports a packet sent back to the router that it came from, which in turn sends it to this node again. */
 function sentBack({ routing, isOwn, entered, output, sender, asked, destination, hop }: Flow): Beyond | undefined {
   if (isOwn || !hop?.gateway || entered !== output || destination.text !== asked.address.text) return undefined;
   const back = routing.hopTo(sender.address);
@@ -332,9 +329,7 @@ type Passing =
   | { readonly kind: 'past'; readonly link: string | undefined }
   | { readonly kind: 'unlisted' };
 
-/**
- * Finds out whether the endpoint's answer passes the node, and by which link. Answers from the node's own programs and pods always pass.
- */
+/** Finds out whether the endpoint's answer passes the node, and by which link. Answers from the node and its pods always pass. */
 function passingOf({ routing, visitors, hasAllSysctls }: World, first: Flow, choices: Choices): Passing {
   const { places } = routing;
   const { destination: endpoint, source: client, output, hop, input } = first;
@@ -509,8 +504,7 @@ export function linksIn(world: World, source: Address, destination: Address): re
   if (around.length > 0) return around;
   const { outer } = places;
   const back = hop?.link ?? outer[0];
-  // Packets from another node's pod come in by the links that lead to that pod. Packets from any other host may come from a router on any
-  // link.
+  // Packets from other nodes' pods come in by links that lead to these pods. Other hosts may be behind a router on any link.
   if (hop && (places.isPod(source) || places.isTunnel(hop.link ?? '')))
     return [...new Set(hops.map(({ link }) => link))];
   return [back, ...outer.filter((link) => link !== back)];

@@ -124,10 +124,7 @@ function stepsToStop(
   return reason && unknown(reason);
 }
 
-/**
- * Reports whether conntrack has seen the tunnel's packets in both directions. For UDP it never has, because each direction's source port is
- * a hash.
- */
+/** Reports whether conntrack knows both directions of the tunnel. Never for UDP, where each source port is a hash. */
 function isOfConnection({ turn }: Flow, outer: Flow): boolean {
   if (portProtocols.has(outer.protocol)) return false;
   return turn !== 'first' || decide(outer, () => circumstance('memory', 'tunnel'));

@@ -84,10 +84,7 @@ export function isBetweenNeighbours({ turn }: Pick<Flow, 'turn'>): boolean {
   return turn === 'solicitation' || turn === 'advertisement';
 }
 
-/**
- * Reports whether the packet has these TCP flags. Records that a rule tested flags, because such a rule may treat later packets differently
- * from the handshake.
- */
+/** Reports whether the packet has these TCP flags. Records that a rule asked, because later packets have other flags. */
 export function hasTcpFlags(flow: Flow, { mask, operator, flags }: TcpFlags): boolean {
   if (flow.protocol !== 'tcp') return false;
   flow.choices.asksFlags = true;

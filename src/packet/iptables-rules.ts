@@ -80,9 +80,7 @@ function withBuiltIn(table: TableName, chains: Map<string, Chain>): Map<string, 
   return chains;
 }
 
-/**
- * Returns the built-in chains. If a chain's policy is not shown, `lacksPolicy` returns why it is unknown, or false if the chain accepts.
- */
+/** Returns the built-in chains. For a policy not shown, `lacksPolicy` returns why it is unknown, or false if the chain accepts. */
 function basesOf(
   name: TableName,
   chains: ReadonlyMap<string, Chain>,
@@ -233,9 +231,7 @@ function addressTest(
   };
 }
 
-/**
- * Reports whether the packet's other address also matches. `entries` are the most specific that match the packet's first address and port.
- */
+/** Reports whether the packet's other address matches too. `entries` match its first address and port, the most specific first. */
 function testThird(flow: Flow, entries: readonly SetEntry[], isSource: boolean): Answer {
   const ofOther = (address: Address) => {
     const held = entries.filter(({ source }) => source !== undefined && contains(networkOfRange(source), address));

@@ -33,9 +33,7 @@ export interface Knowledge {
   readonly gaps: readonly Gap[];
   readonly supposed: readonly SupposedJump[];
   readonly supposedChains: readonly SupposedChain[];
-  /**
-   * For each nftables table ("ipv4 kube-proxy"), the listing that shows it, and its place there. Tables are listed in order of creation.
-   */
+  /** For each nftables table ("ipv4 kube-proxy"), the listing that shows it, and its place there, in order of creation. */
   readonly listed: ReadonlyMap<string, { readonly listing: string; readonly place: number }>;
   /** Whether all nftables tables are shown, including those of iptables-nft. */
   readonly listsRuleset: (family: Family) => boolean;

@@ -134,9 +134,7 @@ export type Loss =
       readonly service: string;
       readonly isHeld: boolean;
     }
-  /**
-   * The endpoint is on another node that also has the packet's source address. The outcome is `depends` if the endpoint may be elsewhere.
-   */
+  /** The endpoint is on another node, which also has the packet's source address. `depends` if the endpoint may be elsewhere. */
   | { readonly kind: 'shared-source'; readonly address: Address }
   | Beyond;
 

@@ -51,10 +51,7 @@ export type Missing =
   | { readonly kind: 'jump'; readonly tool: RuleStep['tool']; readonly from: string; readonly to: string }
   | { readonly kind: 'chain'; readonly tool: RuleStep['tool']; readonly table: string; readonly chain: string }
   | { readonly kind: 'policy'; readonly family: Family; readonly table: TableName; readonly chain: string }
-  /**
-   * `unlisted`: a set's entry whose virtual server is missing from a list that seems complete. `unread`: a line of the list that kpc cannot
-   * read.
-   */
+  /** `unlisted`: a set's entry whose virtual server a complete-looking list lacks. `unread`: a line of the list that kpc cannot read. */
   | {
       readonly kind: 'virtual-servers';
       readonly unlisted?: Unlisted | undefined;
@@ -77,10 +74,7 @@ export type Missing =
       readonly isRules?: boolean;
     }
   | { readonly kind: 'sysctl'; readonly name: string }
-  /**
-   * Whether an interface is a bridge that shows packets to rules. `lost`: what is lost, a reset if the interface is such a bridge or an
-   * answer if it is not.
-   */
+  /** Whether an interface is a bridge that shows packets to rules. `lost`: on such a bridge, a reset is lost; on any other, an answer. */
   | {
       readonly kind: 'bridge';
       readonly sysctl: string;
@@ -90,10 +84,7 @@ export type Missing =
 
 export type LostByBridge = 'answer' | 'reset';
 
-/**
- * Something that varies from packet to packet. `rate` and `excess`: how much a rate limit has let through so far. `memory`: what earlier
- * packets left behind.
- */
+/** Something that varies from packet to packet. `rate`, `excess`: what a limit has let through. `memory`: what earlier packets left. */
 export type Circumstance =
   | 'rate'
   | 'excess'
@@ -124,10 +115,7 @@ export type Reason = {
   | { readonly kind: 'missing-flag'; readonly flag: '--node'; readonly nodes: readonly [string, string] }
   | { readonly kind: 'unread-rule'; readonly text: string }
   | { readonly kind: 'unread-value'; readonly text: string }
-  /**
-   * Two chains with the same hook and priority. The kernel runs the chain that was registered last first. `isListable`: nft lists both
-   * chains in order of registration.
-   */
+  /** Two chains with the same hook and priority. The kernel runs the newer one first. `isListable`: nft lists chains in this order. */
   | { readonly kind: 'unknown-order'; readonly chains: readonly [string, string]; readonly isListable: boolean }
   | { readonly kind: 'circumstance'; readonly of: Circumstance; readonly text: string }
   | { readonly kind: 'too-many-ways' }

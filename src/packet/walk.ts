@@ -107,9 +107,7 @@ function staysBridged(flow: Flow, way: RouteFound): boolean {
   return flow.family === 'ipv6' && isBack && decide(flow, () => cameByBridge(flow));
 }
 
-/**
- * Finds a packet's route. Routing rules may precede the local table. If no routes are listed, the packet leaves by an unknown interface.
- */
+/** Finds a packet's route. Routing rules may precede the local table. Without listed routes, the output interface is unknown. */
 function findWay(
   flow: Flow,
   to: Address,
@@ -195,9 +193,7 @@ function checkSender(flow: Flow): End | undefined {
   return isLost ? lose(flow, { kind: 'reverse-path', input: input ?? '', back }) : undefined;
 }
 
-/**
- * Checks whether a bridge carries a redirected packet. A bridge with br_netfilter forwards such packets itself (br_nf_pre_routing_finish).
- */
+/** Checks whether a bridge carries a redirected packet, which a bridge with br_netfilter forwards (br_nf_pre_routing_finish). */
 function checkPorts(flow: Flow): End | undefined {
   const { input, output, turn } = flow;
   if (turn === 'answer' || input !== output || input === undefined || input === loopbackInterface) return undefined;
@@ -277,10 +273,7 @@ function reroute(flow: Flow): End | undefined {
   return flow.protocol === 'tcp' || flow.turn !== 'first' ? 'dropped' : 'refused';
 }
 
-/**
- * Reports whether routing refuses a packet because it would leave the node with a loopback source (__mkroute_output). IPv6 refuses such a
- * packet later.
- */
+/** Reports whether routing refuses to send out a packet with a loopback source (__mkroute_output). IPv6 refuses it later. */
 function keepsInside(flow: Flow): boolean {
   const { family, source, output } = flow;
   if (family !== 'ipv4' || output === loopbackInterface || !isLoopback(source)) return false;
@@ -311,10 +304,7 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   return arrive(flow, visitors);
 }
 
-/**
- * Reports whether the next hop is the node itself, which does not answer its own neighbour requests. A link-local address belongs to one
- * link.
- */
+/** Reports whether the next hop is the node, which does not answer its own requests. A link-local address belongs to one link. */
 function isOwnNeighbour({ routing, output = '' }: Flow, gateway: Address): boolean {
   // A link whose flags are not shown, such as cilium_host, may need no neighbour resolution.
   if (routing.places.isTunnel(output) || routing.trait(output, 'NOARP') !== false) return false;
@@ -423,10 +413,7 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
   return undefined;
 }
 
-/**
- * Reports whether sending fails at once (EPERM) if the node's rules stop the first packet (ip_local_out). TCP and SCTP do not pass this
- * error to the program.
- */
+/** Reports whether sending fails with EPERM if rules stop the first packet (ip_local_out). TCP and SCTP do not tell the program. */
 function hearsOfLoss({ isOwn, turn, protocol }: Flow, hook: Hook): boolean {
   const isLeaving = hook === 'output' || hook === 'postrouting';
   return isLeaving && isOwn && turn === 'first' && (protocol === 'udp' || protocol === 'icmp');

@@ -161,19 +161,14 @@ function answersAsProxy(first: Flow, link: string): boolean {
   return ((isOn || isListed) && isElsewhere) || (isBack && routing.sysctl(answersForNeighbours(link)) === '1');
 }
 
-/**
- * Reports whether packets from a link are forwarded. For IPv4, the link's own sysctl decides; for IPv6, the node's or the link's suffices.
- */
+/** Reports whether packets from a link are forwarded. For IPv4, the link's sysctl decides; for IPv6, the node's or the link's. */
 export function forwardsFrom(flow: Flow, link: string): boolean {
   const { routing, family } = flow;
   const isOn = routing.sysctl(forwardingSysctlOf(flow, link)) !== '0';
   return isOn || (family === 'ipv6' && routing.sysctl(forceForwarding(link)) === '1');
 }
 
-/**
- * Returns the sysctl that allows forwarding. In IPv4 it is the link's own, which `ip_forward` also sets, or `ip_forward` if the link's is
- * not shown.
- */
+/** Returns the sysctl that allows forwarding: in IPv4 the link's, which `ip_forward` sets too, or else `ip_forward` itself. */
 export function forwardingSysctlOf({ routing, family }: Flow, link: string): string {
   const ofLink = sysctlOfLink(link, 'forwarding');
   return family === 'ipv4' && routing.sysctl(ofLink) !== undefined ? ofLink : forwardingSysctls[family];

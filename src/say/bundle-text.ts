@@ -9,9 +9,7 @@ import { formatJson, type SaidByCommand } from './formats/json.ts';
 import type { compiled } from './outputs/compile-and-compare.ts';
 import { snapshotsJson } from './snapshots.ts';
 
-/**
- * What each file contains, and the tool that reads it. The first files have the objects of Services, the last files what every node has.
- */
+/** What each file contains, and the tool that reads it. Files with objects of Services come first, files that every node has last. */
 const titles: Readonly<Record<StateFileName | 'services.json' | 'manifest.json', string>> = {
   'nftables.nft': 'rules of both families, for nft -f',
   'ipvsadm.restore': 'virtual servers and the endpoints behind them, for ipvsadm -R',

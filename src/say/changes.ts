@@ -22,9 +22,7 @@ export function describeKernelChange(change: KernelChange): string {
   }
 }
 
-/**
- * Describes an object that a Service port adds to a kernel. `isTaken`: the object belongs to another Service port and has other content.
- */
+/** Describes an object that a Service port adds to a kernel. `isTaken`: it belongs to another Service port and has other content. */
 export function describePresent(change: KernelChange, isTaken: boolean): string {
   if (change.kind === 'virtual-server') {
     const { added, optionsTo } = change.fields;

@@ -343,10 +343,7 @@ export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equiva
   };
 }
 
-/**
- * Returns a test case for each cause, which fails if the difference matters, and one for each preparation, which fails if the preparation
- * is required.
- */
+/** Returns a test case for each cause, which fails if the difference matters, and for each preparation, which fails if required. */
 function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly TestCase[] {
   const causes = report.findings.map((finding): TestCase => {
     const { title } = causeWords[finding.cause];

@@ -15,10 +15,7 @@ export function snapshotsJson(sides: readonly Snapshot[]): readonly SnapshotJson
   return [...new Set(sides)].map(snapshotWriter());
 }
 
-/**
- * Returns a function that formats one snapshot after the other. If several nodes of an input share an assumption, only the first snapshot
- * includes it.
- */
+/** Returns a function that formats snapshots one by one. An assumption that several nodes of an input share is only in the first. */
 export function snapshotWriter(): (side: Snapshot) => SnapshotJson {
   const said = new Set<unknown>();
   const once = <T>(values: T): T | undefined => {
@@ -79,10 +76,7 @@ export function assumedSummary(snapshots: readonly SnapshotJson[]): string | und
   return parts.length === 0 ? undefined : `assumed: ${parts.join(', ')}`;
 }
 
-/**
- * Returns what a result of "no difference" applies to: nodes, modes, and the values that kpc chose. Leaves out dumps, for which nothing is
- * assumed.
- */
+/** Returns what "no difference" applies to: nodes, modes, and the values that kpc chose. Leaves out dumps, which assume nothing. */
 export function groundsOf(snapshots: readonly SnapshotJson[]): readonly string[] {
   const compiled = snapshots.filter(({ kind }) => kind !== 'dump');
   if (compiled.length === 0) return [];
@@ -101,10 +95,7 @@ export function assumedWithMode(snapshots: readonly SnapshotJson[]): readonly st
   return [...modes.map((mode) => `mode ${mode} ${unnamedMode}`), ...assumedParts(snapshots)];
 }
 
-/**
- * Returns the values that kpc assumed, each once. A value is followed by the names of its sides, unless all sides with the same `among`
- * have it.
- */
+/** Returns the values that kpc assumed, each once. Names a value's sides, unless all sides with the same `among` have it. */
 function assumedOf(
   snapshots: readonly SnapshotJson[],
   read: (snapshot: SnapshotJson) => { readonly among?: string | undefined; readonly value: string | undefined },
@@ -120,9 +111,7 @@ function assumedOf(
   });
 }
 
-/**
- * Selects the sides from manifests, or all sides if none is. Bundles do not record assumptions, and a golden may be from older manifests.
- */
+/** Selects the sides from manifests, or all sides if none is. Bundles record no assumptions, and a golden may be out of date. */
 function tellingOf<Side extends Pick<SnapshotJson, 'kind'>>(sides: readonly Side[]): readonly Side[] {
   const fresh = sides.filter(({ kind }) => kind === 'manifests');
   return fresh.length > 0 ? fresh : sides;

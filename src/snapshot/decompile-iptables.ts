@@ -332,10 +332,7 @@ function commentedEndpoint(comment: string): DraftEndpoint | undefined {
   return named === undefined ? undefined : endpointNamed(named);
 }
 
-/**
- * Reads the endpoint from the rule for the endpoint's own packets. This works even if iptables-save could not print targets of another
- * iptables version.
- */
+/** Reads the endpoint from the rule for its own packets, even if iptables-save cannot print targets of another iptables version. */
 function endpointBySource(chain: Chain | undefined): DraftEndpoint | undefined {
   const range = chain?.rules.map((rule) => findPlain(rule, 'source')?.range).find((each) => each !== undefined);
   const address = range && singleAddress(range);

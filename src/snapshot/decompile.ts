@@ -21,9 +21,7 @@ import { type DecompiledPort, endpointAt, PortDraft } from './decompiled-port.ts
 export interface ShownServices {
   readonly mode: ProxyMode | undefined;
   readonly ports: readonly DecompiledPort[];
-  /**
-   * Facts, such as node ports, that a chain or map shows although no packet gets there, with the Service ports that would have these facts.
-   */
+  /** Facts, such as node ports, of a chain or map that no packet gets to, with the Service ports that would have these facts. */
   readonly unreached: readonly UnreachedPorts[];
   readonly leftovers: Leftovers;
 }

@@ -20,10 +20,7 @@ export function healthAnswerOf({ readyEndpoints, ...check }: ServiceHealthCheck,
   return { status: local > 0 ? 200 : 503, local };
 }
 
-/**
- * Returns a function that finds the health check at a port of the node. kube-proxy listens on the addresses that serve node ports
- * (newServiceHealthServer).
- */
+/** Returns a finder for health checks. kube-proxy listens on the addresses that serve node ports (newServiceHealthServer). */
 export function healthCheckFinder(side: CompiledSnapshot): (at: SocketAddress) => ServiceHealthCheck | undefined {
   const keyOf = ({ family, port }: Pick<ServiceHealthCheck, 'family' | 'port'>): string => `${family} ${port}`;
   // If several Services have the same port, the first Service gets it.

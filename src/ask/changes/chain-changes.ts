@@ -31,10 +31,7 @@ export function listChainChanges(delta: FamilyTablesDelta, owners: SideOwners): 
   );
 }
 
-/**
- * Counts the chains that change, whoever owns them. Listing each change would compare the chains rule by rule, which is slow when a whole
- * mode is removed.
- */
+/** Counts the chains that change. Listing each change would compare rule by rule, which is slow if a whole mode is removed. */
 export function countChainChanges(delta: FamilyTablesDelta): readonly CountedChange[] {
   const tables = rulesPlaces.flatMap((place) => delta[place] ?? []);
   return tables.flatMap(({ changes }) => {

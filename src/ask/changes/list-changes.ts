@@ -75,10 +75,7 @@ const noOwners: Owners = {
   ofNftElement: none,
 };
 
-/**
- * Counts the objects that a delta changes, whoever owns them. Kinds are in the order in which a node gets new objects; within a kind,
- * additions come first.
- */
+/** Counts the objects that a delta changes, in the order in which a node gets new objects; for each kind, additions first. */
 export function countChanges(delta: KernelDelta): readonly ChangeCount[] {
   return objectKinds.flatMap((kind) => {
     const counts =
@@ -130,9 +127,7 @@ function timeoutsChange({ from, to }: TimeoutsChange): KernelChange {
   return changeOf('ipvs-timeouts', 'IPVS timeouts', 'changed', { from, to });
 }
 
-/**
- * Returns the changes of an object, then those of its content that Service ports own. Content that no Service port owns is only counted.
- */
+/** Returns the changes of an object and of its content that Service ports own. Content without an owner is only counted. */
 function withContent(content: readonly KernelChange[], whole: (free: number) => KernelChange): readonly KernelChange[] {
   const owned = content.filter(({ owner }) => owner !== undefined);
   return [whole(content.length - owned.length), ...owned];

@@ -127,10 +127,7 @@ function seePort(port: ServicePort, node: NodeIdentity, service: ServiceInfo, vi
 
 type UseKind = NonNullable<EndpointUse['cluster']>['kind'];
 
-/**
- * Returns how all nodes use an endpoint for a policy's traffic. Returns `where` if only some nodes use the endpoint, and undefined if the
- * port lacks the policy.
- */
+/** Returns how all nodes use an endpoint under a policy: `where` if only some use it, undefined if the port lacks the policy. */
 function useOnAll<Where extends string>(
   kinds: readonly (UseKind | undefined)[],
   where: Where,

@@ -185,10 +185,7 @@ export function findOnNodes<P extends ShownPort>(asked: AskedSocket, ports: read
   );
 }
 
-/**
- * A Service port that has an address in manifests or in other rules of the dump, although no rule on the node leads packets for the address
- * there.
- */
+/** A Service port that has an address in manifests or in other rules of the dump, although no rule on the node leads there. */
 export interface ClaimedAddress {
   readonly by: 'manifests' | 'rules';
   readonly label: string;
@@ -230,10 +227,7 @@ export function whyUnprogrammed(
   return { kind: 'other-node', address: text, node: name, here: node.name, answers };
 }
 
-/**
- * Reports whether all rules that lead to Services are shown. If they are, a rule that is not shown is not on the node. Filter rules lead to
- * no Service.
- */
+/** Reports whether all rules that lead to Services are shown, so that a rule not shown does not exist. Filter rules lead nowhere. */
 export function showsTranslation({ mode, coverage, doubts }: DumpedSnapshot, family: Family): boolean {
   const kinds = mode && modeFacts[mode].kinds;
   if (doubts.some(({ kind }) => kind === 'cut-line')) return false;

@@ -36,10 +36,7 @@ export function parseAsked(text: string): Asked {
   return { text, address: parseAskedAddress(text), number: parseAskedPort(text), names };
 }
 
-/**
- * Reads "10.96.0.80", "10.96.0.80:80", "[fd00::10]:80/tcp", "fd00::10", or "10.96.0.80/32" as iptables-save prints it; undefined for any
- * other text.
- */
+/** Reads "10.96.0.80", "10.96.0.80:80", "[fd00::10]:80/tcp", "fd00::10", or iptables-save's "10.96.0.80/32"; else undefined. */
 export function parseAskedAddress(what: string): AskedAddress | undefined {
   const [, given = what, protocol] = /^(.*)\/(tcp|udp|sctp)$/i.exec(what) ?? [];
   const at = given.replace(/^localhost(?=:\d)/i, '127.0.0.1');

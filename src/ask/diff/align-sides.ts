@@ -100,10 +100,7 @@ export function diffSettings(from: Snapshot, to: Snapshot): readonly KernelChang
   });
 }
 
-/**
- * Finds node addresses that only one side has. In iptables mode, no rule shows on which addresses node ports listen. If a side shows no
- * addresses, nothing is compared.
- */
+/** Finds node addresses that only one side has, if both show some. In iptables mode, no rule shows where node ports listen. */
 export function diffNodeAddresses(
   from: Snapshot,
   to: Snapshot,

@@ -177,10 +177,7 @@ function neverRecorded(from: CompiledSnapshot, to: CompiledSnapshot): readonly B
   return [{ kind: 'never-recorded', selectors: [...old].filter((name) => fresh.has(name)) }];
 }
 
-/**
- * Returns facts in the manifests about packets and endpoints that a bundle does not record. `lacking`: the Services whose endpoint sources
- * the bundle does not record.
- */
+/** Returns facts in manifests that a bundle does not record. `lacking`: Services whose endpoint sources it does not record. */
 export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>): readonly BeyondKernel[] {
   const { kustomized } = side.objects;
   const kinds = [...unreadObjects(side.objects).values()].map(({ kind }) => kind);

@@ -58,10 +58,7 @@ interface ComparedSides {
   readonly changes: readonly ServiceChange[] | undefined;
 }
 
-/**
- * Lists the parts that were not compared between two sides. Leaves out a part that neither side has and that kube-proxy does not program in
- * the sides' modes.
- */
+/** Lists the parts that were not compared. Leaves out parts that neither side has and that the sides' modes do not program. */
 export function findGaps(sides: ComparedSides): readonly ComparisonGap[] {
   const { from, to, whole, changes } = sides;
   const isAsked = askedOf(from, to);

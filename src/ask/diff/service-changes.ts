@@ -144,10 +144,7 @@ function diffHealthAnswers(
   };
 }
 
-/**
- * Maps new labels to old labels, for ports with a new name but the same number and protocol. To kube-proxy, a renamed port is another
- * Service port.
- */
+/** Maps new labels to old ones, for renamed ports of the same number and protocol. kube-proxy sees two different ports. */
 function findRenames(before: ClusterIndex, after: ClusterIndex): ReadonlyMap<string, string> {
   const numberOf = ([port]: readonly ServicePort[]) =>
     port ? `${port.namespace}/${port.service} ${port.port}/${port.protocol}` : '';

@@ -160,10 +160,7 @@ export type Change =
     }
   | { readonly kind: 'refused'; readonly why: ArgumentsOf<'bad-call'> };
 
-/**
- * Returns why a change is impossible whatever the input is; undefined if it may be possible. `version`: the old release, if a flag names
- * one.
- */
+/** Returns why a change is impossible for any input; undefined if it may be possible. `version`: the old release, if given. */
 export function findWrongChange(
   { from, to = 'nftables', toKubernetesVersion }: AskedChange,
   version: string | undefined,

@@ -178,10 +178,7 @@ function isFirm({ unknown, unknownOnOne, differences }: ComparedPackets): boolea
   return unknown + unknownOnOne === 0 && differences.every(({ from, to }) => isOfLike(from) && isOfLike(to));
 }
 
-/**
- * Reports whether a fate also holds for equivalent destinations. A known fate does. So does a fate that is unknown only because slices fit
- * one side.
- */
+/** Reports whether a fate also holds for equivalent destinations: if it is known, or unknown only because slices fit one side. */
 function isOfLike({ verdict, reasons }: Fate): boolean {
   return (
     verdict !== 'unknown' ||
@@ -238,10 +235,7 @@ function compareTarget(
   return answer;
 }
 
-/**
- * Returns what kube-proxy on each side answers to a packet that reaches the node itself. Undefined if a side is a dump, which does not show
- * readiness.
- */
+/** Returns each side's answer from kube-proxy to a packet for the node itself. Undefined for a dump, which shows no readiness. */
 export function healthAnswers({ side: old }: Scene, { side: fresh }: Scene) {
   if (old.kind === 'dump' || fresh.kind === 'dump') return undefined;
   const [ofOld, ofFresh] = [old, fresh].map((side) => {

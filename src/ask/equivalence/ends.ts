@@ -86,9 +86,7 @@ function chosenOf(choice: Choice, { endpoints }: Fate, scenes: readonly Scene[])
   return { kind: 'endpoints', on: places.has(true) ? 'this-node' : 'other-nodes' };
 }
 
-/**
- * Compares which endpoints the two sides choose: the same endpoints and shares, the same endpoints with other shares, or other endpoints.
- */
+/** How the two sides choose endpoints: alike, the same endpoints with other shares, or other endpoints. */
 type Choice = 'same' | 'other-shares' | 'other-endpoints';
 
 /** Compares the choice of endpoints. If the packets end differently on the two sides, there is no choice to compare. */
@@ -167,10 +165,7 @@ const ofSetup: ReadonlySet<CauseId> = new Set([
   'hairpin',
 ]);
 
-/**
- * Returns a function that finds the step that decides a difference, because it stops packets on one side only. Undefined if the given cause
- * stands.
- */
+/** Returns a function that finds the step that decides a difference by stopping packets on one side. Undefined if the cause stands. */
 export function stepFinder(scenes: readonly [Scene, Scene]) {
   const isOneSetup = haveOneSetup(scenes);
   // Rules compiled from manifests are never out of date.

@@ -156,9 +156,7 @@ export interface ServiceEffects extends Pick<ClassCounts, 'unknown' | 'unknownOn
   readonly touchesHairpins: boolean;
 }
 
-/**
- * Sends one packet of each class to both sides, and returns the differences for each Service. Undefined if there are too many destinations.
- */
+/** Sends one packet of each class to both sides. Returns the differences by Service; undefined for too many destinations. */
 export function effectsByService(from: Scene, to: Scene, options?: ComparisonOptions): ServiceEffects | undefined {
   const { explain, find } = explainer(from, to);
   let touchesHairpins = false;

@@ -27,9 +27,7 @@ export function packetsTo(servicePorts: readonly ShownPort[]): Only {
   return { addresses, ports };
 }
 
-/**
- * Returns the packets to Service ports that a node treats differently depending on whether it has endpoints. Undefined if there are none.
- */
+/** Returns the packets to Service ports that nodes with and without endpoints treat differently. Undefined if there are none. */
 export function packetsToPlaced(servicePorts: readonly ServicePort[]): Only | undefined {
   const placed = servicePorts.filter(looksAtPlace);
   return placed.length === 0 ? undefined : packetsTo(placed);
@@ -160,9 +158,7 @@ function nodeShapes(side: ClusterSide) {
   return { placeOf, shapeOf };
 }
 
-/**
- * Returns a function that finds which networks contain an address or overlap a network. The networks are those in settings and in Services.
- */
+/** Returns a function that finds which networks in settings and Services contain an address or overlap a network. */
 function networkPlaces({ cluster: { servicePorts, serviceCidrs }, settings }: ClusterSide) {
   const named = [
     ...textsIn(settings).flatMap((text) => parseNetwork(text) ?? []),

@@ -52,10 +52,7 @@ export function claimedSocket({
   return { port, protocol };
 }
 
-/**
- * Returns a packet to the cluster IP, which reaches no endpoint from any node. The node is the sender, because any input shows an address
- * of the node.
- */
+/** Returns a packet to the cluster IP, which reaches no endpoint. It is from the node, because any input shows the node's address. */
 export function claimRefused(port: ServicePort, { nodes }: LintInput): PacketClaim {
   return { ...claimedSocket(port), from: 'node', to: port.clusterIP, node: nodes[0]?.nodeName ?? '', ends: unanswered };
 }

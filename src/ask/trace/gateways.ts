@@ -50,9 +50,7 @@ export type AttachmentDoubt =
 
 type TakerName = { readonly owner: string } | { readonly listener: string };
 
-/**
- * Lists the entrances in the input. A Gateway's listeners come before those of its ListenerSets, and older ListenerSets before newer ones.
- */
+/** Lists the input's entrances. A Gateway's listeners precede those of its ListenerSets, and older ListenerSets precede newer ones. */
 export function listEntrances(scene: Scene): readonly Entrance[] {
   const { gateways, ingresses } = scene.side.objects;
   const known = new Map(gateways.map(({ object }) => [ownerName(object), object]));

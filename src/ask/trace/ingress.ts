@@ -103,10 +103,7 @@ function hasPath({ to }: Pick<Question, 'to'>, { host }: Pick<WantedRequest, 'ho
   return host.includes('.') && to.includes('/');
 }
 
-/**
- * Reports whether a text that names nothing in the cluster may be a host: one with three labels or more, such as www.example.com, or one
- * with a path.
- */
+/** Reports whether a text names nothing in the cluster but may be a host: one with three labels or more, or with a path. */
 function isNoService({ to, namespace }: Question, request: WantedRequest, scene: Scene): boolean {
   const labels = request.host.split('.').filter((label) => label !== '').length;
   if (labels < (hasPath({ to }, request) ? 2 : 3) || /\.svc(?:[.:/]|$)/.test(to)) return false;

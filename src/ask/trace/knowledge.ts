@@ -40,10 +40,7 @@ function hasLoopbackPorts(mode: ProxyMode): boolean {
 
 const localnet = 'net.ipv4.conf.all.route_localnet';
 
-/**
- * Adds the sysctl route_localnet. In iptables mode, kube-proxy sets it together with the rule that keeps others from loopback addresses
- * (NewProxier).
- */
+/** Adds route_localnet, which kube-proxy sets in iptables mode with the rule that guards loopback addresses (NewProxier). */
 function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'] {
   const rules = iptables.ipv4?.filter?.get(baseChains.kubeletFirewall)?.rules ?? [];
   const guards = rules.some(({ args }) =>
@@ -260,10 +257,7 @@ function unlistedGap(family: Family, unlisted: Unlisted, servers: readonly Virtu
   };
 }
 
-/**
- * Makes a gap for rules at an interface. Such rules see incoming packets before all other rules, and outgoing packets after all other
- * rules.
- */
+/** Makes a gap for rules at an interface, which see incoming packets before all other rules, and outgoing packets after all others. */
 function hookedGap(family: Family, at: NonNullable<Gap['at']>, reason: Reason): Gap {
   const station =
     at.end === 'input' ? { hook: 'prerouting', priority: -Infinity } : { hook: 'postrouting', priority: Infinity };

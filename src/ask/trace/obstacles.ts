@@ -78,10 +78,7 @@ function isUntaken({ fate }: Pick<Trace, 'fate'>): boolean {
   return stop ? stopsOfUntaken.has(stop.kind) : end.verdict === 'local' || end.verdict === 'forwarded';
 }
 
-/**
- * The place where a packet's path to its Service's endpoints is broken. `to`: the chain that is no longer reached; undefined for an
- * endpoint.
- */
+/** The place where a packet's path to its Service's endpoints is broken. `to`: the chain not reached; undefined for an endpoint. */
 interface LostLink {
   readonly from: string;
   readonly to: string | undefined;
@@ -117,10 +114,7 @@ export function causeOf(trace: Trace, scene: Scene): Stop | undefined {
   return stop && lostWayOf(trace, scene) ? { kind: 'kube-proxy' } : stop;
 }
 
-/**
- * Finds the first broken link, where a jump, rule, element or a chain's rules were removed. `ports`: the Service ports that the packet may
- * be for.
- */
+/** Finds the first broken link: a removed jump, rule, element or chain. `ports`: the Service ports that the packet may be for. */
 export function lostLinkOf(
   trace: Pick<Trace, 'sender' | 'fate'> & { readonly target: Asked },
   ports: readonly ShownPort[],

@@ -19,9 +19,7 @@ import { sceneOfSender } from './read-sender.ts';
 import { isUnaddressed, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
-/**
- * A test's settings for the scene, named like the flags. Flags on the command line override these settings, and these override kpc.yaml.
- */
+/** A test's settings for the scene, named like the flags. Command-line flags override these settings, which override kpc.yaml. */
 export interface SceneSettings {
   readonly file?: readonly string[];
   readonly hostAddresses?: string | undefined;

@@ -269,9 +269,7 @@ function podNetworks(family: Family, { podTraffic, side }: Scene): readonly Netw
   return ofRules.length > 0 ? ofRules : ofFamily(podNetworksOf(side.objects.nodes));
 }
 
-/**
- * Returns the networks of links that hold pods. Such a network is in one of `wide`, or has an endpoint in it and no neighbour of the node.
- */
+/** Returns the networks of links that hold pods: those in one of `wide`, and those with an endpoint and no neighbour of the node. */
 function networksHere(wide: readonly Network[], { links, side: { endpoints }, evaluate }: Scene): readonly Network[] {
   return links.flatMap((link) => {
     const own = networksOfLinks([link]).filter(

@@ -213,10 +213,7 @@ function evaluateOnAny(side: Snapshot, own: Evaluator, make: (one: Snapshot) => 
   return Object.assign(onAny, { placeOf: own.placeOf, isNeighbour: own.isNeighbour });
 }
 
-/**
- * Chooses Nodes that together show every difference between all Nodes for a packet: one or two for each class of plans for the packet's
- * Service ports.
- */
+/** Chooses Nodes that together show all differences between Nodes for a packet: one or two for each class of plans for its ports. */
 class StandIns {
   readonly #side: CompiledSnapshot;
   readonly #nodes: ReadonlyMap<string, Node>;

@@ -65,9 +65,7 @@ export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Sto
 
 type RuleStop = Exclude<Stop['kind'], 'kernel' | 'no-server'>;
 
-/**
- * Returns the rule that decides to drop a packet. Up to 1.23, kube-proxy only marked such packets, and the kubelet's chain dropped them.
- */
+/** Returns the rule that decides to drop a packet. Up to 1.23, kube-proxy only marked packets, and the kubelet's chain dropped them. */
 function markerOf(last: RuleStep, rules: readonly RuleStep[]): RuleStep {
   const isMarked = last.table === 'filter' && last.chain === baseChains.kubeletFirewall;
   const goesToMark = ({ action }: RuleStep) => action.kind === 'jump' && action.chain === baseChains.markDrop;
@@ -114,10 +112,7 @@ function isStrange(rule: RuleStep): boolean {
   return isOfIptables(rule) ? !isNamedByKubeProxy(rule.chain) : !isKubeProxyTable(rule.table);
 }
 
-/**
- * Finds another program's rule that keeps a packet from kube-proxy's rules. These translate only tracked packets, and each connection only
- * once.
- */
+/** Finds another program's rule that keeps a packet from kube-proxy's rules, which translate a tracked connection once. */
 export function diversionIn(steps: readonly Step[]): RuleStep | undefined {
   const rules = steps.filter((step) => step.kind === 'rule');
   const own = rules.findIndex(leadsToKubeProxy);

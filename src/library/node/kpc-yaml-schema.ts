@@ -34,10 +34,7 @@ const ignoreFields = {
   reason: matching('a reason that is not empty', /\S/),
 };
 
-/**
- * A code that kpc lint ignores, for all Services or one. Unknown fields are refused, because a misspelt `service` would ignore the code for
- * all Services.
- */
+/** A code that kpc lint ignores, maybe for one Service. Unknown fields are refused: a misspelt `service` would ignore it for all. */
 const ignored = named(
   'ignore',
   anyOf(

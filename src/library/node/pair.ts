@@ -246,10 +246,7 @@ export async function openChange(options: SideOptions & AskedChange) {
   return { loaded, pair: [sideOf(from), sideOf(to)] as const, announced, allNodes, modeFrom };
 }
 
-/**
- * Opens the same manifests for two Kubernetes releases. `name`: the name of the manifests. `compare` lists the differences; undefined if a
- * diagnostic is an error.
- */
+/** Opens manifests, called `name`, for two releases. `compare` lists the differences; undefined if a diagnostic is an error. */
 export async function openUpgrade(
   name: string,
   options: SideOptions & { readonly foreign?: boolean | undefined },

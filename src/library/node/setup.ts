@@ -87,10 +87,7 @@ export interface Setup {
   readonly options: Pick<FileOptions, 'kubernetesVersion' | 'node'>;
 }
 
-/**
- * Chooses the release and node that the manifests show. If no mode is named, writes the mode only in a comment, so that kpc still chooses
- * it.
- */
+/** Chooses the release and node that the manifests show. An unnamed mode is written only as a comment, so that kpc still chooses. */
 function chooseSetup(loaded: LoadedInputs, options: SetupOptions, given: ReadonlyMap<string, unknown>): Setup {
   const { modeNote } = loaded;
   const nodes = [...loaded.nodes.keys()].toSorted();

@@ -200,10 +200,7 @@ function leadsToNetwork(routes: readonly Route[], link: string): boolean {
   );
 }
 
-/**
- * Returns the link whose network contains the address and is more specific than all routes. A link keeps its addresses when its routes are
- * gone.
- */
+/** Returns the link whose network is more specific than all routes. A link keeps its addresses when its routes are gone. */
 function linkWithin(within: ReturnType<typeof networksOf>, prefixLength = -1, address: Address) {
   const near = within.find(({ network }) => contains(network, address));
   return near && near.network.prefixLength > prefixLength ? near.link : undefined;

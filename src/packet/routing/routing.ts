@@ -62,10 +62,7 @@ export interface Routing {
   portsOf(link: string): readonly string[];
   /** Whether the link is a bridge, all links are shown, and none is a port of the bridge. */
   isPortless(link: string): boolean;
-  /**
-   * The link that IP sees for packets on `link`. A bridge or bond takes all packets that its ports receive (br_handle_frame,
-   * bond_handle_frame).
-   */
+  /** The link that IP sees for packets on `link`: a bridge or bond takes what its ports receive (br_handle_frame, bond_handle_frame). */
   inputOf(link: string | undefined): string | undefined;
   /** Whether the address is only tentative on the node. IPv6 accepts no advertisement for such an address (ndisc_recv_na). */
   isTentative(address: Address): boolean;

@@ -16,10 +16,7 @@ const levels: Readonly<Record<Severity, 'error' | 'warning' | 'notice'>> = {
   note: 'notice',
 };
 
-/**
- * Formats workflow commands, which make GitHub annotate the lines of a pull request. The last command of each level counts the annotations
- * that GitHub would drop.
- */
+/** Formats commands that make GitHub annotate lines. The last command of each level counts the annotations that GitHub would drop. */
 export function formatGithub(findings: readonly ShownFinding[], pathOf: PathOf): string {
   const bySeverity = groupBy(findings, ({ severity }) => severity);
   const hidden = new Set(

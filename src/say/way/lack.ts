@@ -172,10 +172,7 @@ export function noSubjectWords(nothing: NoSubject): string {
   }
 }
 
-/**
- * Names the Service port that an address has in manifests or in other rules of a dump. No rule on the node leads packets for the address
- * there.
- */
+/** Names the Service port that manifests or other rules of a dump give an address, although no rule on the node leads there. */
 export function unreachedWords({ by, label }: ClaimedAddress, address: string): string {
   return by === 'manifests'
     ? `the manifests have ${label} there, but this node has no rule for it: ${unprogrammedCause}`

@@ -174,9 +174,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   other: { title: 'Packets are treated differently' },
 };
 
-/**
- * Advises on externalTrafficPolicy Local. If kube-proxy cannot recognise Pods, it treats them as outside clients (kubernetes issue 131765).
- */
+/** Advises on externalTrafficPolicy Local. kube-proxy treats Pods that it cannot recognise as outside clients (issue 131765). */
 function adviceOnExternalLocal({ place, detectsPods }: Situation): string | undefined {
   if (place === 'pod' && !detectsPods) {
     return "set clusterCIDR, or choose another detectLocalMode, before the change: otherwise kube-proxy treats the cluster's own pods as clients outside the cluster";

@@ -37,10 +37,7 @@ interface SideSource {
   readonly context: SideContext;
 }
 
-/**
- * Recognises the kinds of input, in this order. A row returns undefined for input of another kind. If no row recognises the input, it
- * counts as manifests.
- */
+/** Recognises the kinds of input, in this order. A row returns undefined for another kind. Unrecognised input is manifests. */
 const kindsOfInput: readonly ((source: SideSource) => Promise<Recognised | undefined>)[] = [
   async ({ path, tree, isFolder }) => (isFolder ? readStoredFolder(path, tree) : undefined),
   recognisePack,

@@ -19,10 +19,7 @@ const heads: ReadonlySet<string> = new Set(
   'networking sysctls var_log sos_commands var systeminfo k8s rke k3s rke2 kubeadm'.split(' '),
 );
 
-/**
- * Reads the files of a support bundle that show a node's network. Returns undefined if the path is not a support bundle. Throws an
- * UnreadableFile.
- */
+/** Reads a support bundle's files about a node's network. Undefined for any other path. Throws an UnreadableFile. */
 export async function readSupportFiles(path: string, isFolder: boolean): Promise<readonly SupportFile[] | undefined> {
   const files = isFolder ? readBundleFolder(path) : await readBundleArchive(path);
   const folders = new Set(files.map((file) => bundleOfPath(file.path)?.folder));

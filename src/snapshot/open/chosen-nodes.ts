@@ -104,9 +104,7 @@ function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings
   ];
 }
 
-/**
- * Warns if all CIDRs have the other family. kube-proxy then starts only if the node has both families, which a Node object does not show.
- */
+/** Warns if all CIDRs have the other family: kube-proxy starts only on a dual-stack node, which a Node object does not show. */
 function checkClusterCIDRs(names: readonly string[], { nodes, settings }: KnownCluster): readonly Finding[] {
   const { clusterCIDRs } = settings;
   for (const node of names) {
@@ -178,10 +176,7 @@ function listensOnLocalhost(settings: ProxySettings, networks: NodePortNetworks)
   return concernsMode(name, settings.mode) && behaviours.has(name) && namesLocalhost(networks, behaviours);
 }
 
-/**
- * Reports whether node ports should listen only on the node's own addresses, but these are unknown. The node ports then listen on all
- * addresses.
- */
+/** Reports whether node ports should listen only on own addresses, but these are unknown, so that the ports listen on all. */
 function lacksPrimary({ nodePortAddresses }: ProxySettings, { nodeIPs }: NodeContext): boolean {
   return nodePortAddresses.join() === 'primary' && families.every((family) => isLoopback(nodeIPs[family]));
 }

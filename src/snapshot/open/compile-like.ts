@@ -100,9 +100,7 @@ function assumedLike(
   };
 }
 
-/**
- * Returns the flag's release, or else the release that the other side shows. `reason`: why this release was chosen, if no flag names it.
- */
+/** Returns the flag's release, or else the release that the other side shows. `reason`: why, if no flag names a release. */
 function findRelease(
   { version, gates, nodes }: LoadedInputs,
   nodeName: string,
@@ -177,10 +175,7 @@ function modeOfSide(side: Snapshot): ProxyMode | undefined {
   return side.kind === 'dump' ? modeOfState(side.state) : side.settings.mode;
 }
 
-/**
- * Returns the other side's settings, unless a configuration sets its own. Flags override single settings. From a dump, only the mode is
- * known.
- */
+/** Returns the other side's settings, unless a configuration sets its own. Flags override single settings. A dump has only a mode. */
 function settingsLike(
   like: Snapshot | undefined,
   { configured, settings }: LoadedInputs,

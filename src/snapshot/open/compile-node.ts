@@ -242,10 +242,7 @@ function findIgnoredPolicies(services: readonly Sourced<Service>[], behaviours: 
   return [diagnose('userspace', { problem: 'ignored', services: names }, first.source.place([]))];
 }
 
-/**
- * Warns about deprecated fields, and about output of this kube-proxy that its tools refuse: certain source ranges in sets, and long
- * comments.
- */
+/** Warns about deprecated fields, and about output that kube-proxy's tools refuse: some source ranges in sets, and long comments. */
 export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 'cluster'>): readonly Finding[] {
   const cutsComments = behavioursOf(settings.release).has('short-comments');
   return [
@@ -372,10 +369,7 @@ export function compileState(
   }
 }
 
-/**
- * Returns the name of the node: --node, or else hostnameOverride, the first assumed Node, or the only Node in the inputs; '' if there is
- * none.
- */
+/** Returns the node's name: --node, hostnameOverride, the first assumed Node, or the only Node in the inputs; '' if none. */
 export function chooseNodeName(flag: string | undefined, { settings, nodes, assumedNodes }: Prepared): string {
   const [only, ...others] = nodes.keys();
   return flag ?? (settings.hostnameOverride || (assumedNodes[0] ?? (others.length === 0 ? (only ?? '') : '')));

@@ -287,10 +287,7 @@ export function parseVersionChoice(
   return { choice, diagnostics: [wrongValue(flag, text, takesAuto ? 'release-or-auto' : 'release')] };
 }
 
-/**
- * Returns the release for which to check settings before the node is known: the chosen release, or else the newest on any node in the
- * input.
- */
+/** Returns the release to check settings for before the node is known: the chosen one, or else the newest on any node. */
 export function startingRelease(choice: VersionChoice, nodes: Inputs['nodes']): Release {
   if (choice !== undefined && choice !== 'auto') return choice;
   const run = new Set(nodes.map(({ object }) => releaseRunBy(object)));

@@ -68,10 +68,7 @@ export class DumpTexts {
     return true;
   }
 
-  /**
-   * Reads the files. Returns undefined unless a file is, or should be, the output of a tool. `isMixed`: whether manifests may be among the
-   * files.
-   */
+  /** Reads the files. Undefined unless a file is, or should be, a tool's output. `isMixed`: whether manifests may be among the files. */
   read(isMixed: boolean): DumpFiles | undefined {
     const dump = readDump(this.#texts);
     // A list of a node's addresses may also accompany manifests, for --host-addresses.

@@ -159,10 +159,7 @@ function sideOfStored(what: string, { manifest, snapshot: side }: StoredBundle):
   return { ...nothingSaid, kind: 'bundle', side, manifest, notes };
 }
 
-/**
- * Reads a kpc-apply dump, which is a bundle that was not compiled and lists no modules. `network`: other chains, links, routes and
- * sysctls.
- */
+/** Reads a kpc-apply dump, a bundle that was not compiled and lists no modules. `network`: other chains, links, routes, sysctls. */
 function readDumpedBundle(
   path: string,
   bundle: StoredBundle,
@@ -267,10 +264,7 @@ export function namesInManifests({ diagnostics: all, files, inputs: objects, set
   return { cluster, release: settings.release, objects, diagnostics, files };
 }
 
-/**
- * Returns a dump with the names and objects from manifests beside it. If `areChosen` is false, errors in the manifests are tolerated, and
- * the dump then has no names.
- */
+/** Adds names and objects from manifests beside a dump. If `areChosen` is false, errors in the manifests are tolerated. */
 export function withNames(
   read: Reading & { readonly side: DumpedSnapshot },
   loaded: LoadedInputs,

@@ -54,10 +54,7 @@ export const unknownService: LintRule<'unknown-service'> = {
   },
 };
 
-/**
- * Lists each backend once. Leaves out names that an annotation defines: some controllers use such a name for an action rather than a
- * Service.
- */
+/** Lists each backend once. Leaves out names that an annotation defines, which some controllers use for an action. */
 function listBackends({
   object: { metadata, routes },
 }: Sourced<Ingress>): readonly (IngressBackend & { service: string })[] {
