@@ -25,7 +25,7 @@ export interface TableListing {
 export interface Coverage extends Shown {
   /** Families for which sets, virtual servers and addresses were compiled or dumped. */
   readonly families: readonly Family[];
-  /** Families whose rules were deliberately printed only in part, such as with grep. That part is still examined. */
+  /** Families whose rules were deliberately printed only in part, such as with grep, and are still examined. */
   readonly excerpts?: readonly Family[] | undefined;
   readonly listed?: ReadonlyMap<string, TableListing> | undefined;
   /** Families whose addresses the command `ip addr` printed in full. Undefined if the dump does not show that command. */
@@ -108,7 +108,7 @@ export function showsRules({ iptables }: Coverage, family: Family): boolean {
   return workingTables.every((table) => iptables[family].includes(table));
 }
 
-/** Reports whether all Services of a mode in a family are known. If they are, any other object there belongs to no Service. */
+/** Reports whether all Services of a mode in a family are known, so that any other object there belongs to no Service. */
 export function showsServices(coverage: Coverage, mode: ProxyMode, family: Family): boolean {
   const shown = {
     ...coverage,

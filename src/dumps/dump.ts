@@ -59,7 +59,7 @@ export type Doubt =
       readonly rules?: { readonly family: Family; readonly tables: readonly TableName[] } | undefined;
     }
   | ({ readonly file: string; readonly kind: 'unlisted' } & Unlisted)
-  /** An output that was skipped because it contradicts the first one of its kind. It must be from another node or time. */
+  /** An output that was skipped because it contradicts the first one of its kind, so that it must be from another node or time. */
   | { readonly file: string; readonly kind: 'second-listing'; readonly output: string }
   | ForeignDoubt;
 

@@ -67,13 +67,15 @@ export class ProxyLog {
   readonly sysctls = new Map<string, string>();
   syncs = 0;
   slowest: (LogPlace & { readonly elapsed: string; readonly seconds: number }) | undefined;
-  /** Counts lines without a known message. `firstError`: the place of the first error among these lines. */
+  /** Counts lines without a known message. `firstError`: the place of the first error among the counted lines. */
   readonly unknown = { lines: 0, errors: 0, firstError: undefined as LogPlace | undefined };
   /** Whether a line proves that kube-proxy wrote the log. Some known lines prove nothing, because other components write them too. */
   isKnown = false;
   #source: string | undefined;
 
-  /** Reads lines, numbered from `firstLine`. Skips lines from another pod or node than the first, and returns the first of these. */
+  /**
+   * Reads lines, numbered from `firstLine`. Skips lines from another pod or node than the first line's, and returns the first such line.
+   */
   read(file: string, text: string, firstLine: number): { readonly line: number; readonly from: string } | undefined {
     let entry: LogEntry | undefined;
     let foreign: { readonly line: number; readonly from: string } | undefined;

@@ -74,7 +74,7 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
     draft.doubt({ file: name, kind: 'cut-line', output: last.kind });
 }
 
-/** Reports whether the text ends within its last output, or in a stray line. It is then unknown what the cut-off list lacks. */
+/** Reports whether the text ends within its last output, or in a stray line, so that it is unknown what a cut-off list lacks. */
 function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): boolean {
   if (text.endsWith('\n')) return false;
   const lines = countLines(text);

@@ -143,7 +143,7 @@ function familiesOfTable(family: string): readonly Family[] {
 
 /**
  * Reads another program's table, such as "inet firewalld", once for each family whose packets it sees. Parts of rules that kpc cannot read
- * become unknown expressions. If anything else cannot be read, returns those lines and no tables.
+ * become unknown expressions. If any other line cannot be read, returns such lines and no tables.
  */
 function readOtherTable(family: string, text: string) {
   if (dormantFlag.test(text)) return { tables: [], unread: [] };
@@ -199,8 +199,8 @@ function seenByRequests(text: string): readonly HookedInterfaces[] {
 const idleInArp = /^(?:$|[{}]|table |chain |type |comment |.*\baccept$|.*\}$)/;
 
 /**
- * Reports whether a line that could not be read does not matter. It may be an object that only rules use, because these rules become
- * unknown, or a property that does not affect lookups.
+ * Reports whether a line that could not be read does not matter. Harmless are properties that do not affect lookups, and objects that only
+ * rules use, because such rules become unknown.
  */
 function isHarmless(line: string, reason: LineFault): boolean {
   if (reason === 'other-property') return /^\s*(?:auto-merge|gc-interval|policy|counter)\b/.test(line);

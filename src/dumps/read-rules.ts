@@ -39,7 +39,7 @@ export function readRules(draft: DumpDraft, file: string, output: ToolOutput): v
   draft.rulesOf(family).isCutOff = true;
 }
 
-/** Reports whether many rules are wrapped, as by a narrow terminal. Their first lines would be misread as complete rules. */
+/** Reports whether many rules are wrapped, as by a narrow terminal, so that their first lines would be misread as complete rules. */
 function isWrapped(tables: Tables, unread: readonly UnreadLine[]): boolean {
   const chains = tableNames.flatMap((table) => [...(tables[table]?.values() ?? [])]);
   const rules = chains.reduce((sum, chain) => sum + chain.rules.length, 0);

@@ -52,9 +52,9 @@ export class RuleListings {
   }
 
   /**
-   * Finds the known table that a listing repeats or completes, and the differences between the two. If only one of them names its variant,
-   * the other is taken to have the same variant. A legacy table that differs is an exception, because a node with iptables-legacy also has
-   * iptables-nft.
+   * Finds the known table that a listing repeats or completes, and the differences between the two. If only one of the two tables names its
+   * variant, the other table is taken to have the same variant. A legacy table that differs is an exception, because a node with
+   * iptables-legacy also has iptables-nft.
    */
   #match(name: TableName, given: GivenListing): Partial<MatchedListing> {
     const listed = (this.#listed.get(name) ?? []).map((known) => {

@@ -22,7 +22,7 @@ type RoutingAsked = RoutesAsked & { readonly isAll: boolean };
 export interface ToolOutput {
   readonly kind: OutputKind;
   readonly firstLine: number;
-  /** The output without prefixes. Its lines have the same numbers as in the text. */
+  /** The output without prefixes, with lines numbered as in the text. */
   readonly text: string;
   readonly command: PrintedCommand | undefined;
   readonly isPart: boolean;

@@ -88,7 +88,7 @@ export interface NodeBundle extends CompiledBundle {
 }
 
 export interface FleetResult {
-  /** The bundles, sorted by node. Each is compiled when it is requested. Undefined if a diagnostic is an error. */
+  /** The bundles, sorted by node, each compiled when it is requested. Undefined if a diagnostic is an error. */
   readonly bundles: Iterable<NodeBundle> | undefined;
   readonly diagnostics: readonly SaidFinding[];
 }

@@ -86,7 +86,7 @@ export function diffAnswer(
   const snapshots = () => snapshotsJson([from, to]);
   // If nothing differs, list the assumptions behind this result.
   const assumed = () => (areSidesSame(diff) ? assumedWithMode(snapshots()) : []);
-  // A comment on a pull request is read by itself, so it names the node, mode and families. It also names flags from kpc.yaml, because they
+  // A comment on a pull request is read by itself, so it names the node, mode and families. Flags from kpc.yaml are named too, because they
   // may hide a difference.
   const beside = () => [
     lines('plain', 0, ...(areSidesSame(diff) ? groundsOf(snapshots()) : [])),

@@ -22,7 +22,7 @@ export interface TraceAnswers {
   readonly answers: readonly TraceAnswer[];
 }
 
-/** Asks the question on each node. If it makes no sense on a node, returns the faults for the first such node. */
+/** Asks the question on each node. Returns faults if the question makes no sense on a node, for the first such node. */
 export function askNodes(
   question: TraceQuestion,
   scenes: readonly Scene[],

@@ -20,9 +20,9 @@ import { arrive, cross, leave, sendOn, type End } from './walk.ts';
 import { findUnansweredArp, silenceOf } from './way-back.ts';
 
 /**
- * Follows a connection after its first packet: the endpoint's answer, then the client's next packet. Neither meets nat rules, because
- * conntrack has stored the first packet's translation. An answer's destination becomes the client's address before routing, but its source
- * becomes the asked address only when the answer leaves. Rules in between see the endpoint's address.
+ * Follows a connection after its first packet: the endpoint's answer, then the client's next packet. Later packets do not meet nat rules,
+ * because conntrack has stored the first packet's translation. An answer's destination becomes the client's address before routing, but the
+ * answer's source becomes the asked address only when the answer leaves. Rules in between see the endpoint's address.
  */
 export function followConnection(world: World, ways: readonly Way<Flow>[]): Connection {
   const reachesEndpoints = ways.some(({ verdict }) => verdict === 'delivered');
@@ -375,7 +375,7 @@ function passingOf({ routing, visitors, hasAllSysctls }: World, first: Flow, cho
   const clientLink = input ?? backHop?.link;
   if (clientLink === output && first.isOwn === false) return { kind: 'past', link: output };
   // Another node's answer follows that node's routes. If that node reaches the client by the same link as this node, the answer bypasses
-  // the tunnel. Otherwise a router may send the answer here.
+  // the tunnel. If not, a router may send the answer here.
   const isTunnel = output !== undefined && places.isTunnel(output);
   const below = isTunnel ? routing.tunnelAt(output)?.below : undefined;
   if (isTunnel && isRewritten(first) && (below ?? clientLink) === clientLink) return { kind: 'past', link: undefined };

@@ -250,7 +250,7 @@ export function writeSet(flow: Flow, write: Pick<WrittenSet, 'set' | 'fields' | 
   flow.written.push({ ...write, source, destination, port });
 }
 
-/** Reports whether a set contains the packet's fields after rules changed the set. `isListed`: the answer before these changes. */
+/** Reports whether a set contains the packet's fields after rules changed the set. `isListed`: the answer before the rules. */
 export function isInWritten(flow: Flow, set: string, fields: string, isListed: Answer): Answer {
   const last = flow.written.findLast((write) => write.set === set);
   if (!last || isListed === !last.isRemoval) return isListed;
@@ -325,7 +325,7 @@ export function isChosenPortIn({ first, last }: PortRange): Answer {
   return isAll || circumstance('source-port', first === last ? String(first) : `${first}-${last}`);
 }
 
-/** Tests which program sent the packet. This is unknown for the node's own packets, and false for others. */
+/** Tests which program sent the packet: unknown for the node's own packets, and false for others. */
 export function isOfProgram({ isOwn }: Flow, text: string): Answer {
   return isOwn ? circumstance('program', text) : false;
 }

@@ -25,7 +25,7 @@ export interface Knowledge {
   readonly hasAllAddresses: (family: Family) => boolean;
   readonly hasAllSysctls: boolean;
   readonly lacksEntries: (set: string) => boolean;
-  /** Whether a policy that no listing shows is unknown. Otherwise the chain accepts. */
+  /** Whether a policy that no listing shows is unknown; otherwise the chain accepts. */
   readonly lacksPolicies: (family: Family, table: TableName) => boolean;
   readonly lacksProxyPorts: boolean;
   readonly listeners: readonly ProxyListener[];
@@ -72,7 +72,7 @@ export interface Gap {
     ((asked: Pick<Packet, 'destination' | 'port'> & { readonly protocol: string }) => boolean) | undefined;
 }
 
-/** A jump that the kernel likely has although no listing shows it. It sends all packets that its rule matches to another chain. */
+/** A jump, for all packets that its rule matches, that the kernel likely has although no listing shows it. */
 export type SupposedJump = { readonly family: Family; readonly from: string; readonly to: string } & (
   | { readonly tool: 'iptables'; readonly table: TableName; readonly rule: Rule }
   /** `chain`: the chain that holds the jump, if the state does not show that chain. */

@@ -4,7 +4,7 @@ import type { SocketAddress } from '../kernel/ports-and-marks.ts';
 import { lacksAllRoutes, type Reason } from './reason.ts';
 import type { AskedSource, Step } from './step.ts';
 
-/** Stands for an unknown address of the node. Its text is not an address, and only a network of all addresses contains it. */
+/** Stands for an unknown address of the node. The text is not an address, and only a network of all addresses contains it. */
 export const unknownOwn: { readonly [F in Family]: Address } = {
   ipv4: { family: 'ipv4', text: 'an IPv4 address of the node', bits: 0 },
   ipv6: { family: 'ipv6', text: 'an IPv6 address of the node', groups: [0, 0, 0, 0, 0, 0, 0, 0] },
@@ -81,7 +81,7 @@ export interface Way<End = unknown> {
   readonly doubts?: readonly { readonly reason: Reason; readonly end: End | undefined }[] | undefined;
   readonly loss?: Loss | undefined;
   readonly steps: readonly Step[];
-  /** Why the verdict is unknown. The steps end where the first of these reasons arose. */
+  /** Why the verdict is unknown. The steps end where the first reason arose. */
   readonly reasons: readonly Reason[];
 }
 

@@ -111,7 +111,7 @@ export type Reason = {
   | { readonly kind: 'missing-flag'; readonly flag: '--in-interface'; readonly such?: string }
   /** `--from` would tell from which address the node sends to `to`. `such`: the likely one. */
   | { readonly kind: 'missing-flag'; readonly flag: '--from'; readonly to: Address; readonly such: Address }
-  /** `--node` would tell which Node of the input is meant. These two treat the packet differently. */
+  /** `--node` would tell which Node of the input is meant, because the two treat the packet differently. */
   | { readonly kind: 'missing-flag'; readonly flag: '--node'; readonly nodes: readonly [string, string] }
   | { readonly kind: 'unread-rule'; readonly text: string }
   | { readonly kind: 'unread-value'; readonly text: string }

@@ -1,4 +1,4 @@
-// A table of iptables or nftables, prepared for walking packets. Its chains include jumps that no listing shows.
+// A table of iptables or nftables, prepared for walking packets, with jumps that no listing shows.
 import type { RuleTerm } from '../kernel/iptables/rule-terms.ts';
 import type { Element, Expression, NftRule } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/place.ts';
@@ -28,7 +28,7 @@ interface TableParts<Rule extends RuleStep['rule'], Chain extends ChainOf<Rule>>
   readonly chains: ReadonlyMap<string, Chain>;
   readonly bases: readonly HookedChain[];
   readonly sets: Sets;
-  /** `jumps` and the chains in `unshown` are in no listing. `chains` already contains these jumps. */
+  /** `jumps` and the chains in `unshown` are in no listing. `chains` already contains the jumps. */
   readonly jumps: readonly SupposedJump[];
   readonly unshown: ReadonlyMap<string, Chain>;
   readonly candidates: (flow: Flow, chain: Chain) => Iterable<number>;

@@ -148,7 +148,7 @@ function chooseServer(flow: Flow, server: VirtualServer | undefined) {
 const schedulers: ReadonlyMap<string, 'chance' | 'weight' | 'heaviest'> = new Map([
   ...'rr lc dh'.split(' ').map((name) => [name, 'chance'] as const),
   ...'wrr wlc lblc lblcr sh sed nq mh twos'.split(' ').map((name) => [name, 'weight'] as const),
-  // These schedulers pick a real server with the highest weight; among equals, the kernel's own order decides.
+  // These schedulers pick a real server with the highest weight. Among equal weights, the kernel's own order decides.
   ...'fo ovf'.split(' ').map((name) => [name, 'heaviest'] as const),
 ]);
 

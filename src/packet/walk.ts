@@ -273,7 +273,7 @@ function reroute(flow: Flow): End | undefined {
   return flow.protocol === 'tcp' || flow.turn !== 'first' ? 'dropped' : 'refused';
 }
 
-/** Reports whether routing refuses to send out a packet with a loopback source (__mkroute_output). IPv6 refuses it later. */
+/** Reports whether routing refuses to send out a packet with a loopback source (__mkroute_output). For IPv6, a later check does. */
 function keepsInside(flow: Flow): boolean {
   const { family, source, output } = flow;
   if (family !== 'ipv4' || output === loopbackInterface || !isLoopback(source)) return false;
@@ -419,7 +419,7 @@ function hearsOfLoss({ isOwn, turn, protocol }: Flow, hook: Hook): boolean {
   return isLeaving && isOwn && turn === 'first' && (protocol === 'udp' || protocol === 'icmp');
 }
 
-/** Finds a later packet's connection in its zone. If there is none, the packet is INVALID or starts a new connection. */
+/** Finds a later packet's connection in its zone. A packet without a connection is INVALID or starts a new one. */
 function track(flow: Flow): void {
   const { connection, turn, zone, protocol } = flow;
   if (!connection || turn === 'refusal') return;

@@ -50,7 +50,7 @@ export function describeDone(
   return `${work}${describeConnections(plan)}`;
 }
 
-/** The most changes to name that could not be rolled back. The others are only counted. */
+/** How many changes to name that could not be rolled back. Further changes are only counted. */
 const mostNamed = 50;
 
 /** `left`: the changes that remain; undefined if the node cannot be read. */

@@ -7,7 +7,7 @@ export function turn(from: string, to: string): string {
   return `${from || '(none)'} → ${to || '(none)'}`;
 }
 
-/** Returns the object and its difference on one line. Whether it was added or removed is not included. */
+/** Returns the object and its difference on one line, but not whether the object was added or removed. */
 export function describeKernelChange(change: KernelChange): string {
   const subject = describeKernelSubject(change);
   switch (change.kind) {
@@ -22,7 +22,7 @@ export function describeKernelChange(change: KernelChange): string {
   }
 }
 
-/** Describes an object that a Service port adds to a kernel. `isTaken`: it belongs to another Service port and has other content. */
+/** Describes an object that a Service port adds to a kernel. `isTaken`: the object is another Service port's, with other content. */
 export function describePresent(change: KernelChange, isTaken: boolean): string {
   if (change.kind === 'virtual-server') {
     const { added, optionsTo } = change.fields;

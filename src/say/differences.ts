@@ -19,7 +19,7 @@ import { groupBy } from '../cluster/grouping.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 
-/** If there are more Service ports than this, unchanged ports are not traced. */
+/** The most Service ports for which unchanged ports are traced too. */
 const mostWhole = 400;
 
 /** The most distinct destinations to trace. Each destination may have many kinds of senders. */
@@ -52,7 +52,7 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   return { from, to, diff, packets: withoutOutsiders(withLosses(packets, others, severities)), trace };
 }
 
-/** Adds losses and gains that only other Nodes have. All other differences are the same on those Nodes as on this one, or unknown here. */
+/** Adds losses and gains that only other Nodes have. Differences that this node has too are not repeated. */
 function withLosses(
   packets: ServiceEffects,
   others: readonly ServiceEffects[],

@@ -40,7 +40,7 @@ export interface EquivalenceReport extends Compared {
   readonly snapshots: readonly SnapshotJson[];
   /** The mode, if both sides have the same one and neither side's name states it. */
   readonly sharedMode?: string | undefined;
-  /** `nodes`: the number of all nodes. `standIns`: how many of them were traced to represent all. */
+  /** `nodes`: the number of all nodes. `standIns`: the number of nodes that were traced to represent all. */
   readonly nodes: number;
   readonly standIns: number;
   /** If there are several nodes: which traced nodes represent which others. */
@@ -150,7 +150,7 @@ function effectLines(effect: Effect, title: EffectSeverity, { trace }: Equivalen
 /** The command that traces a packet. 'no-command' for readers without a command line. */
 export type TraceWords = Tracing | 'no-command';
 
-/** Returns the command that shows an effect, on the side that explains it. If there is none, describes the packet in words. */
+/** Returns the command that shows an effect, on the side that explains it. Without such a command, describes the packet in words. */
 export function traceEffect(trace: TraceWords, { example, shownBy }: Pick<Effect, 'example' | 'shownBy'>): string {
   if (trace === 'no-command' || !shownBy) return `${example.protocol} from ${example.from} to ${example.to}`;
   return traceCommand(trace[shownBy], example);

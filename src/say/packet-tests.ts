@@ -131,7 +131,7 @@ function failuresOf(results: readonly PacketResult[]): readonly SaidFinding[] {
   return sayFindings(failed);
 }
 
-/** Returns the same key for packets of one test that fail in the same way on one node. The trace of the first then explains all of them. */
+/** Returns the same key for packets of one test that fail alike on one node, so that the first packet's trace explains all. */
 function failureKey(result: PacketResult): string {
   const {
     place,
@@ -304,7 +304,7 @@ function merge(tests: readonly HoldingTest[], field: 'from' | 'to' | 'node'): re
   return [...merged.values()];
 }
 
-/** Returns a comment for a file of expectations. It names the flags that the file cannot hold. */
+/** Returns a comment for a file of expectations that names the flags which the file cannot hold. */
 export function madeWith(flags: readonly string[]): string {
   if (flags.length === 0) return '';
   return `# Made with ${flags.map(printable).join(' ')}: run kpc test with ${flags.length === 1 ? 'it' : 'them'}.\n`;

@@ -125,7 +125,7 @@ function answerOne(
   };
 }
 
-/** Formats a table of a Service's addresses and senders. Cuts it to the width of the terminal, if that is known. */
+/** Formats a table of a Service's addresses and senders, cut to the width of the terminal, if that is known. */
 export function formatMatrix(
   matrix: Matrix,
   scene: Scene,

@@ -285,7 +285,7 @@ export function readServiceRule(rule: Rule) {
     protocol: protocols.find((each) => each === name),
     source: findPlain(rule, 'source')?.range,
     clients: marks ? markedClients(conditionsOf(rule.args)) : undefined,
-    /** Whether only the node's own packets match. These take another path under policy Local. */
+    /** Whether only the node's own packets match, which take another path under policy Local. */
     isFromNode: findArg(rule, 'source-type')?.type === 'LOCAL',
     isOfAddressType: rule.args.some(({ kind }) => kind === 'source-type' || kind === 'destination-type'),
     recent: findArg(rule, 'recent'),

@@ -119,7 +119,7 @@ class TableReader {
     } else if (value?.kind === 'goto' && value.chain === nftChains.reject) draft.refusals.add('reject');
   }
 
-  /** Returns the kind of an address. For any other external address, nothing shows whether it is an external IP or a load balancer IP. */
+  /** Returns the kind of an address. Only the firewall map shows whether an external address is an external IP or a load balancer IP. */
   #kindOf(address: string, set: string, leadsTo: NftName | undefined): PortAddress['kind'] {
     if (set === nftSets.firewallIPs) return 'load-balancer-ip';
     if (leadsTo) return leadsTo.kind === 'external' ? 'unknown' : 'cluster-ip';

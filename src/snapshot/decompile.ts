@@ -38,9 +38,9 @@ export interface Leftovers {
 }
 
 /**
- * Reads Services from a state. In iptables and userspace mode, kube-proxy's comments name them; in nftables mode, the names of chains do.
- * IPVS mode shows only addresses. Leftovers of another mode are listed separately. `weighServer`: how certainly a virtual server is
- * kube-proxy's. `coverage`: what is shown in full.
+ * Reads Services from a state. In iptables and userspace mode, kube-proxy's comments name the Services; in nftables mode, the names of
+ * chains do. IPVS mode shows only addresses. Leftovers of another mode are listed separately. `weighServer`: how certainly a virtual server
+ * is kube-proxy's. `coverage`: what is shown in full.
  */
 export function decompile(
   state: KernelState,

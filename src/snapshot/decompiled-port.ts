@@ -16,7 +16,7 @@ export interface DecompiledPort extends ShownPort {
   readonly proxyPort: number | undefined;
 }
 
-/** A rule for session affinity. It sends clients in a list to the chain of the endpoint that they used before. */
+/** A rule for session affinity, which sends clients in a list to the chain of the endpoint that they used before. */
 interface Lookup {
   readonly chain: string;
   readonly list: string;
@@ -118,7 +118,7 @@ export class PortDraft {
   readonly addresses = new Map<string, PortAddress>();
   /** Whether packets from outside the source ranges are dropped, even if the ranges are not shown. */
   hasFirewall = false;
-  /** Whether the dump would show rules that drop packets. If it would and shows none, the source ranges restrict nothing. */
+  /** Whether the dump would show rules that drop packets. If such rules would be shown but are not, the source ranges restrict nothing. */
   showsFirewall = false;
   readonly sourceRanges = new Map<string, SourceRange>();
   readonly refusals = new Set<'reject' | 'drop'>();
@@ -169,8 +169,8 @@ export class PortDraft {
   }
 
   /**
-   * Records that a chain for external clients does not lead to the chain for policy Local. This is normal if the node has no endpoint,
-   * because kube-proxy then drops the clients' packets.
+   * Records that a chain for external clients does not lead to the chain for policy Local. On a node without endpoints, this is normal,
+   * because kube-proxy drops the clients' packets there.
    */
   lackLocal(chain: string, local: string): void {
     if (!this.refusals.has('drop')) this.endless.set(chain, local);

@@ -70,7 +70,7 @@ export function findDormantTable({ doubts }: Snapshot, family: Family): string |
   return doubts.some((doubt) => doubt.kind === 'other-table' && doubt.table === table) ? table : undefined;
 }
 
-/** Finds jumps that an incomplete listing lacks. The kernel may have these jumps. */
+/** Finds jumps that the kernel may have although an incomplete listing lacks them. */
 export function findUnshownJumps(side: Snapshot, mode: ProxyMode): readonly MissingJump[] {
   return families.flatMap((family) => missingJumps(side, mode, family).filter((jump) => !isRead(side, jump)));
 }

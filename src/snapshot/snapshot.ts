@@ -101,7 +101,7 @@ interface SnapshotAssumptions {
   readonly pods: ReadonlySet<string>;
   readonly clusterCIDRs: readonly string[];
   readonly families: readonly Family[];
-  /** Workloads with a nodeSelector or affinity that no Node meets. Their Pods are assumed on any Node. */
+  /** Workloads with a nodeSelector or affinity that no Node meets, so that their Pods are assumed on any Node. */
   readonly unplaced: readonly string[];
   readonly node: boolean;
   readonly mode: boolean;
@@ -157,7 +157,7 @@ interface DumpedFacts extends Facts {
   readonly doubts: readonly Doubt[];
   readonly log?: ProxyLog | undefined;
   readonly hostAddresses?: readonly Address[] | undefined;
-  /** Services from manifests beside the dump. They give the dump's objects names. */
+  /** Services from manifests beside the dump, which give the dump's objects names. */
   readonly named?: Cluster | undefined;
   /** The release of the manifests beside the dump. kpc describe follows flows as in this release. */
   readonly release?: Release | undefined;
@@ -492,7 +492,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     return new DumpedSnapshot({ ...this.facts, state: () => this.state, labels: () => this.labels, ...changes });
   }
 
-  /** Adds facts that another side shows. The Services remain those of this dump. */
+  /** Adds facts that another side shows, but not its Services. */
   completedBy(state: KernelState, coverage: Coverage): DumpedSnapshot {
     return this.with({ state: () => state, coverage, owners: this.owners, reached: this.#all });
   }

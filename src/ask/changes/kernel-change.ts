@@ -46,7 +46,7 @@ interface ChangeFields {
     readonly family: Family;
     readonly table: TableName;
     readonly chain: string;
-    /** Whether Service ports share the chain. If they do, the edits belong to one owner. */
+    /** Whether Service ports share the chain, so that the edits are one owner's. */
     readonly shared: boolean;
   };
   readonly 'nft-table': NftAt &

@@ -109,7 +109,7 @@ export function settingChange(name: string, from: string, to: string): KernelCha
   return changeOf('setting', 'setting', 'changed', { name, from, to });
 }
 
-/** A change to one of the balancer's ports. Only compiled states have these ports, so the owner is always known. */
+/** A change to one of the balancer's ports. Only compiled states have such ports, so the owner is always known. */
 function proxyPortChange({ from, to }: Pair<ProxyPort>): KernelChange {
   const port = itemOf({ from, to });
   const [before, after] = [from, to].map((each) => each?.endpoints.map(formatSocketAddress) ?? []);

@@ -124,7 +124,7 @@ function endpointsAt({ endpoints = [] }: ShownPort, { text }: Address, port: num
   );
 }
 
-/** Reports whether a node port listens at an address. `deaf`: the address belongs to the node, but node ports do not listen on it. */
+/** Reports whether a node port listens at an address. `deaf`: node ports do not listen on this address of the node. */
 function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes' | 'deaf' | 'no' {
   const { nodePort, family, protocol } = port;
   if (asked.port === undefined || asked.port !== nodePort || asked.address.family !== family) return 'no';

@@ -201,10 +201,7 @@ function hintOn({ text, address, names }: Asked, view: CompiledSnapshot): Subjec
   return suggestions.length === 0 ? undefined : { kind: 'near', names: suggestions };
 }
 
-/**
- * Suggests the ports of Services with exactly this name. If there are none, suggests Services with this name in other namespaces, or with
- * similar names.
- */
+/** Suggests the ports of Services with exactly this name, or else Services with this name in other namespaces or similar names. */
 function suggestServices(named: string, services: readonly ServiceInfo[]): readonly string[] {
   const known = services.filter((service) => service.name === named || fullName(service) === named);
   if (known.length > 0) {

@@ -120,7 +120,7 @@ function knowsAddresses({ links }: Snapshot): boolean {
   return links.some(({ addresses }) => addresses.some(({ address }) => !isLoopback(address)));
 }
 
-/** Returns the settings that only kpc-apply uses, on the node, by name. No state shows them. */
+/** Returns, by name, the settings that only kpc-apply uses, on the node, and that no state shows. */
 export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): ReadonlyMap<string, string> {
   return new Map([
     ...Object.entries(conntrack).map(([name, value]) => [`conntrack.${name}`, String(value)] as const),

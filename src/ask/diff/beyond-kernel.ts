@@ -177,7 +177,7 @@ function neverRecorded(from: CompiledSnapshot, to: CompiledSnapshot): readonly B
   return [{ kind: 'never-recorded', selectors: [...old].filter((name) => fresh.has(name)) }];
 }
 
-/** Returns facts in manifests that a bundle does not record. `lacking`: Services whose endpoint sources it does not record. */
+/** Returns facts in manifests that a bundle does not record. `lacking`: Services whose endpoint sources the bundle lacks. */
 export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>): readonly BeyondKernel[] {
   const { kustomized } = side.objects;
   const kinds = [...unreadObjects(side.objects).values()].map(({ kind }) => kind);
@@ -201,7 +201,7 @@ export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>)
   ];
 }
 
-/** Reports whether a Service's endpoints show the effect of a field. They do if kpc made them from Pods. */
+/** Reports whether a Service's endpoints show the effect of a field, because kpc made the endpoints from Pods. */
 function effectsShown(side: CompiledSnapshot): (info: ServiceInfo, field: SourceName) => boolean {
   const { slices, endpoints } = side.objects;
   const given = new Set([

@@ -37,8 +37,8 @@ interface ReadChanges {
 }
 
 /**
- * Compares the Service ports of two sides by what their states show. This is needed if one side is a dump, which does not record its
- * Services. Facts about a port that a state hides do not count as differences.
+ * Compares the Service ports of two sides by what their states show, for example if one side is a dump, which does not record its Services.
+ * Facts about a port that a state hides do not count as differences.
  */
 function compareReadBack(from: Snapshot, to: Snapshot, owners: SideOwners): ReadChanges {
   const weighServer = weighServersOfSides(from, to);
@@ -84,8 +84,8 @@ function endpointsBeside({ endpoints = [], hidesAddresses }: DecompiledPort, oth
 }
 
 /**
- * Reports whether these reasons fully explain a kernel change. They can if it adds or removes an endpoint's chain, or changes the rules
- * that choose among endpoints.
+ * Reports whether these reasons fully explain a kernel change. Only changes to endpoints' chains, or to rules that choose among endpoints,
+ * can be explained.
  */
 function follows(edit: KernelChange, reasons: readonly ServiceReason[]): boolean {
   if (edit.kind !== 'chain' || edit.fields.shared || edit.fields.reordered) return false;
@@ -108,7 +108,7 @@ function follows(edit: KernelChange, reasons: readonly ServiceReason[]): boolean
 export interface SideDiff extends Readonly<Record<OtherPart, readonly KernelChange[]>> {
   readonly servicePorts: readonly ServicePortDiff[];
   readonly isReadBack: boolean;
-  /** How many rules differ only in comments. They count as equal. */
+  /** The number of rules that differ only in comments and so count as equal. */
   readonly comments: number;
   readonly gaps: readonly ComparisonGap[];
   readonly extent: Extent;
@@ -119,7 +119,7 @@ export interface ServicePortDiff extends ServicePortChange {
   /** "namespace/name", or the port's label if the Service is unknown. */
   readonly service: string;
   readonly kernel: readonly KernelChange[];
-  /** Kernel changes that the reasons fully explain. They are not in `kernel`. */
+  /** Kernel changes that are not in `kernel`, because the reasons fully explain them. */
   readonly follows: readonly KernelChange[];
 }
 
@@ -269,7 +269,7 @@ function kindOfPort(changes: readonly KernelChange[], wasThere: boolean, isThere
   return first ?? 'changed';
 }
 
-/** In a shared chain, only the Service port's own rules show what changed for the port. The chain's change says nothing about it. */
+/** In a shared chain, the change of the chain says nothing about a Service port. Only the port's own rules show what changed. */
 function effectOf({ kind, change, fields }: KernelChange): ChangeKind {
   if (kind !== 'chain' || change !== 'changed' || fields.rulesFrom + fields.rulesTo === 0) return change;
   if (fields.rulesFrom === 0) return 'added';

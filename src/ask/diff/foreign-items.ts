@@ -64,8 +64,8 @@ export function coverForServices({ state, coverage }: Snapshot): KernelState {
 }
 
 /**
- * Decides which objects are kube-proxy's on either side. A kubelet fills KUBE-FIREWALL even if kube-proxy does not use it. So if one side
- * is a dump, that chain counts only if the other side has rules in it.
+ * Decides which objects are kube-proxy's on either side. A kubelet fills KUBE-FIREWALL even if kube-proxy does not use it. In a dump,
+ * KUBE-FIREWALL therefore counts only if the other side has rules in this chain.
  */
 function ownershipOfSides(from: Snapshot, to: Snapshot, weighServer: WeighServer): Ownership {
   const kubeletFirewall = wantsKubeletFirewall([from, to]);

@@ -12,7 +12,7 @@ import { workingTables } from '../../dumps/coverage.ts';
 import type { Doubt } from '../../dumps/dump.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 
-/** A part of the kernel that was not compared because one side does not show it. It may hide a difference. */
+/** A part of the kernel that was not compared, because one side does not show it, and that may hide a difference. */
 export interface ComparisonGap {
   readonly part: GapPart;
   readonly family: Family | undefined;
@@ -117,14 +117,15 @@ function holdsPart({ nftables, iptables, ...state }: KernelState, { kind, family
   }
 }
 
-/** A dump shows no IPVS timeouts. This is a gap only if the other side sets some. */
+/** A dump never shows IPVS timeouts, which is a gap only if the other side sets some. */
 function asksForTimeouts({ kind, state: { ipvsTimeouts } }: Snapshot): boolean {
   return kind !== 'dump' && Object.values(ipvsTimeouts ?? {}).some((seconds) => seconds > 0);
 }
 
 /**
  * Decides which kinds of objects to expect: the kinds that kube-proxy programs in the sides' modes. All current modes with iptables rules
- * leave similar objects. So if nothing shows the mode, it may be any of these. In nftables mode, the dump would show kube-proxy's tables.
+ * leave similar objects. So a dump that does not show its mode may be of any of these modes. In nftables mode, the dump would show
+ * kube-proxy's tables.
  */
 function askedOf(from: Snapshot, to: Snapshot): (kind: ObjectKind) => boolean {
   const known = modesOfSides(from, to);

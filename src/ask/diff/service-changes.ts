@@ -127,7 +127,7 @@ function diffSources(from: CompiledSnapshot, to: CompiledSnapshot): (service: st
   };
 }
 
-/** Compares what kube-proxy answers to load balancers' health checks, if both sides know it. Rules do not show these answers. */
+/** Compares kube-proxy's answers to load balancers' health checks, if both sides know them. Rules do not show these answers. */
 function diffHealthAnswers(
   from: CompiledSnapshot,
   to: CompiledSnapshot,
@@ -170,7 +170,7 @@ function whyOneSided(change: 'added' | 'removed', other: ServiceInfo | undefined
   return change === 'added' ? programmed(other.skipped, undefined) : programmed(undefined, other.skipped);
 }
 
-/** Compares Services that kube-proxy programs on neither side. These still have DNS names. */
+/** Compares Services that kube-proxy programs on neither side but that have DNS names. */
 function diffUnprogrammed(
   before: ClusterIndex,
   after: ClusterIndex,

@@ -76,7 +76,7 @@ export function scaled(from: EndpointCount, to: EndpointCount): readonly Service
 }
 
 export interface EndpointState {
-  /** `draining`: the real server has weight 0. It keeps its connections but gets no new ones. */
+  /** `draining`: the real server has weight 0, so it keeps its connections but gets no new ones. */
   readonly condition: 'ready' | 'not ready' | 'terminating' | 'terminating, not serving' | 'draining';
   readonly node: string | undefined;
   readonly zone?: string | undefined;

@@ -87,7 +87,7 @@ interface ServiceCause {
 }
 
 /**
- * Finds a difference in the Services themselves that affects a destination. Such a difference is the cause, rather than a mode, release or
+ * Finds a difference in the Services themselves that affects a destination, and that is then the cause, rather than a mode, release or
  * setting. `ports`: the destination's ports on either side. Undefined if the Services are the same, or if a side does not show all of them.
  */
 export function findServiceCause(

@@ -143,7 +143,7 @@ interface ChangedSide {
     readonly proxyMode: ProxyMode;
     readonly kubernetesVersion?: Release;
     readonly featureGates?: readonly string[];
-    /** Drops gates that would keep kube-proxy from starting. The preparations already name them. */
+    /** Drops gates that would keep kube-proxy from starting, because the preparations already name them. */
     readonly refusedGates?: 'left-out';
     readonly isModeUnnamed?: boolean;
   };

@@ -86,7 +86,7 @@ type OnDifference = (difference: Difference, alike: readonly Like[], turn: numbe
 export interface ComparisonOptions {
   readonly only?: Only | undefined;
   readonly isSingle?: boolean;
-  /** The most destinations to trace, not counting equivalent ones. If there are more, none is traced. */
+  /** The most destinations, not counting equivalent ones. With more destinations, none is traced. */
   readonly most?: number;
 }
 
@@ -253,8 +253,8 @@ export function healthAnswers({ side: old }: Scene, { side: fresh }: Scene) {
 }
 
 /**
- * Finds the ports of health checks, which rules do not match in every mode. The node's own addresses have all these ports; a Service's
- * addresses have only the Service's own.
+ * Finds the ports of health checks, which rules do not match in every mode. The node's own addresses have all health check ports; a
+ * Service's addresses have only the Service's own.
  */
 function healthCheckKeys(scenes: readonly Scene[]) {
   const compiled = scenes.filter(({ side }) => side.cluster !== undefined);

@@ -224,7 +224,7 @@ function severityOfDifference({ from, to, answers }: Difference, { kind }: Known
 type Choice = Readonly<Record<'cluster' | 'local', string>>;
 
 /**
- * Returns a function that finds the behaviours that make the two kube-proxies choose different endpoints. These are the cause only if
+ * Returns a function that finds the behaviours that make the two kube-proxies choose different endpoints. Behaviours are the cause only if
  * packets reach the endpoints that each side chooses under the same policy.
  */
 function behaviourFinder(

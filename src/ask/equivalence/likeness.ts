@@ -60,7 +60,7 @@ interface Cast {
 
 /**
  * Finds equivalent destinations: neither side distinguishes their packets, except by the addresses and names of Services with the same
- * shape. This holds only for compiled sides, whose states follow from their Services.
+ * shape. Only compiled sides have equivalent destinations, because their states follow from their Services.
  */
 export class Likeness {
   readonly #sides: readonly LikenessSide[];
@@ -137,7 +137,7 @@ export class Likeness {
     };
   }
 
-  /** Describes a node port that exists only in the other family. No rule in this family matches it. */
+  /** Describes a node port that exists only in the other family, so that no rule in this family matches it. */
   #describeIdle({ family, text }: Address, key: ProtocolPort): Described | undefined {
     const other = family === 'ipv4' ? 'ipv6' : 'ipv4';
     const isOfOther = this.#sides.every(({ index }) => nodePortsAt(index, other, key).length > 0);

@@ -46,7 +46,7 @@ export class Questions {
   readonly destinations = new Map<string, AskedDestination>();
   readonly spans: AddressSpan[] = [];
   readonly ports = new Map<unknown, ProtocolPort[]>();
-  /** Ports that other programs' rules match. These rules may affect any packet, not only packets to the node. */
+  /** Ports that other programs' rules match, which may affect any packet, not only packets to the node. */
   readonly foreignPorts = new Set<ProtocolPort>();
   /** Addresses that a mode gives the node for Services. No client has such an address. */
   readonly held = new Set<string>();

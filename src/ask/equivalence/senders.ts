@@ -29,7 +29,7 @@ const placesOfKinds: { readonly [K in (typeof senderKinds)[number]]: SenderPlace
 
 /**
  * Reports whether the sender's packets to the address can reach a node with these own addresses. Every node programs all Services, so a
- * Pod's own node handles the Pod's packets to a Service. Other nodes send this node only packets to its own addresses.
+ * Pod's own node handles the Pod's packets to a Service. Other nodes send packets only to the node's own addresses.
  */
 export function existsOn(nodes: ReadonlyMap<string, Address>, sender: PlacedSender, to: Address): boolean {
   const { enters, address: own, place } = sender;

@@ -60,7 +60,7 @@ export function readLintInput(loaded: LoadedInputs, { node: only, ipFamily }: No
   return { input: { loaded, services: readLintedServices(loaded), nodes, snapshots }, diagnostics };
 }
 
-/** Reports whether flags or the input name the mode. If they do not, the settings are kube-proxy's defaults. */
+/** Reports whether flags or the input name the mode. Otherwise the settings are kube-proxy's defaults. */
 export function namesMode({ configured, modeNote }: LoadedInputs): boolean {
   return configured || modeNote?.code !== 'default-mode';
 }

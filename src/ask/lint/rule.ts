@@ -52,7 +52,7 @@ export function claimedSocket({
   return { port, protocol };
 }
 
-/** Returns a packet to the cluster IP, which reaches no endpoint. It is from the node, because any input shows the node's address. */
+/** Returns a packet from the node, whose address any input shows, to the cluster IP, where it reaches no endpoint. */
 export function claimRefused(port: ServicePort, { nodes }: LintInput): PacketClaim {
   return { ...claimedSocket(port), from: 'node', to: port.clusterIP, node: nodes[0]?.nodeName ?? '', ends: unanswered };
 }
@@ -101,8 +101,8 @@ export function findNodes(
 }
 
 /**
- * Does the same as findNodes, for missing endpoints. Returns nothing if the input does not show all endpoints of the Service. If both
- * families lack endpoints on the same nodes, reports them together.
+ * Does the same as findNodes, for missing endpoints. Returns nothing if the input does not show all endpoints of the Service. Reports both
+ * families together if they lack endpoints on the same nodes.
  */
 export function findLacks(...[service, input, lacks]: Parameters<typeof findNodes>): readonly PortOnNodes[] {
   const gaps = service.knowsEndpoints ? findNodes(service, input, lacks) : [];

@@ -1,7 +1,7 @@
 import { type Address, addressAt, addressBits, addressNumber, type Family, isSpecial } from '../../kernel/address.ts';
 import { isSingle, type AddressSpan } from '../../kernel/address-range.ts';
 
-/** Documentation addresses. They stand for the rest of the world, unless a span separates them from it. */
+/** Documentation addresses, which stand for the rest of the world, unless a span separates them from it. */
 const preferred: { readonly [F in Family]: readonly bigint[] } = {
   ipv4: [0xc6336463n, 0xcb007163n, 0xc0000263n],
   ipv6: [0x20010db8ffff00000000000000000063n, 0x3fff0000000000000000000000000063n],

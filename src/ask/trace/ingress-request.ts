@@ -20,7 +20,7 @@ export interface WantedRequest {
   readonly path: string;
 }
 
-/** `isRequest`: whether the text is certainly a request. If it may name something else, routes for any host do not match. */
+/** `isRequest`: whether the text is certainly a request. Routes for any host do not match a text that may name something else. */
 type AskedRequest = WantedRequest & { readonly isRequest: boolean };
 
 export function namesHost({ hosts }: IngressRoute, { host }: Pick<WantedRequest, 'host'>): boolean {

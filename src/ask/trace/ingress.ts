@@ -88,7 +88,7 @@ export function followIngress(question: Question, scene: Scene): Read<IngressWay
   return isSure ? absent({ problem: 'no-ingress-of-host', request: question.to }) : undefined;
 }
 
-/** Returns the objects with the request's host that no entrance accepts, which are needed to explain the refusal. These have no routes. */
+/** Returns the objects, without their routes, that have the request's host but that no entrance accepts, to explain the refusal. */
 function refusedOf(request: Parameters<typeof namesHost>[1], scene: Scene): readonly Followed[] {
   const entrances = listEntrances(scene);
   const taken = new Set(entrances.flatMap(takenBy));

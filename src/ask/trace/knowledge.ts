@@ -301,7 +301,7 @@ function programGaps(links: readonly Link[]): readonly Gap[] {
   });
 }
 
-/** Returns the links that have these interfaces as ports. Later rules see only these links. */
+/** Returns the links that have these interfaces as ports, because later rules see only such links. */
 function mastersOf(interfaces: readonly string[], links: readonly Link[]): readonly string[] {
   const isNamed = (port: string): boolean => interfaces.some((name) => isLinkNamed(name, port));
   return links.flatMap(({ name, master }) => (master !== undefined && isNamed(name) ? [master] : []));

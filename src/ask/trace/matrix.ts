@@ -116,7 +116,7 @@ function listenersOf({ family, protocol }: ShownPort, port: number, state: Kerne
 
 /**
  * Returns a test of whether an endpoint ("ip:port") may be on the node. The sets for packets from endpoints to themselves contain the local
- * endpoints. If a dump lacks these sets, any endpoint may be local.
+ * endpoints. If a dump lacks such sets, any endpoint may be local.
  */
 function findEndpointsHere({ kind, state: { nftables, sets } }: Snapshot): (label: string) => boolean {
   const ofTables = nftables.flatMap(({ name, sets: own }) => {

@@ -218,7 +218,7 @@ class PolicyJudge {
     }
   }
 
-  /** It depends on the network plugin whether port rules apply to pings. */
+  /** The network plugin decides whether port rules apply to pings. */
   #isPort(portRule: PolicyPort, { server, protocol }: JudgedConnection): Maybe {
     if (protocol === 'icmp') return undefined;
     const pod = this.#podAt(server.address);

@@ -71,7 +71,7 @@ export function lostJumpsOf({ side }: Scene): LostJumps {
 /** Stops that a packet meets because no Service rule matched it. All other stops come earlier, or do not depend on Service rules. */
 const stopsOfUntaken: ReadonlySet<Stop['kind']> = new Set(['unserved-port', 'no-local-endpoints', 'kube-proxy']);
 
-/** Reports whether no rule that translates Service addresses matched the packet. Such a packet is unchanged or stopped. */
+/** Reports whether the packet is unchanged or stopped, because no rule that translates Service addresses matched it. */
 function isUntaken({ fate }: Pick<Trace, 'fate'>): boolean {
   const end = fate.otherwise ?? fate;
   const stop = stopOf(end);

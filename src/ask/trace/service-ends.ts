@@ -120,7 +120,7 @@ function lacksServiceCIDRs({ settings, objects }: Snapshot): boolean {
 }
 
 /**
- * Finds where kube-proxy itself listens for TCP node ports on localhost (localnodeportproxy), which is only on 127.0.0.1 and ::1. It
+ * Finds where kube-proxy itself listens for TCP node ports on localhost (localnodeportproxy): on 127.0.0.1 and ::1 only. kube-proxy
  * connects from the node's address to a random endpoint; under policy Local, to an endpoint on the node. Without such an endpoint,
  * kube-proxy does not listen.
  */

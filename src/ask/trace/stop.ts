@@ -79,8 +79,8 @@ function iptablesStop({ table, chain, action }: RuleStep, rules: readonly RuleSt
     case baseChains.externalServices:
       return action.kind === 'reject' ? 'no-endpoints' : 'no-local-endpoints';
     case baseChains.proxyFirewall:
-      // The firewall chain drops every packet that was not sent to an endpoint. This includes packets that the ranges admit, and packets
-      // whose source was never tested.
+      // The firewall chain drops every packet that was not sent to an endpoint, including packets that the ranges admit, and packets whose
+      // source was never tested.
       if (!rules.some((rule) => jumpsToKind(rule, 'firewall'))) return 'kube-proxy';
       return rules.some(admits) ? 'no-local-endpoints' : 'source-ranges';
     case baseChains.sourceRangesFirewall:

@@ -162,7 +162,7 @@ async function writeNodes(
   }
 }
 
-/** What a thread gets. It has texts instead of paths, because files may have changed in the meantime. */
+/** What a thread gets: texts instead of paths, because files may have changed in the meantime. */
 interface ThreadJob {
   readonly path: string;
   readonly form: FolderForm;

@@ -34,7 +34,7 @@ const ignoreFields = {
   reason: matching('a reason that is not empty', /\S/),
 };
 
-/** A code that kpc lint ignores, maybe for one Service. Unknown fields are refused: a misspelt `service` would ignore it for all. */
+/** A code that kpc lint ignores, maybe for one Service. Unknown fields are refused: a misspelt `service` would cover all Services. */
 const ignored = named(
   'ignore',
   anyOf(

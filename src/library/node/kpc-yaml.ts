@@ -225,8 +225,8 @@ function pathFromHome(path: string, { folder, tree }: Home): string {
 }
 
 /**
- * Returns why a path is refused. A kpc.yaml may come with a repository that the user does not know well. So it must not make kpc read and
- * quote unrelated files, or replace unrelated folders.
+ * Returns why a path is refused. A kpc.yaml may come with a repository that the user does not know well. A kpc.yaml must therefore not make
+ * kpc read and quote unrelated files, or replace unrelated folders.
  */
 function findStray(path: string, row: Flag, { folder: own, tree }: Home) {
   if (path === '-') return undefined;

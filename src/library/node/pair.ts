@@ -63,7 +63,7 @@ export function readSide(name: string): NamedSide {
   return { name, adds: holdsConfiguration(name) ? { config: name } : undefined };
 }
 
-/** The largest size of a configuration, in bytes. Larger files are manifests or dumps, and only their own readers read these. */
+/** The largest size of a configuration, in bytes. Larger files are manifests or dumps, and are left to their own readers. */
 const largestConfiguration = 2 ** 20;
 
 function holdsConfiguration(path: string): boolean {

@@ -35,7 +35,7 @@ import { circumstance, lacks, unreadValue, type Answer, type LostByBridge, type 
 
 export interface Routing {
   readonly family: Family;
-  /** Whether routes are listed. If not, they are derived from addresses, and every address has a route. */
+  /** Whether routes are listed. If not, routes are derived from addresses, and every address has one. */
   readonly isListed: boolean;
   readonly places: Places;
   isLocal(address: Address): Answer;
@@ -99,7 +99,7 @@ const inward: ReadonlySet<string> = new Set([loopbackInterface, 'kube-ipvs0', 'n
 
 const receivers: ReadonlySet<string | undefined> = new Set(['bridge', 'bond', 'team', 'openvswitch']);
 
-/** Sysctls that let rules see packets that cross a bridge. They exist only with the module br_netfilter. */
+/** Sysctls of the module br_netfilter that let rules see packets that cross a bridge. */
 const bridgeSysctls: { readonly [F in Family]: string } = {
   ipv4: 'net.bridge.bridge-nf-call-iptables',
   ipv6: 'net.bridge.bridge-nf-call-ip6tables',
@@ -107,7 +107,7 @@ const bridgeSysctls: { readonly [F in Family]: string } = {
 
 const none: Routes = { routes: [], tables: new Set(), rules: undefined, answers: [], proxied: [], policies: [] };
 
-/** Builds the node's routing in one family. Its links are those in `knowledge` and those in the state, such as kube-ipvs0. */
+/** Builds the node's routing in one family, over the links in `knowledge` and in the state, such as kube-ipvs0. */
 export function routingOf(knowledge: Knowledge, state: KernelState, family: Family): Routing {
   const listed = knowledge.routes[family] ?? none;
   const isListed = listed.routes.length > 0 || listed.tables === undefined;

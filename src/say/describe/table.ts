@@ -124,7 +124,7 @@ export function summarizeServices(view: CompiledSnapshot) {
   });
 }
 
-/** `named`: the Services in the manifests. These show the Service's type, which rules may not show. */
+/** `named`: the Services in the manifests, which show the Services' types even if rules do not. */
 export function rowsOfDump(ports: readonly ShownPort[], named: Cluster | undefined): readonly ServiceRow[] {
   const types = new Map(named?.services.map((service) => [fullName(service), service.type]));
   return ports.map((port) => ({

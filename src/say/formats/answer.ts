@@ -92,7 +92,7 @@ function formatForCi(
     case 'github':
       return formatGithub([...notes, ...findings], pathOf);
     case 'gitlab':
-      // In GitLab, every entry calls for attention. So if an answer has no findings, its assumptions are not listed.
+      // In GitLab, every entry calls for attention. An answer without findings therefore does not list its assumptions.
       return formatGitlab(identify(findings.length === 0 && !lacks ? [] : [...findings, ...notes]), files, pathOf);
     case 'sarif':
       return formatSarif(identify(findings), assumes || lacks ? properties : undefined, files, pathOf);
@@ -104,7 +104,7 @@ function formatForCi(
 /** Codes of findings about the input that repeat the assumptions of the answer. */
 const saysAssumed: ReadonlySet<string> = new Set(['assumed', 'default-mode']);
 
-/** Returns the findings that kept a command from an answer. People have already seen them. */
+/** Returns the findings that kept a command from an answer, which people have already seen. */
 export function refusalOf(said: SaidByCommand, looked: readonly Snapshot[]): Answered {
   const { findings } = said;
   const errors = findings.filter(({ severity }) => severity === 'error');

@@ -2,7 +2,7 @@ import { count, printable } from '../../base/printable.ts';
 import type { Block, Line } from '../lines.ts';
 import { signs } from './text.ts';
 
-/** The most items of a block that are shown. The others are folded. */
+/** The most items of a block that are shown. Further items are folded. */
 const mostItems = 6;
 
 /** Formats blocks as a comment on a pull request, with the summary first. Folds commands and changes to the kernel. */
@@ -61,7 +61,7 @@ export function foldCode(title: string, language: string, code: readonly string[
   return code.length === 0 ? [] : [fold(title, codeBlock(language, code))];
 }
 
-/** Formats a block of code. Its fence is longer than any in the lines, so that no text from the input can end the block. */
+/** Formats a block of code, with a fence longer than any in the lines, so that no text from the input can end the block. */
 export function codeBlock(language: string, lines: readonly string[]): string {
   const code = lines.map((each) => `${printable(each)}\n`).join('');
   const fence = delimit(code, 3);
@@ -89,7 +89,7 @@ export function listItems(items: readonly string[]): string {
   return items.map((item) => `- ${item}\n`).join('');
 }
 
-/** Escapes names and values. They come from users, so they must not become links, tags, headings or lines. */
+/** Escapes names and values from users, so that they do not become links, tags, headings or lines. */
 export function escapeMarkdown(text: string): string {
   return printable(text).replace(/[\\`*_[\]<>|#@]/g, '\\$&');
 }

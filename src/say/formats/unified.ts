@@ -25,7 +25,7 @@ import type { CheckResult } from '../../snapshot/files/check-folder.ts';
  */
 const maxEditLength = 5000;
 
-/** The most lines (including empty ones) and characters of both files together. A diff may repeat all of them. */
+/** The most lines (including empty ones) and characters of both files together. A diff may repeat all lines of both files. */
 const longest = { lines: mostLines, characters: 2 ** 27 };
 
 const headerOptions = { includeIndex: false, includeUnderline: false, includeFileHeaders: true };

@@ -19,7 +19,7 @@ export interface ReasonInWords {
   readonly kind: Reason['kind'];
   /** A clause: "the dump lacks the output of ipset save". */
   readonly text: string;
-  /** What to do, as imperatives: "add the output of ipset save". Any one of them is enough. */
+  /** Alternative things to do, as imperatives: "add the output of ipset save". */
   readonly settle: readonly string[];
   /** The command or flag that settles the verdict, for programs. */
   readonly command?: string | undefined;
@@ -324,7 +324,7 @@ function ownAddressWords({ kind, nodeName, objects }: Scene['side']): Pick<Missi
   // In a comparison of two sides, a trace cannot cover all Nodes at once.
   if (nodeName === '' && objects.nodes.length > 1)
     return { command: '--node', settle: ['name one of the Nodes with --node'] };
-  // A difference is traced without the sides' objects. So an unnamed Node may exist although no Node is listed.
+  // A difference is traced without the sides' objects, so an unnamed Node may exist although no Node is listed.
   const which = nodeName === '' ? 'name the Node with --node, and add it if the input lacks it' : 'add the Node';
   return { command, settle: [which, 'name the output of ip -j addr with --host-addresses'] };
 }

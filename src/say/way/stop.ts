@@ -119,7 +119,7 @@ function becauseOf(port: ShownPort, { side }: Scene): string {
   return why === undefined ? '' : `: ${why}`;
 }
 
-/** Returns a sentence saying that a Service port has no endpoint, and why if known. It holds for all packets to the port. */
+/** Returns a sentence, for all packets to a Service port, saying that the port has no endpoint, and why if known. */
 export function lackNote({ target, fate }: Trace, scene: Scene): string | undefined {
   const kind = stopOf(fate.otherwise ?? fate)?.kind;
   const port = servicePortAt(target, scene.side.addresses);

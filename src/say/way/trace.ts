@@ -258,7 +258,7 @@ function roundShare(share: number): number {
   return Number(share.toFixed(6));
 }
 
-/** Formats endpoints. They may see different sources, because a pod that reaches itself sees the node's address. */
+/** Formats endpoints, which may see different sources: a pod that reaches itself sees the node's address. */
 function endpointsJson({ endpoints }: KnownFate, connection?: ConnectionInWords) {
   return endpoints.map(({ address, port, probability, source, masqueradedAs }) => ({
     address: address.text,

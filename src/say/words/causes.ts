@@ -10,7 +10,7 @@ interface CauseWords {
   readonly title: string;
   /** What each mode does, as words after the mode's name. */
   readonly modes?: { readonly [M in ProxyMode]: string | ReleaseWords };
-  /** Advice for an operator, if there is any. It may depend on the sender and on the new side. */
+  /** Advice for an operator, if there is any, which may depend on the sender and on the new side. */
   readonly advice?: string | ((at: Situation) => string | undefined);
 }
 

@@ -5,7 +5,9 @@ import { nodePortWords, proxyModeNames } from '../../kube-proxy/modes.ts';
 import { releaseRange } from '../../kube-proxy/releases.ts';
 import { didYouMean, type Words, type WordsOf } from './rows.ts';
 
-/** Characters that look like a space or are invisible, but that YAML does not accept as spaces. Web pages and chat programs insert them. */
+/**
+ * Characters that look like a space or are invisible, but that YAML does not accept as spaces. Web pages and chats insert such characters.
+ */
 const oddSpace = /[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000]/;
 
 /** Returns advice on the first odd space in a text. Undefined if the text has none. */

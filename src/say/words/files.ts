@@ -39,7 +39,7 @@ function renderWays(render: string, folder: string | undefined, into: Into): rea
   return [`run "${'command' in into ? `${render} | ${into.command}` : renderPair(into, folder ?? '')}"`];
 }
 
-/** Renders the folder on both sides. If only one side were rendered, it would differ from the other side's files. */
+/** Renders the folder on both sides, because one rendered side alone would differ from the other side's files. */
 function renderPair({ compare, sides }: RenderedPair, folder: string): string {
   const isOfSide = (name: string): boolean => name === folder || pathBelow(name, folder) !== '';
   // A path in a git revision also looks like a path below the working folder.

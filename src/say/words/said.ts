@@ -221,7 +221,7 @@ function sameWords(finding: SaidFinding): string | undefined {
   return JSON.stringify([severity, code, text.replaceAll(name, ''), help.replaceAll(name, '')]);
 }
 
-/** Findings about a whole file. Their sentences do not name the file. */
+/** Findings about a whole file, whose sentences do not name the file. */
 const isOfFile: ReadonlySet<string> = new Set(['empty-file', 'unknown-kind']);
 
 function nameOfSubject({ code, arguments: details, place, about }: SaidFinding): string | undefined {

@@ -58,7 +58,7 @@ const defaultModes = {
 
 function describeUnknownNode({ flag, names, known }: UnknownFlagNode): Words {
   const wrong = `${flag} ${nameSome(names.map((name) => quote(name)))}: the input holds no such Node`;
-  // It would take too long to look up all names of a fleet.
+  // Looking up all names of a fleet would take too long.
   const near = new Set(names.slice(0, 3).flatMap((name) => findNearest(name, known) ?? []));
   const any = '(without any Node object, any name is accepted)';
   if (near.size > 0) return [wrong, `did you mean ${[...near].join(' or ')}? ${any}`];

@@ -94,7 +94,7 @@ async function readOneOfMany({ path, tree, isFolder, context }: SideSource): Pro
     const found = own !== undefined && tree.exists(own) ? await readStoredFolder(own, tree) : undefined;
     return found ?? unreadable([diagnose('nodes-folder', { path, example: content.example, of: 'bundles' })]);
   }
-  // Links are skipped, as in a support bundle. Otherwise the folder's author could make kpc search any other folder.
+  // Links are skipped, as in a support bundle, because the folder's author could otherwise make kpc search any other folder.
   const folders = tree.list(path).filter((entry) => entry.isDirectory());
   for (const example of folders.map(({ name }) => tree.join(path, name)).toSorted()) {
     if (!(await readDumpFiles([example], undefined, new Map([[example, tree]])))) continue;
@@ -135,7 +135,7 @@ export async function recogniseInputs(paths: readonly string[], context: SideCon
 
 type AddsTexts = NonNullable<(Recognised & { readonly kind: 'dump' })['withMore']>;
 
-/** Joins dumps of one node. `folders`: dumps by kpc-apply. If there is exactly one of these, the other texts are added to it. */
+/** Joins dumps of one node. `folders`: dumps by kpc-apply. If there is exactly one kpc-apply dump, the other texts are added to it. */
 async function joinDumps(paths: readonly string[], folders: ReadonlyMap<string, AddsTexts>, context: SideContext) {
   const { trees } = await openTrees(paths);
   const [[folder, add] = [], second] = folders;

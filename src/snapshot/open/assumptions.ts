@@ -73,7 +73,7 @@ export interface AskedCluster {
   readonly ipFamily: IpFamilyChoice;
   /** The name of the other side of a comparison, if its cluster is dual-stack. The assumed cluster is then dual-stack too. */
   readonly dualStackAs?: string | undefined;
-  /** The nodes that the other side's Pods name, if the other side assumes Nodes. Both sides then assume the same Nodes. */
+  /** The nodes that the other side's Pods name, if the other side assumes Nodes, so that both sides assume the same Nodes. */
   readonly nodesBeside?: readonly string[] | undefined;
 }
 

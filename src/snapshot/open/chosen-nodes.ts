@@ -43,8 +43,8 @@ export function checkNodes({ names, flag }: CheckedNodes, known: KnownCluster): 
 }
 
 /**
- * Finds node addresses that Services have too. IPVS mode puts such an address on every node's kube-ipvs0, so all other nodes treat it as
- * their own.
+ * Finds node addresses that Services have too. IPVS mode puts Services' addresses on every node's kube-ipvs0, so all other nodes treat the
+ * address as their own.
  */
 function findTakenAddresses({ nodes, cluster, settings }: KnownCluster): readonly Finding[] {
   if (!modeFacts[settings.mode].kinds.has('links')) return [];
@@ -191,7 +191,7 @@ function needsAddresses(settings: ProxySettings, node: NodeContext): boolean {
   }
 }
 
-/** Warns about node ports on localhost. A bundle does not serve these, because no rule makes kube-proxy listen there. */
+/** Warns about node ports on localhost, which a bundle does not serve, because no rule makes kube-proxy listen there. */
 export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot): readonly Finding[] {
   const handlingOf = findLocalhostHandling(state);
   const ports = cluster.servicePorts.filter(

@@ -148,7 +148,7 @@ function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mo
 
 /**
  * Reports whether a side may have assumptions when it is compared with `like`. A node's state follows from its cluster, not from
- * assumptions, and a bundle may have been compiled with the ranges in these flags.
+ * assumptions. A bundle may have been compiled with the ranges in these flags.
  */
 function canAssumeBeside(like: Snapshot | undefined, options: LikeOptions): boolean {
   if (!like) return true;
@@ -189,10 +189,7 @@ function settingsLike(
   return { ...settingsOver(defaultSettings(mode), settings, options), release: settings.release };
 }
 
-/**
- * Reports whether kube-proxy handles both families on a node. If it does, both families have the chain or table that kube-proxy makes
- * first.
- */
+/** Reports whether kube-proxy handles both families on a node, because both have the chain or table that kube-proxy makes first. */
 function isDualStack({ kind, families, state: { iptables, nftables } }: Snapshot): boolean {
   if (kind !== 'dump') return families.length === 2;
   return bothFamilies.every(
@@ -203,9 +200,9 @@ function isDualStack({ kind, families, state: { iptables, nftables } }: Snapshot
 }
 
 /**
- * Returns the node's addresses from the other side, if that side knows them better than the manifests' Node object. It does if there is no
- * Node, or if it has a list from the node itself (from `ip addr`, for example), which includes loopback addresses. If the Node has a new
- * address, that list may be another node's.
+ * Returns the node's addresses from the other side, if that side knows them better than the manifests' Node object. The other side does if
+ * there is no Node, or if it has a list from the node itself (from `ip addr`, for example), which includes loopback addresses. If the Node
+ * has a new address, the list may be another node's.
  */
 function hostAddressesOf({ kind, hostAddresses: known = [] }: Snapshot, node: Node | undefined) {
   const own = (node?.addresses ?? []).filter(({ type }) => type === 'InternalIP');

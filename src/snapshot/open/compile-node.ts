@@ -52,7 +52,7 @@ export interface Prepared {
   readonly behaviours?: Behaviours | undefined;
   readonly nodes: ReadonlyMap<string, Node>;
   readonly nodeSources: ReadonlyMap<string, ObjectSource>;
-  /** Names of the assumed Nodes. If no node is named, the first of these is compiled. */
+  /** Names of the assumed Nodes. If no node is named, the first assumed Node is compiled. */
   readonly assumedNodes: readonly string[];
   /** All Services, with the values that kpc assigned. Includes Services that kube-proxy does not program. */
   readonly services: readonly Sourced<Service>[];
@@ -115,7 +115,7 @@ function findLonely(
   return [...describeStrays(services, slices, endpoints), ...findUnserved(services, cluster, couldAssume)];
 }
 
-/** Objects as read, the slices of their Services, and the cluster. Both sides of a comparison share these. */
+/** The part of the input that both sides of a comparison share: objects as read, the slices of their Services, and the cluster. */
 export class ReadObjects {
   readonly slices = new ContextMemo<Inputs, ReturnType<typeof serve>>();
   readonly clusters = new ContextMemo<FoundSlices, Cluster>();

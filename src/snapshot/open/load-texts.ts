@@ -58,7 +58,7 @@ export interface Hosts {
 
 export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedCluster {
   /**
-   * Whether a result without Services may be written. Undefined if the result is only shown. `of-a-cluster` allows it with a warning if the
+   * Whether a result without Services may be written. Undefined if the result is only shown. `of-a-cluster`: allowed with a warning if the
    * input may be a whole cluster, with Nodes and nothing that needs Services.
    */
   readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
@@ -79,7 +79,7 @@ export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedC
 
 export interface LoadedInputs extends Prepared {
   readonly texts: InputTexts;
-  /** Each node's addresses, if a folder has them. Otherwise, `hostAddresses` has the addresses of the only node. */
+  /** Each node's addresses, if a folder has them. If not, `hostAddresses` has the addresses of the only node. */
   readonly hosts: Hosts['addresses'] | undefined;
   readonly modeNote: Finding | undefined;
   readonly version: VersionChoice;
@@ -309,8 +309,8 @@ export function releaseOfNode(
 }
 
 /**
- * Reports that no Service is programmed. Such a result would remove all Services from a node, so it is an error, unless `emptyResult`
- * allows it or the result is only shown.
+ * Reports that no Service is programmed. A result without Services would remove all Services from a node, so it is an error, unless
+ * `emptyResult` allows it or the result is only shown.
  */
 function describeEmptiness(
   inputs: Inputs,

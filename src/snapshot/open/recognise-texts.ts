@@ -33,7 +33,7 @@ export interface DumpFiles {
   readonly manifests: readonly TextFile[];
 }
 
-/** Matches file names of documents and programs. These may quote the output of a tool. */
+/** Matches file names of documents and programs, which may quote the output of a tool. */
 export const isDocument = /\.(?:ya?ml|md|markdown|adoc|rst|html?|sh|bash|py|go|js|ts|tf|toml|json5|tpl|gotmpl)$/i;
 
 export class DumpTexts {

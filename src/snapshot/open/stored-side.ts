@@ -28,7 +28,7 @@ export interface Reading {
   readonly files: LoadedInputs['files'];
   readonly notes: readonly string[];
   readonly made?: string;
-  /** Finds facts about the node that the manifests lack. Calling it compiles the node's state. */
+  /** Finds facts about the node that the manifests lack. A call compiles the node's state. */
   readonly gaps?: Compilation['gaps'];
 }
 

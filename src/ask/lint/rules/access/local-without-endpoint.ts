@@ -48,15 +48,14 @@ function findFewPods(
 }
 
 /**
- * Finds nodes without an endpoint under externalTrafficPolicy Local to which clients still send, at a node port or external IP. No load
- * balancer keeps these clients away.
+ * Finds nodes without an endpoint under externalTrafficPolicy Local to which clients still send, at a node port or external IP, because no
+ * load balancer keeps the clients away.
  */
 function findExternalGaps(service: LintedService, input: LintInput): readonly UnservedPort[] {
   const { spec, ingress } = service.written;
   if (spec.externalTrafficPolicy !== 'Local' || service.skipped) return [];
   const { mode, ipvs } = input.loaded.settings;
-  // Load balancers check the health of each node. Clients of external IPs do not. Neither do clients of an address for which every node
-  // answers ARP.
+  // Load balancers check each node's health. Clients of external IPs, and of addresses for which every node answers ARP, do not.
   const isAnnounced = programs(mode, 'links') && !ipvs.strictARP && ingress.length > 0;
   const isSteered = spec.type !== 'NodePort' && spec.externalIPs.length === 0 && !isAnnounced;
   const place = service.source.place(['spec', 'externalTrafficPolicy']);
@@ -89,7 +88,7 @@ function findExternalGaps(service: LintedService, input: LintInput): readonly Un
   });
 }
 
-/** Reports whether the Service's slices name no node. Then no node treats the endpoints as its own. */
+/** Reports whether the Service's slices name no node, so that no node treats the endpoints as its own. */
 function areAllUnplaced({ endpoints }: ServicePort): boolean {
   return endpoints.length > 0 && endpoints.every(({ status }) => (status.nodeName ?? '') === '');
 }
