@@ -15,7 +15,7 @@ export interface Shown extends Readonly<Record<WholeKind, boolean>> {
   readonly nftables: readonly Family[];
 }
 
-/** A table's position in an nftables listing. A later table in the same listing was created later. */
+/** A table's position in an nftables listing, in order of creation. */
 export interface TableListing {
   readonly listing: string;
   readonly place: number;
@@ -97,7 +97,7 @@ export function lackingNftables({ nftables }: Pick<Coverage, 'nftables'>): reado
   return families.filter((family) => !nftables.includes(family)).map((family) => familyNames[family]);
 }
 
-/** Reports whether a dump shows any kernel object. Tracked flows alone do not count. */
+/** Reports whether a dump shows any kernel object other than tracked flows. */
 export function showsAnything(coverage: Coverage): boolean {
   const { iptables, nftables, excerpts = [] } = coverage;
   const parts = [...Object.values(iptables), nftables, excerpts];

@@ -66,7 +66,7 @@ export type Doubt =
 /** Rules that packets pass although the side's state lacks them. */
 type ForeignDoubt =
   | ({ readonly kind: 'other-table' } & OtherTable)
-  /** Tables of the other iptables variant (legacy or nft). The kernel runs the rules of both variants. */
+  /** Tables of the other iptables variant (legacy or nft), because the kernel runs both variants. */
   | { readonly kind: 'other-variant'; readonly family: Family; readonly tables: Tables }
   | { readonly file: string; readonly kind: 'legacy-tables'; readonly family: Family }
   /** A table that iptables-save does not show in full, because others changed it with nft. nft's listing shows the whole table. */
@@ -103,7 +103,7 @@ export interface HookedInterfaces {
   readonly isRead: boolean;
   /** Names of interfaces. A trailing `*` matches any suffix. */
   readonly interfaces: readonly string[];
-  /** The addresses that rules of family arp match. Undefined if they match any address. */
+  /** The addresses that rules of family arp match; undefined if rules match any address. */
   readonly addresses?: readonly Network[] | undefined;
 }
 
@@ -120,7 +120,7 @@ export interface Printed {
   readonly kind: DumpFileKind;
 }
 
-/** Collects a dump's outputs. If an object was dumped twice, the first one counts. */
+/** Collects a dump's outputs. If an object was dumped twice, the first dump of it counts. */
 export class DumpDraft {
   readonly sets = new Listed<IpSet>(
     ({ name }) => `set ${name}`,
@@ -435,7 +435,7 @@ export class DumpDraft {
     if (doubt.kind === 'legacy-tables') return this.#rules[doubt.family]?.hasLegacy === true;
     if (doubt.kind !== 'hidden-table') return false;
     const { family, table, isPart } = doubt;
-    // If a file has both families, it is unknown which of them hides the table. The family that has a listing of the table shows it.
+    // In a file with both families, it is unknown which family hides the table. The family with a listing of the table shows it.
     const isOther = !isPart && this.#rules[family]?.savedByNft(table) !== undefined;
     return isOther || this.#otherTables.has(`${nftFamily[family]} ${table}`);
   }
@@ -557,7 +557,7 @@ function mergeFamilies(known: readonly NftTable[], more: readonly NftTable[]): r
   ];
 }
 
-/** Merges two listings of a table: `nft list chain` prints a table with only one chain. Parts in both listings are equal. */
+/** Merges two listings of a table, because `nft list chain` prints a table with only one chain. Parts in both listings are equal. */
 function mergeTables(known: NftTable, more: NftTable): NftTable {
   const wholeSets = [...more.sets].filter(([, { isPart }]) => !isPart);
   return {

@@ -3,7 +3,7 @@ import { continuesLogLine, startsLogLine } from './kube-proxy-log.ts';
 /** How to recognise an output. `starts` matches a trimmed line, a line feed and the next line. `continues` matches a raw line. */
 interface Recogniser {
   readonly starts: readonly RegExp[];
-  /** Matches lines that continue this output but may also occur in others. By default, no line does. */
+  /** Matches lines that continue this output but may also occur in others; by default none. */
   readonly continues?: RegExp;
   /**
    * Words of lists of addresses, used instead of `continues`. A line with such a word or part of an address may be a damaged line of the

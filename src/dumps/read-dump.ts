@@ -94,7 +94,7 @@ function lacksTables(text: string, strays: readonly number[]): boolean {
   return false;
 }
 
-/** Replaces the names in the output of `ipvsadm -S` with the addresses in a list below that output. The list is not used otherwise. */
+/** Replaces the names in the output of `ipvsadm -S` with the addresses in a list below that output, which has no other use. */
 function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   const list = outputs.find(({ kind }) => kind === 'ipvsadm with other columns');
   const saved = outputs.find(({ kind }) => kind === 'ipvsadm -Sn');
@@ -160,7 +160,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       if (lacks === 'members') {
         return draft.refuse(file, line, 'ipset list -t', 'shows no members: print ipset save instead');
       }
-      // kube-proxy makes the same sets on every node. A list of other sets must therefore complete the first list.
+      // kube-proxy makes the same sets on every node, so a list of other sets must complete the first list.
       const isAll = isWhole && lacks === undefined && !draft.sets.isCompletedBy(sets);
       const last = sets.at(-1);
       if (last) draft.endsOfSets.push(last.name);

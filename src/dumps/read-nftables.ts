@@ -111,7 +111,7 @@ function listNftables(tables: readonly NftTable[]): readonly RuleText[] {
 /** Matches kube-proxy's first chain in iptables mode. */
 const ofIptables = new RegExp(`[\\s"]${baseChains.services}[\\s"]`);
 
-/** Matches the flag dormant. The kernel skips a dormant table. */
+/** Matches the flag dormant, which makes the kernel skip a table. */
 const dormantFlag = /^[ \t]*flags\b[^{\n\r\u2028\u2029]*\bdormant\b/m;
 
 /** Finds parts of kube-proxy's table that an nft option omitted. The remaining parts show Services, but are not enough for a comparison. */

@@ -33,7 +33,7 @@ export interface SplitText {
   readonly outputs: readonly ToolOutput[];
   /** Commands that printed nothing, so that the next command follows directly. */
   readonly silent: readonly PrintedCommand[];
-  /** Numbers of lines that no tool printed. Messages from a shell, ssh or kubectl are not included. */
+  /** Numbers of lines that no tool printed, except messages from a shell, ssh or kubectl. */
   readonly strays: readonly number[];
 }
 
@@ -191,7 +191,7 @@ class Splitter {
 
 const inProtocol = /^(?:TCP|UDP|SCTP|FWM) /;
 
-/** Reports whether only a manifest can contain a line. Manifests may contain rules as text. */
+/** Reports whether only a manifest, which may contain rules as text, can contain a line. */
 function isManifest(line: string): boolean {
   return (
     /^(?:- )?["']?(?:apiVersion|kind)["']?\s*:/.test(line) || /^\{\s*"(?:apiVersion|kind|metadata|items)"/.test(line)
@@ -361,11 +361,11 @@ function readCommand(line: string, above: PrintedCommand | undefined): PrintedCo
   return prompt.test(line) ? { ...unknownCommand, host: hostOfPrompt(line) } : undefined;
 }
 
-/** Matches "ip addr" with options for format or family, also in a title. Does not match "ip addr show eth0", which prints one link. */
+/** Matches "ip addr" with options for format or family, also in a title, but not "ip addr show eth0", which prints one link. */
 const wholeAddresses =
   /^((?: +-(?:4|6|o|oneline|j|json|p|pretty|br|brief|c|color|d|details|s|stats|statistics|h|human|N|r))*) +a(?:ddr|ddress)?(?: +(?:show|list|ls))?[ :=`"')*-]*$/;
 
-/** Returns the families for which an ip command prints the addresses of all links. Undefined if it prints fewer links or no addresses. */
+/** Returns the families for which an ip command prints the addresses of all links; undefined for any other command. */
 function readAllAddresses(rest: string): readonly Family[] | undefined {
   const [, options] = wholeAddresses.exec(rest) ?? [];
   if (options === undefined) return undefined;
@@ -408,7 +408,7 @@ function takePrefix(line: string): string | undefined {
 /** grep -A prints this separator between matches. */
 const betweenPlaces = '--';
 
-/** Matches the prompts of more and less. A prompt stands in place of the rest of the output. */
+/** Matches the prompts of more and less, each of which stands in place of the rest of the output. */
 const pagerPrompt = /^(?:-- ?more ?--(?: ?\(\d+%\))?|lines \d+-\d+(?:\/\d+)?(?: \d+%)?|:)$/i;
 
 export function isEllipsis(line: string): boolean {

@@ -38,7 +38,7 @@ export interface EquivalenceResult {
   readonly report: Equivalence | undefined;
   /** Both sides of each compared node. */
   readonly snapshots: readonly SnapshotJson[];
-  /** What to prepare on nodes. Set only by migrate. */
+  /** What to prepare on nodes, for migrate only. */
   readonly findings: readonly SaidFinding[];
   readonly diagnostics: readonly SaidFinding[];
   /** Facts that one side lacks and takes from the other side. */

@@ -77,7 +77,7 @@ export function compileResult({ snapshot, gaps, diagnostics }: ReturnType<typeof
 export interface FleetOptions extends InputOptions {
   /** By default all Nodes among the manifests. */
   readonly nodes?: readonly string[] | undefined;
-  /** "I/N" compiles only part I of N of the nodes. I counts from 0. */
+  /** "I/N" compiles only part I of N of the nodes, where I counts from 0. */
   readonly shard?: string | undefined;
   /** Maps a node's name to the output of `ip -j addr` on the node. */
   readonly hostAddresses?: Texts | undefined;
@@ -93,7 +93,7 @@ export interface FleetResult {
   readonly diagnostics: readonly SaidFinding[];
 }
 
-/** Compiles as `compile` does, for many nodes. Much faster than one call for each node. */
+/** Compiles as `compile` does, for many nodes, much faster than one call for each node. */
 export function compileFleet(options: FleetOptions): FleetResult {
   checkOptionNames(options, [...written, 'nodes', 'shard']);
   const { nodes, shard } = options;

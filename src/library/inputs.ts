@@ -95,7 +95,7 @@ export interface InputOptions extends CommonOptions {
   readonly ipFamily?: IpFamilyChoice | undefined;
   /** The Kubernetes release of kube-proxy, such as "1.30". "auto" means the release that the Node names. */
   readonly kubernetesVersion?: Release | 'auto' | undefined;
-  /** Networks for the Pods to assume for workloads. true means the known networks. By default, no Pods are assumed. */
+  /** Networks for the Pods to assume for workloads, or true for the known networks. By default, no Pods are assumed. */
   readonly assumeEndpoints?: string | true | undefined;
   /**
    * Whether to assume what manifests from git lack: addresses, node ports, ready Pods and Nodes. The default is false for compile, and true

@@ -70,7 +70,7 @@ function subjectOf({ code, place, about }: Finding): string {
 
 /** The flags of `kpc lint`. Checks all Nodes in the manifests, or only `node`. */
 export interface LintOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
-  /** Codes to ignore, for all Services or for one. Errors are reported even so. */
+  /** Codes to ignore, for all Services or for one. Errors are reported even if they are ignored. */
   readonly ignore?: readonly (FindingCode | (Omit<Ignore, 'by'> & Partial<Pick<Ignore, 'by'>>))[] | undefined;
   /** Turns warnings into errors. */
   readonly strict?: boolean | undefined;

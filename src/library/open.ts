@@ -134,7 +134,7 @@ export interface Scenes {
   readonly diagnostics: readonly Finding[];
 }
 
-/** Opens manifests. Compiles each node on request. `traffic`: whether to read what else affects packets, such as policies. */
+/** Opens manifests, and compiles each node on request. `traffic`: whether to read what else affects packets, such as policies. */
 export function openTexts(
   { allNodes, ...options }: ManifestsOfNodes,
   traffic: boolean,

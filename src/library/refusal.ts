@@ -4,7 +4,7 @@ import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose } from '../base/findings/finding.ts';
 import { sayFinding, type SaidFinding } from '../say/words/said.ts';
 
-/** Thrown if a call or its input is wrong. The message names the reason. */
+/** Thrown, with the reason as its message, if a call or its input is wrong. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly finding: SaidFinding;

@@ -110,7 +110,7 @@ export function writeHoldingTests(
   return { text: tests.tests.length === 0 ? undefined : text, leftOut };
 }
 
-/** The flags of `kpc test`, and the files with expectations. Inputs that these files name are not read. */
+/** The flags of `kpc test`, and the files with expectations, whose inputs are not read. */
 export type TestOptions = PacketInput & {
   readonly tests: Texts;
   readonly namespace?: string | undefined;

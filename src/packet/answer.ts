@@ -329,7 +329,7 @@ type Passing =
   | { readonly kind: 'past'; readonly link: string | undefined }
   | { readonly kind: 'unlisted' };
 
-/** Finds out whether the endpoint's answer passes the node, and by which link. Answers from the node and its pods always pass. */
+/** Finds out whether the endpoint's answer passes the node, and by which link. Answers from the node and its pods always pass it. */
 function passingOf({ routing, visitors, hasAllSysctls }: World, first: Flow, choices: Choices): Passing {
   const { places } = routing;
   const { destination: endpoint, source: client, output, hop, input } = first;
@@ -504,7 +504,7 @@ export function linksIn(world: World, source: Address, destination: Address): re
   if (around.length > 0) return around;
   const { outer } = places;
   const back = hop?.link ?? outer[0];
-  // Packets from other nodes' pods come in by links that lead to these pods. Other hosts may be behind a router on any link.
+  // Packets from other nodes' pods come in by links that lead to these pods. Packets from other hosts may come from a router on any link.
   if (hop && (places.isPod(source) || places.isTunnel(hop.link ?? '')))
     return [...new Set(hops.map(({ link }) => link))];
   return [back, ...outer.filter((link) => link !== back)];

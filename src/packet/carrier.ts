@@ -124,7 +124,7 @@ function stepsToStop(
   return reason && unknown(reason);
 }
 
-/** Reports whether conntrack knows both directions of the tunnel. Never for UDP, where each source port is a hash. */
+/** Reports whether conntrack knows both directions of the tunnel, which it never does for UDP, where each source port is a hash. */
 function isOfConnection({ turn }: Flow, outer: Flow): boolean {
   if (portProtocols.has(outer.protocol)) return false;
   return turn !== 'first' || decide(outer, () => circumstance('memory', 'tunnel'));

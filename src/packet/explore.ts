@@ -31,7 +31,7 @@ export class Choices {
     return this.#choose({ kind: 'random', probabilities });
   }
 
-  /** Returns whether this walk takes the answer to be yes. The last of `steps` is the step in doubt. */
+  /** Returns whether this walk takes the answer to be yes. `steps` ends with the step in doubt. */
   doubt(reason: Reason, steps: () => readonly Step[]): boolean {
     return this.#choose({ kind: 'doubt', reason, steps: steps() }) === 0;
   }
@@ -52,10 +52,10 @@ interface Budget {
   readonly sources: Set<AskedSource>;
 }
 
-/** The most chains to run for one packet. Each endpoint of a Service takes about ten chains. */
+/** The most chains to run for one packet, about ten for each endpoint of a Service. */
 const mostChains = 300_000;
 
-/** Deepest nesting of chains. The kernel allows sixteen levels in nftables. */
+/** Deepest nesting of chains, of which the kernel allows sixteen levels in nftables. */
 const deepest = 200;
 
 const mostDoubts = 12;

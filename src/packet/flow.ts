@@ -115,7 +115,7 @@ export interface WrittenSet extends Pick<Flow, 'source' | 'destination' | 'port'
 export type NatHalf = 'destination' | 'source';
 
 interface TrackedConnection {
-  /** Halves of the translation (destination, source) that NAT has decided. NAT decides each half once. */
+  /** Halves of the translation (destination, source) that NAT has decided, once each. */
   readonly decided: Set<NatHalf>;
   /** Halves that nat rules changed, not IPVS. */
   readonly rewritten: Set<NatHalf>;
@@ -152,7 +152,7 @@ export function decide(flow: Flow, test: () => Answer, step?: RuleStep): boolean
     const assumed = flow.assume?.(reason);
     const steps = (): readonly Step[] => (step ? [...flow.steps, step] : [...flow.steps]);
     const isSo = assumed ?? flow.choices.doubt(reason, steps) === (reason.likely ?? true);
-    // If there is no fact to remember, the choice answers the whole test. Otherwise the test runs again with the fact.
+    // If there is no fact to remember, the choice answers the whole test. If there is, the test runs again with the fact.
     if (reason.fact === undefined) return isSo;
     flow.facts.set(reason.fact, isSo);
   }
@@ -335,7 +335,7 @@ interface Rewriting {
   readonly port: number | undefined;
 }
 
-/** Redirects the packet's connection to another address. Untracked packets are not rewritten. */
+/** Redirects the packet's connection to another address, unless the packet is untracked. */
 export function rewriteDestination(flow: Flow, { address, port = flow.port }: Rewriting): 'accept' {
   if (!flow.connection) return 'accept';
   flow.destination = address;

@@ -29,7 +29,7 @@ export const packetProtocols = ['tcp', 'udp', 'sctp', 'icmp'] as const;
 export type PacketProtocol = (typeof packetProtocols)[number];
 
 interface Entry {
-  /** The input interface, whatever the routes say. If undefined, the routes decide. */
+  /** The input interface, whatever the routes say; if undefined, the routes decide. */
   readonly interface?: string | undefined;
   /** The interface to assume if the node's routes are not listed. */
   readonly usual?: string | undefined;
@@ -75,7 +75,7 @@ export interface Way<End = unknown> {
   readonly masqueradedAs?: Address | undefined;
   readonly redirectedTo?: number | undefined;
   readonly end?: End | undefined;
-  /** What conntrack stores about the packet, as text. Only needed if a doubt makes no other difference. */
+  /** What conntrack stores about the packet, as text, for a doubt that makes no other difference. */
   readonly kept?: (() => string) | undefined;
   /** Doubts that do not change how this packet ends, only what conntrack stores for later packets. */
   readonly doubts?: readonly { readonly reason: Reason; readonly end: End | undefined }[] | undefined;
@@ -241,7 +241,7 @@ export interface Fate {
   readonly arrival: () => Arrival | undefined;
   readonly steps: readonly Step[];
   readonly ways: readonly Way[];
-  /** How the connection continues after its first packet. Computed at the first call. */
+  /** How the connection continues after its first packet, computed at the first call. */
   readonly connection: () => Connection;
   readonly sources: ReadonlySet<AskedSource>;
   readonly reasons: readonly Reason[];

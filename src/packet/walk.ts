@@ -101,7 +101,7 @@ function forwards(flow: Flow, moved: RouteFound | undefined): boolean {
   return links.some((link = '') => forwardsFrom(flow, link));
 }
 
-/** Reports whether a bridge still carries a packet that rules redirected (br_nf_pre_routing_finish_ipv6). IPv4 checks forwarding first. */
+/** Reports whether a bridge still carries an IPv6 packet that rules redirected (br_nf_pre_routing_finish_ipv6). */
 function staysBridged(flow: Flow, way: RouteFound): boolean {
   const isBack = way.kind === 'out' && way.hops.some(({ link }) => link !== undefined && link === flow.input);
   return flow.family === 'ipv6' && isBack && decide(flow, () => cameByBridge(flow));
@@ -413,7 +413,7 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
   return undefined;
 }
 
-/** Reports whether sending fails with EPERM if rules stop the first packet (ip_local_out). TCP and SCTP do not tell the program. */
+/** Reports whether sending fails with EPERM if rules stop the first packet (ip_local_out). TCP and SCTP do not report this error. */
 function hearsOfLoss({ isOwn, turn, protocol }: Flow, hook: Hook): boolean {
   const isLeaving = hook === 'output' || hook === 'postrouting';
   return isLeaving && isOwn && turn === 'first' && (protocol === 'udp' || protocol === 'icmp');

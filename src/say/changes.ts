@@ -113,7 +113,7 @@ function subjectWords(change: KernelChange, plus: string): string {
   }
 }
 
-/** Describes the content of an added or removed object. '' if it is empty. */
+/** Describes the content of an added or removed object; '' if the object is empty. */
 function holding(number: number, one: string, more?: string): string {
   return number === 0 ? '' : ` with ${count(number, one, more)}`;
 }

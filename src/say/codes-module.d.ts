@@ -4,7 +4,7 @@ import type { FindingCode } from '../base/findings/codes.ts';
 
 export interface CodeText {
   readonly meaning: string;
-  /** What to do. Only set if the message itself has no help. */
+  /** What to do, unless the message itself has help. */
   readonly advice?: string;
   /** Only for a rule of kpc lint: the effect on clients or nodes, in whole sentences. */
   readonly why?: string;

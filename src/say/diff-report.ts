@@ -16,7 +16,7 @@ import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { unlistedWords } from './way/lack.ts';
 
-/** How much of each list to print before "and 230 more". Infinity prints all. */
+/** How much of each list to print before "and 230 more"; Infinity for whole lists. */
 export interface ReportLimits {
   readonly servicePorts: number;
   readonly lines: number;
@@ -27,7 +27,7 @@ interface ComparedSides {
   readonly to: Snapshot;
 }
 
-/** Lists differences in what the sides were compiled for. Each value must be known on both sides. */
+/** Lists what else differs in how the two sides were compiled, as far as both sides show it. */
 export function sideChanges({ from, to }: ComparedSides) {
   const isOneNode = from.nodeName === to.nodeName;
   const facts = ({ mode, nodeName, settings, node }: Snapshot) =>

@@ -107,7 +107,7 @@ function wholeChange(reasons: readonly ServiceReason[]): 'added' | 'removed' | u
   return reasons.some(({ kind }) => kind === 'service-removed') ? 'removed' : undefined;
 }
 
-/** Describes the differences of a Service port. Endpoints are only counted. */
+/** Describes the differences of a Service port, whose endpoints are only counted. */
 function servicePortWords(diff: ServicePortDiff, isOneOfMany: boolean, write: WriteValue): readonly Ranked[] {
   const { service, label, reasons, kernel, follows } = diff;
   const isWhole = wholeChange(reasons) !== undefined;
@@ -144,7 +144,7 @@ function decidesAll({ kind }: ServiceReason): boolean {
   return kind === 'programmed' || kind === 'port-added' || kind === 'port-removed';
 }
 
-/** Describes a reason in words. Empty if another part of the line states or implies it. */
+/** Describes a reason in words; empty if another part of the line implies the reason. */
 function rankReason(reason: ServiceReason, write: WriteValue): readonly Ranked[] {
   switch (reason.kind) {
     case 'service-added':
@@ -232,7 +232,7 @@ function findMarks(sides: readonly Snapshot[]): (service: string) => Marks {
   };
 }
 
-/** Lists the DNS answers, for headless Services, that contain addresses of assumed Pods. The form is that of `diffNames`. */
+/** Lists, in the form of `diffNames`, the DNS answers for headless Services that contain addresses of assumed Pods. */
 function assumedInDns({ cluster, assumed }: Snapshot) {
   return (cluster?.services ?? []).flatMap((each) =>
     each.headlessEndpoints
@@ -250,7 +250,7 @@ const severityRoles: Readonly<Record<EffectSeverity, Line['role']>> = {
   'fails-otherwise': 'plain',
 };
 
-/** Describes what happens to packets, the worst first. The first ones have commands that show them. */
+/** Describes what happens to packets, the worst first, with commands that show the first differences. */
 function packetLines(review: Review, { lines: limit }: ReportLimits, commands: number): Block {
   const { packets, diff, to } = review;
   const name = to.nodeName;
@@ -328,7 +328,7 @@ function sentWords({ to, nodePort, protocol }: Effect['example'], isMixed: boole
   return protocol === 'icmp' || (protocol === 'tcp' && !isMixed) ? where : `${where}/${protocol.toUpperCase()}`;
 }
 
-/** Returns the endpoints that a change adds to a Service. Empty if there are too many to name. */
+/** Returns the endpoints that a change adds to a Service; empty if there are too many endpoints to name. */
 function addedTo(service: string, { servicePorts }: SideDiff): readonly string[] {
   const reasons = servicePorts.filter((each) => each.service === service).flatMap((each) => each.reasons);
   const added = reasons.flatMap((each) => (each.kind === 'endpoint-added' ? [each.endpoint] : []));
@@ -341,7 +341,7 @@ const noneDiffers = 'no packet is treated differently';
 const noneKnown = 'no packet is known to be treated differently';
 const onlyFailures = 'no packet that works on either side is treated differently';
 
-/** Short names of senders. Undefined if only the full words describe the sender. */
+/** Short names of senders; undefined if only the full words describe the sender. */
 const shortSenders: Readonly<Record<EffectSender['kind'], string | undefined>> = {
   outside: 'outside',
   'other-node': 'pods on other nodes',

@@ -22,7 +22,7 @@ import { diagnose, type Finding } from '../base/findings/finding.ts';
 /** The most Service ports for which unchanged ports are traced too. */
 const mostWhole = 400;
 
-/** The most distinct destinations to trace. Each destination may have many kinds of senders. */
+/** The most distinct destinations to trace, each from many kinds of senders. */
 const mostAsked = 3000;
 
 /**

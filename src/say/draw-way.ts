@@ -19,7 +19,7 @@ export interface Box {
   readonly height: number;
   readonly texts: readonly Text[];
   readonly className: string;
-  /** How full the bar at the bottom is, from 0 to 1. Undefined if there is no bar. */
+  /** How full the bar at the bottom is, from 0 to 1; undefined for no bar. */
   readonly share: number | undefined;
 }
 
@@ -110,7 +110,7 @@ function endBoxes({ endpoints, isKnown, isGood, verdict }: WayInWords): readonly
   });
 }
 
-/** Places boxes below each other. Each is as high as its text needs. */
+/** Places boxes below each other, each as high as its text needs. */
 function placeBoxes(contents: readonly Content[], x: number, top: number, width: number): readonly Box[] {
   let y = top;
   return contents.map(({ title, detail, className, share }) => {

@@ -147,7 +147,7 @@ function effectLines(effect: Effect, title: EffectSeverity, { trace }: Equivalen
   ];
 }
 
-/** The command that traces a packet. 'no-command' for readers without a command line. */
+/** The command that traces a packet, or 'no-command' for readers without a command line. */
 export type TraceWords = Tracing | 'no-command';
 
 /** Returns the command that shows an effect, on the side that explains it. Without such a command, describes the packet in words. */

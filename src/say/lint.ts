@@ -11,7 +11,7 @@ import { snapshotsJson } from './snapshots.ts';
 import { countSeverities, formatFindings, type LineOf } from './formats/text.ts';
 
 export interface LintReport extends Omit<LintOutcome, 'findings' | 'ignored'> {
-  /** Whether any object was read. If none was, there is nothing to check. */
+  /** Whether there is anything to check, because some object was read. */
   readonly isRead: boolean;
   readonly findings: readonly SaidFinding[];
   readonly ignored: readonly SaidFinding[];

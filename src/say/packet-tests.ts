@@ -204,7 +204,7 @@ export function resultJson(result: PacketResult): Shaped<typeof tested>['tests']
   return { name, passed: !hasFailed(result), place, faults: faultsInWords(result), trace: traceJson(trace, scene) };
 }
 
-/** The head of a file for kpc test: everything except the tests. Undefined fields are not written. */
+/** The head of a file for kpc test: everything except the tests and undefined fields. */
 export interface TestFileHead {
   readonly inputs: readonly string[];
   readonly hostAddresses: string | undefined;
@@ -212,7 +212,7 @@ export interface TestFileHead {
   /** Undefined for compiled inputs. */
   readonly mode: string | undefined;
   readonly release: string | undefined;
-  /** "all", or the name of the only node. Undefined if that node has no name. */
+  /** "all", or the name of the only node; undefined if that node has no name. */
   readonly node: string | undefined;
 }
 
@@ -293,7 +293,7 @@ function expectOutcome(fate: Fate, sender: Sender): Pick<HoldingTest, 'expect' |
 /** Shares that differ by no more than this count as equal, because kube-proxy rounds the shares that it writes. */
 const evenness = 1e-4;
 
-/** Merges tests that differ in only one field. Keeps the order in which the tests first appear. */
+/** Merges tests that differ in only one field, in order of first appearance. */
 function merge(tests: readonly HoldingTest[], field: 'from' | 'to' | 'node'): readonly HoldingTest[] {
   const merged = new Map<string, HoldingTest>();
   for (const test of tests) {

@@ -16,7 +16,7 @@ export const addressWords: { readonly [K in PortAddress['kind'] | 'node-port']: 
   'node-port': 'node port',
 };
 
-/** Formats a Service port for the JSON of kpc describe and kpc diff. Undefined values are left out. */
+/** Formats a Service port, without undefined values, for the JSON of kpc describe and kpc diff. */
 export function portJson(port: ShownPort, type?: ServiceInfo['type']) {
   const { forwarding } = port;
   return {
@@ -68,7 +68,7 @@ export function listPolicies(port: ShownPort, write: WriteValue = String): reado
   ];
 }
 
-/** Lists all known facts about a Service port. A fact that both families share appears once. */
+/** Lists all known facts about a Service port, those that both families share only once. */
 export function listFacts(
   families: readonly ShownPort[],
   type: ServiceInfo['type'] | undefined,
@@ -147,7 +147,7 @@ export function serviceReasonWords(reason: ServiceReason, write: WriteValue = St
   }
 }
 
-/** A reason for programs. The kind determines the other fields. */
+/** A reason for programs, whose kind determines the other fields. */
 export interface ReasonJson {
   readonly kind: Exclude<ServiceReason['kind'], 'node-port'>;
   readonly text: string;

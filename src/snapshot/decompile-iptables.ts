@@ -48,7 +48,7 @@ class RulesReader {
   /** Several Service ports may have the same name, if names were anonymised before pasting. */
   readonly #byName = new Map<string, PortDraft[]>();
   readonly #byHash = new Map<string, PortDraft>();
-  /** Service ports with a jump to a chain that the dump lacks. A kernel always has the chain of a jump. */
+  /** Service ports with a jump to a chain that exists in the kernel, as for every jump, but not in the dump. */
   readonly #lackChains = new Set<PortDraft>();
 
   constructor({ nat = new Map(), filter = new Map() }: Tables, family: Family, shown: readonly TableName[]) {
@@ -247,7 +247,7 @@ class RulesReader {
     if (isShown && !rules.some((rule) => jumpChain(rule) === local)) draft.lackLocal(name, local);
   }
 
-  /** Records a jump to a missing or empty chain of the Service port. The dump then lacks endpoints. */
+  /** Records a jump to a missing or empty chain of the Service port, because the dump then lacks endpoints. */
   #checkWay({ leadsTo, jumpsTo = '' }: ReadRule, draft: PortDraft): void {
     if (leadsTo && (this.#nat.get(jumpsTo)?.rules ?? []).length === 0) this.#lackChains.add(draft);
   }

@@ -29,7 +29,7 @@ import {
 } from '../kube-proxy/ipvs-objects.ts';
 import { endpointAt, markedClients, nodePortPlace, PortDraft, type DecompiledPort } from './decompiled-port.ts';
 
-/** Where a Service port listens. For a node port in a bitmap of ports, the address is unknown. */
+/** Where a Service port listens; at an unknown address for a node port in a bitmap of ports. */
 interface Frontend {
   readonly family: Family;
   readonly protocol: Protocol;

@@ -116,7 +116,7 @@ function decompileUserspace({ iptables, proxyPorts }: KernelState): readonly Dec
         const draft = drafts.get(key) ?? new PortDraft(label, family, protocol);
         drafts.set(key, draft);
         if (!address) draft.nodePort ??= port;
-        // kube-proxy writes the rule for a Service port's cluster IP first. Only rules for external IPs have further conditions.
+        // kube-proxy writes the rule for a Service port's cluster IP first. Rules with further conditions are for external IPs.
         else if (isOfAddressType || findArg(rule, 'physdev-is-in')) draft.addAddress('external-ip', address, port);
         else if (!draft.addresses.has(address.text))
           draft.addAddress(draft.hasClusterIP() ? 'load-balancer-ip' : 'cluster-ip', address, port);

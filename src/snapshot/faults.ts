@@ -64,7 +64,7 @@ export function findLostJumps(side: Snapshot, mode: ProxyMode, family: Family): 
   );
 }
 
-/** Returns kube-proxy's table in a family if the table is dormant. No packet reaches the rules of a dormant table. */
+/** Returns kube-proxy's table in a family if the table is dormant, so that no packet reaches its rules. */
 export function findDormantTable({ doubts }: Snapshot, family: Family): string | undefined {
   const table = `${nftFamily[family]} ${nftTableName}`;
   return doubts.some((doubt) => doubt.kind === 'other-table' && doubt.table === table) ? table : undefined;

@@ -32,7 +32,7 @@ export function healthCheckFinder(side: CompiledSnapshot): (at: SocketAddress) =
   };
 }
 
-/** Reports whether load balancers get the same answer from both, as far as the answers are known. Undefined: kube-proxy does not listen. */
+/** Reports whether load balancers get the same answer from both, as far as known. No answer means that kube-proxy does not listen. */
 export function isSameAnswer(one: HealthAnswer | undefined, other: HealthAnswer | undefined): boolean {
   if (!one || !other) return one === other;
   return one.status === other.status || one.status === 'unknown' || other.status === 'unknown';

@@ -107,11 +107,11 @@ interface SnapshotAssumptions {
   readonly mode: boolean;
 }
 
-/** Facts about a snapshot. Each function is called once, on first use. */
+/** Facts about a snapshot, as functions that are called once, on first use. */
 interface Facts {
   readonly name: string;
   readonly state: () => KernelState;
-  /** A state whose items have origins, to explain the items in `state`. Undefined if there is none. */
+  /** A state whose items have origins, to explain the items in `state`; undefined if no state has any. */
   readonly labels?: (() => KernelState | undefined) | undefined;
   readonly flows?: readonly TrackedFlow[] | undefined;
   readonly routes?: KnownRoutes | undefined;
@@ -147,7 +147,7 @@ interface CompiledFacts extends Facts {
   readonly kpcVersion: string;
   readonly isAsCompiled: boolean;
   readonly behaviours: Behaviours;
-  /** Returns the Services as a kube-proxy with other behaviours reads them. A bundle lacks this function. */
+  /** Returns the Services as a kube-proxy with other behaviours reads them; missing for a bundle. */
   readonly readBy?: ((does: Behaviours) => Cluster) | undefined;
   readonly compile: (cluster: Cluster, node?: NodeContext) => KernelState;
 }

@@ -104,7 +104,7 @@ export function moduleChange(name: string, change: ChangeKind): KernelChange {
   return changeOf('module', 'kernel module', change, { name });
 }
 
-/** A change to a file that kpc-apply writes on the node. No state shows this file. '' means that the file is missing. */
+/** A change to a file that kpc-apply writes on the node, and that no state shows. '' stands for a missing file. */
 export function settingChange(name: string, from: string, to: string): KernelChange {
   return changeOf('setting', 'setting', 'changed', { name, from, to });
 }

@@ -156,7 +156,7 @@ function propertiesOf(set: AnySet): string {
   return formatSetProperties({ ...set, comment: undefined }).join('; ');
 }
 
-/** Pairs the elements that are in both lists with different values. Elements that are only removed come first. */
+/** Pairs the elements that are in both lists with different values. Elements without a counterpart on side TO come first. */
 function pairElements(removed: readonly Element[], added: readonly Element[]): readonly Pair<Element>[] {
   const pairs = pairUp(removed, added, ({ key }) => keyMeaning(key));
   return [...pairs.filter(({ to }) => !to), ...pairs.filter(({ to }) => to)];

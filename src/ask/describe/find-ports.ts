@@ -1,4 +1,4 @@
-// Finds the Service ports that use an address or port number, and their roles. Explains why no Service port answers there.
+// Finds the Service ports that use an address or port number, with their roles, or explains why there are none.
 import type { AddressOwner, NoSubject } from '../../base/findings/command-line.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort, hasAddress } from '../../cluster/model.ts';
@@ -133,8 +133,8 @@ function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes'
 }
 
 /**
- * Returns why no Service answers at an address. Either node ports do not listen on this node address, or the address's Services have other
- * ports. Undefined if neither is the case.
+ * Returns why no Service answers at an address: node ports do not listen on this node address, or the address's Services have other ports.
+ * Undefined for any other reason.
  */
 export function explainUnanswered(
   ports: readonly ShownPort[],
@@ -201,7 +201,7 @@ export function claimedAt({ address, port, protocol }: AskedSocket, dump: Dumped
   return claimed && { by: written ? 'manifests' : 'rules', label: claimed.label };
 }
 
-/** Returns why kube-proxy programs nothing on this node for an address in the input. Undefined if kube-proxy programs something. */
+/** Returns why kube-proxy programs nothing on this node for an address in the input; undefined if kube-proxy does. */
 export function whyUnprogrammed(
   asked: AskedSocket,
   { objects: { services, nodes }, cluster, node }: CompiledSnapshot,
@@ -227,7 +227,7 @@ export function whyUnprogrammed(
   return { kind: 'other-node', address: text, node: name, here: node.name, answers };
 }
 
-/** Reports whether all rules that lead to Services are shown, so that a rule not shown does not exist. Filter rules lead nowhere. */
+/** Reports whether all rules that lead to Services are shown, so that a rule not shown does not exist. Filter rules need not be shown. */
 export function showsTranslation({ mode, coverage, doubts }: DumpedSnapshot, family: Family): boolean {
   const kinds = mode && modeFacts[mode].kinds;
   if (doubts.some(({ kind }) => kind === 'cut-line')) return false;

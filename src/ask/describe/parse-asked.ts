@@ -55,7 +55,7 @@ function parseAskedPort(what: string): AskedPort | undefined {
   return { port, protocol: protocol?.toUpperCase(), isOfNode: colon === ':' };
 }
 
-/** Reads "name", "namespace/name", or a DNS name, each with or without ":port". Accepts any text. */
+/** Reads "name", "namespace/name", or a DNS name, each with or without ":port". Accepts any text as a name. */
 export function parseAskedName(what: string): AskedName {
   const [host = '', port] = what.split(':');
   return { name: nameInDns(host) ?? host, port };
@@ -127,7 +127,7 @@ function addressOfEntry(what: string): string {
 
 const elementKey = /^(?:(\S+) \. )?(?:(\S+) \. )?(tcp|udp|sctp) \. (\d{1,5})$/i;
 
-/** Matches a line that names a chain, set or map, or a rule that leads to one of these. A rule with braces leads to several. */
+/** Matches a line that names a chain, set or map, or a rule without braces that leads to a single one of these. */
 const naming = /^(?:[^{}]* )?(?:(?:chain|set|map|goto|jump) |@)([^\s{}]+)(?: \{| comment "[^"]*")?$/;
 
 /**

@@ -40,12 +40,12 @@ export function modeSource({ problems, facts, flags }: ProxyLog): (typeof modeSo
   return flags.get('--proxy-mode') ? 'flag' : undefined;
 }
 
-/** The Services that a dump shows. Manifests beside the dump give its objects names. */
+/** The Services that a dump shows, named by the manifests beside the dump. */
 export interface DumpReading {
   readonly dump: DumpedSnapshot;
   readonly flows: FlowFindings | undefined;
   readonly notes: readonly DumpNote[];
-  /** Service ports in the manifests for which the node has no rule. Only families whose rules are all shown count. */
+  /** Service ports in the manifests for which the node has no rule, in families whose rules are all shown. */
   readonly ruleless: readonly ShownPort[];
   /** Set if nothing is known about Services. `why` is undefined if the dump does not show the reason. */
   readonly nothing: { readonly why: NoService | undefined } | undefined;

@@ -39,7 +39,7 @@ export interface Answers {
 }
 
 export interface ClassCounts {
-  /** The number of classes compared. One packet is sent for each class. */
+  /** The number of classes compared, by one packet each. */
   readonly classes: number;
   /** Classes whose end is unknown: on both sides (`unknown`), or on one side only. */
   readonly unknown: number;
@@ -86,7 +86,7 @@ type OnDifference = (difference: Difference, alike: readonly Like[], turn: numbe
 export interface ComparisonOptions {
   readonly only?: Only | undefined;
   readonly isSingle?: boolean;
-  /** The most destinations, not counting equivalent ones. With more destinations, none is traced. */
+  /** The most destinations, not counting equivalent ones, with which packets are traced at all. */
   readonly most?: number;
 }
 

@@ -120,7 +120,7 @@ export function destinationFinder(
   };
 }
 
-/** Returns the Service ports, by name and family, that have an endpoint that may get connections. Rules name no other endpoints. */
+/** Returns the Service ports, by name and family, that have an endpoint that may get connections and that rules may name. */
 export function servedPorts({ side: { ports } }: Scene): readonly string[] {
   const serves = (status: EndpointStatus | undefined): boolean =>
     !status || status.ready || (status.serving && status.terminating);

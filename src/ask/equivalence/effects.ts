@@ -114,6 +114,6 @@ export interface Divergence {
   readonly servicePorts: readonly string[];
   readonly effects: readonly Effect[];
   readonly classes: number;
-  /** The traced nodes that show this effect. The name is '' without a Node object. */
+  /** The names of the traced nodes that show this effect; '' for a node without a Node object. */
   readonly nodes: readonly string[];
 }

@@ -124,7 +124,7 @@ export function seenSources(
   return before.join() === after.join() ? undefined : { from: before, to: after };
 }
 
-/** Returns how connections fail, or may fail, after their first packet arrived. Empty if they work or if nothing is known. */
+/** Returns how connections fail, or may fail, after their first packet arrived; empty if no failure is known. */
 export function lossesOf(fate: Fate): readonly Losing[] {
   if (fate.verdict === 'unknown') return [];
   const { kind, ways } = fate.connection();

@@ -152,7 +152,7 @@ interface AskedThere {
 
 export interface ServiceEffects extends Pick<ClassCounts, 'unknown' | 'unknownOnOne'> {
   readonly effects: readonly ServiceEffect[];
-  /** Whether Pods that reach themselves through a Service are treated differently. Effects do not include this. */
+  /** Whether Pods that reach themselves through a Service are treated differently, which effects do not include. */
   readonly touchesHairpins: boolean;
 }
 
@@ -233,7 +233,7 @@ const none: readonly never[] = [];
 export interface Compared extends Omit<ClassCounts, 'reasons'> {
   readonly reasons: readonly Unsettled[];
   readonly findings: readonly Divergence[];
-  /** The nodes that packets were sent to. The name is '' without a Node object. */
+  /** The names of the nodes that packets were sent to; '' for a node without a Node object. */
   readonly asked: readonly string[];
 }
 

@@ -52,7 +52,7 @@ export interface Described {
   readonly addresses: readonly string[];
 }
 
-/** Numbers addresses and Service ports in order of first appearance. Descriptions that differ only in names then become equal. */
+/** Numbers addresses and Service ports in order of first appearance, so that descriptions that differ only in names become equal. */
 interface Cast {
   readonly addresses: Map<string, number>;
   readonly ports: Map<string, number>;

@@ -22,7 +22,7 @@ interface PlacedNetwork {
   readonly network: Network;
 }
 
-/** Finds a sender's place by endpoints and networks. The first that matches the sender's address wins. */
+/** Finds a sender's place by the first endpoint or network that matches the sender's address. */
 export class Places {
   readonly #networks = new Map<string, PlacedNetwork>();
   readonly #lengths: { readonly [F in Family]: Set<number> } = { ipv4: new Set(), ipv6: new Set() };

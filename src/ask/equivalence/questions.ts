@@ -26,7 +26,7 @@ export function readPortKey(key: ProtocolPort): Pick<Packet, 'protocol' | 'port'
 
 const transports: readonly Exclude<PacketProtocol, 'icmp'>[] = ['tcp', 'udp', 'sctp'];
 
-/** Arguments of iptables rules that match destinations or input interfaces. Most rules have none. */
+/** Arguments of iptables rules that match destinations or input interfaces, which most rules do not have. */
 const askingKinds: ReadonlySet<RuleArg['kind']> = new Set([
   'destination',
   'destination-port',
@@ -41,14 +41,14 @@ interface AskedDestination {
   isWhole: boolean;
 }
 
-/** Collects all destinations and input interfaces that a state's rules match. The sources that rules match are in each packet's fate. */
+/** Collects the destinations and input interfaces that rules match. The sources that rules match are in each packet's fate. */
 export class Questions {
   readonly destinations = new Map<string, AskedDestination>();
   readonly spans: AddressSpan[] = [];
   readonly ports = new Map<unknown, ProtocolPort[]>();
   /** Ports that other programs' rules match, which may affect any packet, not only packets to the node. */
   readonly foreignPorts = new Set<ProtocolPort>();
-  /** Addresses that a mode gives the node for Services. No client has such an address. */
+  /** Addresses that a mode gives the node for Services, so that no client has one. */
   readonly held = new Set<string>();
   readonly interfaces = new Set<string>();
   readonly #readSets = new Set<unknown>();

@@ -39,7 +39,7 @@ export interface StandIn {
   readonly only: Only | undefined;
 }
 
-/** A node, and the nodes that represent it. A node represents itself if all its packets are traced. */
+/** A node, and the nodes that represent it; only itself if all its packets are traced. */
 export interface Represented {
   readonly node: string;
   readonly by: readonly string[];

@@ -19,9 +19,9 @@ import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 export interface LintInput {
   readonly loaded: LoadedInputs;
   readonly services: readonly LintedService[];
-  /** The input's Nodes. Lint assumes no Nodes. */
+  /** The input's Nodes, to which lint adds no assumed ones. */
   readonly nodes: readonly CompiledSnapshot[];
-  /** One snapshot for each node. If the input has no Nodes, one for the unnamed node ''. */
+  /** One snapshot for each node, or for the unnamed node '' if the input has no Nodes. */
   readonly snapshots: readonly CompiledSnapshot[];
 }
 
@@ -32,7 +32,7 @@ export interface LintedService extends Sourced<Service> {
   /** Whether the Service was printed from a cluster together with all its running Pods. */
   readonly isOfCluster: boolean;
   readonly skipped: ServiceInfo['skipped'];
-  /** The Service's ports in both families. Empty if kube-proxy skips the Service. */
+  /** The Service's ports in both families; empty if kube-proxy skips the Service. */
   readonly ports: readonly ServicePort[];
   readonly slices: readonly Sourced<EndpointSlice>[];
   /** Whether the input gives the Service's endpoints (or shows that there are none), or kpc assumes endpoints. */
@@ -60,7 +60,7 @@ export function readLintInput(loaded: LoadedInputs, { node: only, ipFamily }: No
   return { input: { loaded, services: readLintedServices(loaded), nodes, snapshots }, diagnostics };
 }
 
-/** Reports whether flags or the input name the mode. Otherwise the settings are kube-proxy's defaults. */
+/** Reports whether flags or the input name the mode; otherwise the settings are kube-proxy's defaults. */
 export function namesMode({ configured, modeNote }: LoadedInputs): boolean {
   return configured || modeNote?.code !== 'default-mode';
 }

@@ -16,7 +16,7 @@ const worldCuts: { readonly [F in Family]: readonly bigint[] } = {
 /** Kinds of addresses, such as pods' and clients', that need separate representatives even if no rule distinguishes them. */
 export interface Kinds {
   readonly of: (address: Address) => string;
-  /** Addresses where the kind changes. A single host needs no cut, because it counts as taken. */
+  /** Addresses where the kind changes, except at single hosts, which count as taken. */
   readonly cuts: { readonly [F in Family]: readonly bigint[] };
 }
 

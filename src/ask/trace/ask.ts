@@ -56,7 +56,7 @@ export function ask(
     const packet = packetOf(sender.value, target.value);
     const isUnplaced = isUnplacedDestination(packet, scene);
     const found = scene.evaluate({ ...packet, isUnplaced });
-    // In IPVS mode, each address of the node has virtual servers of its own. A state has none for an address that it does not show.
+    // In IPVS mode, each address of the node has virtual servers of its own, so an address that is not shown has none in the state.
     const isBlind = isUnplaced && scene.side.state.virtualServers.length > 0;
     const fate = isBlind && found.otherwise?.verdict === 'local' ? { ...found, otherwise: undefined } : found;
     return { kind: 'read', value: { sender: sender.value, target: target.value, fate } };

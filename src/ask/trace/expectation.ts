@@ -151,7 +151,7 @@ export function compareFate({ fate, sender }: Trace, expected: Expectation): rea
   return faults;
 }
 
-/** Returns the endpoints' shares of connections, by "address:port". Failing connections do not count. */
+/** Returns the endpoints' shares of connections, without failing ones, by "address:port". */
 export function sharesOf(fate: Fate): ReadonlyMap<string, number> {
   const reached = fate
     .connection()

@@ -98,7 +98,7 @@ function refusedOf(request: Parameters<typeof namesHost>[1], scene: Scene): read
   });
 }
 
-/** Reports whether a text is a host with a path. Unlike a host, the namespace in "namespace/name" has no dots. */
+/** Reports whether a text is a host with a path, unlike "namespace/name", because a namespace has no dots. */
 function hasPath({ to }: Pick<Question, 'to'>, { host }: Pick<WantedRequest, 'host'>): boolean {
   return host.includes('.') && to.includes('/');
 }

@@ -29,7 +29,7 @@ type TargetKind = PortAddress['kind'] | 'node-port';
 export interface Matrix {
   /** Senders as on the command line. */
   readonly senders: readonly string[];
-  /** Sorted by address, then by sender. A sender without an address in the family has no cell. */
+  /** Sorted by address, then by sender; a sender has no cell in a family in which it has no address. */
   readonly cells: readonly MatrixCell[];
   /** Cells for which no packet is sent, because no address of the sender is known. */
   readonly open: readonly OpenCell[];

@@ -50,7 +50,7 @@ export function judgePolicies(trace: Trace, scene: Scene): readonly PolicyFindin
   return reached.length === 0 ? found : [{ direction: 'ingress', verdict: 'unknown', policies: [], endpoints }];
 }
 
-/** Pods by label. Without `namespaces`, Pods in the policy's own namespace. */
+/** Pods by label, in the policy's own namespace if `namespaces` is missing. */
 type PodSelection = Omit<Extract<PolicyPeer, { readonly kind: 'pods' }>, 'kind'>;
 
 interface Judgement {

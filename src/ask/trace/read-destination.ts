@@ -163,7 +163,7 @@ function joinNames(service: string, portName = ''): string {
   return portName === '' ? service : `${service}:${portName}`;
 }
 
-/** Returns a port's name and number. Rules may not show the number. */
+/** Returns a port's number if rules show it, or else the port's name. */
 function nameNumber({ port, portName = '', protocol }: ShownPort): string {
   return port === undefined ? portName : `${port}/${protocol}`;
 }

@@ -103,8 +103,8 @@ function isHeldByNode(address: Address, { side, links }: Scene): boolean {
 }
 
 /**
- * Returns the scene in which a named Pod's packets meet kube-proxy: the Pod's own node, if the input has that Node and nothing names
- * another. For any other sender, returns the present scene.
+ * Returns the scene in which a named Pod's packets meet kube-proxy, which is the Pod's own node, if the input has that Node and nothing
+ * names another. Returns the present scene for any other sender.
  */
 export function sceneOfSender({ from, namespace }: Pick<Question, 'from' | 'namespace'>, scene: Scene): Scene {
   const { side } = scene;

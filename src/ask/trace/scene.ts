@@ -16,7 +16,7 @@ import { type PodTraffic, podTrafficOf } from './pod-networks.ts';
 export interface Scene {
   readonly side: Snapshot;
   readonly asked: Snapshot;
-  /** The node's links, except those that kube-proxy makes. In a comparison, they may come from the other side. */
+  /** The node's links, except those that kube-proxy makes. In a comparison, links may come from the other side. */
   readonly links: readonly Link[];
   readonly evaluate: Evaluator;
   /**
@@ -110,7 +110,7 @@ function evaluatorOf(
   return evaluateOnAny(side, own, (one) => evaluatorOf(one, one.links, podTraffic, clusterIPs, stale));
 }
 
-/** Returns the other side's cluster IPs that no Service on this side has. Nothing on this side shows that no node has these addresses. */
+/** Returns the other side's cluster IPs that no Service on this side has. Nothing on this side shows that the node lacks such addresses. */
 function clusterIPsOnlyOf(other: Snapshot, side: Snapshot): ReadonlySet<string> {
   const own = new Set(side.ports.flatMap(({ clusterIP }) => clusterIP?.text ?? []));
   return new Set(other.ports.flatMap(({ clusterIP }) => (clusterIP && !own.has(clusterIP.text) ? clusterIP.text : [])));
@@ -127,7 +127,7 @@ export function isLocalEndpoint({ side: { endpoints } }: Scene, endpoint: Socket
   return endpoints.isLocal(endpoint);
 }
 
-/** Parts of a state that a dump may lack. A missing part is assumed to equal the other side's. */
+/** Parts of a state that a dump may lack, and that are then assumed to equal the other side's. */
 export const partsOfDump = ['sets', 'virtualServers', 'links', 'sysctls'] as const;
 
 /**

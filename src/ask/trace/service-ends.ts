@@ -80,7 +80,7 @@ export function doubtedEnds(side: Snapshot, gaps: readonly Gap[], stale: StalePo
 }
 
 /**
- * Finds Services whose endpoints the input lacks. Keys are the labels of their ports. In a cluster, a Service with a selector always has an
+ * Finds Services whose endpoints the input lacks, keyed by the labels of their ports. In a cluster, a Service with a selector always has an
  * EndpointSlice, even if it is empty.
  */
 function ungivenEndpoints(side: Snapshot): ReadonlyMap<string, Reason> {

@@ -65,7 +65,7 @@ export async function openToCompile(options: CompileRequest): Promise<OpenedToCo
   const isOpen = !hasMany && options.node?.[0] === undefined && loaded.settings.hostnameOverride === '';
   const isOther = node !== undefined && loaded.nodes.has(node) && node !== chooseNodeName(undefined, loaded);
   const nodeOfFolder = isOpen && isOther ? node : undefined;
-  // Keep only the note that no mode is named. The folder itself shows any other mode.
+  // Keep only the note that no mode is named, because the folder itself shows any other mode.
   const modeNote = loaded.modeNote?.code === 'default-mode' ? loaded.modeNote : undefined;
   return { loaded: { ...loaded, modeNote }, refusals: problem ? [problem] : [], nodeOfFolder };
 }
@@ -95,7 +95,7 @@ export async function lookAtChecked(checked: string, hasMany: boolean) {
 }
 
 /**
- * Reports whether the result would replace files. A whole cluster may have an empty result. But an empty result must not replace a bundle
+ * Reports whether the result would replace files. A whole cluster may have an empty result, but an empty result must not replace a bundle
  * or golden, which may program Services.
  */
 function replacesFiles({ out, golden, check: checked }: CompileRequest): boolean {

@@ -36,7 +36,7 @@ export const noProgress: Progress = { step: async () => {}, end: async () => {} 
 
 interface RunOptions extends Omit<FileOptions, 'node'>, FleetChoice {
   readonly jobs: number;
-  /** Where options come from. Only the main thread needs this. */
+  /** Where options come from, which only the main thread needs to know. */
   readonly flagPlaces?: unknown;
 }
 

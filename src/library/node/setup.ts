@@ -141,7 +141,7 @@ function yamlValue(value: string | readonly string[] | boolean): string {
   return value.length === 1 ? yamlWord(first) : `[${value.map(yamlWord).join(', ')}]`;
 }
 
-/** Quotes a text for YAML, as JSON, which is valid YAML. A plain word needs no quotes. */
+/** Quotes a text for YAML, as JSON, which is valid YAML, unless it is a plain word. */
 function yamlWord(text: string): string {
   return /^[A-Za-z./][\w./-]*$/.test(text) && !/^(?:true|false|yes|no|on|off|null|y|n)$/i.test(text)
     ? text

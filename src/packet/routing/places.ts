@@ -117,7 +117,7 @@ export interface Places {
    * `here`.
    */
   linkInside(address: Address): string | undefined;
-  /** A next hop of the most specific routes (in any table) to a pod. Undefined if `hop` is one of them. */
+  /** A next hop of the most specific routes (in any table) to a pod, if `hop` is not among these. */
   closerHop(address: Address, hop: NextHop): NextHop | undefined;
   isAround(address: Address, link: string): boolean;
   readonly outer: readonly string[];

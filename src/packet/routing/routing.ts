@@ -301,7 +301,7 @@ function bridgesOf({
     // share one.
     carries: (bridge, ends) => {
       const ports = portsOf(bridge);
-      // Without ports, only kind `bridge` shows a bridge. A physical link has no kind, even with `ip -d`.
+      // A bridge is known by its ports or its kind. A physical link has no kind, even with `ip -d`.
       if (ports.length === 0 && named.get(bridge)?.kind !== 'bridge') return true;
       const question = { ...circumstance('bridge-port', bridge), fact: `ports of ${bridge} ${ends}` };
       const count = (trait: keyof LinkTraits, value: boolean): number =>

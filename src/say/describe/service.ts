@@ -61,7 +61,7 @@ const skippedWords: { readonly [K in NonNullable<ServiceDescription['skipped']>]
   'no-cluster-ip': ', without a cluster IP yet: kube-proxy programs nothing',
 };
 
-/** Tells how the subject relates to the Service. Undefined if it is the Service itself. */
+/** Tells how the subject relates to the Service; undefined for the Service itself. */
 function describeBecause(because: Because): string | undefined {
   switch (because.kind) {
     case 'endpoint':

@@ -36,7 +36,7 @@ export interface Answered<Markdown extends string | Promise<string> = string | P
   readonly lacks?: () => ArgumentsOf<'answer-lacks'>;
   /** The files that were read. A finding that concerns none of them is shown at the first file. */
   readonly files?: readonly string[];
-  /** The name of JUnit's suite. By default, the command. */
+  /** The name of JUnit's suite, by default the command. */
   readonly suite?: string;
   /** What was checked, as JUnit test cases. */
   readonly cases: (findings: readonly SaidFinding[]) => readonly TestCase[];

@@ -4,7 +4,7 @@ import type { Severity } from '../../base/findings/rows.ts';
 import type { ShownFinding } from '../words/said.ts';
 import type { Located } from '../../kernel/place.ts';
 
-/** Returns the path of a file relative to its repository's root, as GitHub and GitLab need it. Undefined for standard input. */
+/** Returns a file's path from the root of its repository, as GitHub and GitLab need it; undefined for standard input. */
 export type PathOf = (file: string) => string | undefined;
 
 /** In each step, GitHub shows ten annotations of each level and silently drops the others. */
@@ -37,7 +37,7 @@ export function formatGithub(findings: readonly ShownFinding[], pathOf: PathOf):
   return [...shown, ...counts].join('');
 }
 
-/** Returns the place in the repository. GitHub shows an annotation without a file at the run itself. */
+/** Returns a place in the repository, because GitHub shows an annotation without a file only with the run. */
 function inRepository(place: Located | undefined, pathOf: PathOf): Located | undefined {
   const path = place && pathOf(place.file);
   return path === undefined ? undefined : { ...place, file: path };

@@ -5,7 +5,7 @@ import { signs } from './text.ts';
 /** The most items of a block that are shown. Further items are folded. */
 const mostItems = 6;
 
-/** Formats blocks as a comment on a pull request, with the summary first. Folds commands and changes to the kernel. */
+/** Formats blocks as a comment on a pull request: the summary first, commands and changes to the kernel folded. */
 export function formatMarkdown(blocks: readonly Block[], kernel: readonly Block[] = blocks): string {
   const all = blocks.flat();
   const commands = all.filter(({ role }) => role === 'command').map(({ text }) => text);

@@ -102,7 +102,7 @@ export function formatHelp(help: string | undefined): string {
   return help === undefined ? '' : `  help: ${printable(help)}\n`;
 }
 
-/** Returns a line and a caret below the column. Cuts a long line to the text around the column. Undefined for a blank line. */
+/** Returns a line, cut to the text around a column, and a caret below that column; undefined for a blank line. */
 function excerptLine(line: string, column: number): { readonly line: string; readonly caret: string } | undefined {
   if (line.trim() === '') return undefined;
   const start = column > maxWidth ? column - Math.floor(maxWidth / 2) : 0;

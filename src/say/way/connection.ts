@@ -35,7 +35,7 @@ export interface ConnectionInWords {
   readonly doubt: string | undefined;
   /** Whether the outcome is unknown because of something shown, such as a rule that only answers meet. */
   readonly isUndecided: boolean;
-  /** Keyed by endpoint ("address:port"). Empty unless the endpoints differ. */
+  /** Keyed by endpoint ("address:port"); empty unless the endpoints differ. */
   readonly byEndpoint: ReadonlyMap<string, Connection['kind']>;
 }
 
@@ -258,7 +258,7 @@ export function stopperWords(step: Step & { readonly kind: 'rule' | 'policy' }):
   return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} it`;
 }
 
-/** Returns the start of a clause about what stops a packet inside a tunnel: the packet that carries it. Otherwise ''. */
+/** If a tunnel's outer packet was stopped, returns the start of a clause that names this packet. */
 export function carrierWords(steps: readonly Step[]): string {
   const carrier = steps.find(({ kind }) => kind === 'carrier');
   return carrier?.kind === 'carrier' ? `${carrier.link} carries it in ${outerWords(carrier)}, and ` : '';

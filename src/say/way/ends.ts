@@ -18,7 +18,7 @@ interface OtherEnd {
   readonly reason: string;
 }
 
-/** Lists these ends in the order of the rules. Empty if it is unknown how packets end. */
+/** Lists the ends that differ from most, in the order of the rules; empty if it is unknown how packets end. */
 export function otherEnds({ fate: asked, target }: Pick<Trace, 'fate' | 'target'>, scene: Scene): readonly OtherEnd[] {
   const fate = asked.otherwise ?? asked;
   if (fate.verdict === 'unknown') return [];

@@ -39,7 +39,7 @@ export function faultWords(fault: PortFault): string {
   }
 }
 
-/** Tells in few words why a Service has no endpoints. Undefined if it may have some. */
+/** Tells in few words why a Service has no endpoints; undefined if the Service may have some. */
 export function faultInShort(fault: PortFault): string | undefined {
   switch (fault.code) {
     case 'selects-nothing':
@@ -130,7 +130,7 @@ export function unshownJumpWords(from: readonly string[], to: string): string {
   return `nothing in the dump jumps from ${joinWords(from, 'or')} to ${to}, so it is not known whether packets reach the rules there`;
 }
 
-/** Returns ", unless …": what may give a Service port endpoints although kpc cannot see it. '' if there is nothing. */
+/** Returns ", unless …", with what may give a Service port endpoints that kpc cannot see; otherwise ''. */
 export function unlessUnseen(pods: UnseenPods | undefined): string {
   if (!pods) return '';
   return pods.maker === undefined

@@ -282,7 +282,7 @@ interface ExistingFlows {
 
 /**
  * Finds the listed flows to the packet's destination, because rules decide only about the first packet of a flow. Prefers the sender's own
- * flows. Undefined if there are none.
+ * flows.
  */
 export function findExistingFlows(
   { sender, target }: Pick<Trace, 'sender' | 'target'>,

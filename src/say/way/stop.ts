@@ -96,7 +96,7 @@ function noLocalWords(port: ShownPort, trace: Trace): string {
   return `${policy} is Local, but ${port.label} has no endpoint on this node`;
 }
 
-/** Returns words to add to a verdict: the assumptions and unseen facts that it depends on. '' if there are none. */
+/** Returns the assumptions and unseen facts that a verdict depends on, as words to add to the verdict. */
 export function stopConditionWords({ placed, unseen }: StopCondition): string {
   return `${placed === undefined ? '' : ` ${placeWithout(placed)}`}${unlessUnseen(unseen)}`;
 }

@@ -215,7 +215,7 @@ function causeReason({ modes }: CauseWords, reason: CauseReason): readonly strin
   }
 }
 
-/** Returns what each side's mode does. Empty if both do the same, because that does not explain a difference. */
+/** Returns what each side's mode does; empty if both do the same, because that does not explain a difference. */
 function modesWords(
   modes: NonNullable<CauseWords['modes']>,
   { from, to }: Extract<CauseReason, { readonly kind: 'modes' }>,

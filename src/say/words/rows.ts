@@ -32,7 +32,7 @@ export type WordsOf<Table> = {
   readonly [Code in keyof Table]: Table[Code] extends Row<infer Arguments> ? Wording<Arguments> : never;
 };
 
-/** Makes words for a code with several cases. The argument named `key` tells which case applies. */
+/** Makes words for a code with several cases, which the argument named `key` distinguishes. */
 export function byCase<Key extends string, Arguments extends { readonly [K in Key]: string }>(
   key: Key,
   cases: { readonly [C in Arguments[Key]]: Wording<Extract<Arguments, { readonly [K in Key]: C }>> },

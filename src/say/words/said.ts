@@ -1,4 +1,4 @@
-// Findings in words, with the command that traces a packet. Also makes shorter lists for people.
+// Puts findings into words, with the command that traces a packet, and shortens lists for people.
 import { hashName } from '../../base/hash-name.ts';
 import { projectUrl } from '../../base/version.ts';
 import { isLintCode, type FindingCode } from '../../base/findings/codes.ts';

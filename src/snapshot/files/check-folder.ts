@@ -87,7 +87,7 @@ export type CheckResult =
       readonly kind: 'differs';
       readonly files: readonly string[];
       readonly strangers: readonly string[];
-      /** Bundle files before and after writing. Undefined on the side where a file does not exist. */
+      /** Bundle files before and after writing; undefined on the side where a file does not exist. */
       readonly pairs: readonly {
         readonly name: string;
         readonly from: string | undefined;

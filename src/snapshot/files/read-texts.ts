@@ -28,7 +28,7 @@ export interface FileOptions extends LoadOptions {
   readonly renderValues?: readonly string[];
   readonly config?: string | undefined;
   readonly hostAddresses?: string | undefined;
-  /** Reads all of standard input, for the path "-". Further calls return the same result. */
+  /** Reads all of standard input, for the path "-", once for all calls. */
   readonly readStdin?: (() => Promise<Stdin>) | undefined;
 }
 
@@ -42,7 +42,7 @@ export async function loadConfiguration(options: FileOptions): Promise<LoadedInp
   return loadTexts({ manifests, config, hostAddresses: undefined }, { ...options, emptyResult: 'allowed' });
 }
 
-/** Loads the same manifests with other options. The options may differ only in kube-proxy's settings. */
+/** Loads the same manifests with other options, which may differ only in kube-proxy's settings. */
 export async function loadUnder(options: FileOptions, loaded: LoadedInputs): Promise<LoadedInputs> {
   const { config } = await readInputs({ ...options, file: [], texts: [], hostAddresses: undefined });
   return loaded.under(options, config);

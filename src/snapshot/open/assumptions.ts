@@ -64,14 +64,14 @@ export interface Assumptions {
   readonly choosesFamilies: boolean;
   /** The assumed Nodes. Empty if the input shows which nodes exist. */
   readonly nodes: readonly Sourced<Node>[];
-  /** kubeadm's Pod networks, by which kube-proxy recognises Pods on assumed Nodes. Empty if other networks are configured. */
+  /** kubeadm's Pod networks, by which kube-proxy recognises Pods on assumed Nodes; empty if other networks are configured. */
   readonly clusterCIDRs: readonly string[];
 }
 
 export interface AskedCluster {
   readonly node?: string | readonly string[] | undefined;
   readonly ipFamily: IpFamilyChoice;
-  /** The name of the other side of a comparison, if its cluster is dual-stack. The assumed cluster is then dual-stack too. */
+  /** The name of the other side of a comparison, if its cluster is dual-stack, which the assumed cluster then is too. */
   readonly dualStackAs?: string | undefined;
   /** The nodes that the other side's Pods name, if the other side assumes Nodes, so that both sides assume the same Nodes. */
   readonly nodesBeside?: readonly string[] | undefined;

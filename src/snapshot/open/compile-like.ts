@@ -175,7 +175,7 @@ function modeOfSide(side: Snapshot): ProxyMode | undefined {
   return side.kind === 'dump' ? modeOfState(side.state) : side.settings.mode;
 }
 
-/** Returns the other side's settings, unless a configuration sets its own. Flags override single settings. A dump has only a mode. */
+/** Returns the other side's settings, unless a configuration sets its own. Flags override single settings. A dump shows only a mode. */
 function settingsLike(
   like: Snapshot | undefined,
   { configured, settings }: LoadedInputs,
@@ -213,7 +213,7 @@ function hostAddressesOf({ kind, hostAddresses: known = [] }: Snapshot, node: No
 
 const ofDump = " (the dump's; other settings by flags and defaults)";
 
-/** What the other side shows about the cluster of both sides. Facts that make no difference are undefined. */
+/** What the other side shows about the cluster of both sides; undefined for facts that make no difference. */
 export type Beside = Pick<LoadOptions, 'dualStackAs' | 'nodesBeside' | 'remade'>;
 
 type ReadSide = Pick<LoadedInputs, 'assumedCluster' | 'inputs'>;

@@ -54,13 +54,13 @@ export interface Prepared {
   readonly nodeSources: ReadonlyMap<string, ObjectSource>;
   /** Names of the assumed Nodes. If no node is named, the first assumed Node is compiled. */
   readonly assumedNodes: readonly string[];
-  /** All Services, with the values that kpc assigned. Includes Services that kube-proxy does not program. */
+  /** All Services, with the values that kpc assigned, including Services that kube-proxy does not program. */
   readonly services: readonly Sourced<Service>[];
   readonly assigned: CompiledSnapshot['assigned'];
   readonly assumedEndpoints: CompiledSnapshot['assumedEndpoints'];
   readonly assumedPods: readonly Sourced<Pod>[];
   readonly assumedClusterCIDRs: readonly string[];
-  /** The families that kpc chose for the cluster. Empty unless a Service gets its families from the cluster. */
+  /** The families that kpc chose for the cluster; empty unless a Service gets its families from the cluster. */
   readonly assumedFamilies: readonly Family[];
   readonly gates: FeatureGates;
   readonly buildCluster: (behaviours: Behaviours) => Cluster;

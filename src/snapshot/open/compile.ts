@@ -48,7 +48,7 @@ export interface Compilation {
   /** Undefined if a diagnostic is an error. */
   readonly snapshot: CompiledSnapshot | undefined;
   readonly diagnostics: readonly Finding[];
-  /** Finds facts about the node that the input lacks. A call compiles the node's state. */
+  /** Finds facts about the node that the input lacks, for which it compiles the node's state. */
   readonly gaps: () => readonly Finding[];
 }
 
@@ -125,7 +125,7 @@ export function checkReleases(
     .filter((each) => !said.has(keyOfFault(each)) && said.add(keyOfFault(each)));
 }
 
-/** Flags as passed to a command. Some commands have only a few flags. */
+/** Flags as passed to a command, which may have only a few of these. */
 export interface GivenFlags extends Partial<LoadOptions>, Omit<FleetChoice, 'node'> {}
 
 function checkShard(shard: string | undefined): readonly Finding[] {

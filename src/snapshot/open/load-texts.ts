@@ -79,7 +79,7 @@ export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedC
 
 export interface LoadedInputs extends Prepared {
   readonly texts: InputTexts;
-  /** Each node's addresses, if a folder has them. If not, `hostAddresses` has the addresses of the only node. */
+  /** Each node's addresses, if a folder has them; if not, the only node's are in `hostAddresses`. */
   readonly hosts: Hosts['addresses'] | undefined;
   readonly modeNote: Finding | undefined;
   readonly version: VersionChoice;
@@ -103,7 +103,7 @@ export function loadTexts(texts: InputTexts, options: LoadOptions): LoadedInputs
   return loadBeside(texts, options, [], 0);
 }
 
-/** The most rounds of leaving out faulty objects. Each round may make further objects faulty. */
+/** The most rounds of leaving out faulty objects, each of which may make further objects faulty. */
 const mostRounds = 8;
 
 /** Loads the input again without the objects that these errors name. Some faults appear only when all objects are combined. */

@@ -28,7 +28,7 @@ export interface Reading {
   readonly files: LoadedInputs['files'];
   readonly notes: readonly string[];
   readonly made?: string;
-  /** Finds facts about the node that the manifests lack. A call compiles the node's state. */
+  /** Finds facts about the node that the manifests lack, for which it compiles the node's state. */
   readonly gaps?: Compilation['gaps'];
 }
 
@@ -82,7 +82,7 @@ export function openNodes(
   const nodes = allNodes ? [...loaded.nodes.keys()].toSorted() : [''];
   const memo = nodes.length > 1 ? new NodeMemo() : undefined;
   const wrong = checkHosts(loaded, nodes);
-  /** The node that first reported each diagnostic. The diagnostic is repeated if that node is read again. */
+  /** The node that first reported each diagnostic. Reading that node again repeats the diagnostic. */
   const first = new Map<string, string>();
   const at = (node: string): Reading => {
     const reading = wrong.length > 0 ? failedReading(loaded, wrong) : read(node === '' ? options.node : node, memo);
