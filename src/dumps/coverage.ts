@@ -25,7 +25,7 @@ export interface TableListing {
 export interface Coverage extends Shown {
   /** Families for which sets, virtual servers and addresses were compiled or dumped. */
   readonly families: readonly Family[];
-  /** Families whose rules were deliberately printed only in part, such as with grep, and are still examined. */
+  /** Families whose rules were deliberately printed only in part, such as with grep. kpc still examines this part. */
   readonly excerpts?: readonly Family[] | undefined;
   readonly listed?: ReadonlyMap<string, TableListing> | undefined;
   /** Families whose addresses the command `ip addr` printed in full. Undefined if the dump does not show that command. */

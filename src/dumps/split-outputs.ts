@@ -408,7 +408,7 @@ function takePrefix(line: string): string | undefined {
 /** grep -A prints this separator between matches. */
 const betweenPlaces = '--';
 
-/** Matches the prompts of more and less, each of which stands in place of the rest of the output. */
+/** Matches the prompts of more and less. Each prompt is printed in place of the rest of an output. */
 const pagerPrompt = /^(?:-- ?more ?--(?: ?\(\d+%\))?|lines \d+-\d+(?:\/\d+)?(?: \d+%)?|:)$/i;
 
 export function isEllipsis(line: string): boolean {

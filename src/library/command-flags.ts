@@ -54,7 +54,7 @@ export function nodeFlag(help: string): Flag {
   });
 }
 
-/** Returns a given flag that has no effect beside the other flags, and why; undefined if all flags have an effect. */
+/** Returns why a given flag has no effect beside the other flags; undefined if all flags have an effect. */
 export function findIdleFlag(
   given: readonly {
     readonly row: Flag;

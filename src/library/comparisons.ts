@@ -75,7 +75,7 @@ export function equivalence(options: EquivalenceOptions): EquivalenceResult {
 
 type OptionsOfSide = Partial<ManifestsOfNodes> & Pick<GateOptions, 'sideOf'>;
 
-/** Returns the options that a side stands for. Undefined for a snapshot. */
+/** Returns the options for a side that is a mode, release or configuration; undefined for a snapshot. */
 export function optionsOfSide(side: ComparedSide): OptionsOfSide | undefined {
   if (typeof side === 'string') {
     const mode = proxyModes.find((each) => each === side);

@@ -34,8 +34,8 @@ export function followConnection(world: World, ways: readonly Way<Flow>[]): Conn
 }
 
 /**
- * Returns the outcome of a working connection while other connections reach endpoints. One that rules did not translate depends on whatever
- * host receives it.
+ * Returns the outcome of a working connection while other connections reach endpoints. If rules did not translate this connection, the
+ * outcome depends on the host that receives it.
  */
 function outcomeBeside({ verdict: end, steps }: Way<Flow>): Outcome {
   const isUntaken = end === 'local' || end === 'forwarded';

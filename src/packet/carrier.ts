@@ -1,4 +1,4 @@
-// The outer packets of tunnels, which meet routes and rules like any other packet (udp_tunnel_xmit_skb, ip_tunnel_xmit, vxlan_rcv).
+// Outer packets of tunnels. They meet routes and rules like any other packet (udp_tunnel_xmit_skb, ip_tunnel_xmit, vxlan_rcv).
 import type { Address } from '../kernel/address.ts';
 import { actionOfPolicies, type IpsecPolicy } from '../kernel/route/ipsec.ts';
 import { explore } from './explore.ts';
@@ -38,7 +38,7 @@ function carrierOf(flow: Flow, name: string, end: 'input' | 'output'): Flow | un
   const below = bound ?? (way?.kind === 'out' ? way.hops[0]?.link : undefined);
   const near = tunnel.local ?? (other && way && routing.sourceBy(other, way).address);
   if (near?.family !== family || below === name) return undefined;
-  // Without a route to the tunnel's other end, the packet is lost whatever its source.
+  // Without a route to the tunnel's other end, the packet is lost, whichever source it has.
   const isLost = isOwn && way?.kind === 'none';
   if (!isLost && (isUnknownOwn(near) || below === undefined)) return undefined;
   const far = other?.family === family ? other : unknownHost[family];

@@ -55,7 +55,7 @@ interface Budget {
 /** The most chains to run for one packet, about ten for each endpoint of a Service. */
 const mostChains = 300_000;
 
-/** Deepest nesting of chains, of which the kernel allows sixteen levels in nftables. */
+/** The deepest nesting of chains that kpc follows. The kernel allows sixteen levels in nftables. */
 const deepest = 200;
 
 const mostDoubts = 12;

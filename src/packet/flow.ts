@@ -170,10 +170,7 @@ export function trackedConnection({ connection, priority }: Flow): TrackedConnec
   return priority > trackingPriority ? connection : undefined;
 }
 
-/**
- * Connection states and statuses: those that only an answered connection has, those of tracked packets, and those that the connections
- * traced here never have.
- */
+/** Connection states and statuses: laterStates come with an answer, trackedStates with tracking, and otherStates never occur here. */
 const laterStates: ReadonlySet<string> = new Set('established seen-reply confirmed'.split(' '));
 const trackedStates: ReadonlySet<string> = new Set('new established related'.split(' '));
 const otherStates: ReadonlySet<string> = new Set('related expected dying'.split(' '));

@@ -72,7 +72,7 @@ export interface Gap {
     ((asked: Pick<Packet, 'destination' | 'port'> & { readonly protocol: string }) => boolean) | undefined;
 }
 
-/** A jump, for all packets that its rule matches, that the kernel likely has although no listing shows it. */
+/** A jump that the kernel likely has although no listing shows it. All packets that the jump's rule matches take the jump. */
 export type SupposedJump = { readonly family: Family; readonly from: string; readonly to: string } & (
   | { readonly tool: 'iptables'; readonly table: TableName; readonly rule: Rule }
   /** `chain`: the chain that holds the jump, if the state does not show that chain. */

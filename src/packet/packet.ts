@@ -299,7 +299,7 @@ export function shareOf(
   return sum > 1 - 1e-9 ? 1 : sum < 1e-9 ? 0 : sum;
 }
 
-/** Returns two shares of connections that arrive: those known to work, and those not known to fail. */
+/** Returns the shares of connections that arrive and are known to work (`least`), or not known to fail (`most`). */
 export function workingShare(
   fate: Pick<Fate, 'connection'>,
   arrives: (verdict: Verdict) => boolean,

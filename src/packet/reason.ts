@@ -51,7 +51,7 @@ export type Missing =
   | { readonly kind: 'jump'; readonly tool: RuleStep['tool']; readonly from: string; readonly to: string }
   | { readonly kind: 'chain'; readonly tool: RuleStep['tool']; readonly table: string; readonly chain: string }
   | { readonly kind: 'policy'; readonly family: Family; readonly table: TableName; readonly chain: string }
-  /** `unlisted`: a set's entry whose virtual server a complete-looking list lacks. `unread`: a line of the list that kpc cannot read. */
+  /** `unlisted`: a set's entry whose virtual server is not in the list. `unread`: a line of the list that kpc cannot read. */
   | {
       readonly kind: 'virtual-servers';
       readonly unlisted?: Unlisted | undefined;
@@ -109,7 +109,7 @@ export type Reason = {
 } & (
   | { readonly kind: 'missing-listing'; readonly missing: Missing }
   | { readonly kind: 'missing-flag'; readonly flag: '--in-interface'; readonly such?: string }
-  /** `--from` would tell from which address the node sends to `to`. `such`: the likely one. */
+  /** `--from` would tell from which address the node sends to `to`. `such`: the likely address. */
   | { readonly kind: 'missing-flag'; readonly flag: '--from'; readonly to: Address; readonly such: Address }
   /** `--node` would tell which Node of the input is meant, because the two treat the packet differently. */
   | { readonly kind: 'missing-flag'; readonly flag: '--node'; readonly nodes: readonly [string, string] }

@@ -108,7 +108,7 @@ export type RouteDecision =
         | 'martian'
         | 'not-neighbour';
     }
-  /** `sysctl`: the one whose value 0 forbids forwarding. */
+  /** `sysctl`: the name of the sysctl whose value 0 forbids forwarding. */
   | { readonly kind: 'not-forwarding'; readonly sysctl: string }
   | { readonly kind: 'reverse-path'; readonly input: string; readonly back: string | undefined }
   | { readonly kind: 'no-hairpin' | 'isolated'; readonly bridge: string }

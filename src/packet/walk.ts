@@ -120,7 +120,7 @@ function findWay(
   let found = routing.find({ to, from, mark, input, output, transport: transportOf(flow) });
   while (found.kind === 'either') {
     const { reason, taken, passed } = found;
-    // Unknown routes stay a reason, even if rules treat both routes alike.
+    // Records unknown routes as a reason, even if rules treat packets on both routes alike.
     for (const each of [taken, passed]) if (each.kind === 'unknown') open.push(each.reason);
     found = decide(flow, () => reason) ? taken : passed;
   }

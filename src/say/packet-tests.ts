@@ -131,7 +131,7 @@ function failuresOf(results: readonly PacketResult[]): readonly SaidFinding[] {
   return sayFindings(failed);
 }
 
-/** Returns the same key for packets of one test that fail alike on one node, so that the first packet's trace explains all. */
+/** Returns the same key for packets of one test that fail alike on one node, so that one trace explains all of these. */
 function failureKey(result: PacketResult): string {
   const {
     place,

@@ -68,7 +68,7 @@ export function listPolicies(port: ShownPort, write: WriteValue = String): reado
   ];
 }
 
-/** Lists all known facts about a Service port, those that both families share only once. */
+/** Lists all known facts about a Service port, without repeating facts that both families share. */
 export function listFacts(
   families: readonly ShownPort[],
   type: ServiceInfo['type'] | undefined,

@@ -111,7 +111,7 @@ interface SnapshotAssumptions {
 interface Facts {
   readonly name: string;
   readonly state: () => KernelState;
-  /** A state whose items have origins, to explain the items in `state`; undefined if no state has any. */
+  /** A state whose items have origins, which explain the items in `state`; undefined if no state has origins. */
   readonly labels?: (() => KernelState | undefined) | undefined;
   readonly flows?: readonly TrackedFlow[] | undefined;
   readonly routes?: KnownRoutes | undefined;
@@ -208,7 +208,7 @@ abstract class Known<Own extends Facts> {
   /** `ports`: the Service ports on the node. `namedPorts`: also those of Services that only manifests beside the node have. */
   abstract readonly namedPorts: readonly ShownPort[];
   abstract readonly addresses: AddressIndex;
-  /** Like `addresses`, with further Services: those that rules or manifests name although nothing on this node leads packets to them. */
+  /** Like `addresses`, with further Services, which rules or manifests name although nothing on this node leads packets to them. */
   abstract readonly claims: AddressIndex;
   /** '' if no node is named. */
   abstract readonly nodeName: string;
@@ -444,7 +444,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     return (this.#shown ??= decompile(this.state, this.owners, weighServersOfSides(this, this), this.coverage));
   }
 
-  /** The Services that the dump shows, including those in a dormant table, which no packet reaches. */
+  /** The Services that the dump shows, including Services in a dormant table, which no packet reaches. */
   get #all(): ShownServices {
     if (this.#reached) return this.#reached;
     const { state, owners, coverage } = this;

@@ -45,7 +45,7 @@ export interface DumpReading {
   readonly dump: DumpedSnapshot;
   readonly flows: FlowFindings | undefined;
   readonly notes: readonly DumpNote[];
-  /** Service ports in the manifests for which the node has no rule, in families whose rules are all shown. */
+  /** Service ports in the manifests for which the node has no rule. Families whose rules are not all shown are left out. */
   readonly ruleless: readonly ShownPort[];
   /** Set if nothing is known about Services. `why` is undefined if the dump does not show the reason. */
   readonly nothing: { readonly why: NoService | undefined } | undefined;

@@ -16,7 +16,7 @@ import type { ComparisonGap } from './not-compared.ts';
 
 /**
  * Drops sysctls that one side does not cover. A dump shows all sysctls of a node, or some of those that kube-proxy sets; a bundle has only
- * its own. `unshownSysctls`: whether the other side lacks sysctls that it should show.
+ * the sysctls that it sets. `unshownSysctls`: whether the other side lacks sysctls that it should show.
  */
 export function alignSides(
   from: Snapshot,

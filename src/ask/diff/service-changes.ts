@@ -144,7 +144,7 @@ function diffHealthAnswers(
   };
 }
 
-/** Maps new labels to old ones, for renamed ports of the same number and protocol. kube-proxy sees two different ports. */
+/** Maps new labels to old ones, for renamed ports of the same number and protocol. To kube-proxy, these are different ports. */
 function findRenames(before: ClusterIndex, after: ClusterIndex): ReadonlyMap<string, string> {
   const numberOf = ([port]: readonly ServicePort[]) =>
     port ? `${port.namespace}/${port.service} ${port.port}/${port.protocol}` : '';

@@ -65,7 +65,7 @@ export interface ModeOfSide {
   readonly by: { readonly release: Release; readonly does: readonly Behaviour[] } | undefined;
 }
 
-/** What stops a packet besides kube-proxy. */
+/** What stops a packet, other than kube-proxy. */
 export type StopOfNode = Extract<Stop, { readonly kind: 'stranger' | 'kernel' }>;
 
 export type Losing = Extract<Outcome, { readonly loss: unknown }>;

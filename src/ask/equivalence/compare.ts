@@ -86,7 +86,7 @@ type OnDifference = (difference: Difference, alike: readonly Like[], turn: numbe
 export interface ComparisonOptions {
   readonly only?: Only | undefined;
   readonly isSingle?: boolean;
-  /** The most destinations, not counting equivalent ones, with which packets are traced at all. */
+  /** The most destinations, without equivalent ones, to trace. If there are more destinations, none is traced. */
   readonly most?: number;
 }
 

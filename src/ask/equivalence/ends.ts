@@ -165,7 +165,7 @@ const ofSetup: ReadonlySet<CauseId> = new Set([
   'hairpin',
 ]);
 
-/** Returns a function that finds the step that decides a difference by stopping packets on one side. Undefined if the cause stands. */
+/** Returns a function that finds the step that decides a difference by stopping packets on one side; undefined if there is none. */
 export function stepFinder(scenes: readonly [Scene, Scene]) {
   const isOneSetup = haveOneSetup(scenes);
   // Rules compiled from manifests are never out of date.

@@ -109,7 +109,7 @@ function whyFailing({ packet, from, to }: Difference, scenes: readonly [Scene, S
   });
 }
 
-/** Finds the side that explains the difference, and a side whose own trace ends as in the comparison, preferably the same side. */
+/** Finds the side that explains the difference, and a side whose own trace ends as in the comparison: the same side, if possible. */
 function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, Scene]) {
   const [old, fresh] = scenes;
   const first = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';

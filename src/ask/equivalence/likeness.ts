@@ -65,7 +65,7 @@ interface Cast {
 export class Likeness {
   readonly #sides: readonly LikenessSide[];
   readonly #clients: Clients;
-  /** Addresses that have no equivalent: the node's own, and those of senders that represent many others. */
+  /** Addresses that have no equivalent: the node's own, and addresses of senders that represent many others. */
   readonly #single: ReadonlySet<string>;
   readonly #cuts: Cuts;
   readonly #shapes = new Map<string, number>();

@@ -19,7 +19,7 @@ import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 export interface LintInput {
   readonly loaded: LoadedInputs;
   readonly services: readonly LintedService[];
-  /** The input's Nodes, to which lint adds no assumed ones. */
+  /** The input's Nodes, without assumed ones. */
   readonly nodes: readonly CompiledSnapshot[];
   /** One snapshot for each node, or for the unnamed node '' if the input has no Nodes. */
   readonly snapshots: readonly CompiledSnapshot[];

@@ -52,7 +52,7 @@ export function claimedSocket({
   return { port, protocol };
 }
 
-/** Returns a packet from the node, whose address any input shows, to the cluster IP, where it reaches no endpoint. */
+/** Returns a packet that reaches no endpoint, from the node to the cluster IP. Any input shows an address of the node. */
 export function claimRefused(port: ServicePort, { nodes }: LintInput): PacketClaim {
   return { ...claimedSocket(port), from: 'node', to: port.clusterIP, node: nodes[0]?.nodeName ?? '', ends: unanswered };
 }

@@ -9,7 +9,7 @@ export function networksOfLinks(links: readonly Link[]): readonly Network[] {
     .flatMap(({ address, prefixLength }) => parseNetwork(`${address.text}/${prefixLength}`) ?? []);
 }
 
-/** Returns addresses that no host has: the first and last of each network, and those that routes list as broadcast. */
+/** Returns addresses that no host has: the first and last of each network, and all that routes list as broadcast. */
 function addressesOfNoHost(network: Network, scene: Scene): ReadonlySet<string> {
   const ends = [network, ...networksOfLinks(scene.links)].flatMap((each) => {
     const size = 2 ** (addressBits[each.family] - each.prefixLength);

@@ -103,8 +103,8 @@ function entrancePlaces(
 }
 
 /**
- * The kinds of routes for each listener protocol, of which controllers may define more. Listeners of the same layer can share a port if
- * their hosts differ.
+ * The kinds of routes for each listener protocol. Listeners of one layer can share a port if their hosts differ. Controllers may define
+ * other protocols.
  */
 const protocols: ReadonlyMap<string, { readonly layer: string; readonly kinds: readonly Ingress['kind'][] }> = new Map([
   ['HTTP', { layer: 'http', kinds: ['HTTPRoute', 'GRPCRoute'] }],

@@ -103,8 +103,8 @@ function isHeldByNode(address: Address, { side, links }: Scene): boolean {
 }
 
 /**
- * Returns the scene in which a named Pod's packets meet kube-proxy, which is the Pod's own node, if the input has that Node and nothing
- * names another. Returns the present scene for any other sender.
+ * Returns the scene for a named Pod's packets: the Pod's own node, if the input has that Node and nothing names another. Returns the
+ * present scene for any other sender.
  */
 export function sceneOfSender({ from, namespace }: Pick<Question, 'from' | 'namespace'>, scene: Scene): Scene {
   const { side } = scene;
@@ -269,7 +269,7 @@ function podNetworks(family: Family, { podTraffic, side }: Scene): readonly Netw
   return ofRules.length > 0 ? ofRules : ofFamily(podNetworksOf(side.objects.nodes));
 }
 
-/** Returns the networks of links that hold pods: those in one of `wide`, and those with an endpoint and no neighbour of the node. */
+/** Returns the networks of links that hold pods: networks in one of `wide`, and networks with an endpoint and no neighbour of the node. */
 function networksHere(wide: readonly Network[], { links, side: { endpoints }, evaluate }: Scene): readonly Network[] {
   return links.flatMap((link) => {
     const own = networksOfLinks([link]).filter(

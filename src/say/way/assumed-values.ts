@@ -88,7 +88,7 @@ function plural(noun: string): string {
 
 const mostAssumed = 6;
 
-/** Returns those of the values that kpc chose because the input lacks them. */
+/** Returns the values, of these, that kpc chose because the input lacks them. */
 export function assumedValues(values: readonly string[], side: Snapshot) {
   const chosen = chosenValues(side);
   return [...new Set(values)].flatMap((value) => {

@@ -134,7 +134,7 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Sce
   return notes;
 }
 
-/** IPVS schedulers that choose by a hash of the client's address, and those that choose by the destination. */
+/** IPVS schedulers that choose by a hash of the client's address (byClient) or of the destination (byDestination). */
 const byClient: ReadonlySet<string> = new Set(['sh', 'mh']);
 const byDestination: ReadonlySet<string> = new Set(['dh', 'lblc', 'lblcr']);
 

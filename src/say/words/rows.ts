@@ -1,7 +1,7 @@
 import { joinWays } from '../../base/printable.ts';
 import type { Cited, Row } from '../../base/findings/rows.ts';
 
-/** The problem, then alternative ways to fix it, as far as kpc knows any. */
+/** The problem, then the known ways to fix it, each of which is enough. */
 export type Words = string | readonly [wrong: string, ...ways: readonly (string | undefined)[]];
 
 /** A finding in words: the problem, and kpc's advice if there is any. */

@@ -65,7 +65,7 @@ export interface Prepared {
   readonly gates: FeatureGates;
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
   readonly portFaults: () => readonly PortFault[];
-  /** The addresses in the node's `ip -j addr` output, without those on kube-ipvs0. Undefined if unknown. */
+  /** The addresses in the node's `ip -j addr` output, except addresses on kube-ipvs0. Undefined if unknown. */
   readonly hostAddresses: readonly Address[] | undefined;
   readonly inputs: SnapshotObjects;
   readonly modeNote?: Finding | undefined;
