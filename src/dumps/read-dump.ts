@@ -160,7 +160,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       if (lacks === 'members') {
         return draft.refuse(file, line, 'ipset list -t', 'shows no members: print ipset save instead');
       }
-      // kube-proxy makes the same sets on every node, so a list of other sets must complete the first list.
+      // kube-proxy makes the same sets on every node, so a list of other sets completes the first list instead of contradicting it.
       const isAll = isWhole && lacks === undefined && !draft.sets.isCompletedBy(sets);
       const last = sets.at(-1);
       if (last) draft.endsOfSets.push(last.name);

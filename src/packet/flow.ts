@@ -117,7 +117,7 @@ export type NatHalf = 'destination' | 'source';
 interface TrackedConnection {
   /** Halves of the translation (destination, source) that NAT has decided, once each. */
   readonly decided: Set<NatHalf>;
-  /** Halves that nat rules changed, not IPVS. */
+  /** Halves that nat rules changed. Changes by IPVS do not count. */
   readonly rewritten: Set<NatHalf>;
   masqueraded: boolean;
   mark: number;

@@ -273,7 +273,7 @@ function reroute(flow: Flow): End | undefined {
   return flow.protocol === 'tcp' || flow.turn !== 'first' ? 'dropped' : 'refused';
 }
 
-/** Reports whether routing refuses to send out a packet with a loopback source (__mkroute_output). For IPv6, a later check does. */
+/** Reports whether routing refuses to send out a packet with a loopback source (__mkroute_output). IPv6 checks this later. */
 function keepsInside(flow: Flow): boolean {
   const { family, source, output } = flow;
   if (family !== 'ipv4' || output === loopbackInterface || !isLoopback(source)) return false;

@@ -46,7 +46,7 @@ export interface TraceQuestion {
   readonly to?: string | undefined;
   readonly proto?: PacketProtocol | undefined;
   readonly inInterface?: string | undefined;
-  /** The Service whose addresses all kinds of senders are traced to. */
+  /** The Service to whose addresses all kinds of senders send a packet. */
   readonly all?: string | undefined;
   readonly namespace?: string | undefined;
   /** `node` and `allNodes`: which nodes were named. If any was, a named Pod sends from that node, even if the Pod runs on another node. */

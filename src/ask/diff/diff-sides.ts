@@ -61,7 +61,7 @@ function compareReadBack(from: Snapshot, to: Snapshot, owners: SideOwners): Read
   return { changes, compared, shown: { from: before, to: after }, follows };
 }
 
-/** An endpoint in a kernel, which shows only endpoints in use. */
+/** An endpoint as a kernel shows it. A kernel shows only endpoints in use. */
 const usedEndpoint: EndpointState = { condition: 'ready', node: undefined, hints: [], used: true };
 const drainingEndpoint: EndpointState = { ...usedEndpoint, condition: 'draining', used: false };
 

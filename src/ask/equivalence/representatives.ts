@@ -45,7 +45,7 @@ export interface Represented {
   readonly by: readonly string[];
 }
 
-/** A cluster as one side reads it. Two sides' manifests may differ in anything, and releases may follow different hints. */
+/** A cluster as one side reads it. The manifests of two sides may differ in anything, and the releases may follow different hints. */
 export interface ClusterSide {
   readonly nodes: ReadonlyMap<string, Node>;
   readonly cluster: Pick<Cluster, 'servicePorts' | 'addresses' | 'serviceCidrs'>;

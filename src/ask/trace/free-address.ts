@@ -26,7 +26,7 @@ const blockSize = 256;
 /** The number of blocks to search in a large network. */
 const blocks = 256;
 
-/** Returns an address that a host may have, and that no endpoint or Service has, nor the node. */
+/** Returns an address that a host may have, and that no endpoint, no Service and not the node itself has. */
 export function freeAddressIn(
   network: Network | undefined,
   scene: Scene,

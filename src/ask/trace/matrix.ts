@@ -27,7 +27,7 @@ import type { Scene } from './scene.ts';
 type TargetKind = PortAddress['kind'] | 'node-port';
 
 export interface Matrix {
-  /** Senders as on the command line. */
+  /** The senders' names, as on the command line. */
   readonly senders: readonly string[];
   /** Sorted by address, then by sender; a sender has no cell in a family in which it has no address. */
   readonly cells: readonly MatrixCell[];

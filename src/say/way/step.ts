@@ -227,7 +227,7 @@ function stationsOnWay(
     if (stations.at(-1)?.name === name) stations.pop();
     const { hook, what } = stepInWords(step, trace, scene);
     const next = step.kind === 'rule' && 'chain' in step.action ? step.action.chain : undefined;
-    // The trace follows only one of several endpoints. The chain of this one represents the chains of all endpoints.
+    // The trace follows only one of several endpoints. That endpoint's chain represents the chains of all endpoints.
     const isOfOne = endpoints.length > 1 && step.kind === 'rule' && step.action.kind === 'dnat';
     const does = isOfOne ? `${what}; each endpoint has its own chain` : what;
     // If the step is a jump, the next station is its target.

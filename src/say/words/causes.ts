@@ -230,7 +230,7 @@ function modesWords(
   });
 }
 
-/** Returns undefined if it depends on the release, and the release is unknown. */
+/** Returns undefined if the clause depends on the release, and the release is unknown. */
 function modeClause(words: string | ReleaseWords, { by }: ModeOfSide): string | undefined {
   if (typeof words === 'string') return words;
   return by && (by.does.includes(words.behaviour) ? words.with : words.without);

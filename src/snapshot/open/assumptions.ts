@@ -71,7 +71,7 @@ export interface Assumptions {
 export interface AskedCluster {
   readonly node?: string | readonly string[] | undefined;
   readonly ipFamily: IpFamilyChoice;
-  /** The name of the other side of a comparison, if its cluster is dual-stack, which the assumed cluster then is too. */
+  /** The name of the other side of a comparison, if its cluster is dual-stack, so that the assumed cluster is dual-stack too. */
   readonly dualStackAs?: string | undefined;
   /** The nodes that the other side's Pods name, if the other side assumes Nodes, so that both sides assume the same Nodes. */
   readonly nodesBeside?: readonly string[] | undefined;
