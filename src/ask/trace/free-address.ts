@@ -26,7 +26,7 @@ const blockSize = 256;
 /** The number of blocks to search in a large network. */
 const blocks = 256;
 
-/** Returns an address that a host may have, and that no endpoint, no Service and not the node itself has. */
+/** Returns an address that a host may have, and that neither the node nor any endpoint or Service has. */
 export function freeAddressIn(
   network: Network | undefined,
   scene: Scene,

@@ -39,7 +39,7 @@ function limited(path: string): (bytes: number) => void {
   };
 }
 
-/** Reports whether a folder may hold bundle files, as any top-level folder and any folder below `heads` may. */
+/** Reports whether a folder may lead to bundle files. Any top-level folder may, and any folder below `heads`. */
 function mayLead(path: string): boolean {
   const [top = '', next] = path.split('/');
   return next === undefined || heads.has(top) || heads.has(next);
