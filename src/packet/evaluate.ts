@@ -245,7 +245,7 @@ function enter(world: World, flow: Flow, named: string | undefined): End {
   const { source, destination } = flow;
   const shown = named === undefined ? linksIn(world, source, destination) : [named];
   const all = [...new Set(shown.map((link) => routing.inputOf(link)))];
-  // If this node's reverse-path filter drops packets from a tunnel, other nodes presumably use the tunnel only to reach this node's pods.
+  // If this node's reverse-path filter drops a tunnel's packets, other nodes presumably use the tunnel only to reach this node's pods.
   const isRefused = (link: string | undefined): boolean =>
     link !== undefined &&
     routing.places.isTunnel(link) &&

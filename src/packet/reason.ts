@@ -115,9 +115,7 @@ export type Reason = {
   | { readonly kind: 'missing-flag'; readonly flag: '--node'; readonly nodes: readonly [string, string] }
   | { readonly kind: 'unread-rule'; readonly text: string }
   | { readonly kind: 'unread-value'; readonly text: string }
-  /**
-   * Two chains with the same hook and priority. The kernel runs the newer one first. `isListable`: nft's listing can show which is newer.
-   */
+  /** Two chains with the same hook and priority. The kernel runs the newer one first. `isListable`: nft can show which is newer. */
   | { readonly kind: 'unknown-order'; readonly chains: readonly [string, string]; readonly isListable: boolean }
   | { readonly kind: 'circumstance'; readonly of: Circumstance; readonly text: string }
   | { readonly kind: 'too-many-ways' }
