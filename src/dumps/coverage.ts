@@ -15,26 +15,26 @@ export interface Shown extends Readonly<Record<WholeKind, boolean>> {
   readonly nftables: readonly Family[];
 }
 
-/** A table's position in an nftables listing. Within a listing, later tables were created later. */
+/** A table's position in an nftables listing, in order of creation. */
 export interface TableListing {
   readonly listing: string;
   readonly place: number;
 }
 
-/** How much of a kernel a side shows. Objects that only one side shows are not reported as differences. */
+/** How much of a kernel a side shows. An object of a kind that only one side shows is not reported as a difference. */
 export interface Coverage extends Shown {
   /** Families for which sets, virtual servers and addresses were compiled or dumped. */
   readonly families: readonly Family[];
-  /** Families whose rules were printed only in part on purpose, such as with grep. That part is still examined. */
+  /** Families whose rules were deliberately printed only in part, such as with grep. kpc still examines this part. */
   readonly excerpts?: readonly Family[] | undefined;
   readonly listed?: ReadonlyMap<string, TableListing> | undefined;
-  /** Families whose addresses the ip addr command printed in full; undefined if the dump does not show that command. */
+  /** Families whose addresses the command `ip addr` printed in full. Undefined if the dump does not show that command. */
   readonly allAddresses?: readonly Family[] | undefined;
-  /** Whether nft was run for some tables only, or its listing is cut off at either end. */
+  /** Whether nft listed only some tables, or its listing is cut off at either end. */
   readonly lacksTables?: boolean | undefined;
 }
 
-/** Returns the coverage of a compiled state, which is complete. For a family that is not compiled, kube-proxy programs nothing. */
+/** Returns the coverage of a compiled state, which is complete: if a family is not compiled, kube-proxy programs nothing in it. */
 export function coverAll(): Coverage {
   return {
     iptables: { ipv4: tableNames, ipv6: tableNames },
@@ -77,7 +77,7 @@ export function coverState(state: KernelState, coverage: Coverage): KernelState 
   };
 }
 
-/** Returns the rules to read Services from: the complete tables, and all tables of families printed as excerpts. */
+/** Returns the rules to read Services from: the complete tables, and all tables of families of which only an excerpt was printed. */
 export function coverRulesToRead(iptables: FamilyTables, { iptables: shown, excerpts = [] }: Coverage): FamilyTables {
   const readable = (family: Family) => (excerpts.includes(family) ? tableNames : shown[family]);
   return cutRules(iptables, { ipv4: readable('ipv4'), ipv6: readable('ipv6') });
@@ -97,7 +97,7 @@ export function lackingNftables({ nftables }: Pick<Coverage, 'nftables'>): reado
   return families.filter((family) => !nftables.includes(family)).map((family) => familyNames[family]);
 }
 
-/** Reports whether a dump shows any kernel object. Tracked flows alone do not count. */
+/** Reports whether a dump shows any kernel object other than tracked flows. */
 export function showsAnything(coverage: Coverage): boolean {
   const { iptables, nftables, excerpts = [] } = coverage;
   const parts = [...Object.values(iptables), nftables, excerpts];
@@ -118,7 +118,7 @@ export function showsServices(coverage: Coverage, mode: ProxyMode, family: Famil
   return modeFacts[mode].serviceKinds.every((kind) => shown[kind]);
 }
 
-/** Finds a dump's listeners on node ports. Returns "unknown" instead of no listeners, because a list may be partial. */
+/** Finds a dump's listeners on node ports. Returns "unknown" rather than an empty list, because the dump may show only some listeners. */
 export function findDumpListeners(
   state: KernelState,
   { virtualServers }: Pick<Coverage, 'virtualServers'>,

@@ -46,11 +46,11 @@ export interface Dump {
   readonly doubts: readonly Doubt[];
 }
 
-/** Why a dump may hold more than kpc read, or more than the side's state contains. */
+/** Why a dump may contain more than kpc read, or more than the side's state contains. */
 export type Doubt =
   | { readonly file: string; readonly kind: 'empty' }
   | { readonly file: string; readonly kind: 'cut-line'; readonly output: OutputKind }
-  /** Unreadable lines. `rules`: the family and the tables that these lines may belong to. */
+  /** Lines that kpc cannot read. `rules`: the family and the tables that these lines may belong to. */
   | {
       readonly file: string;
       readonly kind: 'unread';
@@ -59,17 +59,17 @@ export type Doubt =
       readonly rules?: { readonly family: Family; readonly tables: readonly TableName[] } | undefined;
     }
   | ({ readonly file: string; readonly kind: 'unlisted' } & Unlisted)
-  /** An output that was skipped because it differs from the first one, so it is from another node or time. */
+  /** An output that was skipped because it contradicts the first one of its kind, so that it must be from another node or time. */
   | { readonly file: string; readonly kind: 'second-listing'; readonly output: string }
   | ForeignDoubt;
 
-/** Rules that packets traverse although the side's state does not contain them. */
+/** Rules that packets pass although the side's state lacks them. */
 type ForeignDoubt =
   | ({ readonly kind: 'other-table' } & OtherTable)
   /** Tables of the other iptables variant (legacy or nft), because the kernel runs both variants. */
   | { readonly kind: 'other-variant'; readonly family: Family; readonly tables: Tables }
   | { readonly file: string; readonly kind: 'legacy-tables'; readonly family: Family }
-  /** A table that iptables-save does not show, or not in full, because others changed it with nft. nft's listing settles it. */
+  /** A table that iptables-save does not show in full, because others changed it with nft. nft's listing shows the whole table. */
   | {
       readonly file: string;
       readonly kind: 'hidden-table';
@@ -78,10 +78,10 @@ type ForeignDoubt =
       readonly isPart: boolean;
     };
 
-/** A table of another program, of iptables-nft, or a dormant one of kube-proxy. */
+/** A table of another program or of iptables-nft, or a dormant table of kube-proxy. */
 export interface OtherTable {
   readonly table: string;
-  /** The table's rules for IP packets; empty in families such as arp, undefined if the table could not be fully read. */
+  /** The table's rules for IP packets. Empty for families such as arp; undefined if the table could not be read in full. */
   readonly tables: readonly NftTable[] | undefined;
   readonly hooked: readonly HookedInterfaces[];
 }
@@ -97,17 +97,17 @@ const foreign: ReadonlySet<Doubt['kind']> = new Set<ForeignDoubt['kind']>([
   'hidden-table',
 ]);
 
-/** Interfaces whose packets or frames are seen by ingress, egress, bridge or arp rules. */
+/** Interfaces whose packets or frames pass ingress, egress, bridge or arp rules. */
 export interface HookedInterfaces {
   readonly end: 'input' | 'output';
   readonly isRead: boolean;
-  /** Names; a trailing `*` matches any suffix. */
+  /** Names of interfaces. A trailing `*` matches any suffix. */
   readonly interfaces: readonly string[];
-  /** The addresses that rules of family arp match; undefined if they match any address. */
+  /** The addresses that rules of family arp match; undefined if rules match any address. */
   readonly addresses?: readonly Network[] | undefined;
 }
 
-/** Why a dump file, or part of it, was skipped, or how it was read. A fault without a line concerns the whole file. */
+/** Why a dump file, or part of it, was skipped, or how it was read. Without a line, the fault concerns the whole file. */
 export type DumpFault = Fault & { readonly file: string; readonly line: number | undefined };
 
 export function sorted(texts: readonly string[]): string {
@@ -120,15 +120,15 @@ export interface Printed {
   readonly kind: DumpFileKind;
 }
 
-/** Collects a dump's outputs. If an object was dumped twice, the first one counts. */
+/** Collects a dump's outputs. If an object was dumped twice, the first dump of it counts. */
 export class DumpDraft {
   readonly sets = new Listed<IpSet>(
     ({ name }) => `set ${name}`,
     ({ name, entries }) => (parseSetName(name) ? sorted(entries.map(entryKey)) : undefined),
   );
-  /** Compares real servers including their weights, because these differ between nodes. */
+  /** Compares virtual servers including the weights of real servers, which differ between nodes. */
   readonly virtualServers = new Listed<VirtualServer>(virtualServerKey, formatVirtualServer);
-  /** One list per family, because ip addr can list the links for only one family. */
+  /** Each family has a list of its own, because ip addr can list links for a single family. */
   readonly #links: { readonly [F in Family]: Listed<Link> } = { ipv4: listedLinks(), ipv6: listedLinks() };
   readonly #linkKinds = new Map<string, Omit<Link, 'name' | 'addresses'>>();
   readonly #routes = new DraftedRoutes();
@@ -141,16 +141,16 @@ export class DumpDraft {
       `${protocol} from ${formatSocketAddress(source)} to ${formatSocketAddress(destination)}`,
     ({ answers }) => formatSocketAddress(answers),
   );
-  /** Texts of nftables chains, sets and maps, which reveal a second listing. */
+  /** Texts of nftables chains, sets and maps, to recognise a second listing. */
   readonly nftRules = new Listed<RuleText>(
     ([name]) => name,
     ([, text]) => text(),
   );
   allAddresses: readonly Family[] | undefined;
-  /** Families for which an nft option, or the person who pasted the output, omitted part of kube-proxy's table. */
+  /** Families for which part of kube-proxy's table is missing, because of an nft option or because someone left it out when pasting. */
   readonly nftParts = new Set<Family>();
   readonly dormant = new Set<Family>();
-  /** Whether nft's output is cut off at either end, so that tables may be missing. */
+  /** Whether nft's output is cut off at either end, so that some tables may be missing. */
   isNftCut = false;
   readonly endsOfServers: VirtualServer[] = [];
   readonly endsOfSets: string[] = [];
@@ -162,7 +162,7 @@ export class DumpDraft {
   readonly #listed = new Map<string, TableListing>();
   readonly #namesIn = new Map<string, Set<string>>();
   readonly #files: Dump['files'][number][] = [];
-  /** Keyed by text, so that each fault of a file is reported once. */
+  /** Keyed by text, so that each fault of a file is reported only once. */
   readonly #faults = new Map<string, DumpFault>();
   readonly #doubts: Doubt[] = [];
   readonly #unread = new Map<string, { more: number }>();
@@ -174,7 +174,7 @@ export class DumpDraft {
     if (!this.#faults.has(key)) this.#faults.set(key, { ...faultOf(code, details), file, line });
   }
 
-  /** Reports an output from another host than the first output, because a dump must be from one node. Returns whether the host differs. */
+  /** Reports an output from another host than the first, because a dump must be from one node. Returns whether the host differs. */
   isOfOtherHost(file: string, { kind, command, firstLine }: ToolOutput): boolean {
     const host = command?.host;
     this.#host ??= host;
@@ -192,7 +192,7 @@ export class DumpDraft {
     if (!isKnown) this.doubt({ file, kind: 'second-listing', output });
   }
 
-  /** Reports an unreadable output; `reason` is a clause about that output. */
+  /** Reports an output that kpc cannot read. `reason`: a clause about the output. */
   refuse(file: string, line: number, output: string, reason: string): void {
     this.fault(file, 'unread-output', { output, reason, isAll: false }, line);
   }
@@ -205,7 +205,7 @@ export class DumpDraft {
     if (this.#files.every((file) => file.name !== name || file.kind !== kind)) this.#files.push({ name, kind });
   }
 
-  /** Reports unreadable lines once per reason. `offset` is added to line numbers; `rules` names the tables that the lines may belong to. */
+  /** Reports lines that kpc cannot read, once for each reason. `rules`: the tables that these lines may belong to. */
   unread(
     file: string,
     output: OutputKind,
@@ -231,7 +231,10 @@ export class DumpDraft {
     if (first && !isKnown) this.doubt({ file, kind: 'unread', output, line: first.line + offset, rules });
   }
 
-  /** Adds an output's items. If the output is from another node or time, reports a fault and returns false, because states must not mix. */
+  /**
+   * Adds the items of an output. If the output is from another node or time, reports a fault and returns false, because two states must not
+   * be mixed.
+   */
   list<T>(listed: Listed<T>, items: Iterable<T>, isWhole: boolean, { file, line, kind }: Printed): boolean {
     const differences = listed.add(Array.isArray(items) ? (items as readonly T[]) : [...items], isWhole);
     if (differences.length > 0) this.#skip(file, kind, differences, line);
@@ -239,7 +242,7 @@ export class DumpDraft {
     return differences.length === 0;
   }
 
-  /** Adds the links printed by ip addr, like `list`. A listing without addresses of a family says nothing about that family. */
+  /** Adds the links that ip addr printed, as `list` does. A listing without addresses of a family does not count for that family. */
   listLinks(links: readonly Link[], isWhole: boolean, printed: Printed): boolean {
     const ofFamily = (family: Family): readonly Link[] =>
       links.flatMap((link) => {
@@ -249,7 +252,7 @@ export class DumpDraft {
     const isTaken = families.every((family) => {
       const own = ofFamily(family);
       const listed = this.#links[family];
-      // Two nodes' listings would both have lo, so listings without a common link, such as eth0's and kube-ipvs0's, are from one node.
+      // Listings of two nodes would both have lo. Listings with no link in common, such as eth0's and kube-ipvs0's, are from one node.
       return own.length === 0 || this.list(listed, own, isWhole && !listed.isCompletedBy(own), printed);
     });
     if (isTaken) this.file(printed.file, printed.kind);
@@ -286,12 +289,12 @@ export class DumpDraft {
     return unread;
   }
 
-  /** Records that a command to list a family's routes printed none. */
+  /** Records that a command to list a family's routes printed no route. */
   noRoutes({ family }: { readonly family: Family | undefined }): void {
     if (family) this.#routes.empty.add(family);
   }
 
-  /** Reads the log of one pod or node, in one file or several. Skips a log without a known line, because another program wrote it. */
+  /** Reads the log of one pod or node, from one file or several. Skips a log without a known line, because another program wrote it. */
   readLog(file: string, text: string, firstLine: number): void {
     const other = this.#log.read(file, text, firstLine);
     if (!this.#log.isKnown) return;
@@ -305,7 +308,10 @@ export class DumpDraft {
     return (this.#rules[family] ??= new RuleListings());
   }
 
-  /** Like RuleListings.add, but reports rejected rules and returns false. A table that looks filtered does not count as complete. */
+  /**
+   * Adds rules as RuleListings.add does, but reports rejected rules and returns false for them. A table that looks filtered does not count
+   * as complete.
+   */
   addRules(
     family: Family,
     tables: Tables,
@@ -330,7 +336,7 @@ export class DumpDraft {
     }
   }
 
-  /** Notes a table's name, and returns whether the listing has tables with other names too. */
+  /** Records a table's name. Returns whether the listing also has tables with other names. */
   hasOther(listing: string, name: string): boolean {
     const names = this.#namesIn.get(listing) ?? new Set<string>();
     this.#namesIn.set(listing, names.add(name));
@@ -382,7 +388,7 @@ export class DumpDraft {
       virtualServers: virtualServers.isWhole,
       links: families.some((family) => this.#links[family].isWhole),
       sysctls: sysctls.items.length > 0,
-      // A dump shows no timeouts, balancer or modules. Objects that need a module exist only if the module is loaded.
+      // A dump does not show timeouts, the balancer or modules. Objects that need a module exist only if the module is loaded.
       ipvsTimeouts: false,
       proxyPorts: false,
       modules: false,
@@ -409,7 +415,7 @@ export class DumpDraft {
     return isListed && !links.some(({ addresses }) => addresses.some((each) => each.family === family));
   }
 
-  /** Finds objects that a list lacks although the list was read as complete and another list names the objects. */
+  /** Finds objects that are missing from a seemingly complete list although another list names them. */
   #unlisted(state: KernelState, coverage: Coverage): readonly Doubt[] {
     const isShown = (family: Family): boolean => coverage.links && showsAllAddresses(coverage, state.links, family);
     const server = this.virtualServers.isWhole ? findUnlistedServer(state, this.endsOfServers) : undefined;
@@ -429,14 +435,14 @@ export class DumpDraft {
     if (doubt.kind === 'legacy-tables') return this.#rules[doubt.family]?.hasLegacy === true;
     if (doubt.kind !== 'hidden-table') return false;
     const { family, table, isPart } = doubt;
-    // Of a file with both families, nothing says which one hides the table; the other one shows it.
+    // In a file with both families, it is unknown which family hides the table. The family with a listing of the table shows it.
     const isOther = !isPart && this.#rules[family]?.savedByNft(table) !== undefined;
     return isOther || this.#otherTables.has(`${nftFamily[family]} ${table}`);
   }
 
   /**
-   * Returns of nft's listing of a table what iptables-save does not show of it: base chains, and rules that are nft's own. Then iptables'
-   * base chains lose their hooks, because packets meet them in iptables-save's listing.
+   * Returns the parts of nft's listing of a table that iptables-save does not show: nft's own base chains and rules. Takes iptables' base
+   * chains off their hooks, because packets already pass them in iptables-save's listing.
    */
   #beyondIptables(listed: OtherTable): readonly ({ readonly kind: 'other-table' } & OtherTable)[] {
     const whole = { kind: 'other-table', ...listed } as const;
@@ -463,7 +469,7 @@ export class DumpDraft {
     });
   }
 
-  /** Reports whether nft's listing of iptables' nat table has kube-proxy's rules but lacks a chain that packets enter. */
+  /** Reports whether nft's listing of iptables' nat table has kube-proxy's rules but lacks one of the chains that packets enter. */
   #lacksHooks(family: Family): boolean {
     const others = [...this.#otherTables.values()].flatMap(({ tables = [] }) => tables);
     const nat = others.find((table) => table.family === family && table.name === 'nat');
@@ -478,7 +484,7 @@ export class DumpDraft {
   }
 }
 
-/** The built-in nat chains from which kube-proxy jumps in every mode with iptables rules. */
+/** Built-in nat chains with jumps to kube-proxy's chains, in every mode with iptables rules. */
 const natHooks = ['PREROUTING', 'OUTPUT', 'POSTROUTING'];
 
 export class Listed<T> {
@@ -488,7 +494,7 @@ export class Listed<T> {
   isGiven = false;
   isWhole = false;
 
-  /** `textOf` returns equal texts for equal items, or undefined for items that must not be compared. */
+  /** `textOf` returns the same text for equal items, and undefined for items that must not be compared. */
   constructor(keyOf: (item: T) => string, textOf: (item: T) => string | undefined) {
     this.#keyOf = keyOf;
     this.#textOf = textOf;
@@ -534,7 +540,7 @@ function listedLinks(): Listed<Link> {
 
 export type RuleText = readonly [name: string, text: () => string];
 
-/** Takes chains off their hooks, so that no packet enters them there. */
+/** Takes chains off their hooks, so that no packet enters them in this table. */
 export function withoutHooks(table: NftTable, isOff: (chain: NftChain) => boolean = () => true): NftTable {
   const chains = [...table.chains].map(
     ([name, chain]) => [name, isOff(chain) ? { ...chain, base: undefined } : chain] as const,
@@ -542,7 +548,7 @@ export function withoutHooks(table: NftTable, isOff: (chain: NftChain) => boolea
   return { ...table, chains: new Map(chains) };
 }
 
-/** Merges two readings of a table, each with one entry per family whose packets the table sees. */
+/** Merges two readings of a table. Each has one entry for each family whose packets the table sees. */
 function mergeFamilies(known: readonly NftTable[], more: readonly NftTable[]): readonly NftTable[] {
   const isOf = ({ family }: NftTable, other: NftTable): boolean => other.family === family;
   return [
@@ -551,7 +557,7 @@ function mergeFamilies(known: readonly NftTable[], more: readonly NftTable[]): r
   ];
 }
 
-/** Merges two listings of a table, because `nft list chain` prints the table with only that chain. Shared parts are equal. */
+/** Merges two listings of a table, because `nft list chain` prints a table with only one chain. Parts in both listings are equal. */
 function mergeTables(known: NftTable, more: NftTable): NftTable {
   const wholeSets = [...more.sets].filter(([, { isPart }]) => !isPart);
   return {

@@ -23,13 +23,13 @@ interface LogEntry {
   readonly message: string;
   detail: string;
   readonly line: number;
-  /** Whether the message is a constant, with the error in separate fields. */
+  /** Whether the log is structured: the message is constant, and separate fields have the error. */
   readonly isStructured: boolean;
 }
 
 const klogHeader = /^([IWEF])(\d{4} \d\d:\d\d:\d\d)\.\d{6} +\d+ [\w.-]+:\d+\] /;
 
-/** Prefixes added by journals, container runtimes and kubectl logs --prefix (node or pod name). */
+/** Matches the prefixes that journals, container runtimes and `kubectl logs --prefix` (node or pod name) add to lines. */
 const wrapper =
   /^(?:\[pod\/([^/\s]{1,253})\/[^\]\s]{1,253}\] )?(?:(?:(?:[A-Z][a-z]{2} [ \d]\d )?[\d:]{8}|\d{4}-\d\d-\d\dT[\d:.,+-]{8,24}Z?) ([\w.-]{1,253}) [\w.-]{1,64}(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.,+-]{8,24}Z? (?:std(?:out|err) [FP] )?)?/;
 
@@ -44,7 +44,7 @@ function patternText({ source }: RegExp): string {
   return source.replace(/\((?!\?)/g, '(?:').slice(1);
 }
 
-/** Matches a trimmed klog line, or a line of Kubernetes' JSON log format. */
+/** Matches a trimmed line of klog or of Kubernetes' JSON log format. */
 export const startsLogLine = new RegExp(
   `^${patternText(wrapper)}(?:${patternText(klogHeader)}|\\{"ts":[\\d.]+,"caller":"|\\{"log":"[IWEF]\\d{4} )`,
 );
@@ -60,20 +60,22 @@ export class ProxyLog {
   lines = 0;
   firstTime: string | undefined;
   lastTime: string | undefined;
-  /** Keyed by code, in order of first appearance. */
+  /** Keyed by code, in the order in which the problems first appear. */
   readonly problems = new Map<string, LogFinding>();
   readonly facts = new Map<LogFact, readonly string[]>();
   readonly flags = new Map<string, string>();
   readonly sysctls = new Map<string, string>();
   syncs = 0;
   slowest: (LogPlace & { readonly elapsed: string; readonly seconds: number }) | undefined;
-  /** Counts of lines without a known message, and the place of the first error line among them. */
+  /** Counts lines without a known message. `firstError`: the place of the first error among the counted lines. */
   readonly unknown = { lines: 0, errors: 0, firstError: undefined as LogPlace | undefined };
-  /** Whether a line proves that the log is kube-proxy's. Some known lines prove nothing, because other components write them too. */
+  /** Whether a line proves that kube-proxy wrote the log. Some known lines prove nothing, because other components write them too. */
   isKnown = false;
   #source: string | undefined;
 
-  /** Reads lines, numbered from `firstLine`, that are from the first line's pod or node. Returns the first line from another one. */
+  /**
+   * Reads lines, numbered from `firstLine`. Skips lines from another pod or node than the first line's, and returns the first such line.
+   */
   read(file: string, text: string, firstLine: number): { readonly line: number; readonly from: string } | undefined {
     let entry: LogEntry | undefined;
     let foreign: { readonly line: number; readonly from: string } | undefined;
@@ -141,7 +143,7 @@ const namesProxy = /\bkube-?proxy\b/i;
 /** Matches a selector that only kube-proxy sends to the API server (ProxyServer.Run). */
 const ownSelector = /(?:!|%21)service\.kubernetes\.io(?:\/|%2F)(?:headless|service-proxy-name)/i;
 
-/** Problems that other programs log too, because they also call the API server or end with an error. */
+/** Problems that other programs log too, because they also call the API server or also end with an error. */
 const sharedProblems: ReadonlySet<string> = new Set(['ended', 'watch']);
 
 function readEntry(line: string, number: number): LogEntry | undefined {
@@ -150,7 +152,7 @@ function readEntry(line: string, number: number): LogEntry | undefined {
   const rest = line.slice(header.length);
   const at = { severity, time: `${time.slice(0, 2)}-${time.slice(2)}`, line: number };
   const end = rest.startsWith('"') ? endOfQuoted(rest, 0) : undefined;
-  // In klog.Errorf and in unstructured logs, the error is part of the message. The quote may also be cut off.
+  // With klog.Errorf and in unstructured logs, the error is part of the message. The closing quote may also be cut off.
   if (end === undefined) return { ...at, message: rest.replace(/^"/, ''), detail: '', isStructured: false };
   return { ...at, message: rest.slice(1, end - 1), detail: rest.slice(end + 1), isStructured: true };
 }

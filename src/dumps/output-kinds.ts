@@ -1,30 +1,30 @@
 import { continuesLogLine, startsLogLine } from './kube-proxy-log.ts';
 
-/** `starts` matches a trimmed line, a line feed and the next line; `continues` matches a raw line. */
+/** How to recognise an output. `starts` matches a trimmed line, a line feed and the next line. `continues` matches a raw line. */
 interface Recogniser {
   readonly starts: readonly RegExp[];
-  /** Matches lines that continue this output but may also occur in others; by default no line does. */
+  /** Matches lines that continue this output but may also occur in others; by default none. */
   readonly continues?: RegExp;
   /**
-   * Words for lists of addresses, in place of `continues`. A line with such a word or part of an address may be a damaged line of the
-   * list. Other lines, such as logs or separators, do not end the list.
+   * Words of lists of addresses, used instead of `continues`. A line with such a word or part of an address may be a damaged line of the
+   * list. All other lines, such as logs or separators, are skipped without ending the list.
    */
   readonly words?: RegExp;
-  /** Matches raw lines that always continue this output, even if they look like the start of another. */
+  /** Matches raw lines that always continue this output, even if they look like the start of another output. */
   readonly holds?: RegExp;
-  /** The part of a line that a listing contains only once: the name of a table, set, virtual server or link. */
+  /** The part of a line that occurs only once in a listing: the name of a table, set, virtual server or link. */
   readonly once?: RegExp;
   readonly refusal?: string;
 }
 
 const anyLine = /^/;
 
-/** An output that kpc cannot read, or that lacks facts kpc needs. The output ends where another one begins. */
+/** Recognises an output that kpc cannot read, or that lacks facts which kpc needs. The output ends where another one begins. */
 function refuseOutput(refusal: string, ...starts: readonly RegExp[]): Recogniser {
   return { starts, continues: anyLine, refusal };
 }
 
-/** Returns a pattern for routes, with `rest` after the destination. Neighbours do not match, although they too have addresses and links. */
+/** Returns a pattern for routes; `rest` matches what follows the destination. Neighbours, which look similar, do not match. */
 function routePattern(rest: RegExp): RegExp {
   const types = 'unicast|local|broadcast|multicast|anycast|throw|unreachable|prohibit|blackhole';
   const states = 'lladdr|FAILED|INCOMPLETE|STALE|REACHABLE|DELAY|PERMANENT|NOARP|PROBE';
@@ -64,7 +64,7 @@ const refused = {
 
 export const titleOfList = /^(?:IP Virtual Server version|Prot) /;
 
-/** Outputs that kpc reads. `rules` is from iptables or ip6tables, because a single line does not show which tool printed it. */
+/** Outputs that kpc reads. `rules` is from either iptables or ip6tables, because a single line does not show which of them printed it. */
 const readable = {
   rules: {
     starts: [
@@ -95,7 +95,7 @@ const readable = {
   },
   'ipset list': {
     starts: [/^Name: .*\nType: \w+:/],
-    // The members of a set of sets are names.
+    // The members of a set of sets (list:set) are names.
     words: /^(?:Name|Type|Revision|Header|Size|References|Number|Members|Default)\b|,(?:tcp|udp|sctp):|^\w\S*$/i,
     once: /^Name: \S+$/,
   },
@@ -115,7 +115,7 @@ const readable = {
       /^inet6? \S+(?: peer \S+)?(?: brd \S+)? scope \S/,
       /^\S+[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\n|[ \t]+[\da-fA-F.:]+(?:\/\d{1,3}\s|[ \t]+peer\s))/,
     ],
-    // Lines below a link are indented, but copying from a web page may remove the indentation.
+    // Lines below a link are indented, but copying from a web page may remove the indent.
     continues: /^(?:[ \t]|\d+:|link\/|inet6? |valid_lft |altname |RX:|TX:)/,
     once: /^\d+: \S+: </,
   },
@@ -143,7 +143,7 @@ const readable = {
     holds: continuesLogLine,
   },
   sysctl: { starts: [/^[a-z]\w*(?:\.[\w/-]+)+ *=/], continues: anyLine },
-  // These outputs end at their closing bracket, which split-outputs.ts finds.
+  // These outputs end at their closing bracket, which is found by split-outputs.ts.
   'ip -j addr': { starts: [] },
   'ip -j route': { starts: [] },
   'ip -j rule': { starts: [] },
@@ -154,7 +154,7 @@ export type ReadableKind = keyof typeof readable;
 
 export type OutputKind = ReadableKind | keyof typeof refused;
 
-/** Matches an IPv4 or IPv6 address or part of one, or digits that a terminal wrapped onto a new line. */
+/** Matches an IPv4 or IPv6 address or a part of one. Also matches digits that a terminal wrapped to a new line. */
 const pieceOfAddress = /\d\.\d{1,3}\.\d|::|(?:[\da-f]{1,4}:){3}|^[\d\s]+$/i;
 
 export function mayContinue(kind: OutputKind, line: string): boolean {
@@ -166,7 +166,7 @@ export function isReadable(kind: OutputKind): kind is ReadableKind {
   return recognisers[kind].refusal === undefined;
 }
 
-/** Tried in this order. A new kind of output needs a row in one of these tables, and a case in read-dump.ts. */
+/** Tried in this order. A new kind of output needs a row in one of these two tables, and a case in read-dump.ts. */
 export const recognisers: { readonly [K in OutputKind]: Recogniser } = { ...refused, ...readable };
 
 export const outputKinds = Object.keys(recognisers) as readonly OutputKind[];

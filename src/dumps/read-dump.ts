@@ -35,10 +35,10 @@ export function isDumpFileName(name: string): boolean {
   return /^((ip6?tables|ipset|ipvsadm)[-_.]save(\.txt)?|nft[-_.](list[-_.])?ruleset(\.(txt|json|nft))?)$/i.test(name);
 }
 
-/** Reads any texts. Skips texts whose name and content show that they are not part of a dump. */
+/** Reads any texts. Skips texts that are clearly not part of a dump, by name and content. */
 export function readDump(texts: ReadonlyMap<string, string>): Dump {
   const draft = new DumpDraft();
-  // iptables -L shows less than iptables-save, so iptables-save is read first.
+  // iptables -L shows less than iptables-save, so all of iptables-save is read first.
   const lists: (() => void)[] = [];
   for (const [name, text] of texts) readFile(draft, name, text, lists);
   for (const read of lists) read();
@@ -61,7 +61,8 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
   for (const [, six] of text.matchAll(/^# Warning: ip(6?)tables-legacy tables present/gm)) {
     draft.doubt({ file: name, kind: 'legacy-tables', family: six === '6' ? 'ipv6' : 'ipv4' });
   }
-  // iptables-save names hidden tables outside the tables it prints, so with both families the line's family is unknown.
+  // iptables-save lists hidden tables in a comment, outside the printed tables. If the text has both families, the comment's family is
+  // unknown.
   const ofRules = outputs.filter(({ kind }) => kind === 'rules');
   for (const kind of new Set(ofRules.map((output) => rulesKind(output, name)))) noteHidden(draft, name, kind, text);
   for (const output of numbered(outputs)) {
@@ -73,7 +74,7 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
     draft.doubt({ file: name, kind: 'cut-line', output: last.kind });
 }
 
-/** Reports whether the text ends within its last output, or in a stray line. What a truncated list lacks is unknown. */
+/** Reports whether the text ends within its last output, or in a stray line, so that it is unknown what a cut-off list lacks. */
 function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): boolean {
   if (text.endsWith('\n')) return false;
   const lines = countLines(text);
@@ -81,10 +82,7 @@ function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): 
   return isOfLast || strays.at(-1) === lines;
 }
 
-/**
- * Reports whether a bracket closes more than the text opens, or lines were omitted. Then the listing's start, or whole tables, are
- * missing.
- */
+/** Reports whether the listing lacks its start or whole tables: a bracket closes more than the text opens, or lines were left out. */
 function lacksTables(text: string, strays: readonly number[]): boolean {
   if (strays.length === 0) return false;
   const numbers = new Set(strays);
@@ -96,7 +94,7 @@ function lacksTables(text: string, strays: readonly number[]): boolean {
   return false;
 }
 
-/** Replaces the names in ipvsadm -S output with the addresses in a list below the output. The list has no other use. */
+/** Replaces the names in the output of `ipvsadm -S` with the addresses in a list below that output, which has no other use. */
 function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   const list = outputs.find(({ kind }) => kind === 'ipvsadm with other columns');
   const saved = outputs.find(({ kind }) => kind === 'ipvsadm -Sn');
@@ -107,7 +105,7 @@ function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   return others.map((output) => (output === saved ? { ...saved, text } : output));
 }
 
-/** Reads a file without output. An empty file is valid if its tool prints nothing when there is nothing to show. */
+/** Reads a file without output. An empty file is valid if its tool prints nothing when nothing exists. */
 function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: string): void {
   const isEmpty = !hasContent(text);
   if (!isEmpty || !mayBeEmpty.has(kind)) {
@@ -123,7 +121,10 @@ function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: s
   draft.doubt({ file, kind: 'empty' });
 }
 
-/** Excludes links, sysctls and routing rules: every network namespace has some, so an empty file means that the tool failed. */
+/**
+ * Kinds of files that may be empty. Links, sysctls and routing rules are not among them: every network namespace has some, so an empty file
+ * means that the tool failed.
+ */
 const mayBeEmpty: ReadonlySet<DumpFileKind> = new Set([
   'iptables-save',
   'ip6tables-save',
@@ -139,7 +140,7 @@ function hasContent(text: string): boolean {
 
 function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { kind, firstLine: line, text } = output;
-  // A chain or map outside a table shows that the listing's start is cut off.
+  // A chain or map outside of any table shows that the start of the listing is cut off.
   if (kind === 'a part of nft list ruleset') draft.isNftCut = true;
   if (!isReadable(kind)) return draft.refuse(file, line, kind, recognisers[kind].refusal ?? '');
   if (kind === 'rules') return readRules(draft, file, output);
@@ -159,7 +160,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       if (lacks === 'members') {
         return draft.refuse(file, line, 'ipset list -t', 'shows no members: print ipset save instead');
       }
-      // kube-proxy makes the same sets on every node, so a list of other sets must complete the first list.
+      // kube-proxy makes the same sets on every node, so a list of other sets completes the first list instead of contradicting it.
       const isAll = isWhole && lacks === undefined && !draft.sets.isCompletedBy(sets);
       const last = sets.at(-1);
       if (last) draft.endsOfSets.push(last.name);
@@ -208,7 +209,7 @@ function readLinks(draft: DumpDraft, file: string, output: ToolOutput, kind: 'ip
   if (all) draft.allAddresses = [...(draft.allAddresses ?? []), ...all];
 }
 
-/** Reports whether a list has all of a node's virtual servers. Evidence is a command, a title, several servers, or the file's name. */
+/** Reports whether a list has all virtual servers of a node. A command, a title, several servers or the file's name show this. */
 function isWholeList({ kind, text, command }: ToolOutput, file: string): boolean {
   if (command !== undefined && command.tool !== 'other') return true;
   if (kind === 'ipvsadm -Ln') return /^(?:IP|Prot) /m.test(text);

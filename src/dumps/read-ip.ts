@@ -28,15 +28,15 @@ interface PrintedLink {
 }
 
 /**
- * Reads `ip addr` text as blocks, lines (-o) or columns (-br), and lines that grep selected from blocks if they name their link. Accepts
- * any text; `unread` has the addresses that could not be read.
+ * Reads the text of `ip addr`: blocks, lines (-o), columns (-br), and lines selected by grep from blocks if they name their link. Accepts
+ * any text. `unread`: the addresses that could not be read.
  */
 export function parseIpAddrText(text: string) {
   const links = new Map<string, PrintedLink>();
   const unread = new UnreadLines();
   let number = 0;
   let current: PrintedLink | undefined;
-  /** Returns the link for a printed name; "eth0@if7" is eth0, one end of a pair. */
+  /** Returns the link for a printed name. "eth0@if7" is eth0, one end of a pair. */
   const linkOf = (printed: string): PrintedLink => {
     const [name = printed] = printed.split('@', 1);
     const link = links.get(name) ?? { name, traits: {}, addresses: [] };
@@ -88,10 +88,10 @@ const detailed =
 
 const brief = /^([^\s:]+)\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+(.*))?$/;
 
-/** If the address has a peer, the prefix length belongs to the peer. */
+/** The prefix length belongs to the peer's address if there is a peer. */
 const inet = /^(?:\d+: (\S+)\s+)?inet6? (\S+)(?: peer [^\s/]+(\/\d+))?/;
 
-/** An IPv4 address ends with a label: its link's name, or an alias such as "eth0:1". */
+/** Matches an IPv4 address that ends with a label: its link's name, or an alias such as "eth0:1". */
 const labelled =
   /^inet .* scope \S+(?: (?:secondary|dynamic|noprefixroute|tentative|deprecated|nodad|home|dadfailed|permanent|optimistic))* (?!valid_lft)([^\s/\\:]+)/;
 
@@ -141,7 +141,7 @@ function waysOf(routes: readonly Route[]): ReadonlyMap<string, ReadonlySet<strin
   return ways;
 }
 
-/** Splits two listings that were pasted as one. Of IPv6 routes to a network, old releases of ip list each next hop. */
+/** Splits two listings that were pasted as one. For IPv6 routes to a network, old releases of ip print a line for each next hop. */
 function splitListings(routes: readonly Route[]): readonly [first: readonly Route[], again: readonly Route[]] {
   const listed = new Set<string>();
   const at = routes.findIndex((route) => {
@@ -151,17 +151,17 @@ function splitListings(routes: readonly Route[]): readonly [first: readonly Rout
   return at < 0 ? [routes, []] : [routes.slice(0, at), routes.slice(at)];
 }
 
-/** What was read of an output; `differences` name the routes that contradict earlier ones, so that the listing with them does not count. */
+/** What was read from an output. `differences`: routes that contradict earlier ones, so that this listing does not count. */
 interface ReadRoutes {
   readonly unread: readonly UnreadLine[];
   readonly differences: readonly string[];
 }
 
-/** Collects routes and rules. Merges duplicates, such as routes listed both as text and as JSON. */
+/** Collects routes and rules. Merges duplicates, for example if routes were printed both as text and as JSON. */
 export class DraftedRoutes {
   readonly empty = new Set<Family>();
   readonly #drafts: { [F in Family]?: Drafted } = {};
-  /** The routes at each place in a table. */
+  /** The routes that have the same place in a table. */
   readonly #ways = new Map<string, ReadonlySet<string>>();
 
   read({ text, command, isPart }: ToolOutput, kind: RoutingKind, file: string): ReadRoutes {
@@ -187,10 +187,10 @@ export class DraftedRoutes {
     const asked = { family, table: command?.routing?.table };
     const { routes, answers, unread } = kind === 'ip route' ? parseRoutes(text, asked) : parseRoutesJson(text, asked);
     for (const answer of answers) this.#of(answer.family).answers.push(answer);
-    // One command prints one listing: an appended route has the place of another.
+    // A command prints a single listing, in which an appended route may have the same place as another.
     const [first, again] = command?.tool === 'ip' ? [routes, []] : splitListings(routes);
     const differences = [...new Set([...this.#add(first), ...this.#add(again)])];
-    // A single route without its command may be only part of the output.
+    // A single route without its command may be only a part of the output.
     const isWhole = !isPart && unread.length === 0 && (command?.tool === 'ip' || routes.length > 1);
     if (!isWhole || differences.length > 0) return { unread, differences };
     for (const each of families) {
@@ -203,10 +203,10 @@ export class DraftedRoutes {
     return { unread, differences };
   }
 
-  /** Adds a listing's routes. If they lead another way than those read before, adds none, and returns the networks. */
+  /** Adds a listing's routes. If some contradict routes that were read before, adds none and returns these. */
   #add(routes: readonly Route[]): readonly string[] {
     const ways = waysOf(routes);
-    // A part of a listing may lack next hops.
+    // A partial listing may lack some next hops.
     const differ = ([place, keys]: readonly [string, ReadonlySet<string>]): boolean => {
       const before = this.#ways.get(place) ?? keys;
       return [...keys].filter((key) => before.has(key)).length < Math.min(keys.size, before.size);
@@ -233,7 +233,8 @@ export class DraftedRoutes {
   }
 
   /**
-   * `isBare` reports whether the node has no address in a family. A node with addresses has routes, so its empty listing does not count.
+   * `isBare` reports whether the node has no address in a family. A node that has addresses also has routes, so its empty listing does not
+   * count.
    */
   known(isBare: (family: Family) => boolean): KnownRoutes {
     const known = families.flatMap((family): readonly (readonly [Family, Routes])[] => {

@@ -11,7 +11,7 @@ import { isEllipsis, type ToolOutput } from './split-outputs.ts';
 
 const nftList = 'nft list ruleset';
 
-/** Reads any table. Skips the rules in tables made by iptables, because iptables-save shows them in more detail. */
+/** Reads any table. Skips the rules in tables that iptables made, because iptables-save shows these rules in more detail. */
 export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text: printed, command, firstLine, isCutOff } = output;
   const at = { file, line: firstLine, kind: nftList } as const;
@@ -24,10 +24,10 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   const [, family = '', name = ''] = /^\s*table (\S+) (\S+)/.exec(text) ?? [];
   const table = `${family} ${name}`;
   draft.isNftPart ||= command?.tool === 'nft' && command.isPart;
-  // If tables were printed one by one, their order of creation is unknown.
+  // The order of creation is unknown if tables were printed one by one.
   const listing = command?.tool === 'nft' && command.isPart ? `${file} ${firstLine}` : file;
   draft.place(familiesOfTable(family), qualifyTableName(family, name), listing);
-  // Only the whole ruleset contains tables with different names.
+  // Tables with different names occur only in a listing of the whole ruleset.
   const isRuleset =
     command?.tool === 'nft' ? !command.isPart : /ruleset/i.test(baseName(file)) || draft.hasOther(listing, name);
   if (!nftFamilies.has(family) || !isKubeProxyTable(name)) {
@@ -40,7 +40,7 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
         { reason: lost.reason, of: nftList, more: others.length },
         firstLine - 1 + lost.line,
       );
-    // nft's listings of one iptables table differ in detail, so they are not compared.
+    // nft's listings of the same iptables table differ in details, so they are not compared.
     const listed = isOfIptables.test(text) ? [] : listNftables(tables ?? []);
     if (!draft.list(draft.nftRules, listed, false, at)) return;
     draft.addNftables([], isRuleset);
@@ -79,7 +79,7 @@ function readOwnTable(text: string, isCutOff: boolean): ReturnType<typeof parseN
   return { tables, unread: unread.filter(({ reason }) => !isOfCut(reason)) };
 }
 
-/** Replaces people's marks for omitted lines, so that these marks are not read as words of nft. */
+/** Replaces the marks that people put in place of omitted lines, so that these marks are not read as nft's words. */
 function markElided(text: string): string {
   let [marked, from, at] = ['', 0, 0];
   for (const line of linesOf(text)) {
@@ -108,13 +108,13 @@ function listNftables(tables: readonly NftTable[]): readonly RuleText[] {
   });
 }
 
-/** Matches the chain that packets enter first in iptables mode. */
+/** Matches kube-proxy's first chain in iptables mode. */
 const ofIptables = new RegExp(`[\\s"]${baseChains.services}[\\s"]`);
 
-/** Matches the flag dormant: the table exists, but the kernel skips it. */
+/** Matches the flag dormant, which makes the kernel skip a table. */
 const dormantFlag = /^[ \t]*flags\b[^{\n\r\u2028\u2029]*\bdormant\b/m;
 
-/** Finds parts of kube-proxy's table that an nft option omitted. The rest shows Services, but is not enough for a comparison. */
+/** Finds parts of kube-proxy's table that an nft option omitted. The remaining parts show Services, but are not enough for a comparison. */
 function findLack({ chains, sets }: NftTable): { readonly output: string; readonly reason: string } | undefined {
   const elements = [...sets.values()].flatMap((set) => set.elements.map((element) => ({ set, element })));
   const isPortName = (value: Value, type: string | undefined): boolean =>
@@ -124,7 +124,7 @@ function findLack({ chains, sets }: NftTable): { readonly output: string; readon
   }
   const ownSets = [...sets.values()].filter((set) => !isLearned(set) && !set.isPart);
   const leadsNowhere = ownSets.length > 0 && ownSets.every((set) => set.elements.length === 0);
-  // If a Service has endpoints, an address or node port must lead to its chain.
+  // A Service with endpoints has a chain, and an address or node port must lead to that chain.
   if (leadsNowhere && [...chains.values()].some(({ name, rules }) => rules.length > 0 && isNftServiceName(name))) {
     return { output: 'nft -t', reason: 'shows no elements: print nft list ruleset without -t instead' };
   }
@@ -142,8 +142,8 @@ function familiesOfTable(family: string): readonly Family[] {
 }
 
 /**
- * Reads another program's table, such as "inet firewalld", once for each family whose packets it sees. Unreadable parts of rules become
- * unknown expressions. If anything else is unreadable, returns the unreadable lines and no tables.
+ * Reads another program's table, such as "inet firewalld", once for each family whose packets it sees. Parts of rules that kpc cannot read
+ * become unknown expressions. If any other line cannot be read, returns such lines and no tables.
  */
 function readOtherTable(family: string, text: string) {
   if (dormantFlag.test(text)) return { tables: [], unread: [] };
@@ -161,7 +161,7 @@ function readOtherTable(family: string, text: string) {
 /** Matches a base chain: its hook, its devices and priority (`rest`), its policy, and whether it has no rules (`idle`). */
 const baseChain = /\btype \w+ hook (?<hook>\w+) (?<rest>[^;\n]*);?[ \t]*(?<policy>policy \w+;)?(?<idle>\s*\})?/g;
 
-/** Finds where rules see frames or packets at an interface. Skips chains without rules that let everything pass. */
+/** Finds the interfaces where rules see frames or packets. Skips chains that have no rules and accept everything. */
 function findHooked(family: string, text: string): readonly HookedInterfaces[] {
   if (dormantFlag.test(text)) return [];
   const bases = [...text.matchAll(baseChain)];
@@ -184,10 +184,7 @@ const seenByFrames: readonly HookedInterfaces[] = (['input', 'output'] as const)
   return { end, isRead: false, interfaces: [] };
 });
 
-/**
- * Like seenByFrames, but for each rule that does not accept. Includes the link and the addresses that the rule matches without
- * negation.
- */
+/** Does the same as seenByFrames for each rule that does not accept, and adds the link and addresses that the rule matches. */
 function seenByRequests(text: string): readonly HookedInterfaces[] {
   const rules = Array.from(linesOf(text), (line) => line.trim()).filter((line) => !idleInArp.test(line));
   return rules.flatMap((rule) => {
@@ -202,8 +199,8 @@ function seenByRequests(text: string): readonly HookedInterfaces[] {
 const idleInArp = /^(?:$|[{}]|table |chain |type |comment |.*\baccept$|.*\}$)/;
 
 /**
- * Reports whether a lost line does not matter: an object that only rules use (these rules become unknown), or a property without effect on
- * lookups.
+ * Reports whether a line that could not be read does not matter. Harmless are properties that do not affect lookups, and objects that only
+ * rules use, because such rules become unknown.
  */
 function isHarmless(line: string, reason: LineFault): boolean {
   if (reason === 'other-property') return /^\s*(?:auto-merge|gc-interval|policy|counter)\b/.test(line);
@@ -214,7 +211,7 @@ function isHarmless(line: string, reason: LineFault): boolean {
 
 const isOfIptables = /^\s*table ip6? (?:nat|filter|mangle|raw|security) /;
 
-/** Matches a rule that ends after its counter. In each family but the first listed, nft leaves out xt targets such as DNAT. */
+/** Matches a rule that ends after its counter. In all families but the first listed, nft omits xt targets such as DNAT. */
 const lostTarget = /(counter packets \d+ bytes \d+)(?=[ \t]*$)/gm;
 
 function textAs(text: string, family: string): string {
@@ -222,7 +219,7 @@ function textAs(text: string, family: string): string {
     text
       .replace(/^(\s*table )\S+/, `$1${family}`)
       .replaceAll(/[ \t]counter packets \d+ bytes \d+(?=[ \t]+\S)/g, '')
-      // An nft without iptables' library prints xt matches as comments.
+      // If nft lacks iptables' library, it prints xt matches as comments.
       .replaceAll(/# xt_(\w+)/g, 'xt match "$1"')
   );
 }

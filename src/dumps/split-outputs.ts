@@ -13,7 +13,7 @@ interface PrintedCommand {
   readonly isPart: boolean;
   readonly allAddresses?: readonly Family[] | undefined;
   readonly routing?: RoutingAsked | undefined;
-  /** The name without its domain; undefined if unknown. */
+  /** The host's name without its domain. Undefined if unknown. */
   readonly host: string | undefined;
 }
 
@@ -22,7 +22,7 @@ type RoutingAsked = RoutesAsked & { readonly isAll: boolean };
 export interface ToolOutput {
   readonly kind: OutputKind;
   readonly firstLine: number;
-  /** The output without prefixes, with the same line numbers as in the text. */
+  /** The output without prefixes, with lines numbered as in the text. */
   readonly text: string;
   readonly command: PrintedCommand | undefined;
   readonly isPart: boolean;
@@ -31,33 +31,33 @@ export interface ToolOutput {
 
 export interface SplitText {
   readonly outputs: readonly ToolOutput[];
-  /** Commands that printed nothing: the next command follows without a line in between. */
+  /** Commands that printed nothing, so that the next command follows directly. */
   readonly silent: readonly PrintedCommand[];
-  /** Numbers of lines that belong to no tool's output and are not messages from a shell, ssh or kubectl. */
+  /** Numbers of lines that no tool printed, except messages from a shell, ssh or kubectl. */
   readonly strays: readonly number[];
 }
 
 interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command'> {
   readonly lines: LineList;
-  /** `hasRules`: a line is neither empty nor a comment. `hasOther`: a line is neither empty nor a chain's policy. */
+  /** `hasRules`: some line is neither empty nor a comment. `hasOther`: some line is neither empty nor a chain's policy. */
   hasRules: boolean;
   hasOther: boolean;
   depth: number;
-  /** Whether a string is open, because nft prints comments of several lines. */
+  /** Whether a string is still open. nft prints comments that have several lines. */
   isQuoted: boolean;
   table: 'open' | 'closed' | undefined;
   hasEllipsis: boolean;
   readonly once: Set<string>;
 }
 
-/** A text with more characters than this before its first output is not a dump. */
+/** If a text has more characters than this before its first output, it is not a dump. */
 const longestPreface = 1 << 16;
 
 export function holdsOutput(text: string): boolean {
   return new Splitter(text.slice(0, longestPreface).replace(/^\ufeff/, '')).run(true);
 }
 
-/** Splits any text. A text without outputs has no strays either. */
+/** Splits any text. Returns no strays if the text has no outputs. */
 export function splitOutputs(text: string): SplitText {
   const splitter = new Splitter(text.replace(/^\ufeff/, ''));
   if (!holdsOutput(text) || !splitter.run()) return { outputs: [], silent: [], strays: [] };
@@ -133,7 +133,7 @@ class Splitter {
   }
 
   #takeBracketed(raw: string, at: number): boolean {
-    // An nft listing followed by another table or a prompt lacks its end.
+    // If another table or a prompt follows, an nft listing lacks its end.
     const isCut = this.#current?.kind === 'nft list ruleset' && (nftTable.test(raw) || hostInPrompt.test(raw));
     const open = this.#current?.depth && !isCut ? this.#current : undefined;
     const kind = open?.kind ?? (/^\s*(?:\[|table )/.test(raw) ? startOfBrackets(this.#ahead(20)) : undefined);
@@ -167,7 +167,8 @@ class Splitter {
     const line = isBare ? bare : whole;
     if (current && isEllipsis(line)) {
       current.hasEllipsis = true;
-      // Omitted lines count as one unreadable line, but grep's separator does not, because grep's output is not expected to be complete.
+      // Lines that someone left out count as one unreadable line. grep's separator does not count, because grep's output need not be
+      // complete.
       keep(current, line === betweenPlaces ? '' : line);
       return;
     }
@@ -190,7 +191,7 @@ class Splitter {
 
 const inProtocol = /^(?:TCP|UDP|SCTP|FWM) /;
 
-/** Reports whether a line can only be from a manifest. Manifests may hold rules as text. */
+/** Reports whether only a manifest, which may contain rules as text, can contain a line. */
 function isManifest(line: string): boolean {
   return (
     /^(?:- )?["']?(?:apiVersion|kind)["']?\s*:/.test(line) || /^\{\s*"(?:apiVersion|kind|metadata|items)"/.test(line)
@@ -201,30 +202,27 @@ function recogniseStart(line: string, next: string, current: DraftOutput | undef
   const text = `${line}\n${next.slice(0, longestStart)}`;
   const starts = (kind: OutputKind): boolean => recognisers[kind].starts.some((pattern) => pattern.test(text));
   const isTitle = titleOfList.test(line);
-  // Most lines have the same kind as the line before. A title may begin a list with other columns, though.
+  // Most lines are of the same kind as the previous line, but a title may begin a list with other columns.
   if (current && starts(current.kind) && !(current.kind === 'ipvsadm -Ln' && isTitle)) return current.kind;
   const isOther = current !== undefined && !isReadable(current.kind) && !isTitle;
   return outputKinds.find((kind) => !(isOther && kind === 'ipvsadm -Ln') && starts(kind));
 }
 
-/** How many characters of the following lines are enough: the first number without blanks and prefixes, the second with them. */
+/** How many characters of the following lines to look at: without blanks and prefixes (longestStart), and with them (longestAhead). */
 const longestStart = 400;
 const longestAhead = 1 << 14;
 
-/**
- * Reports whether a line that could begin an output continues the current one. `single` is the part of the line that occurs once per
- * listing.
- */
+/** Reports whether a line that could begin an output continues this one. `single`: a part that occurs once in a listing. */
 function goesOn(current: DraftOutput, kind: OutputKind, line: string, single: string | undefined): boolean {
   if (current.kind !== kind) return false;
-  // A tool prints this part only once, so the line is from a second listing, from another node or time.
+  // A tool prints this part only once, so the line begins a second listing, from another node or time.
   if (!current.hasEllipsis && single !== undefined && current.once.has(single)) return false;
   if (kind === 'ipvsadm -Ln' && titleOfList.test(line)) return ![...current.once].some((once) => inProtocol.test(once));
   if (kind !== 'rules') return true;
-  // iptables-save prints a line such as "# Generated" above each table.
+  // iptables-save prints a line such as "# Generated" before each table.
   if (line.startsWith('# Generated')) return false;
   if (line.startsWith('*')) return current.table !== undefined || !current.hasRules;
-  // iptables -S begins a table with the policies of its chains.
+  // iptables -S prints a table's policies before its rules.
   if (line.startsWith('-P ')) return !current.hasOther;
   return current.table !== 'closed';
 }
@@ -244,7 +242,7 @@ function takeLine(current: DraftOutput, line: string): void {
 
 function takeBrackets(current: DraftOutput, line: string): void {
   const isOfNft = current.kind === 'nft list ruleset';
-  // nft strings have no escapes, and only comments span lines. Any other unclosed quote ends with its line.
+  // Strings of nft have no escapes, and only comments span several lines. Any other unclosed quote ends with its line.
   const escape = isOfNft ? undefined : '\\';
   const mayStayOpen = current.isQuoted || (isOfNft && openComment.test(line));
   for (let i = 0; i < line.length; i++) {
@@ -265,14 +263,14 @@ const openComment = /\bcomment "[^"]*$/;
 
 const nftTable = /^\s*table (?:ip|ip6|inet|arp|bridge|netdev) \S+ \{/;
 
-/** Returns the kind of bracketed output that these lines begin. Recognises JSON even if a program sorted its fields. */
+/** Returns the kind of bracketed output that starts with these lines. Recognises JSON even if another program sorted its fields. */
 function startOfBrackets(lines: readonly string[]): keyof typeof bracketed | 'nft list ruleset' | undefined {
   const head = lines.join('\n').slice(0, longestStart);
   if (nftTable.test(head)) return 'nft list ruleset';
   return (Object.keys(bracketed) as (keyof typeof bracketed)[]).find((kind) => bracketed[kind].test(head));
 }
 
-/** Recognises `ip -j` output by its first fields, except neighbours, which share fields with routes. */
+/** Recognises the output of `ip -j` by its first fields. Excludes neighbours, which share fields with routes. */
 const bracketed = {
   'ip -j addr': /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:addr_info|ifindex|ifname|link_index)")/,
   'ip -j route': /^\s*\[\s*\{\s*"(?:dst|type|dev|gateway)"\s*:(?![^{}]*"(?:lladdr|state)")[^]*"(?:dst|flags)"/,
@@ -282,7 +280,7 @@ const bracketed = {
 // oxlint-disable-next-line no-control-regex
 const escapes = /\u001b(?:\[[\d;?]*[A-Za-z]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[()][A-Z0-9])/g;
 
-/** Removes the box edges that a program such as k9s drew around a line. */
+/** Removes the frame that a program such as k9s drew around a line. */
 function unboxed(line: string): string {
   if (!line.includes('│')) return line;
   const inside = line.trim().endsWith('│') ? line.trimEnd().slice(0, -1).trimEnd() : line;
@@ -301,7 +299,7 @@ const toolName =
 
 const oneChain = { part: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/ };
 
-/** `follows` matches what may follow the tool's name; `part` matches arguments that print only a part. */
+/** `follows` matches what may follow the tool's name. `part` matches arguments that make the tool print only a part. */
 const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?: RegExp }>> = {
   iptables: oneChain,
   ip6tables: oneChain,
@@ -324,7 +322,7 @@ const titleOfHost = /^[\w.:-]{1,253} \| (?:CHANGED|SUCCESS)\b/;
 const hostInPrompt =
   /^(?:[[(]?[\w.-]{1,64}@([A-Za-z][\w-]{0,62})(?=[\w.-]{0,190}[\s:\])#$%>])|([A-Za-z][\w-]{0,62})[\w.-]{0,190} \| (?:CHANGED|SUCCESS)\b)/;
 
-/** Matches commands that run another command elsewhere, and captures ssh's host. ssh with options is not recognised. */
+/** Matches commands that run another command elsewhere, and captures the host for ssh. ssh with options is not recognised. */
 const remote =
   /(?:^| )(?:ssh (?:[\w.-]{1,64}@)?([A-Za-z][\w-]{0,62})|(?:ssh|docker|podman|nerdctl|crictl|kubectl|oc) )/;
 
@@ -339,7 +337,7 @@ const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;
 
 const unknownCommand: PrintedCommand = { tool: 'other', table: undefined, isPart: false, host: undefined };
 
-/** Reads a command after a prompt or in a title, or Ansible's title for a host; undefined for any other line. */
+/** Reads a command after a prompt or in a title, or a title that Ansible prints for a host. Undefined for any other line. */
 function readCommand(line: string, above: PrintedCommand | undefined): PrintedCommand | undefined {
   if (line.length > longestCommand || ownComment.test(line)) return undefined;
   if (titleOfHost.test(line)) return { ...(above ?? unknownCommand), host: hostOfPrompt(line) };
@@ -363,11 +361,11 @@ function readCommand(line: string, above: PrintedCommand | undefined): PrintedCo
   return prompt.test(line) ? { ...unknownCommand, host: hostOfPrompt(line) } : undefined;
 }
 
-/** Matches "ip addr" with options for format or family, also as a title. "ip addr show eth0" prints one link. */
+/** Matches "ip addr" with options for format or family, also in a title, but not "ip addr show eth0", which prints one link. */
 const wholeAddresses =
   /^((?: +-(?:4|6|o|oneline|j|json|p|pretty|br|brief|c|color|d|details|s|stats|statistics|h|human|N|r))*) +a(?:ddr|ddress)?(?: +(?:show|list|ls))?[ :=`"')*-]*$/;
 
-/** Returns the families whose addresses an ip command prints for all links; undefined if it prints fewer links or none. */
+/** Returns the families for which an ip command prints the addresses of all links; undefined for any other command. */
 function readAllAddresses(rest: string): readonly Family[] | undefined {
   const [, options] = wholeAddresses.exec(rest) ?? [];
   if (options === undefined) return undefined;
@@ -375,12 +373,12 @@ function readAllAddresses(rest: string): readonly Family[] | undefined {
   return only === undefined ? families : [only === '4' ? 'ipv4' : 'ipv6'];
 }
 
-/** Returns the family and table of an ip command that lists routes or rules; undefined for any other command. */
+/** Returns the family and table that an ip command lists routes or rules for. Undefined for any other command. */
 function readRoutesAsked(rest: string): RoutingAsked | undefined {
   const [, options] = /^((?: +-\S+)*) +(?:r|ro|route|rule|ru)\b/.exec(rest) ?? [];
   if (options === undefined) return undefined;
   const table = / table (\S+)/.exec(rest)?.[1];
-  // `ip route get` accepts an IPv6 address without -6.
+  // `ip route get` accepts an IPv6 address even without -6.
   const isSaid = !/ get /.test(rest);
   const family = / -(?:6|f(?:amily)? inet6)\b/.test(options) ? 'ipv6' : isSaid ? 'ipv4' : undefined;
   const isAll = allTables.test(rest);
@@ -391,7 +389,7 @@ const allTables = /^(?: +-\S+)* +(?:r|ro|route) +(?:(?:show|list|ls) +)?table +a
 
 const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;
 
-/** Matches lines that ssh, kubectl, a shell or script(1) prints between other programs' output. */
+/** Matches lines that ssh, kubectl, a shell or script(1) prints between the output of other programs. */
 const chatter =
   /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\*{3} Output of |={3,}(?: (?:START|END) logs for container |$)|Total Number of Rules: \d+$|cpu=\d+ |\+{1,3} |exit$|logout$|-{2,3}$|# |```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
 
@@ -407,10 +405,10 @@ function takePrefix(line: string): string | undefined {
   return found ? line.slice(found.length).trim() : undefined;
 }
 
-/** grep -A's separator between two matches. */
+/** grep -A prints this separator between matches. */
 const betweenPlaces = '--';
 
-/** Matches the prompts of more and less, which replace the rest of an output. */
+/** Matches the prompts of more and less. Each prompt is printed in place of the rest of an output. */
 const pagerPrompt = /^(?:-- ?more ?--(?: ?\(\d+%\))?|lines \d+-\d+(?:\/\d+)?(?: \d+%)?|:)$/i;
 
 export function isEllipsis(line: string): boolean {

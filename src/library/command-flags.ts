@@ -54,7 +54,7 @@ export function nodeFlag(help: string): Flag {
   });
 }
 
-/** Returns why one of the given flags has no effect beside the others; undefined if all have an effect. */
+/** Returns why a given flag has no effect beside the other flags; undefined if all flags have an effect. */
 export function findIdleFlag(
   given: readonly {
     readonly row: Flag;
@@ -77,7 +77,7 @@ export function findIdleFlag(
   return found;
 }
 
-/** Refuses flags that both sides override. `sides`: each side's own options; undefined for a side that is read. */
+/** Refuses flags that both sides override. `sides`: each side's own options; undefined for a side that was read from files. */
 export function refuseNamedTwice(flags: readonly Flag[], sides: readonly (object | undefined)[]): void {
   const named = flags.filter(({ key }) => sides.every((adds) => adds && key in adds)).map(({ name }) => name);
   if (named.length > 0) refuse({ problem: 'idle-flag', flags: named, because: { kind: 'own-settings' } });
@@ -105,7 +105,7 @@ function refuseIdleFlags(
   if (own !== node) refuseFor(['--node'], { kind: 'other-node', node: node ?? '', path, of: own });
 }
 
-/** Like refuseIdleFlags, for a packet. Some of these flags affect the packet's names or a dump's addresses. */
+/** Does the same as refuseIdleFlags, for a packet. Some flags that are idle otherwise affect the packet's names or a dump's addresses. */
 export function refuseIdleOfPacket(
   flags: readonly Flag[],
   input: InputOfFlags,
@@ -122,7 +122,10 @@ export function refuseIdleOfPacket(
   if (kind === 'bundle' && hostAddresses !== undefined) refuseFlag('--host-addresses', 'own-addresses');
 }
 
-/** Like refuseIdleFlags, for a description. Some of these flags affect the flows of a dump with manifests beside it. */
+/**
+ * Does the same as refuseIdleFlags, for a description. Some flags that are idle otherwise affect the flows of a dump with manifests beside
+ * it.
+ */
 export function refuseIdleOfDescription(flags: readonly Flag[], input: InputOfFlags, node: string | undefined): void {
   refuseIdleFlags(
     flags.filter(({ needs }) => needs !== 'manifests-or-flows' || !showsChange(input)),

@@ -22,7 +22,7 @@ export interface CalledSide {
   readonly isPath: boolean;
 }
 
-/** Adds the side to findings that name neither a file nor the side. A finding on both sides stays as it is, on the first side only. */
+/** Adds the side to findings that name neither a file nor the side. A finding on both sides is reported once, without a side. */
 export function ofSides(
   [from, to]: readonly [Reading, Reading],
   [first, second]: readonly [CalledSide, CalledSide],
@@ -52,7 +52,7 @@ interface ComparedWords extends Pick<EquivalenceReport, 'from' | 'to' | 'modeFro
   readonly traceOf: (scenes: readonly [Scene, Scene]) => Tracing;
 }
 
-/** Compares two inputs on nodes that represent all others. */
+/** Compares two inputs on a few nodes, which represent all others. */
 export class NodeComparison {
   readonly counts: { readonly nodes: number; readonly standIns: number };
   readonly #sides: readonly [Opened, Opened];
@@ -67,7 +67,7 @@ export class NodeComparison {
   #elsewhere = 0;
   #last: readonly [Scene, Scene] | undefined;
 
-  /** `announced`: preparations for a change of mode or release; undefined for any other comparison. */
+  /** `announced`: what to prepare for a change of mode or release. Undefined for any other comparison. */
   constructor(from: Opened, to: Opened, called: readonly [CalledSide, CalledSide], announced?: readonly Finding[]) {
     const loaded = from.loaded && to.loaded && [from.loaded, to.loaded];
     const nodes = loaded ? from.nodes.filter((node) => to.nodes.includes(node)) : [''];
@@ -82,7 +82,7 @@ export class NodeComparison {
     this.counts = { nodes: nodes.length, standIns: this.#standIns.length };
   }
 
-  /** Reads node after node, and compares each node when the next is requested. Stops at a node that cannot be compared. */
+  /** Compares the nodes one by one, each when the next result is requested. Stops at a node that cannot be compared. */
   *run() {
     const [from, to] = this.#sides;
     const write = snapshotWriter();
@@ -95,7 +95,7 @@ export class NodeComparison {
       this.#last = scenes;
       yield {
         readings: ofSides(readings, this.#called),
-        /** Facts that one side lacks, taken from the other side. */
+        /** Facts that one side lacks and takes from the other side. */
         notes: scenes ? [before, after].flatMap((scene) => (scene ? describeUnshown(scene) : [])) : [],
       };
       if (!scenes) return;
@@ -115,7 +115,7 @@ export class NodeComparison {
     }
   }
 
-  /** Returns the result. Call after the last node; undefined if a node was unusable. */
+  /** Returns the result. Call this after the last node. Undefined if a node could not be compared. */
   result({ traceOf, ...names }: ComparedWords) {
     const scenes = this.#last;
     if (!scenes) return undefined;
@@ -138,14 +138,14 @@ export class NodeComparison {
       represented: this.#elsewhere === 0 ? this.#represented : compared.asked.map((node) => ({ node, by: [node] })),
       ...compared,
     };
-    // A change of mode passes if nothing needs work. Two sides that should be equal pass if nothing differs.
+    // A change of mode passes if nothing needs work. A comparison of two sides passes if nothing differs.
     const passed = this.#announced ? !needsWork(report) : report.findings.length === 0;
     return { report, passed, placeOf: (servicePort: string) => placeOfPort(to, servicePort) };
   }
 }
 
 function beyondOf(from: Snapshot, to: Snapshot): readonly BeyondKernel[] {
-  // The same manifests for two modes or releases have no such difference.
+  // The same manifests, compiled for two modes or releases, have no differences beyond the kernel.
   if (from.kind === 'manifests' && from.objects === to.objects) return [];
   const changes = from.kind === 'dump' || to.kind === 'dump' ? undefined : diffServices(from, to);
   return beyondKernel(from, to, changes);
@@ -155,7 +155,7 @@ function placeOfPort({ cluster }: Snapshot, servicePort: string) {
   return cluster?.servicePorts.find(({ label }) => label === servicePort)?.places?.port;
 }
 
-/** Names the mode that both sides share, or else the mode of each side whose name does not say it. */
+/** Names the mode that both sides share, or else the mode of each side whose own name does not tell it. */
 function modesOf(
   [old, fresh]: readonly [Scene, Scene],
   [first, second]: readonly [CalledSide, CalledSide],

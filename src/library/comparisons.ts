@@ -19,7 +19,7 @@ import { namesNoNode, openReading, type Opened } from '../snapshot/open/stored-s
 import { checkOptionNames, expectSnapshot, listTexts, type NamedText } from './inputs.ts';
 import { diagnosticsOf, inOptions } from './words.ts';
 
-/** A mode, release or kube-proxy configuration to compile the manifests for, or a side that is already read. */
+/** A side of a comparison: a mode, release or kube-proxy configuration to compile the manifests for, or an opened snapshot. */
 export type ComparedSide = ProxyMode | Release | NamedText | Snapshot;
 
 /** The flags of `kpc equivalence`, and its two sides. */
@@ -32,16 +32,16 @@ export interface EquivalenceOptions extends Partial<ManifestsOfNodes> {
 export type Equivalence = Shaped<typeof equivalenceSchema>;
 
 export interface EquivalenceResult {
-  /** Whether the command would exit with 0: packets end alike or, for migrate, nothing breaks or needs preparation. */
+  /** Whether the command would exit with status 0: packets end alike or, for migrate, nothing breaks or needs preparation. */
   readonly passed: boolean;
   /** Undefined if a diagnostic is an error. */
   readonly report: Equivalence | undefined;
   /** Both sides of each compared node. */
   readonly snapshots: readonly SnapshotJson[];
-  /** What to prepare on nodes. Only for migrate. */
+  /** What to prepare on nodes, for migrate only. */
   readonly findings: readonly SaidFinding[];
   readonly diagnostics: readonly SaidFinding[];
-  /** Facts that one side lacks, taken from the other side. */
+  /** Facts that one side lacks and takes from the other side. */
   readonly notes: readonly string[];
 }
 
@@ -51,7 +51,7 @@ interface Spec extends CalledSide {
 }
 
 /**
- * Traces a packet of every class through two sides. Reports by cause which packets end differently.
+ * Traces one packet of each class through two sides. Reports which packets end differently, grouped by cause.
  *
  * ```ts
  * import { equivalence } from 'kube-proxy-compiler';
@@ -75,7 +75,7 @@ export function equivalence(options: EquivalenceOptions): EquivalenceResult {
 
 type OptionsOfSide = Partial<ManifestsOfNodes> & Pick<GateOptions, 'sideOf'>;
 
-/** Returns undefined for a side that was compiled or read. */
+/** Returns the options for a side that is a mode, release or configuration; undefined for a snapshot. */
 export function optionsOfSide(side: ComparedSide): OptionsOfSide | undefined {
   if (typeof side === 'string') {
     const mode = proxyModes.find((each) => each === side);
@@ -139,7 +139,7 @@ function toldOnce(diagnostics: readonly Finding[]): readonly SaidFinding[] {
 /** The flags of `kpc migrate`. Compares all Nodes in the manifests, or only `node`. */
 export interface MigrateOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
   readonly from?: ProxyMode | undefined;
-  /** Defaults to nftables, or in an upgrade to the mode that results from the upgrade. */
+  /** nftables by default; for an upgrade, the mode that results from it. */
   readonly to?: ProxyMode | undefined;
   /** The release to upgrade to. */
   readonly toKubernetesVersion?: string | undefined;

@@ -24,17 +24,17 @@ import { diagnosticsOf } from './words.ts';
 
 /** The flags of `kpc compile` for one node. */
 export interface CompileOptions extends InputOptions {
-  /** Defaults to hostnameOverride, or to the only Node among the manifests. */
+  /** By default hostnameOverride, or the only Node among the manifests. */
   readonly node?: string | undefined;
-  /** The output of `ip -j addr` on the node: the addresses that node ports listen on. */
+  /** The output of `ip -j addr` on the node, with the addresses that node ports listen on. */
   readonly hostAddresses?: NamedText | undefined;
 }
 
 export interface CompiledBundle {
-  /** The files that `kpc compile -o` writes, by name, manifest.json first. */
+  /** The files that `kpc compile -o` writes, keyed by name. manifest.json is the first. */
   readonly files: ReadonlyMap<string, string>;
   readonly manifest: Manifest;
-  /** The bundle as data, to compare, describe and trace packets on. */
+  /** The compiled node, to compare, describe and trace packets on. */
   readonly side: CompiledSnapshot;
 }
 
@@ -75,9 +75,9 @@ export function compileResult({ snapshot, gaps, diagnostics }: ReturnType<typeof
 }
 
 export interface FleetOptions extends InputOptions {
-  /** Defaults to all Nodes among the manifests. */
+  /** By default all Nodes among the manifests. */
   readonly nodes?: readonly string[] | undefined;
-  /** Compiles only part I of N of the nodes, as "I/N". I counts from 0. */
+  /** "I/N" compiles only part I of N of the nodes, where I counts from 0. */
   readonly shard?: string | undefined;
   /** Maps a node's name to the output of `ip -j addr` on the node. */
   readonly hostAddresses?: Texts | undefined;
@@ -88,12 +88,12 @@ export interface NodeBundle extends CompiledBundle {
 }
 
 export interface FleetResult {
-  /** Sorted by node. Each bundle is compiled on demand. Undefined if a diagnostic is an error. */
+  /** The bundles, sorted by node, each compiled when it is requested. Undefined if a diagnostic is an error. */
   readonly bundles: Iterable<NodeBundle> | undefined;
   readonly diagnostics: readonly SaidFinding[];
 }
 
-/** Like compile, for many nodes. Much faster than one call per node. */
+/** Compiles as `compile` does, for many nodes, much faster than one call for each node. */
 export function compileFleet(options: FleetOptions): FleetResult {
   checkOptionNames(options, [...written, 'nodes', 'shard']);
   const { nodes, shard } = options;

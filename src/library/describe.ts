@@ -50,7 +50,7 @@ interface Description {
 
 export const usualDomain = 'cluster.local';
 
-/** A table may be this many times longer than a list, because its rows are short and it is the result. */
+/** A table may be this many times longer than a list, because its rows are short and the table is the result itself. */
 const rowsPerLine = 5;
 
 export function formatDescribed(side: Snapshot, { text, result }: Description, said: SaidByCommand): string {
@@ -70,13 +70,13 @@ export function describeAsData(side: Snapshot, what: string | undefined, namespa
   return describeSnapshot(side, what, { ...style, namespace, isColoured: false });
 }
 
-/** Describes a subject, or all Services without one. */
+/** Describes a subject, or all Services if there is no subject. */
 export function describeSnapshot(side: Snapshot, what: string | undefined, style: DescriptionStyle): Description {
   if (side.kind === 'dump') return describeDump(side, what?.trim(), style);
   return what === undefined ? describeAllServices(side, style) : describeSubject(what, side, style);
 }
 
-/** Returns undefined for the newest release and for a dump. */
+/** Returns the release to mention. Undefined for the newest release and for a dump. */
 export function followedRelease({ settings }: Snapshot): Release | undefined {
   return settings?.release === newestRelease ? undefined : settings?.release;
 }
@@ -165,7 +165,7 @@ function describeSubject(what: string, side: CompiledSnapshot, style: Descriptio
 
 const ofKernel: ReadonlySet<string> = new Set(['chain', 'affinity-set', 'rule', 'rule-elsewhere']);
 
-/** Describes all Services, leftovers of another mode and stale flows, or only the Service ports, chains and sets that `what` names. */
+/** Describes all Services, leftovers of another mode and stale flows, or only the Service ports, chains and sets named by `what`. */
 function describeDump(side: DumpedSnapshot, what: string | undefined, style: DescriptionStyle): Description {
   const { output, limit, isColoured, width } = style;
   const read = readDumped(side);

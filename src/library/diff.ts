@@ -5,7 +5,7 @@ import { diffAnswer, formatSideDiffs } from './differences.ts';
 import { checkOptionNames, expectSnapshot } from './inputs.ts';
 
 export interface DiffOptions {
-  /** Also compare objects that are not kube-proxy's. */
+  /** Whether to compare objects of other programs too. */
   readonly foreign?: boolean | undefined;
 }
 

@@ -30,7 +30,7 @@ export interface Differences {
 interface ComparisonStyle {
   readonly foreign: boolean;
   readonly trace: Tracing | undefined;
-  /** Whether a side was compiled without its objects with errors. */
+  /** Whether objects with errors were left out of a side when it was compiled. */
   readonly leavesOut: boolean;
 }
 
@@ -42,7 +42,7 @@ export async function compareSides(
   const whole = diffSides(from, to, { foreign, readsBack: true });
   const ofObjects = leavesOut ? withLeftOut(whole, 'objects') : whole;
   const diff = listSkipped({ from, to }).length > 0 ? withLeftOut(ofObjects, 'services') : ofObjects;
-  // For dumps, only rules are compared.
+  // If a side is a dump, only rules are compared.
   const isReview = from.kind !== 'dump' && to.kind !== 'dump';
   const review = trace && isReview ? await makeReview(from, to, diff, trace) : undefined;
   return { from, to, diff, review, flows: flowsOfChange(from, to) };
@@ -61,7 +61,7 @@ export function listSkipped({ from, to }: Pick<Differences, 'from' | 'to'>): rea
   return skippedBy(from).filter((name) => fresh.has(name));
 }
 
-/** Reports whether two sides are the same. Refuses sides that have nothing comparable in common. */
+/** Reports whether two sides are the same. Refuses two sides that show no part in common. */
 export function isUnchanged({ from, to, diff }: Differences): boolean {
   if (!areSidesSame(diff)) return false;
   if (diff.extent === 'nothing') refuse({ problem: 'nothing-in-common', from: from.name, to: to.name });
@@ -69,7 +69,7 @@ export function isUnchanged({ from, to, diff }: Differences): boolean {
   return true;
 }
 
-/** `unified` is a diff of both sides' files. */
+/** `unified`: a unified diff of the two sides' files. */
 export const diffOutputs = [...answerOutputs, 'unified'] as const;
 
 export function diffAnswer(
@@ -84,10 +84,10 @@ export function diffAnswer(
       : [lines('plain', 0, ...sideChangeTexts({ from, to })), ...reportDiff(diff, limits)]),
   ];
   const snapshots = () => snapshotsJson([from, to]);
-  // If nothing differs, name the assumptions behind this result.
+  // If nothing differs, list the assumptions behind this result.
   const assumed = () => (areSidesSame(diff) ? assumedWithMode(snapshots()) : []);
-  // A comment on a pull request stands alone, so it names the grounds. It also names flags from a kpc.yaml, because they may hide a
-  // difference.
+  // A comment on a pull request is read by itself, so it names the node, mode and families. Flags from kpc.yaml are named too, because they
+  // may hide a difference.
   const beside = () => [
     lines('plain', 0, ...(areSidesSame(diff) ? groundsOf(snapshots()) : [])),
     lines('plain', 0, ...(taken ?? []).map((words) => `Flags ${words}`)),

@@ -1,6 +1,5 @@
 /**
- * The library: all of kpc's answers, as functions from texts to texts. It reads no files and uses nothing of the machine, so it also runs
- * in a browser.
+ * The library: all of kpc's answers, as functions from texts to texts. The library needs no files and no machine, so browsers can run it.
  */
 export { version } from '../base/version.ts';
 export { newestRelease, releases } from '../kube-proxy/releases.ts';

@@ -1,4 +1,4 @@
-// Checks of the texts and options that a program passes.
+// Checks the texts and options that a program passes.
 import { faultOf } from '../base/findings/finding.ts';
 import { inOneLine } from '../say/words/words.ts';
 import { findNearest } from '../base/names.ts';
@@ -14,11 +14,11 @@ import type { CommonOptions } from './options.ts';
 export interface NamedText {
   readonly name: string;
   readonly text: string;
-  /** The folder that the file was found in. A file from a folder is skipped, not refused, if it is clearly not a manifest. */
+  /** The folder where the file was found. A file from a folder is skipped instead of refused if it is clearly not a manifest. */
   readonly origin?: FolderOrigin | undefined;
 }
 
-/** Throws a TypeError for an unknown option, because a program without types would not notice that the option is ignored. */
+/** Throws a TypeError for an unknown option. A program without types would not notice that the option is ignored. */
 export function checkOptionNames(options: object | null | undefined, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null) throw new TypeError('the options are missing');
   const strange = Object.keys(options).find((name) => !known.includes(name));
@@ -30,14 +30,14 @@ export function checkOptionNames(options: object | null | undefined, known: read
 /** A Map or an object from name to text, or a list of { name, text }. */
 export type Texts = ReadonlyMap<string, string> | Readonly<Record<string, string>> | readonly NamedText[];
 
-/** Throws a TypeError if a program without types passes something else, such as a buffer or a path. */
+/** Throws a TypeError if an untyped program passes something else, such as a buffer or a path. */
 export function checkText(value: NamedText, what: string): NamedText {
   const { name, text } = (value ?? {}) as Partial<Record<'name' | 'text', unknown>>;
   if (typeof name === 'string' && typeof text === 'string') return value;
   throw new TypeError(`${what} is not { name, text } with two strings`);
 }
 
-/** Throws a TypeError if a program without types passes something else, such as the missing snapshot of an unreadable input. */
+/** Throws a TypeError if an untyped program passes something else, such as the missing snapshot of an unreadable input. */
 export function expectSnapshot(value: Snapshot, what: string): void {
   const { kind } = (value ?? {}) as Partial<Snapshot>;
   if (kind === undefined) throw new TypeError(`${what} is not a snapshot: open and compile make them`);
@@ -51,7 +51,7 @@ export function byName(texts: readonly NamedText[]): ReadonlyMap<string, string>
   return new Map(texts.map(({ name, text }) => [name, text]));
 }
 
-/** Returns each text once, in order. Throws a TypeError if different texts share a name, because messages could not tell them apart. */
+/** Returns each text once, in order. Throws a TypeError if different texts share a name, which messages could not distinguish. */
 export function eachOnce(texts: readonly NamedText[], what: string): readonly NamedText[] {
   const first = new Map<string, NamedText>();
   for (const each of texts) {
@@ -63,7 +63,7 @@ export function eachOnce(texts: readonly NamedText[], what: string): readonly Na
   return [...first.values()];
 }
 
-/** Lists texts in their order. Throws a TypeError for a value that is not a text, or if different texts share a name. */
+/** Lists texts in their order. Throws a TypeError for a value that is not a text, and for different texts with the same name. */
 export function listTexts(texts: Texts, what: string): readonly NamedText[] {
   if (Array.isArray(texts))
     return eachOnce(
@@ -93,20 +93,20 @@ export interface InputOptions extends CommonOptions {
   readonly config?: NamedText | undefined;
   /** "auto", the default, means the families that the Services and the node use. */
   readonly ipFamily?: IpFamilyChoice | undefined;
-  /** The Kubernetes release of kube-proxy, such as "1.30", or "auto" for the release that the Node names. */
+  /** The Kubernetes release of kube-proxy, such as "1.30". "auto" means the release that the Node names. */
   readonly kubernetesVersion?: Release | 'auto' | undefined;
-  /** Networks for the Pods assumed for workloads, or true for the known networks. By default no Pods are assumed. */
+  /** Networks for the Pods to assume for workloads, or true for the known networks. By default, no Pods are assumed. */
   readonly assumeEndpoints?: string | true | undefined;
   /**
-   * Assumes what manifests from git lack: addresses, node ports, ready Pods and Nodes. Defaults to false for compile, and to true for
-   * trace, test, equivalence and migrate.
+   * Whether to assume what manifests from git lack: addresses, node ports, ready Pods and Nodes. The default is false for compile, and true
+   * for trace, test, equivalence and migrate.
    */
   readonly assume?: boolean | undefined;
-  /** The namespace for objects without one. */
+  /** The namespace for objects that name none. */
   readonly namespace?: string | undefined;
-  /** Leaves out duplicates and objects with errors, and continues with the rest. */
+  /** Whether to leave out duplicates and objects with errors, and continue with the rest. */
   readonly skipInvalid?: boolean | undefined;
-  /** Compiles even if the result programs nothing and would remove all Services from a node. */
+  /** Whether to compile even if the result programs nothing and would remove all Services from a node. */
   readonly allowEmpty?: boolean | undefined;
 }
 

@@ -22,7 +22,7 @@ export function optionsOfLint<Options extends LoadOptions>(options: Options) {
   return { ...options, assume: options.assume ?? 'by-default', traffic: true, mostOfCode: mostForPrograms } as const;
 }
 
-/** `trace`: the `kpc trace` command for the manifests, without the packet. `weigh` sets a finding's severity. */
+/** `trace`: a `kpc trace` command for the manifests, still without a packet. `weigh` changes a finding's severity. */
 export function lintLoaded(
   loaded: LoadedInputs,
   named: NodeOptions,
@@ -31,7 +31,7 @@ export function lintLoaded(
   const found = lintInputs(loaded, named, ignores);
   const all = withoutDefaults(found, loaded, named).map(weigh);
   const isRead = !all.some(isUnread);
-  // Put the error that nothing was read last, because other findings may explain it.
+  // The error that nothing was read comes last, because other findings may explain it.
   const findings = isRead ? all : endLast(all);
   const reported = findingReporter(trace, found.below);
   const report = { ...found, isRead, findings: findings.map(reported), ignored: found.ignored.map(reported) };
@@ -48,7 +48,7 @@ function isUnread({ severity, code }: Pick<Finding, 'severity' | 'code'>): boole
   return severity === 'error' && (code === 'no-input' || code === 'unreadable-file');
 }
 
-/** If nothing names a mode, keeps only the findings that hold in each usual mode of the release. */
+/** If no mode is named, keeps only the findings that every usual mode of the release has. */
 function withoutDefaults(found: Linting, loaded: LoadedInputs, named: NodeOptions): Linting['findings'] {
   const { namesMode, hasRun, mode, findings } = found;
   if (namesMode || !hasRun) return findings;
@@ -70,7 +70,7 @@ function subjectOf({ code, place, about }: Finding): string {
 
 /** The flags of `kpc lint`. Checks all Nodes in the manifests, or only `node`. */
 export interface LintOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
-  /** Codes to ignore, for all Services or for one. Errors are always reported. */
+  /** Codes to ignore, for all Services or for one. Errors are reported even if they are ignored. */
   readonly ignore?: readonly (FindingCode | (Omit<Ignore, 'by'> & Partial<Pick<Ignore, 'by'>>))[] | undefined;
   /** Turns warnings into errors. */
   readonly strict?: boolean | undefined;
@@ -83,16 +83,16 @@ export interface LintResult {
   /** Whether there are no errors. */
   readonly passed: boolean;
   readonly findings: readonly SaidFinding[];
-  /** Undefined if nothing could be read. */
+  /** Undefined if no input could be read. */
   readonly report: Linted | undefined;
-  /** The checked nodes; empty if an error in the input prevented the check. */
+  /** The checked nodes. Empty if an error in the input prevented the check. */
   readonly snapshots: readonly SnapshotJson[];
   /** Notes about the input. */
   readonly diagnostics: readonly SaidFinding[];
 }
 
 /**
- * Checks manifests on all nodes. Reports errors, warnings, and valid Services that do not do what they seem to.
+ * Checks manifests on all nodes. Reports errors, warnings, and valid Services that do not work as their fields suggest.
  *
  * ```ts
  * import { lint } from 'kube-proxy-compiler';

@@ -1,6 +1,6 @@
 /**
- * The library for programs on a machine. Does what `index.ts` does, for files, folders, git revisions, packs and clusters. Also writes,
- * checks, packs and verifies bundles and goldens for one node or many.
+ * The library for programs with access to a machine. Does what `index.ts` does for files, folders, git revisions, packs and clusters. Also
+ * writes, checks, packs and verifies bundles and goldens, for one node or many.
  */
 import type { Shaped } from '../base/json/schema.ts';
 import type { Manifest } from '../bundle/manifest.ts';
@@ -44,15 +44,15 @@ export type Paths = string | readonly string[];
 type OfPaths<Options> = Omit<Options, 'manifests' | 'config' | 'hostAddresses'> & {
   /** A file with kube-proxy's configuration. */
   readonly config?: string | undefined;
-  /** A file with the output of `ip -j addr` on the node; for many nodes, a folder with NODE.json for each. */
+  /** A file with the output of `ip -j addr` on the node. For many nodes, a folder with a file NODE.json for each. */
   readonly hostAddresses?: string | undefined;
-  /** Patterns for files in folders to leave out, as in .gitignore. */
+  /** Patterns for files to leave out of folders, as in .gitignore. */
   readonly exclude?: readonly string[] | undefined;
 };
 
 /** The flags of `kpc describe` for input and compiling. */
 export interface OpenOptions extends OfPaths<ManifestsOfNodes> {
-  /** Also reads a cluster with kubectl: true for the kubeconfig's current context, or a context's name. */
+  /** Whether to read a cluster with kubectl too: true for the kubeconfig's current context, or the name of a context. */
   readonly cluster?: boolean | string | undefined;
 }
 
@@ -90,7 +90,7 @@ async function withCluster<Asked extends FileOptions & { readonly file: readonly
 /** The flags of `kpc compile` for one node. */
 export type CompileOptions = OfPaths<CompileTexts>;
 
-/** Like `compile`, for manifests in files. */
+/** Compiles as `compile` does, from manifests in files. */
 export async function compile(paths: Paths, options: CompileOptions = {}): Promise<CompileResult> {
   checkOptionNames(options, [...written, 'node', 'exclude']);
   const { node, ...asked } = ofFiles(paths, options);
@@ -105,7 +105,9 @@ function ofFiles<Options extends CompileOptions>(paths: Paths, options: Options)
   return { ...options, ipFamily: options.ipFamily ?? 'auto', file: [paths].flat() } as const;
 }
 
-/** Writes a node's bundle or golden into a folder. Replaces the folder's whole content, or on an error nothing. Rejects with a Refusal. */
+/**
+ * Writes a node's bundle or golden into a folder, whose content it replaces: all of it, or nothing after an error. Rejects with a Refusal.
+ */
 export async function write(
   folder: string,
   snapshot: CompiledSnapshot,
@@ -115,7 +117,7 @@ export async function write(
   return manifest;
 }
 
-/** Compares a node with the folder of a bundle or golden, which may be in a git revision. Rejects with a Refusal. */
+/** Compares a node with the bundle or golden in a folder, which may be in a git revision. Rejects with a Refusal. */
 export async function check(folder: string, snapshot: CompiledSnapshot): Promise<Shaped<typeof checked>> {
   refuseErrors(diagnosticsOf([(await lookAtChecked(folder, false)).problem ?? []].flat()));
   const { report } = await checkSnapshot(folder, snapshot, () => noWords);
@@ -127,7 +129,7 @@ const noWords = { accept: undefined, trace: [] } satisfies Partial<CheckReport>;
 
 /** The flags of `kpc compile --all-nodes`. */
 export interface FleetOptions extends OfPaths<FleetTexts> {
-  /** Removes the folders of nodes that are not in the manifests. */
+  /** Whether to remove the folders of nodes that are not in the manifests. */
   readonly prune?: boolean | undefined;
 }
 
@@ -143,7 +145,7 @@ export async function writeFleet(
   return counts ? { diagnostics, folder, ...counts } : refuse({ problem: 'folder', wrong: failure });
 }
 
-/** Compares the nodes' folders with the result of compiling the manifests. Rejects with a Refusal. */
+/** Compares the nodes' folders with what the manifests compile to. Rejects with a Refusal. */
 export async function checkFleet(
   folder: string,
   paths: Paths,
@@ -157,7 +159,7 @@ export async function checkFleet(
 
 async function openNodes(paths: Paths, { nodes, ...options }: FleetOptions & { readonly check?: string }) {
   checkOptionNames(options, [...written, 'shard', 'prune', 'exclude', 'check']);
-  // By default, use one shard for all nodes, so that even a single node has its own folder.
+  // The default is one shard for all nodes, which gives even a single node a folder of its own.
   const { shard = '0/1' } = options;
   const named = { ...ofFiles(paths, options), ...(nodes ? { node: nodes, shard } : { allNodes: true }), jobs: 1 };
   const { run, diagnostics } = openFleet(await openToCompile(named), named);

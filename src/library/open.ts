@@ -33,9 +33,9 @@ import { diagnosticsOf } from './words.ts';
 
 export { sceneOf, type Scene };
 
-/** Manifests to trace packets in. They are compiled as by `kpc trace`, which assumes what they lack. */
+/** Manifests to trace packets in, compiled as `kpc trace` does, which assumes what the manifests lack. */
 export interface ManifestsOfNodes extends Omit<CompileOptions, 'allowEmpty'> {
-  /** Opens the manifests once for each Node in them. */
+  /** Whether to open the manifests for each Node in them. */
   readonly allNodes?: boolean | undefined;
 }
 
@@ -48,7 +48,7 @@ export const looked: readonly string[] = [...openOptions, 'node', 'allNodes'];
 
 export interface OpenedTexts {
   readonly kind: Recognised['kind'];
-  /** One for each node; none if a diagnostic is an error. */
+  /** One snapshot for each node. Empty if a diagnostic is an error. */
   readonly snapshots: readonly Snapshot[];
   readonly diagnostics: readonly SaidFinding[];
 }
@@ -71,7 +71,7 @@ export function open(inputs: Texts, { name, ...options }: OpenTextsOptions = {})
   return openedTexts(kind, opened);
 }
 
-/** Recognises texts. Each node is compiled on demand. `beside`: always manifests, which name what a dump shows. */
+/** Recognises texts. Compiles each node when it is requested. `beside`: always manifests, which give a dump's objects names. */
 export function openAny(
   texts: readonly NamedText[],
   options: Omit<OpenTextsOptions, 'name'>,
@@ -119,7 +119,7 @@ export function openedTexts(kind: Recognised['kind'], { nodes, at }: Pick<Opened
 
 export type PacketInput = ManifestsOfNodes | { readonly side: Snapshot };
 
-/** Throws a TypeError for an option that is unknown, or that has no effect on a side. */
+/** Throws a TypeError for an unknown option, and for one that has no effect on a side. */
 export function checkPacketOptions(options: PacketInput, others: readonly string[]): void {
   checkOptionNames(options, ['side', 'manifests', ...looked, ...others]);
   if (!('side' in options)) return;
@@ -134,9 +134,7 @@ export interface Scenes {
   readonly diagnostics: readonly Finding[];
 }
 
-/**
- * Opens manifests. Each node is compiled on demand. `traffic`: whether to read what affects packets besides kube-proxy, such as policies.
- */
+/** Opens manifests, and compiles each node on request. `traffic`: whether to read what else affects packets, such as policies. */
 export function openTexts(
   { allNodes, ...options }: ManifestsOfNodes,
   traffic: boolean,
@@ -171,7 +169,7 @@ export function scenesIn({ loaded, nodes, at }: Opened): Scenes {
   return { scenes: isUsable ? sides.map(sceneOf) : undefined, diagnostics: found };
 }
 
-/** Reports what a dump may contain beyond what was read. Leaves out doubts that affect only packets, because verdicts mention them. */
+/** Reports what a dump may contain besides what was read. Leaves out doubts that affect only packets, because verdicts mention these. */
 export function findingsOfDoubts({ doubts }: Snapshot): readonly Finding[] {
   const found = doubts.flatMap((doubt): readonly Finding[] => {
     if (isForeignDoubt(doubt) || doubt.kind === 'second-listing') return [];
@@ -187,12 +185,12 @@ export function diagnosticsOfNode({ gaps = () => [], diagnostics, side }: Readin
   return withoutDefaultMode({ diagnostics: [...gaps(), ...diagnostics, ...doubts] }).diagnostics;
 }
 
-/** Drops the note on an unnamed mode, because some answers report it themselves (`assumed.mode` in the snapshot). */
+/** Drops the note that no mode is named, because some answers state it themselves (`assumed.mode` in the snapshot). */
 export function withoutDefaultMode<T extends { readonly diagnostics: readonly Finding[] }>(read: T): T {
   return { ...read, diagnostics: read.diagnostics.filter(({ code }) => code !== 'default-mode') };
 }
 
-/** Returns a key that equal findings at the same place share. */
+/** Returns the same key for equal findings at the same place. */
 export function keyOfFinding(finding: Finding): string {
   return JSON.stringify([keyOfFault(finding), finding.place?.locate()]);
 }

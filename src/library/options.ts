@@ -9,7 +9,7 @@ import { proxyFlags, type ProxyFlags } from '../settings/table.ts';
 
 export { flagRow, isNetworks, knownNetworks, type Flag };
 
-/** Makes a row of `openFlags`. By default the flag is about compiling, and under "Input:" in the help. */
+/** Makes a row of `openFlags`. By default, the flag is about compiling and is in the help's group "Input:". */
 function input<Kind extends FlagKind, const Usage extends string>(
   kind: Kind,
   usage: Usage,
@@ -98,8 +98,8 @@ const assume = [
 /**
  * Returns the flags about input and compiling, in the order of the help. Each flag of `kpc` and each option of the library is a row here,
  * or in `settingTable` if it is kube-proxy's. Commands that show or compare assume what manifests from git lack; commands that program
- * nodes do so only on request. Commands that only show leave out settings that would change nothing there. `changes`: a command's own
- * wording, by the flag's key.
+ * nodes do so only on request. Commands that only show lack the settings that would change nothing in their output. `changes`: a command's
+ * own wording, keyed by flag.
  */
 export function openFlags(
   use: 'looks' | 'compares' | 'programs',
@@ -137,7 +137,7 @@ export const changeFlags = {
 
 const ofFiles = ['file', 'exclude', 'render', 'renderValues', 'kpcYaml'] as const;
 
-/** The library's options for these flags, except for flags that name files. */
+/** The library's options for these flags, without flags that name files. */
 export type CommonOptions = ProxyFlags &
   Omit<OptionsOf<(typeof rows)[number]>, (typeof ofFiles)[number] | 'config' | 'hostAddresses'>;
 
@@ -154,7 +154,7 @@ export function flagWords(options: object): Readonly<Record<string, string>> {
   return Object.fromEntries(words);
 }
 
-/** Returns a `kpc trace` command for files with these options, without the packet. */
+/** Returns a `kpc trace` command for files with these options, but without a packet. */
 export function traceWords(files: readonly string[], options: object): readonly string[] {
   const given = new Map(Object.entries(options));
   const flags = openFlags('looks').flatMap(({ key, name, kind }) => {
@@ -172,7 +172,7 @@ function optionWord(value: unknown): string {
     : [value].flat().join(',');
 }
 
-/** Reports whether a flag has no effect on input that is compiled already. */
+/** Reports whether a flag has no effect on input that is already compiled. */
 export function isOfManifests(needs: Flag['needs']): boolean {
   return needs === 'manifests' || needs === 'manifests-or-packets' || needs === 'manifests-or-flows';
 }

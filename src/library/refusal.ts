@@ -4,7 +4,7 @@ import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose } from '../base/findings/finding.ts';
 import { sayFinding, type SaidFinding } from '../say/words/said.ts';
 
-/** Thrown if a call or its input is wrong. The message says why. */
+/** Thrown, with the reason as its message, if a call or its input is wrong. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly finding: SaidFinding;
@@ -30,8 +30,8 @@ export function refuse(why: BadCall): never {
 }
 
 /**
- * Refuses to call two sides equal if both should have Services but have none. If packets are compared, Services that no packet can reach
- * do not count. A bundle without Services was made on purpose.
+ * Refuses to call two sides equal if both are manifests without Services. If packets are compared, Services that no packet can reach do not
+ * count. A bundle without Services is accepted, because it was made on purpose.
  */
 export function refuseNoServices(from: Snapshot, to: Snapshot, compared: 'services' | 'packets'): void {
   const isEmpty = ({ kind, cluster }: Snapshot): boolean =>

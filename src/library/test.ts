@@ -62,7 +62,7 @@ export class TestRun {
     );
   }
 
-  /** Whether no result counts, as the tests are wrong. Packets without an address to send from hide no other results. */
+  /** Whether the tests are wrong, so that no result counts. A packet without a sender's address leaves the other results valid. */
   get isRefused(): boolean {
     return this.diagnostics.some(
       (each) => isError(each) && !(each.code === 'bad-expectation' && each.arguments.problem === 'unsent'),
@@ -74,7 +74,7 @@ export class TestRun {
   }
 }
 
-/** `flags`: those that the file cannot hold, in words. */
+/** `flags`: names of the flags that the file cannot hold. */
 export function writeHoldingTests(
   {
     file = [],
@@ -94,7 +94,7 @@ export function writeHoldingTests(
     hostAddresses,
     namespace,
     mode: settings?.mode,
-    // With "auto", each node has its own release.
+    // With "auto", each node runs its own release.
     release: kubernetesVersion === 'auto' ? undefined : settings?.release,
     node: allNodes ? 'all' : settings && (first?.side.node?.name || undefined),
   };
@@ -110,7 +110,7 @@ export function writeHoldingTests(
   return { text: tests.tests.length === 0 ? undefined : text, leftOut };
 }
 
-/** The flags of `kpc test`, and the files of expectations. Inputs that these files name are not read. */
+/** The flags of `kpc test`, and the files with expectations, whose inputs are not read. */
 export type TestOptions = PacketInput & {
   readonly tests: Texts;
   readonly namespace?: string | undefined;
@@ -175,6 +175,6 @@ function noFile(place: Finding['place']): Finding {
 
 function givenBy(input: Omit<TestOptions, 'tests'>): SceneSettings {
   const values = settingsOfTests.map((name) => [name, (input as Readonly<Record<string, unknown>>)[name]] as const);
-  // A test must name an input; here there is only one.
+  // A test must name an input, and there is only one.
   return { ...Object.fromEntries(values.filter(([, value]) => value !== undefined)), file: ['manifests'] };
 }

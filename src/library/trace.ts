@@ -22,7 +22,7 @@ export interface TraceAnswers {
   readonly answers: readonly TraceAnswer[];
 }
 
-/** Asks each node. If the question makes no sense on a node, returns the faults for the first such node. */
+/** Asks the question on each node. Returns faults if the question makes no sense on a node, for the first such node. */
 export function askNodes(
   question: TraceQuestion,
   scenes: readonly Scene[],
@@ -50,7 +50,7 @@ export function checkQuestion({ from, to, all }: Pick<TraceQuestion, 'from' | 't
   return faultsOfWords({ from: from ?? '', to: all ?? to ?? '' }).map(({ diagnostic }) => diagnostic);
 }
 
-/** Reports whether there are no names to look up, in the question or in objects beside a bundle or dump. */
+/** Reports whether the question contains no name to look up, and a bundle or dump has no Services or Pods beside it. */
 export function readsNoNames(
   { from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>,
   { side }: Pick<Scene, 'side'>,

@@ -14,9 +14,9 @@ const options: ReadonlySet<string> = new Set([
 export { findingsForPeople, sortDiagnostics };
 
 export interface CallerWords {
-  /** Returns the caller's word for an option (in camel case), or for switching it off; undefined if there is none. */
+  /** Returns the caller's name for an option (in camel case), or for switching it off. Undefined if the caller lacks it. */
   readonly option: (name: string, isOff: boolean) => string | undefined;
-  /** What the caller writes instead of "with -f"; undefined if the caller takes no manifests. */
+  /** The caller's words for "with -f". Undefined if the caller accepts no manifests. */
   readonly manifests: string | undefined;
 }
 
@@ -41,7 +41,7 @@ export function inOptions(words: string): string {
   return nameOptions(words, library);
 }
 
-/** Replaces flags by the caller's words. Quoted text stays as it is, because it may be a command to run. */
+/** Replaces flags by the caller's words. Quoted text stays unchanged, because it may be a command to run. */
 export function nameOptions(words: string, { option, manifests }: CallerWords): string {
   return words.replaceAll(/"[^"]*"|(?<![\w-])--[a-z][a-z-]*|\bwith -f\b/g, (found) => {
     if (found === 'with -f') return manifests ?? found;

@@ -20,9 +20,9 @@ import { arrive, cross, leave, sendOn, type End } from './walk.ts';
 import { findUnansweredArp, silenceOf } from './way-back.ts';
 
 /**
- * Follows a connection after its first packet: the endpoint's answer, then the client's next packet. Neither meets nat rules, because
- * conntrack has stored the first packet's translation. An answer's destination becomes the client's address before routing, but its source
- * becomes the asked address only when the answer leaves. Rules in between see the endpoint's address.
+ * Follows a connection after its first packet: the endpoint's answer, then the client's next packet. Later packets do not meet nat rules,
+ * because conntrack has stored the first packet's translation. An answer's destination becomes the client's address before routing, but the
+ * answer's source becomes the asked address only when the answer leaves. Rules in between see the endpoint's address.
  */
 export function followConnection(world: World, ways: readonly Way<Flow>[]): Connection {
   const reachesEndpoints = ways.some(({ verdict }) => verdict === 'delivered');
@@ -33,7 +33,10 @@ export function followConnection(world: World, ways: readonly Way<Flow>[]): Conn
   return { kind: sumOutcomes(followed.map(({ outcome }) => outcome)), ways: followed };
 }
 
-/** Returns the outcome of a connection that works, while others reach endpoints. One that reaches no endpoint depends on who answers. */
+/**
+ * Returns the outcome of a working connection while other connections reach endpoints. If rules did not translate this connection, the
+ * outcome depends on the host that receives it.
+ */
 function outcomeBeside({ verdict: end, steps }: Way<Flow>): Outcome {
   const isUntaken = end === 'local' || end === 'forwarded';
   return isUntaken ? { kind: 'depends', loss: { kind: 'untaken', end, steps } } : { kind: 'works' };
@@ -64,7 +67,7 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   if (service) {
     const { label, isHeld, isClusterIP } = service;
     const at = { address: destination, service: label };
-    // If the node's routes lead to another host, that host may accept the packet.
+    // If the node routes the address to another host, that host may accept the packet.
     const isLeft = !isHeld && end.hop?.link !== undefined && !world.routing.places.isHere(end.hop);
     if (endpoint && !isLeft && isClusterIP)
       return { kind: isHeld ? 'depends' : 'fails', loss: { kind: 'service-address', isHeld, ...at } };
@@ -86,7 +89,7 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
   if (answers.some((each) => each.verdict === 'unknown')) return { kind: 'unknown', reasons: open };
   const [first] = losses;
   const isPart = losses.length < answers.length;
-  // Two hosts behind the same link can communicate without the node.
+  // Two hosts behind the same link can reach each other without the node.
   const isBeside = verdict === 'forwarded' && !end.isNamed && !end.isOwn && end.entered === end.output;
   if (first)
     return beyond.has(first.kind) || isPart || isBeside
@@ -97,8 +100,8 @@ function outcomeAt(world: World, way: Way<Flow>): Outcome {
 }
 
 /**
- * Reports a UDP answer from another address than the one asked. Unless the program chooses the source, the route to the client does, and
- * nothing translates the answer.
+ * Reports a UDP answer whose source is not the address that the client asked. A program bound to all addresses sends from the source of the
+ * route to the client, and no rule translates its answer.
  */
 function answersFromOther({ routing }: World, end: Flow): Beyond | undefined {
   const { protocol, destination: address, source: client } = end;
@@ -111,8 +114,8 @@ function answersFromOther({ routing }: World, end: Flow): Beyond | undefined {
 }
 
 /**
- * Reports a packet that the node sends from a Service address, if every node has this address and nothing masquerades the packet. In IPv4,
- * another node drops the packet, because the source is its own address (fib_validate_source). In IPv6, it sends the answer to itself.
+ * Reports a packet that the node sends to another node from a Service address that every node has. In IPv4, the other node drops a packet
+ * from its own address (fib_validate_source). In IPv6, the other node sends the answer to itself.
  */
 function sharedSource(
   { routing, isOfEveryNode, isRemote }: World,
@@ -140,10 +143,10 @@ export function lostBefore(world: World, end: Flow): Beyond | undefined {
   return lost ?? (closer ? { kind: 'closer-route', destination, taken: hop, closer } : undefined);
 }
 
-/** Finds a reason why the output link cannot resolve the next hop's address. */
+/** Finds a reason why the next hop's address cannot be resolved on the output link. */
 function findSilent({ routing, entered }: Flow, link: string | undefined, address: Address): Beyond | undefined {
   if (link === undefined || !routing.isListed) return undefined;
-  // If the client is behind the bridge, the bridge has a port.
+  // A client behind the bridge proves that the bridge has a port.
   const isEmpty = link !== entered && routing.isPortless(link);
   const why = silenceOf(routing, link, address) ?? (isEmpty ? 'no-port' : undefined);
   return why && { kind: 'no-arp', address, link, why };
@@ -156,7 +159,7 @@ function sentAway(routing: Routing, destination: Address, hop: NextHop | undefin
   return { kind: 'own-network', destination, inside, gateway: hop.gateway, output: hop.link };
 }
 
-/** Reports a packet that goes to a router which uses the node as its next hop to the destination, so that the packet comes back. */
+/** Reports a packet sent back to the router that it came from, which in turn sends it to this node again. */
 function sentBack({ routing, isOwn, entered, output, sender, asked, destination, hop }: Flow): Beyond | undefined {
   if (isOwn || !hop?.gateway || entered !== output || destination.text !== asked.address.text) return undefined;
   const back = routing.hopTo(sender.address);
@@ -208,8 +211,8 @@ interface Exchange {
 }
 
 /**
- * Lists the neighbour exchanges on the links where packets come in and leave, and the client's exchange before an answer that a bridge
- * carries. A forwarding node asks from its link-local address (ndisc_solicit).
+ * Lists the neighbour exchanges on the input and output links. If a bridge carries the answer, adds the exchange between the endpoint and
+ * the client. A forwarding node solicits from its link-local address (ndisc_solicit).
  */
 function exchangesBefore(routing: Routing, first: Flow): readonly Exchange[] {
   const { isOwn, isBridged, entered, input, output, sender, source, asked, endpoint, destination, hop } = first;
@@ -236,7 +239,7 @@ function exchangesBefore(routing: Routing, first: Flow): readonly Exchange[] {
   return exchanges;
 }
 
-/** One end of an exchange. `run`: how the node sees this end's messages. `group`: where solicitations for its address go. */
+/** One host of an exchange. `run` walks a message from this host. `group`: the multicast address for solicitations of `address`. */
 interface Neighbour {
   readonly address: Address;
   readonly run: typeof arrive;
@@ -322,11 +325,11 @@ type Passing =
   | { readonly kind: 'passes'; readonly flow: Flow; readonly run: () => End; readonly beyond?: Beyond | undefined }
   /** A bridge on the node carries the answer without showing it to rules. */
   | { readonly kind: 'unseen'; readonly flow: Flow; readonly loss: Loss | undefined }
-  /** The answer reaches the client without this node: by `link`, if the endpoint is behind it too, or from the endpoint's node. */
+  /** The answer bypasses this node: by `link`, if the client and the endpoint are both behind it, or else from the endpoint's node. */
   | { readonly kind: 'past'; readonly link: string | undefined }
   | { readonly kind: 'unlisted' };
 
-/** Finds whether and where the endpoint's answer passes the node. Answers from the node's own programs and pods always do. */
+/** Finds out whether the endpoint's answer passes the node, and by which link. Answers from the node and its pods always pass it. */
 function passingOf({ routing, visitors, hasAllSysctls }: World, first: Flow, choices: Choices): Passing {
   const { places } = routing;
   const { destination: endpoint, source: client, output, hop, input } = first;
@@ -362,17 +365,17 @@ function passingOf({ routing, visitors, hasAllSysctls }: World, first: Flow, cho
   if (isHere) return enterBy(output);
   if (first.connection?.rewritten.has('source') === true && routing.isLocal(client) === false)
     return enterBy(output, { kind: 'foreign-source', address: client });
-  // A host looks for an address on the link whose network contains the address.
+  // A host that sends to an address uses the link whose network contains that address.
   if (back === undefined || back.kind === 'none' || isClientHere) {
-    // Another node may answer a pod through a tunnel between their networks, whatever link leads to that node.
+    // Another node may answer a pod through a tunnel between the nodes' networks, even if another link leads to that node.
     const ways = isClientHere ? [output, ...places.joiningTunnels] : [output];
     const distinct = [...new Set(ways)];
     return enterBy(places.linksAround(client)[0] ?? distinct[choices.draw(distinct.map(() => 1 / distinct.length))]);
   }
   const clientLink = input ?? backHop?.link;
   if (clientLink === output && first.isOwn === false) return { kind: 'past', link: output };
-  // Another node answers by its own routes. If that node reaches the client by the same link as this node, the answer bypasses the tunnel.
-  // Otherwise a router may lead back here.
+  // Another node's answer follows that node's routes. If that node reaches the client by the same link as this node, the answer bypasses
+  // the tunnel. If not, a router may send the answer here.
   const isTunnel = output !== undefined && places.isTunnel(output);
   const below = isTunnel ? routing.tunnelAt(output)?.below : undefined;
   if (isTunnel && isRewritten(first) && (below ?? clientLink) === clientLink) return { kind: 'past', link: undefined };
@@ -422,7 +425,7 @@ function nextFlow(first: Flow, turn: Exclude<Turn, 'first'>, choices: Choices): 
   };
 }
 
-/** Returns why an answer with this end does not reach the client, or not as an answer; undefined if it does. */
+/** Returns why the client gets no answer, or one from an unexpected address; undefined if the client gets the right answer. */
 function lossOf(first: Flow, flow: Flow, end: Exclude<End, object>): Loss | undefined {
   const { asked, sender, routing } = first;
   if (end !== 'local' && end !== 'forwarded') return { kind: 'stopped', turn: 'answer', steps: flow.steps };
@@ -441,12 +444,12 @@ function lossOf(first: Flow, flow: Flow, end: Exclude<End, object>): Loss | unde
   return findSilent(first, hop?.link, hop?.gateway ?? address) ?? otherWay(first, flow);
 }
 
-/** Reports an answer that leaves to a router behind another link than the one where the client's packets came in. */
+/** Reports an answer that leaves to a router on another path than the client's packets came by. */
 export function otherWay({ routing, entered, isOwn, sender }: Flow, { hop }: Flow): Loss | undefined {
   if (entered === undefined || entered === '' || isOwn || !hop) return undefined;
   const { link: output, gateway } = hop;
   if (output === undefined || gateway === undefined) return undefined;
-  // The router is behind the link where the client's packets came in, but the client itself is not.
+  // A client that is not on this link is behind a router on it, so its packets and the answer take the same path.
   const isRouted = entered === output && !routing.places.isAround(sender.address, output);
   return isRouted ? undefined : { kind: 'other-way', input: entered, output, gateway };
 }
@@ -459,7 +462,7 @@ function walkLater(
   answer?: Flow,
 ): Way<Flow> {
   const flow = nextFlow(first, 'later', choices);
-  // Conntrack does not see an answer that rules keep out of the connection.
+  // If rules keep an answer out of the connection, conntrack still counts the connection as unanswered.
   flow.isUnanswered = isUnanswered || (answer !== undefined && (!answer.connection || answer.isUnanswered));
   if (answer) flow.written.push(...answer.written.slice(first.written.length));
   if (answer?.connection && flow.connection) flow.connection.mark = answer.connection.mark;
@@ -485,7 +488,7 @@ function otherHop({ hop: before }: Flow, { destination, hop: now }: Flow): Beyon
   return { kind: 'other-hop', destination, output: now.link, gateway: now.gateway };
 }
 
-/** Returns the links by which a packet from another host may come in, likeliest first. */
+/** Returns the links where a packet from another host may come in, the likeliest first. */
 export function linksIn(world: World, source: Address, destination: Address): readonly (string | undefined)[] {
   const { routing } = world;
   const { places } = routing;
@@ -496,20 +499,20 @@ export function linksIn(world: World, source: Address, destination: Address): re
   // A pod sends by its own link, even if routing rules send packets for the pod elsewhere.
   const inside = places.linkInside(source);
   if (inside !== undefined) return [inside];
-  // Each link in a network also answers ARP for addresses on the network's other links.
+  // Every link in the destination's network answers ARP for the destination, even if another link has the address.
   const around = places.linksAround(destination);
   if (around.length > 0) return around;
   const { outer } = places;
   const back = hop?.link ?? outer[0];
-  // Packets from other nodes' pods come by the links that lead there. Packets from other hosts may come from a router behind any link.
+  // Packets from other nodes' pods come in by links that lead to these pods. Packets from other hosts may come from a router on any link.
   if (hop && (places.isPod(source) || places.isTunnel(hop.link ?? '')))
     return [...new Set(hops.map(({ link }) => link))];
   return [back, ...outer.filter((link) => link !== back)];
 }
 
 /**
- * Returns the assumed link of a packet and the other candidates; undefined if only one link is possible, the question names one, or the
- * node itself sends.
+ * Returns the link where a packet is assumed to come in, and the other candidates. Returns undefined if only one link is possible, the
+ * question names a link, or the node itself sends.
  */
 export function arrivalOf(
   { routing }: World,

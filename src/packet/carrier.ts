@@ -25,7 +25,7 @@ import { circumstance, type Reason } from './reason.ts';
 import { loopbackInterface } from './routing/routing.ts';
 import type { Step } from './step.ts';
 
-/** Returns the outer packet, before any rule has seen it; undefined if nothing shows the tunnel's addresses. */
+/** Returns the outer packet as it is before any rule; undefined if the tunnel's addresses are unknown. */
 function carrierOf(flow: Flow, name: string, end: 'input' | 'output'): Flow | undefined {
   const { routing, family, mark, written } = flow;
   const { tunnel, below: bound } = routing.tunnelAt(name) ?? {};
@@ -38,7 +38,7 @@ function carrierOf(flow: Flow, name: string, end: 'input' | 'output'): Flow | un
   const below = bound ?? (way?.kind === 'out' ? way.hops[0]?.link : undefined);
   const near = tunnel.local ?? (other && way && routing.sourceBy(other, way).address);
   if (near?.family !== family || below === name) return undefined;
-  // Without a route to the tunnel's other end, the packet is lost whatever its source.
+  // Without a route to the tunnel's other end, the packet is lost, whichever source it has.
   const isLost = isOwn && way?.kind === 'none';
   if (!isLost && (isUnknownOwn(near) || below === undefined)) return undefined;
   const far = other?.family === family ? other : unknownHost[family];
@@ -62,7 +62,7 @@ function carrierOf(flow: Flow, name: string, end: 'input' | 'output'): Flow | un
     asked: { address: destination, port: port ?? 0 },
     sender: { address: source },
     isUnplaced: false,
-    // Within the node, the outer packet keeps the mark of the inner one.
+    // On the way out, the outer packet inherits the inner packet's mark.
     mark: isOwn ? mark : 0,
     input: isOwn ? '' : below,
     entered: isOwn ? undefined : below,
@@ -76,8 +76,9 @@ function carrierOf(flow: Flow, name: string, end: 'input' | 'output'): Flow | un
 }
 
 /**
- * Walks the outer packet of a packet in a tunnel. Returns 'dropped' if the outer packet is stopped; undefined if it passes, or if only the
- * tunnel's unknown other end decides. If the tunnel is a port of a bridge, nothing shows whether the bridge sends the packet there.
+ * Walks the outer packet of a packet in a tunnel. Returns 'dropped' if the outer packet is stopped. Returns undefined if it passes, or if
+ * the result depends only on the tunnel's unknown other end. If the tunnel is a bridge port, it is unknown whether the bridge uses that
+ * port.
  */
 export function carry(
   flow: Flow,
@@ -97,7 +98,7 @@ export function carry(
   return 'dropped';
 }
 
-/** Returns the steps that stop a tunnel's outer packet; undefined if it passes, or if the link is no tunnel. */
+/** Returns the steps that stop a tunnel's outer packet; undefined if it passes, or if the link is not a tunnel. */
 function stepsToStop(
   flow: Flow,
   name: string,
@@ -123,7 +124,7 @@ function stepsToStop(
   return reason && unknown(reason);
 }
 
-/** Reports whether conntrack has seen both ends of the tunnel. With UDP this is never so, because the source port is a hash. */
+/** Reports whether conntrack knows both directions of the tunnel, which it never does for UDP, where each source port is a hash. */
 function isOfConnection({ turn }: Flow, outer: Flow): boolean {
   if (portProtocols.has(outer.protocol)) return false;
   return turn !== 'first' || decide(outer, () => circumstance('memory', 'tunnel'));

@@ -42,11 +42,11 @@ import { checkReverse } from './way-back.ts';
 export interface Evaluator {
   (packet: Packet): Fate;
   /**
-   * Where routes lead for an address: `here` is a host behind one of the node's links. `nowhere` includes the node's own addresses.
-   * Undefined if routes are not listed.
+   * Where routes lead for an address. `here`: to a host behind one of the node's links. `nowhere` includes the node's own addresses.
+   * Undefined if no routes are listed.
    */
   readonly placeOf: (address: Address) => 'here' | 'out' | 'nowhere' | undefined;
-  /** Whether the address is in a network of the node's own addresses that is not the node's pods'. */
+  /** Whether the address is in the network of a link that leads to other hosts, rather than to the node's pods. */
   readonly isNeighbour: (address: Address) => boolean;
 }
 
@@ -90,7 +90,7 @@ export function prepareEvaluator(state: KernelState, knowledge: Knowledge): Eval
   return Object.assign(evaluate, { placeOf, isNeighbour });
 }
 
-/** A program that sends to no address sends to its own node (__ip_route_output_key, tcp_v6_connect). */
+/** A program that sends to the unspecified address reaches its own node (__ip_route_output_key, tcp_v6_connect). */
 function withDestination(packet: Packet): Packet {
   const { destination, source, enters } = packet;
   if (enters || unusableAs(destination) !== 'unspecified') return packet;
@@ -122,7 +122,7 @@ function likelyAnswers(packet: Packet, { isLikelyOwn }: Knowledge): (reason: Rea
   };
 }
 
-/** Returns what all nodes do with a packet, if nothing shows which node the packet meets; unknown if the nodes differ. */
+/** Returns the common fate of a packet that may meet any of these nodes; unknown if the nodes' fates differ. */
 export function fateOnAnyOf(fates: ReadonlyMap<string, Fate>): Fate | undefined {
   const [first, ...others] = fates;
   if (!first) return undefined;
@@ -245,7 +245,7 @@ function enter(world: World, flow: Flow, named: string | undefined): End {
   const { source, destination } = flow;
   const shown = named === undefined ? linksIn(world, source, destination) : [named];
   const all = [...new Set(shown.map((link) => routing.inputOf(link)))];
-  // If this node's reverse-path filter drops packets from a tunnel, other nodes use the tunnel only for packets to pods here.
+  // If this node's reverse-path filter drops a tunnel's packets, other nodes presumably use the tunnel only to reach this node's pods.
   const isRefused = (link: string | undefined): boolean =>
     link !== undefined &&
     routing.places.isTunnel(link) &&
@@ -282,7 +282,7 @@ function bridgeBetween(
   return source.text !== destination.text && isPort(source) && isPort(destination) ? input : undefined;
 }
 
-/** Sums up a packet's ways. A doubt about the end makes the verdict unknown. */
+/** Sums up a packet's ways. Doubt about how a way ends makes the verdict unknown. */
 function settle(world: World, packet: Packet, ways: readonly Way<Flow>[]): ReturnType<typeof sumUpWays> {
   const fate = sumUpWays(world, ways);
   const doubts = ways.flatMap((way) => world.doubtOfEnd(packet, way) ?? doubtOfRefusal(world, way) ?? []);

@@ -2,7 +2,7 @@ import { sourceText, sumChances, unknown, isUnknownOwn, type Decision, type Unkn
 import type { AskedSource, Step } from './step.ts';
 import type { Reason } from './reason.ts';
 
-/** The forks in a packet's way. Each walk follows the `planned` choices, then takes the first branch at every further fork. */
+/** Decides each fork in a packet's path. A walk follows the `planned` choices, then takes the first branch at every further fork. */
 export class Choices {
   readonly points: Point[] = [];
   readonly sources: Set<AskedSource>;
@@ -17,7 +17,7 @@ export class Choices {
     this.sources = budget.sources;
   }
 
-  /** Runs a chain. Gives up if chains loop or there are too many ways. */
+  /** Runs a chain. Gives up if chains loop or there are too many paths. */
   enter(run: () => Decision): Decision {
     this.#budget.chains++;
     if (this.#budget.chains > mostChains || this.#depth >= deepest) return tooMany;
@@ -31,7 +31,7 @@ export class Choices {
     return this.#choose({ kind: 'random', probabilities });
   }
 
-  /** Returns whether to go on as if the answer were yes. The doubtful step is the last of `steps`. */
+  /** Returns whether this walk takes the answer to be yes. `steps` ends with the step in doubt. */
   doubt(reason: Reason, steps: () => readonly Step[]): boolean {
     return this.#choose({ kind: 'doubt', reason, steps: steps() }) === 0;
   }
@@ -52,17 +52,17 @@ interface Budget {
   readonly sources: Set<AskedSource>;
 }
 
-/** The most chains to run for one packet. Each endpoint of a Service takes about ten. */
+/** The most chains to run for one packet, about ten for each endpoint of a Service. */
 const mostChains = 300_000;
 
-/** Deepest nesting of chains. The kernel allows sixteen levels in nftables. */
+/** The deepest nesting of chains that kpc follows. The kernel allows sixteen levels in nftables. */
 const deepest = 200;
 
 const mostDoubts = 12;
 
 const tooMany: UnknownEnd = unknown({ kind: 'too-many-ways' });
 
-/** Returns all ways with their probabilities. Leaves out doubts that do not change the end. */
+/** Returns all ways with their probabilities, without doubts that do not change how a way ends. */
 export function explore<End>(
   walk: (choices: Choices) => Way<End>,
   sources: Set<AskedSource> = new Set(),
@@ -100,7 +100,7 @@ function exploreFrom<End>(
   return ways;
 }
 
-/** Adds a doubt to ways if the other branch ends alike but leaves different data in conntrack. */
+/** Adds a doubt to ways whose other branch ends the same but leaves different data in conntrack. */
 function withDoubt<End>(ways: readonly Way<End>[], others: readonly Way<End>[], reason: Reason): readonly Way<End>[] {
   const known = new Set(ways.map(({ kept }) => kept?.()));
   const differing = others.filter(({ kept }) => !known.has(kept?.()));

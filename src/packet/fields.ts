@@ -26,9 +26,9 @@ export type FieldValue = Address | number | string;
 
 type FieldReading =
   | { readonly kind: 'value'; readonly value: FieldValue }
-  /** The field has several values, such as connection states or address types, or an uncertain value. */
+  /** A field with several values, such as connection states or address types, or with an uncertain value. */
   | { readonly kind: 'test'; readonly test: (constant: Value) => Answer }
-  /** The packet lacks the field, so a rule that matches the field ends, even if negated. */
+  /** The packet lacks the field, so a rule that tests the field does not match, even if the test is negated. */
   | { readonly kind: 'absent' };
 
 const absent: FieldReading = { kind: 'absent' };
@@ -47,7 +47,7 @@ function unsaidField(name: string): FieldReading {
   return test((constant) => circumstance('content', `${name} ${textOfConstant(constant)}`));
 }
 
-/** Fields by nft's name, or by iptables' option if nft has no name. `th` stands for TCP, UDP or SCTP. */
+/** Fields by nft's name, or by iptables' option if nft has no name. `th` stands for the TCP, UDP or SCTP header. */
 const knownFields: ReadonlyMap<string, FieldReader> = new Map<string, FieldReader>([
   ['mark', ({ mark }) => known(mark)],
   ['ct mark', (flow) => ofConnection(flow, ({ mark }) => known(mark))],
@@ -92,7 +92,7 @@ const knownFields: ReadonlyMap<string, FieldReader> = new Map<string, FieldReade
   ],
   ['owner', (flow) => test(() => isOfProgram(flow, 'owner'))],
   ['recent', () => test(() => circumstance('memory', 'memory'))],
-  // A client's first packet is in no list yet, but a rule may have added it by its next one.
+  // A `recent` list cannot contain the client at its first packet, but a rule may add the client before the next one.
   ['recent client', ({ turn }) => test(() => turn === 'later' && circumstance('memory', 'memory'))],
   ['physdev-is-in', (flow) => test(() => isOfBridge(flow))],
   ['physdev-is-bridged', (flow) => test(() => isBridged(flow))],
@@ -152,7 +152,7 @@ export function textOfKey(key: readonly Value[]): string {
   return key.map(textOfConstant).join(' . ');
 }
 
-/** `NONE` means that no bit is set, which is false for every connection. */
+/** `NONE` means that no status bit is set, but every connection has one. */
 function hasStatus(flow: Flow, text: string): Answer {
   return text === 'none' ? false : hasState(flow, text);
 }
@@ -163,8 +163,8 @@ function addressedTo({ destination, isOwn }: Flow): string {
 }
 
 /**
- * Reports whether a packet came in or leaves by a bridge port. Only a packet from a bridge has an input port, and only a packet that the
- * bridge carries on has an output port (physdev_mt in xt_physdev.c, br_nf_pre_routing_finish).
+ * Reports whether a packet came in, or leaves, by the named bridge port. Only a packet from a bridge has an input port, and only a packet
+ * that the bridge carries on has an output port (physdev_mt in xt_physdev.c, br_nf_pre_routing_finish).
  */
 function isOfPort({ routing, input = '' }: Flow, pattern: Value, has: Answer): Answer {
   if (has !== true) return has;
@@ -174,7 +174,7 @@ function isOfPort({ routing, input = '' }: Flow, pattern: Value, has: Answer): A
   return isOpen ? circumstance('content', 'a port of a bridge') : named > 0;
 }
 
-/** If unknown, the packet is likely routed, because most packets that rules see are. */
+/** If it is unknown whether a bridge carried the packet, the likely answer is no: most packets that rules see are routed. */
 function isOfBridge(flow: Flow): Answer {
   const came = cameByBridge(flow);
   return typeof came === 'boolean' ? came : { ...came, likely: false };
@@ -221,7 +221,7 @@ function readAddressField(flow: Flow, name: 'saddr' | 'daddr'): FieldReading {
     : known(flow.destination);
 }
 
-/** A ping has no ports, and the bytes in their place never match a Service. */
+/** A ping has no ports, and the bytes where TCP has ports never match a Service. */
 function hasPorts({ protocol }: Flow, header: string): boolean {
   return header === 'th' ? portProtocols.has(protocol) : header === protocol;
 }
@@ -260,7 +260,7 @@ function readPacketField(flow: Flow, { name, mask }: Field): FieldReading {
   return test(() => circumstance('content', `bits of ${name}`));
 }
 
-/** Reports whether a constant includes a value. The answer is unknown if their types differ, because kpc then misread the constant. */
+/** Reports whether a rule's constant includes a value. If their types differ, kpc misread the constant, so the answer is unknown. */
 function holdsValue(constant: Value, value: FieldValue): Answer {
   const unread = (): Answer => unreadValue(textOfConstant(constant));
   switch (constant.kind) {

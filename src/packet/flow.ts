@@ -20,17 +20,17 @@ export interface Flow {
   source: Address;
   candidates: readonly Address[] | undefined;
   destination: Address;
-  /** Destination port, then source port; undefined if the client's kernel chose the port. */
+  /** Destination port and source port. Undefined if the client's kernel chose the port. */
   port: number | undefined;
   sourcePort: number | undefined;
   asked: SocketAddress;
-  /** Whether the asked address may be an address of the node that the input does not show. */
+  /** Whether the asked address may belong to the node although the input does not show it there. */
   readonly isUnplaced: boolean;
   sender: OwnSource;
   mark: number;
   zone: number;
   readonly wasTracked: boolean;
-  /** For a packet after the first one: whether no answer has passed. */
+  /** For a later packet: whether no answer has passed yet. */
   isUnanswered: boolean;
   /** Whether conntrack assigns the packet to no connection (INVALID). */
   isInvalid: boolean;
@@ -40,7 +40,7 @@ export interface Flow {
   /** The interface where the first packet came in, and whether a bridge carries the packet from there. */
   readonly entered: string | undefined;
   readonly isBridged: boolean;
-  /** Whether the question names the interface, so that the packet certainly passes the node. */
+  /** Whether the question names the input interface, so that the packet certainly passes the node. */
   readonly isNamed: boolean;
   /** Interfaces as rules see them: '' for none, undefined if unknown. */
   input: string | undefined;
@@ -53,7 +53,7 @@ export interface Flow {
   endpoint: SocketAddress | undefined;
   refusal: Flow | undefined;
   readonly routing: Routing;
-  /** Reasons why routes are unknown, even if no rule depends on these routes. */
+  /** Reasons why routes are unknown, including routes that no rule depends on. */
   readonly open: Reason[];
   readonly choices: Choices;
   readonly steps: Step[];
@@ -84,7 +84,7 @@ export function isBetweenNeighbours({ turn }: Pick<Flow, 'turn'>): boolean {
   return turn === 'solicitation' || turn === 'advertisement';
 }
 
-/** Reports whether the packet has these TCP flags. Notes that a rule asked, because rules may treat later packets unlike the handshake. */
+/** Reports whether the packet has these TCP flags. Records that a rule asked, because later packets have other flags. */
 export function hasTcpFlags(flow: Flow, { mask, operator, flags }: TcpFlags): boolean {
   if (flow.protocol !== 'tcp') return false;
   flow.choices.asksFlags = true;
@@ -115,9 +115,9 @@ export interface WrittenSet extends Pick<Flow, 'source' | 'destination' | 'port'
 export type NatHalf = 'destination' | 'source';
 
 interface TrackedConnection {
-  /** Halves that NAT has decided; each half is decided once. */
+  /** Halves of the translation (destination, source) that NAT has decided, once each. */
   readonly decided: Set<NatHalf>;
-  /** Halves that NAT changed, not counting IPVS. */
+  /** Halves that nat rules changed. Changes by IPVS do not count. */
   readonly rewritten: Set<NatHalf>;
   masqueraded: boolean;
   mark: number;
@@ -138,7 +138,10 @@ export function newConnection(): TrackedConnection {
   };
 }
 
-/** Returns whether the answer is yes; if it is unknown, tries both. Decides each fact once per way. `step`: the rule that asks. */
+/**
+ * Returns the test's answer. If the answer is unknown, tries yes and no, and repeats the same answer for the same fact on this path.
+ * `step`: the rule that asks.
+ */
 export function decide(flow: Flow, test: () => Answer, step?: RuleStep): boolean {
   for (;;) {
     const answer = test();
@@ -149,7 +152,7 @@ export function decide(flow: Flow, test: () => Answer, step?: RuleStep): boolean
     const assumed = flow.assume?.(reason);
     const steps = (): readonly Step[] => (step ? [...flow.steps, step] : [...flow.steps]);
     const isSo = assumed ?? flow.choices.doubt(reason, steps) === (reason.likely ?? true);
-    // An assumption about a condition holds for the whole rule.
+    // If there is no fact to remember, the choice answers the whole test. If there is, the test runs again with the fact.
     if (reason.fact === undefined) return isSo;
     flow.facts.set(reason.fact, isSo);
   }
@@ -167,7 +170,7 @@ export function trackedConnection({ connection, priority }: Flow): TrackedConnec
   return priority > trackingPriority ? connection : undefined;
 }
 
-/** States and statuses of connections: those that begin with an answer, those of tracked packets, and those that no connection here has. */
+/** Connection states and statuses: laterStates come with an answer, trackedStates with tracking, and otherStates never occur here. */
 const laterStates: ReadonlySet<string> = new Set('established seen-reply confirmed'.split(' '));
 const trackedStates: ReadonlySet<string> = new Set('new established related'.split(' '));
 const otherStates: ReadonlySet<string> = new Set('related expected dying'.split(' '));
@@ -211,7 +214,7 @@ function isAnswered({ turn, isUnanswered }: Flow): boolean {
   return turn !== 'first' && !isUnanswered;
 }
 
-/** Interfaces that never carry packets from or to another host. */
+/** Interfaces that never carry packets to or from another host. */
 const inner: ReadonlySet<string> = new Set([loopbackInterface, 'kube-ipvs0']);
 
 /** Reports whether the input or output interface has this name. A trailing `*` matches any suffix. */
@@ -219,7 +222,7 @@ export function isInterface(flow: Flow, end: 'input' | 'output', pattern: string
   const name = flow[end];
   if (pattern === '*') return name !== '';
   if (name !== undefined) return isLinkNamed(pattern, name);
-  // Packets to or from other hosts never use these interfaces, so an unknown interface is none of them.
+  // An unknown interface carries packets to or from other hosts, so it is not one of these.
   if (inner.has(pattern)) return false;
   const fact = `${end} ${pattern}`;
   const reason: Reason =
@@ -231,7 +234,7 @@ export function isInterface(flow: Flow, end: 'input' | 'output', pattern: string
 
 export function isLocalAddress(flow: Flow, address: Address): Answer {
   if (isUnknownHost(address)) return false;
-  // This address is a placeholder, and a rule may name the real address.
+  // The address is a placeholder for an unknown address of the node, and a rule may name the real address.
   if (isUnknownOwn(address) && address === flow.asked.address && !flow.routing.isShown(address))
     return recallFact(flow, lacks({ kind: 'own-addresses' }, 'own'));
   const isOwn = flow.routing.isLocal(address);
@@ -244,7 +247,7 @@ export function writeSet(flow: Flow, write: Pick<WrittenSet, 'set' | 'fields' | 
   flow.written.push({ ...write, source, destination, port });
 }
 
-/** Reports whether a set contains the packet's fields after rules changed the set. `isListed`: the answer before these changes. */
+/** Reports whether a set contains the packet's fields after rules changed the set. `isListed`: the answer before the rules. */
 export function isInWritten(flow: Flow, set: string, fields: string, isListed: Answer): Answer {
   const last = flow.written.findLast((write) => write.set === set);
   if (!last || isListed === !last.isRemoval) return isListed;
@@ -264,7 +267,7 @@ export function testSource(flow: Flow, asked: AskedSource, fact: string, test: (
   if (isUnknownHost(flow.source)) return recallFact(flow, ofPeer(fact));
   if (!candidates) return test(flow.source);
   const named = `source ${fact}`;
-  // The source may be any address, so the result is unknown.
+  // An empty list of candidates means that the source may be any address, so the result is unknown.
   if (candidates.length === 0) return recallFact(flow, lacks({ kind: 'own-addresses' }, named));
   const answers = candidates.map(test);
   const [first = false] = answers;
@@ -319,7 +322,7 @@ export function isChosenPortIn({ first, last }: PortRange): Answer {
   return isAll || circumstance('source-port', first === last ? String(first) : `${first}-${last}`);
 }
 
-/** Tests which program sent the packet. This is unknown for the node's own packets, and false for others. */
+/** Tests which program sent the packet: unknown for the node's own packets, and false for others. */
 export function isOfProgram({ isOwn }: Flow, text: string): Answer {
   return isOwn ? circumstance('program', text) : false;
 }
@@ -329,7 +332,7 @@ interface Rewriting {
   readonly port: number | undefined;
 }
 
-/** Sends the packet's connection to another address. An untracked packet is not rewritten. */
+/** Redirects the packet's connection to another address, unless the packet is untracked. */
 export function rewriteDestination(flow: Flow, { address, port = flow.port }: Rewriting): 'accept' {
   if (!flow.connection) return 'accept';
   flow.destination = address;
@@ -341,8 +344,8 @@ export function rewriteDestination(flow: Flow, { address, port = flow.port }: Re
 }
 
 /**
- * Sends the connection to the node itself, or drops it if the interface has no address (nf_nat_redirect.c). No rule that kpc reads depends
- * on that address.
+ * Redirects the connection to the node itself, or drops the packet if the interface has no address (nf_nat_redirect.c). No rule that kpc
+ * reads depends on that address.
  */
 export function redirect(flow: Flow, port = flow.port): 'accept' | 'dropped' {
   if (!flow.connection) return 'accept';
@@ -367,7 +370,7 @@ const softAnswers = /(?:net|host|addr)-unreach(?:able)?$|no-route$/;
 
 /**
  * Refuses the packet. A TCP reset to a packet from a bridge skips NAT (nf_send_reset in nf_reject_ipv4.c). If the packet was translated,
- * the reset comes from an address the sender never contacted, so the sender ignores it.
+ * the reset comes from an address that the sender never contacted, so the sender ignores it.
  */
 export function reject(flow: Flow, answer: string | undefined): 'refused' | 'dropped' {
   const { asked, destination, port, protocol } = flow;
@@ -384,7 +387,7 @@ export function cameByBridge(flow: Flow, lost?: LostByBridge): Answer {
   return recallFact(flow, routing.showsBridged(input, lost));
 }
 
-/** Repeats the first packet's translation, or undoes it for an answer. Returns whether the destination changed. */
+/** Repeats the first packet's translation, or undoes it on an answer. Returns whether the destination changed. */
 export function translate(flow: Flow, half: NatHalf): boolean {
   const { connection, sender, asked } = flow;
   if (!connection) return false;
@@ -423,7 +426,7 @@ export function masquerade(flow: Flow): 'accept' {
 
 export function changeMark(flow: Flow, of: MarkHolder, { stays, start, flip }: MarkChange): void {
   const connection = trackedConnection(flow);
-  // Neither tool reads or writes an untracked packet's connection mark, so the rule ends here.
+  // An untracked packet has no connection mark to read or write, so the rule ends here.
   if ((of === 'connection' || start?.from === 'connection') && !connection) return;
   const kept = start ? ((start.from === 'packet' ? flow : connection)?.mark ?? 0) & start.keep : 0;
   const changed = (mark: number): number => ((mark & stays) ^ kept ^ flip) >>> 0;

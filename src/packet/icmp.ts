@@ -28,10 +28,7 @@ const otherTypes: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/**
- * Reports whether an ICMP type ("8/0", or a name) is that of the packet: a ping, its answer, a refusal or a neighbour message. Undefined
- * if unknown.
- */
+/** Reports whether a ping, its answer, a refusal or a neighbour message has this ICMP type ("8/0", or a name). Undefined if unknown. */
 export function isEchoMessage(text: string, { turn, family }: Pick<Flow, 'turn' | 'family'>): boolean | undefined {
   const [type = '', code = '0'] = text.split('/');
   if (turn === 'refusal') {

@@ -21,7 +21,7 @@ type RuleIndex = ReadonlyMap<string, readonly number[]>;
 
 const fewRules = 16;
 
-/** Returns a family's tables. `nftables`: nft's listings of them. `lacksEntries`: whether a set may have unknown entries. */
+/** Returns a family's tables. `nftables`: nft's listings of the same tables. `lacksEntries`: whether a set may have unknown entries. */
 export function iptablesOf(
   tables: FamilyTables,
   { sets: ipSets, nftables }: Pick<KernelState, 'sets' | 'nftables'>,
@@ -80,7 +80,7 @@ function withBuiltIn(table: TableName, chains: Map<string, Chain>): Map<string, 
   return chains;
 }
 
-/** Returns the built-in chains. `lacksPolicy` says why a policy that is not shown is unknown; false if such a chain accepts. */
+/** Returns the built-in chains. For a policy not shown, `lacksPolicy` returns why it is unknown, or false if the chain accepts. */
 function basesOf(
   name: TableName,
   chains: ReadonlyMap<string, Chain>,
@@ -108,7 +108,7 @@ function readEachRule(family: Family, natives: NativeRules) {
     candidates: (flow: Flow, chain: Chain): Iterable<number> => {
       let index = indexes.get(chain);
       if (!index && chain.rules.length >= fewRules) indexes.set(chain, (index = indexRules(chain.rules)));
-      // A port that a client's kernel chose has no index entry, and neither has an unknown host.
+      // The index cannot look up an unknown host or a port that a client's kernel chose.
       return index && flow.port !== undefined && !isUnknownHost(flow.destination)
         ? candidates(flow, index)
         : chain.rules.keys();
@@ -156,13 +156,13 @@ type IpSetTest = (flow: Flow, directions: readonly SetDirection[]) => Answer;
 
 type IpSetTests = ReadonlyMap<string, IpSetTest>;
 
-/** Returns a set's test, which is built on first use. `all`: the tests of all sets, because a set may contain sets. */
+/** Returns a set's test, built on first use. `all`: the tests of all sets, because a list:set contains other sets. */
 function indexIpSet(set: IpSet, all: IpSetTests): IpSetTest {
   let test: IpSetTest | undefined;
   return (flow, directions) => (test ??= setTestOf(set, all))(flow, directions);
 }
 
-/** Builds a set's test. Of the set types that kube-proxy does not use, reads only those with addresses and ports. */
+/** Builds a set's test. Apart from kube-proxy's set types, only types with addresses and ports are read. */
 function setTestOf({ name, type, family, entries, options }: IpSet, all: IpSetTests): IpSetTest {
   const shaping = options?.find((option) => /^(?:netmask|bitmask|markmask)$/.test(option));
   if (shaping !== undefined) return () => unreadRule(`set ${name} with ${shaping}`);
@@ -183,7 +183,7 @@ function portTest(entries: readonly SetEntry[]): IpSetTest {
   const ports = new Set(entries.map(({ port }) => port));
   const unread = entries.find(({ other }) => other !== undefined)?.other;
   return (flow, [direction]) => {
-    // The kernel does not read SCTP ports here.
+    // In a bitmap:port set, the kernel does not look up SCTP ports.
     if (flow.protocol !== 'tcp' && flow.protocol !== 'udp') return false;
     if (direction === 'src') return circumstance('source-port', 'a set of ports');
     return ports.has(flow.port) || (unread !== undefined && unreadValue(unread));
@@ -231,7 +231,7 @@ function addressTest(
   };
 }
 
-/** Reports whether the entries, most specific first, also match the other address. */
+/** Reports whether the packet's other address matches too. `entries` match its first address and port, the most specific first. */
 function testThird(flow: Flow, entries: readonly SetEntry[], isSource: boolean): Answer {
   const ofOther = (address: Address) => {
     const held = entries.filter(({ source }) => source !== undefined && contains(networkOfRange(source), address));
@@ -245,7 +245,7 @@ function testThird(flow: Flow, entries: readonly SetEntry[], isSource: boolean):
   return first === undefined ? false : testSource(flow, first.source ?? entries, formatEntry(first), ofOther);
 }
 
-/** Sorts the most specific network first, because it decides. A network with nomatch is an exception to wider networks. */
+/** Sorts the most specific network first, because that network decides. A network with nomatch is an exception to wider networks. */
 function byLength(a: SetEntry, b: SetEntry): number {
   return (b.network?.prefixLength ?? 0) - (a.network?.prefixLength ?? 0);
 }

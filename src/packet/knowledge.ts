@@ -8,7 +8,7 @@ import type { Packet, Way } from './packet.ts';
 import { hooks, type Hook, type ProxyListener } from './step.ts';
 import type { Reason } from './reason.ts';
 
-/** What is known about a node besides what kube-proxy programs, and what is not known. */
+/** What is known, and what is unknown, about a node apart from what kube-proxy programs. */
 export interface Knowledge {
   readonly links: readonly Link[];
   readonly routes: { readonly [F in Family]?: Routes };
@@ -25,7 +25,7 @@ export interface Knowledge {
   readonly hasAllAddresses: (family: Family) => boolean;
   readonly hasAllSysctls: boolean;
   readonly lacksEntries: (set: string) => boolean;
-  /** Whether an iptables policy that is not shown is unknown. Otherwise the chain accepts. */
+  /** Whether a policy that no listing shows is unknown; otherwise the chain accepts. */
   readonly lacksPolicies: (family: Family, table: TableName) => boolean;
   readonly lacksProxyPorts: boolean;
   readonly listeners: readonly ProxyListener[];
@@ -33,7 +33,7 @@ export interface Knowledge {
   readonly gaps: readonly Gap[];
   readonly supposed: readonly SupposedJump[];
   readonly supposedChains: readonly SupposedChain[];
-  /** For each nftables table ("ipv4 kube-proxy"), its listing and its position there, in order of creation. */
+  /** For each nftables table ("ipv4 kube-proxy"), the listing that shows it, and its place there, in order of creation. */
   readonly listed: ReadonlyMap<string, { readonly listing: string; readonly place: number }>;
   /** Whether all nftables tables are shown, including those of iptables-nft. */
   readonly listsRuleset: (family: Family) => boolean;
@@ -41,9 +41,9 @@ export interface Knowledge {
   readonly isOwn: (address: Address) => boolean;
   /** Whether an address is known to be a pod's or Service's although the node's own addresses are unknown. */
   readonly isElsewhere: (address: Address) => boolean;
-  /** Whether a packet's destination is likely the node, if this is unknown. */
+  /** Guesses whether the node has the packet's destination, if nothing shows it. */
   readonly isLikelyOwn: (packet: Packet) => boolean;
-  /** Returns an unknown that could still change how this packet ends. */
+  /** Returns an unknown that could still change how the packet ends. */
   readonly doubtOfEnd: (packet: Packet, end: Pick<Way, 'verdict' | 'steps'>) => Reason | undefined;
 }
 
@@ -58,21 +58,21 @@ export interface Gap {
   readonly family: Family;
   readonly stations: readonly Station[];
   readonly reason: Reason;
-  /** The interfaces whose packets the gap sees; undefined for all. A trailing `*` matches any suffix. */
+  /** Limits the gap to packets on these interfaces; undefined for all interfaces. A trailing `*` matches any suffix. */
   readonly at?:
     | {
         readonly end: 'input' | 'output';
         readonly interfaces: readonly string[];
-        /** Limits the gap to packets whose neighbours must resolve one of these addresses; undefined for no limit. */
+        /** Limits the gap to packets that need ARP for one of these addresses; undefined for no limit. */
         readonly addresses?: readonly Network[] | undefined;
       }
     | undefined;
-  /** Whether the gap matters to packets with this destination; undefined if it matters to all. */
+  /** Whether the gap matters to packets with this destination; undefined if it matters to all packets. */
   readonly concerns?:
     ((asked: Pick<Packet, 'destination' | 'port'> & { readonly protocol: string }) => boolean) | undefined;
 }
 
-/** A jump that the kernel likely has. It sends all packets that its rule matches to another chain. */
+/** A jump that the kernel likely has although no listing shows it. All packets that the jump's rule matches take the jump. */
 export type SupposedJump = { readonly family: Family; readonly from: string; readonly to: string } & (
   | { readonly tool: 'iptables'; readonly table: TableName; readonly rule: Rule }
   /** `chain`: the chain that holds the jump, if the state does not show that chain. */
@@ -92,7 +92,7 @@ export interface Station {
 
 export const everywhere: readonly Station[] = hooks.map((hook) => ({ hook, priority: -Infinity }));
 
-/** Where IPVS sends packets to its virtual servers: after table filter on the way in (ip_vs_ops4 in ip_vs_core.c). */
+/** Where IPVS passes packets to its virtual servers: after table filter on the way in (ip_vs_ops4 in ip_vs_core.c). */
 export const ipvsStations: readonly Station[] = [
   { hook: 'input', priority: 99 },
   { hook: 'output', priority: -98 },

@@ -46,7 +46,7 @@ function baseOf({ name: chain, base, rules }: NftChain): readonly HookedChain[] 
   const hook = isAtDevices ? 'prerouting' : hooks.find((each) => each === base?.hook);
   if (!base || !hook) return [];
   const drops = base.policy === 'drop';
-  // Such a chain also decides about ARP, without which no packet arrives, so the chain's effect stays unknown.
+  // A device chain with policy drop also decides about ARP, without which no packet arrives, so its effect stays unknown.
   if (isAtDevices && drops) return [];
   const isIdle = rules.length === 0 && !drops;
   return [
@@ -63,5 +63,5 @@ function baseOf({ name: chain, base, rules }: NftChain): readonly HookedChain[] 
   ];
 }
 
-/** Moves chains at devices before all others, in their own order. */
+/** Offset that puts chains at devices before all other chains, and keeps their order among themselves. */
 const aheadOfHooks = -(2 ** 33);

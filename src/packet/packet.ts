@@ -4,7 +4,7 @@ import type { SocketAddress } from '../kernel/ports-and-marks.ts';
 import { lacksAllRoutes, type Reason } from './reason.ts';
 import type { AskedSource, Step } from './step.ts';
 
-/** An unknown address of the node. Its text is no address, and only a network with all addresses contains it. */
+/** Stands for an unknown address of the node. The text is not an address, and only a network of all addresses contains it. */
 export const unknownOwn: { readonly [F in Family]: Address } = {
   ipv4: { family: 'ipv4', text: 'an IPv4 address of the node', bits: 0 },
   ipv6: { family: 'ipv6', text: 'an IPv6 address of the node', groups: [0, 0, 0, 0, 0, 0, 0, 0] },
@@ -29,7 +29,7 @@ export const packetProtocols = ['tcp', 'udp', 'sctp', 'icmp'] as const;
 export type PacketProtocol = (typeof packetProtocols)[number];
 
 interface Entry {
-  /** The interface, whatever the routes say; if undefined, routes decide. */
+  /** The input interface, whatever the routes say; if undefined, the routes decide. */
   readonly interface?: string | undefined;
   /** The interface to assume if the node's routes are not listed. */
   readonly usual?: string | undefined;
@@ -75,9 +75,9 @@ export interface Way<End = unknown> {
   readonly masqueradedAs?: Address | undefined;
   readonly redirectedTo?: number | undefined;
   readonly end?: End | undefined;
-  /** What conntrack keeps of the packet, as text. Only needed if a doubt makes no other difference. */
+  /** What conntrack stores about the packet, as text, for a doubt that makes no other difference. */
   readonly kept?: (() => string) | undefined;
-  /** Doubts that change not how this packet ends, but what conntrack keeps for later packets. */
+  /** Doubts that do not change how this packet ends, only what conntrack stores for later packets. */
   readonly doubts?: readonly { readonly reason: Reason; readonly end: End | undefined }[] | undefined;
   readonly loss?: Loss | undefined;
   readonly steps: readonly Step[];
@@ -107,7 +107,7 @@ export function sourceText(source: Way['source']): string {
 export type Loss =
   /** The connection's first packet is dropped or refused. `endpoint`: where the packet was going, if rules chose one. */
   | { readonly kind: 'first-lost'; readonly endpoint: SocketAddress | undefined; readonly steps: readonly Step[] }
-  /** An answer, the client's next packet, or later data is dropped or refused on the node. */
+  /** An answer, the client's next packet or later data is dropped or refused on the node. */
   | { readonly kind: 'stopped'; readonly turn: 'answer' | 'later' | 'data'; readonly steps: readonly Step[] }
   /** The answer does not come from the address that the client asked. */
   | {
@@ -134,9 +134,7 @@ export type Loss =
       readonly service: string;
       readonly isHeld: boolean;
     }
-  /**
-   * The endpoint is on another node that also has the packet's source address. The outcome is `depends` if the endpoint may be elsewhere.
-   */
+  /** The endpoint is on another node, which also has the packet's source address. `depends` if the endpoint may be elsewhere. */
   | { readonly kind: 'shared-source'; readonly address: Address }
   | Beyond;
 
@@ -148,7 +146,7 @@ export type Beyond =
   | { readonly kind: 'left'; readonly address: Address; readonly service: string; readonly isClusterIP: boolean }
   /** The endpoint is on the node's network and sees the client's address, so its answer may bypass the node. */
   | { readonly kind: 'own-gateway'; readonly endpoint: Address }
-  /** Rules give packets a source that is not the node's, and answers go to that source. */
+  /** Rules give packets a source address that is not the node's, so answers do not return to the node. */
   | { readonly kind: 'foreign-source'; readonly address: Address }
   /** The node sends packets for itself, or for an address behind its link `inside`, to a router, which may return them. */
   | {
@@ -167,7 +165,7 @@ export type Beyond =
     }
   /** A routing rule sends packets for a pod to a router, although another table has a closer route. */
   | { readonly kind: 'closer-route'; readonly destination: Address; readonly taken: NextHop; readonly closer: NextHop }
-  /** After the answer, the client's packets leave by another next hop than its first packet. */
+  /** After an answer, the client's packets leave by another next hop than the client's first packet. */
   | {
       readonly kind: 'other-hop';
       readonly destination: Address;
@@ -194,13 +192,13 @@ export type ArpSilence =
   | 'arp_filter'
   | 'rp_filter'
   | 'NOARP'
-  /** The link is a port of another link, which takes over all packets that the port receives. */
+  /** The link is a port of another link, which takes all packets that the port receives. */
   | 'port'
   /** A bridge without ports reaches nobody (br_flood). */
   | 'no-port'
   | 'tentative'
   | 'on-no-link'
-  /** Only with IPv6: a link answers neighbour solicitations only for its own addresses. */
+  /** IPv6 only: a link answers neighbour solicitations only for its own addresses. */
   | 'on-another-link';
 
 export type Outcome =
@@ -210,8 +208,8 @@ export type Outcome =
   | { readonly kind: 'unknown'; readonly reasons: readonly Reason[] };
 
 /**
- * Reports whether something shown leaves the outcome unknown, such as a rule that only the answer meets. False if no routes are shown,
- * because nothing is known about answers then.
+ * Reports whether something shown leaves the outcome unknown, such as a rule that only answers meet. False if no routes are shown, because
+ * nothing is known about answers without routes.
  */
 export function isUndecided(outcome: Outcome): boolean {
   return outcome.kind === 'unknown' && !outcome.reasons.some(lacksAllRoutes);
@@ -243,13 +241,13 @@ export interface Fate {
   readonly arrival: () => Arrival | undefined;
   readonly steps: readonly Step[];
   readonly ways: readonly Way[];
-  /** How the connection goes on. The first call follows the answers. */
+  /** How the connection continues after its first packet, computed at the first call. */
   readonly connection: () => Connection;
   readonly sources: ReadonlySet<AskedSource>;
   readonly reasons: readonly Reason[];
   /**
-   * How the packet ends if everything unshown lets it pass unchanged, an address asked at a node port is the node's, and no rate limit is
-   * exceeded. Undefined if the end is known anyway, or is unknown even then.
+   * How the packet ends under three assumptions: everything that is not shown lets it pass unchanged, an address asked at a node port is
+   * the node's, and no rate limit is exceeded. Undefined if the end is known anyway, or is unknown even then.
    */
   readonly otherwise: (KnownFate & { readonly assumed: readonly Supposition[] }) | undefined;
 }
@@ -297,11 +295,11 @@ export function shareOf(
     (share, { way, outcome }) => share + (isMeant(way.verdict, outcome) ? way.probability : 0),
     0,
   );
-  // Sums of equal shares differ in their last bits.
+  // Equal shares, added in floating point, differ from the exact sum in the last bits.
   return sum > 1 - 1e-9 ? 1 : sum < 1e-9 ? 0 : sum;
 }
 
-/** Returns two shares of connections that arrive: those known to work, and those not known to fail. */
+/** Returns the shares of connections that arrive and are known to work (`least`), or not known to fail (`most`). */
 export function workingShare(
   fate: Pick<Fate, 'connection'>,
   arrives: (verdict: Verdict) => boolean,
@@ -321,5 +319,5 @@ export function unknown(reason: Reason): UnknownEnd {
   return { kind: 'unknown', reason };
 }
 
-/** What a chain decides: return to its caller, accept (on to the next table), or end the way. */
+/** What a chain decides: return to its caller, accept (continue to the next table), or end the packet's path. */
 export type Decision = 'return' | 'accept' | Extract<Verdict, 'refused' | 'dropped'> | UnknownEnd;

@@ -9,7 +9,7 @@ export function negateIf<U>(negated: boolean | undefined, result: Maybe<U>): May
   return typeof result === 'boolean' ? result !== (negated === true) : result;
 }
 
-/** Reports whether all items pass, and stops at the first that fails. If none fails, returns the first unknown. */
+/** Reports whether all items pass. Stops at the first that fails; if none fails, returns the first unknown. */
 export function allOf<T, U>(items: Iterable<T>, test: (item: T) => Maybe<U>): Maybe<U> {
   let result: Maybe<U> = true;
   for (const item of items) {
@@ -37,7 +37,7 @@ interface LineOfFile {
 }
 
 export type Missing =
-  /** `unread`: the tables were printed, but with an unreadable line. */
+  /** `unread`: a line of the printed tables that kpc cannot read. */
   | {
       readonly kind: 'iptables';
       readonly family: Family;
@@ -45,13 +45,13 @@ export type Missing =
       readonly unread?: LineOfFile;
     }
   | { readonly kind: 'legacy-iptables'; readonly family: Family }
-  /** `chain`: what a listing that seems complete lacks of kube-proxy's table. */
+  /** `chain`: a chain of kube-proxy's table that is missing from a listing that seems complete. */
   | { readonly kind: 'nftables'; readonly family: Family; readonly chain?: string | undefined }
   /** A rule in chain `from` that jumps to the rules shown. */
   | { readonly kind: 'jump'; readonly tool: RuleStep['tool']; readonly from: string; readonly to: string }
   | { readonly kind: 'chain'; readonly tool: RuleStep['tool']; readonly table: string; readonly chain: string }
   | { readonly kind: 'policy'; readonly family: Family; readonly table: TableName; readonly chain: string }
-  /** `unlisted`: a set's entry whose virtual server is missing from a list that seems complete. `unread`: an unreadable line of the list. */
+  /** `unlisted`: a set's entry whose virtual server is not in the list. `unread`: a line of the list that kpc cannot read. */
   | {
       readonly kind: 'virtual-servers';
       readonly unlisted?: Unlisted | undefined;
@@ -59,7 +59,7 @@ export type Missing =
     }
   | { readonly kind: 'set'; readonly set: string; readonly tool: RuleStep['tool'] }
   | { readonly kind: 'endpoint-slices'; readonly service: string }
-  /** EndpointSlices that fit only one of two sides, because these fields of the Service changed. */
+  /** EndpointSlices that fit the Service on one side of a comparison only, because these fields of the Service changed. */
   | { readonly kind: 'fitting-slices'; readonly service: string; readonly fields: readonly string[] }
   /** The ranges of cluster IPs. kube-proxy drops packets to addresses in these ranges that no Service has. */
   | { readonly kind: 'service-cidrs' }
@@ -74,10 +74,7 @@ export type Missing =
       readonly isRules?: boolean;
     }
   | { readonly kind: 'sysctl'; readonly name: string }
-  /**
-   * Whether an interface is a bridge that shows packets to rules. `lost` is what may be lost: a reset if the interface is such a bridge, an
-   * answer if not.
-   */
+  /** Whether an interface is a bridge that shows packets to rules. `lost`: on such a bridge, a reset is lost; on any other, an answer. */
   | {
       readonly kind: 'bridge';
       readonly sysctl: string;
@@ -87,10 +84,7 @@ export type Missing =
 
 export type LostByBridge = 'answer' | 'reset';
 
-/**
- * Something that varies from packet to packet. `rate` and `excess`: what a limit has let through. `memory`: what earlier packets left
- * behind.
- */
+/** Something that varies from packet to packet. `rate`, `excess`: what a limit has let through. `memory`: what earlier packets left. */
 export type Circumstance =
   | 'rate'
   | 'excess'
@@ -106,25 +100,22 @@ export type Circumstance =
   | 'xdp'
   | 'content';
 
-/** Why a packet's fate is unknown. Each kind says what would settle it. */
+/** Why a packet's fate is unknown. Each kind says what would settle the fate. */
 export type Reason = {
   readonly rule?: RuleStep | undefined;
   readonly fact?: string | undefined;
-  /** The answer to show if both answers end alike; yes by default. */
+  /** The answer to show if both answers lead to the same end; yes by default. */
   readonly likely?: boolean | undefined;
 } & (
   | { readonly kind: 'missing-listing'; readonly missing: Missing }
   | { readonly kind: 'missing-flag'; readonly flag: '--in-interface'; readonly such?: string }
-  /** Which of its addresses the node uses as source towards `to`; `such` is the likely one. */
+  /** `--from` would tell from which address the node sends to `to`. `such`: the likely address. */
   | { readonly kind: 'missing-flag'; readonly flag: '--from'; readonly to: Address; readonly such: Address }
-  /** Which of the input's Nodes is meant, because these two do not treat the packet alike. */
+  /** `--node` would tell which Node of the input is meant, because the two treat the packet differently. */
   | { readonly kind: 'missing-flag'; readonly flag: '--node'; readonly nodes: readonly [string, string] }
   | { readonly kind: 'unread-rule'; readonly text: string }
   | { readonly kind: 'unread-value'; readonly text: string }
-  /**
-   * Two chains with the same hook and priority. The kernel enters the latest registered chain first. `isListable`: nft lists both chains
-   * in that order.
-   */
+  /** Two chains with the same hook and priority. The kernel runs the newer one first. `isListable`: nft can show which is newer. */
   | { readonly kind: 'unknown-order'; readonly chains: readonly [string, string]; readonly isListable: boolean }
   | { readonly kind: 'circumstance'; readonly of: Circumstance; readonly text: string }
   | { readonly kind: 'too-many-ways' }
@@ -158,7 +149,7 @@ export function lacks(missing: Missing, fact?: string): Reason {
   return { kind: 'missing-listing', missing, fact };
 }
 
-/** Reports whether all routes of a family are missing, and not only a table or the rules. */
+/** Reports whether all routes of a family are missing, rather than one table or the routing rules. */
 export function lacksAllRoutes(reason: Reason): boolean {
   if (reason.kind !== 'missing-listing' || reason.missing.kind !== 'routes') return false;
   return reason.missing.table === undefined && reason.missing.isRules !== true;
@@ -172,7 +163,7 @@ export function isGap(reason: Reason): boolean {
 
 const gaps: ReadonlySet<Missing['kind']> = new Set(['iptables', 'legacy-iptables', 'nftables', 'virtual-servers']);
 
-/** Returns equal keys for reasons that the same answer settles. */
+/** Returns the same key for reasons that the same input would settle. */
 export function reasonKey({ rule, fact: _, likely: __, ...reason }: Reason): string {
   // Any --node settles this reason, whichever two Nodes it names.
   if (reason.kind === 'missing-flag' && reason.flag === '--node') return reason.flag;

@@ -1,4 +1,4 @@
-// A table of either tool, ready for packets. Its chains include jumps that no listing shows.
+// A table of iptables or nftables, prepared for walking packets, with jumps that no listing shows.
 import type { RuleTerm } from '../kernel/iptables/rule-terms.ts';
 import type { Element, Expression, NftRule } from '../kernel/nftables/table.ts';
 import type { Origin } from '../kernel/place.ts';
@@ -18,7 +18,7 @@ interface ChainOf<Rule> {
 export interface Terms {
   readonly expressions: readonly (Expression | RuleTerm)[];
   readonly action?: Action | undefined;
-  /** nft's rule, where it is in a table of iptables. */
+  /** The rule as nft lists it, in a table of iptables. */
   readonly native?: NftRule | undefined;
 }
 
@@ -28,7 +28,7 @@ interface TableParts<Rule extends RuleStep['rule'], Chain extends ChainOf<Rule>>
   readonly chains: ReadonlyMap<string, Chain>;
   readonly bases: readonly HookedChain[];
   readonly sets: Sets;
-  /** Jumps that no listing shows (they are already in `chains`), and chains that no listing shows. */
+  /** `jumps` and the chains in `unshown` are in no listing. `chains` already contains the jumps. */
   readonly jumps: readonly SupposedJump[];
   readonly unshown: ReadonlyMap<string, Chain>;
   readonly candidates: (flow: Flow, chain: Chain) => Iterable<number>;
@@ -71,7 +71,7 @@ export function tableOf<Rule extends RuleStep['rule'], Chain extends ChainOf<Rul
   };
   const table: RuleTable = {
     ...shown,
-    // If a supposed jump leads to a chain, deciding about the jump also decides whether the chain exists.
+    // Chains that no listing shows and no supposed jump leads to. For other unshown chains, the jump decides whether they exist.
     supposed: new Set([...unshown.keys()].filter((to) => !jumpsTo.has(to))),
     runRules: (flow, chainName) => {
       const chain = chains.get(chainName) as Chain;

@@ -31,7 +31,7 @@ export interface HookedChain {
   readonly priority: number;
   readonly devices?: readonly string[] | undefined;
   readonly isNat: boolean;
-  /** Whether the kernel reroutes the node's own packets that were changed here, as in mangle and in chains of type route. */
+  /** Whether the kernel reroutes the node's own packets after a change by this chain, as for table mangle and chains of type route. */
   readonly reroutes: boolean;
   readonly drops: Answer;
   readonly isIdle: boolean;
@@ -39,7 +39,7 @@ export interface HookedChain {
 
 export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops, devices }: HookedChain): Decision {
   if (devices && !decide(flow, () => someOf(devices, (name) => isInterface(flow, 'input', name)))) return 'accept';
-  // A bridge shows packets to rules (br_netfilter) before the chains at the bridge device see them, an order that kpc does not follow.
+  // With br_netfilter, rules see a packet before the chains at the bridge device do. kpc does not model that order.
   if (devices && mayBeOfBridge(flow) && decide(flow, () => cameByBridge(flow)))
     return unknown(unreadRule(`table ${table.name}`));
   const decision = runChain(flow, table, chain);
@@ -49,7 +49,7 @@ export function runBaseChain(flow: Flow, table: RuleTable, { chain, drops, devic
   return 'dropped';
 }
 
-/** A link of unknown type that leads to other hosts counts as a bridge only if it has ports. */
+/** Reports whether a link may be a bridge. A link of unknown type that leads to other hosts counts as one only if it has ports. */
 function mayBeOfBridge({ input = '', routing }: Flow): boolean {
   const { isBridge, outer } = routing.places;
   return isBridge(input) ?? (!outer.includes(input) || routing.portsOf(input).length > 0);

@@ -1,4 +1,4 @@
-// Runs a packet through one rule of either tool: first the conditions, from left to right, then the actions.
+// Runs a packet through one rule of iptables or nft: first the conditions, from left to right, then the actions.
 import type { RuleTerm } from '../kernel/iptables/rule-terms.ts';
 import { singleAddress } from '../kernel/address-range.ts';
 import type { Element, Expression, Match, Right, Selector, Value } from '../kernel/nftables/table.ts';
@@ -28,7 +28,7 @@ interface RuleQuestion {
 interface RuleRun extends RuleQuestion {
   readonly table: RuleTable;
   readonly stepOf: (action: Action, element?: Element) => RuleStep;
-  /** Whether the kernel has the rule, if no listing shows it. */
+  /** Whether the kernel has a rule that no listing shows. */
   readonly isThere: () => Answer;
   /** Unknown conditions, decided before the first expression that has an effect. */
   pending: (() => Answer)[];
@@ -40,7 +40,7 @@ export function runRule(run: RuleRun, expressions: Iterable<Expression | RuleTer
     const outcome = runExpression(run, expression);
     if (outcome !== 'next') return outcome;
   }
-  // A rule without effect makes no difference, so its unknown conditions need no decision.
+  // A rule that has no effect makes no difference, so its unknown conditions need no decision.
   if (run.pending.length === 0) run.flow.steps.push(run.stepOf(run.last));
   return undefined;
 }
@@ -88,7 +88,7 @@ function runExpression(run: RuleRun, expression: Expression | RuleTerm): Decisio
       return verdict ? applyAction(run, verdict) : 'next';
     }
     case 'reject':
-      // nft adds a match on TCP to such a rule without printing it.
+      // nft adds a match on TCP, which it does not print, to a rule that rejects with a TCP reset.
       return isTcpReset(expression.with) && flow.protocol !== 'tcp' ? undefined : applyAction(run, expression);
     default:
       return applyAction(run, expression);
@@ -147,7 +147,7 @@ function unreadMap(among: Right): Action {
 
 function matches(asking: RuleQuestion, { left: fields, operator, right: among }: Match): Answer {
   const readings = readPacketFields(asking.flow, fields);
-  // A rule ends at a field that the packet lacks, even if it negates the match.
+  // A rule does not match a packet that lacks the field, even if the match is negated.
   if (!readings) return false;
   if (operator === undefined || operator === '==' || operator === '!=') {
     const isWhole = operator && fields[0]?.name === 'ct status';
@@ -180,10 +180,10 @@ function unreadSet({ table: { tool } }: RuleQuestion, set: string): Exclude<Answ
   return lacks({ kind: 'set', tool, set });
 }
 
-/** Fields that change only if the packet's addresses or ports are rewritten. */
+/** Fields that change only if NAT rewrites the packet's addresses or ports. */
 const lasting = /^(?:ip6? [sd]addr|(?:th|tcp|udp|sctp) dport|meta l4proto|src|dst)$/;
 
-/** Returns the names of fields that later rules surely find unchanged; undefined if a field may change. */
+/** Returns the names of fields whose values later rules certainly find unchanged; undefined if a field may change. */
 function writableFields(fields: Selector): string | undefined {
   return fields.every(({ name, mask }) => lasting.test(name) && mask === undefined) ? nameFields(fields) : undefined;
 }
@@ -193,8 +193,8 @@ function nameFields(fields: Selector): string {
 }
 
 /**
- * Reports whether the connection's status is exactly one of these sets of bits. A first packet's status never is, because the kernel sets
- * IPS_DST_NAT and IPS_SRC_NAT with other bits (nf_nat_setup_info), and the rest later.
+ * Reports whether the connection's status equals one of these sets of bits. A first packet's status equals none of them: the kernel sets
+ * IPS_DST_NAT and IPS_SRC_NAT together with other bits (nf_nat_setup_info), and the rest later.
  */
 function isWholeStatus(among: Right): Answer {
   if ('set' in among) return unreadRule(`a set of whole statuses, ${among.set}`);

@@ -31,7 +31,7 @@ export type Action =
 
 export type RuleStep = InChain & {
   readonly kind: 'rule';
-  /** Counts from 1. */
+  /** The rule's position in its chain, from 1. */
   readonly position: number;
   readonly origin: Origin | undefined;
   readonly action: Action;
@@ -81,11 +81,11 @@ export type Step =
  * - isolated: the bridge carries nothing between its ports
  * - no-carrier: the link is down at its other end
  * - no-address: a rule sends the packet to the address of an interface that has none
- * - foreign-local: a tunnel sends from an address that the node does not have (ip_route_output_key_hash_rcu)
+ * - foreign-local: a tunnel would send from an address that the node lacks (ip_route_output_key_hash_rcu)
  * - not-neighbour: packets from a link-local address are not forwarded to another link (ip6_forward)
  * - not-forwarding, loopback-outside: the kernel drops the packet
  * - own-address: the endpoint gets a packet from its own address, and cannot answer
- * - for-many: it is for a broadcast, multicast or anycast address, which nothing forwards and TCP ignores (tcp_v4_conn_request)
+ * - for-many: the packet is for a broadcast, multicast or anycast address, which nothing forwards and TCP ignores (tcp_v4_conn_request)
  * - own-next-hop: the next hop is an address of the node itself, so nobody answers for it
  * - echo-ignored: the node answers no pings (icmp_echo in icmp.c)
  * - encryption: an IPsec policy blocks the packet
@@ -108,7 +108,7 @@ export type RouteDecision =
         | 'martian'
         | 'not-neighbour';
     }
-  /** The sysctl that is 0. */
+  /** `sysctl`: the name of the sysctl whose value 0 forbids forwarding. */
   | { readonly kind: 'not-forwarding'; readonly sysctl: string }
   | { readonly kind: 'reverse-path'; readonly input: string; readonly back: string | undefined }
   | { readonly kind: 'no-hairpin' | 'isolated'; readonly bridge: string }

@@ -1,4 +1,4 @@
-// What sees packets at a hook (chains, IPVS, translation), in the kernel's order.
+// What sees packets at a hook (chains, IPVS, NAT), in the kernel's order.
 import { decide, isLocalAddress, isBetweenNeighbours, isReply, isInterface, type Flow } from './flow.ts';
 import { unknown, type Decision, type UnknownEnd } from './packet.ts';
 import { hooks, type Hook, type ProxyListener } from './step.ts';
@@ -16,13 +16,13 @@ import { routingOf, type Routing } from './routing/routing.ts';
 import { runBaseChain, type RuleTable } from './run-chain.ts';
 
 export interface Visitor extends Station {
-  /** Order among nat chains, which share one priority. */
+  /** Position among nat chains, which share one priority. */
   readonly natOrder?: number | undefined;
   readonly name: string;
-  /** The listing that shows the order of registration. Among visitors with the same priority, a later one has a higher `place`. */
+  /** The listing that shows the order of registration. Among visitors of the same priority, one registered later has a higher `place`. */
   readonly listing: string;
   readonly place: number;
-  /** Whether a single nft list ruleset may show the visitor's place. */
+  /** Whether a single `nft list ruleset` may show the visitor's place. */
   readonly isListable: boolean;
   readonly reroutes: boolean;
   /** 'sent-on': IPVS sends the packet out to its real server. If the real server is the node itself, IPVS accepts the packet. */
@@ -31,7 +31,7 @@ export interface Visitor extends Station {
 
 export type Ordered = readonly (Visitor | readonly Ordered[])[];
 
-/** Sorts visitors as the kernel does: by priority (nat chains then by natOrder), then the newest first (nf_hook_entries_grow). */
+/** Sorts visitors as the kernel does: by priority, nat chains then by natOrder, and otherwise the newest first (nf_hook_entries_grow). */
 function arrange(visitors: readonly Visitor[]): { readonly [H in Hook]: Ordered } {
   const own = hooks.map((hook) => {
     const here = visitors.filter((visitor) => visitor.hook === hook);
@@ -63,7 +63,7 @@ function joinBlocks(blocks: readonly Ordered[]): Ordered {
   return others.length === 0 ? (only ?? []) : [blocks];
 }
 
-/** Yields the visitors in one possible order, and tries both orders of two blocks. */
+/** Yields the visitors in one possible order. For two blocks in unknown order, separate walks try both orders. */
 export function* inOrder(flow: Flow, ordered: Ordered): Generator<Visitor> {
   for (const item of ordered) {
     if ('visit' in item) yield item;
@@ -92,7 +92,7 @@ function firstOf(ordered: Ordered): Visitor | undefined {
   return first === undefined || 'visit' in first ? first : firstOf(first[0] ?? []);
 }
 
-/** Where IPVS restores, in answers, the address that the client asked for (ip_vs_ops4 in ip_vs_core.c). */
+/** Where IPVS restores the address that the client asked for as the answer's source (ip_vs_ops4 in ip_vs_core.c). */
 const answerStations: readonly Station[] = [
   { hook: 'input', priority: 98 },
   { hook: 'forward', priority: 99 },
@@ -148,11 +148,11 @@ function chooseServer(flow: Flow, server: VirtualServer | undefined) {
 const schedulers: ReadonlyMap<string, 'chance' | 'weight' | 'heaviest'> = new Map([
   ...'rr lc dh'.split(' ').map((name) => [name, 'chance'] as const),
   ...'wrr wlc lblc lblcr sh sed nq mh twos'.split(' ').map((name) => [name, 'weight'] as const),
-  // These pick a real server with the highest weight; the kernel's own order decides which.
+  // These schedulers pick a real server with the highest weight. Among equal weights, the kernel's own order decides.
   ...'fo ovf'.split(' ').map((name) => [name, 'heaviest'] as const),
 ]);
 
-/** Returns the real servers that may be chosen, with probabilities; undefined for an unknown scheduler. */
+/** Returns the real servers that the scheduler may choose, with probabilities; undefined for an unknown scheduler. */
 function schedule({ scheduler, realServers }: VirtualServer) {
   const by = schedulers.get(scheduler);
   const most = Math.max(...realServers.map(({ weight }) => weight));
@@ -200,7 +200,7 @@ export function prepareFamily(state: KernelState, knowledge: Knowledge, family: 
     .filter((gap) => gap.family === family)
     .flatMap(({ stations, reason, at, concerns = () => true }) =>
       stations.map(({ hook, priority }): Visitor => {
-        // A gap comes before the known visitors with its priority.
+        // A gap comes before the known visitors of the same priority.
         const visit = (flow: Flow): Decision => {
           const { protocol, asked } = flow;
           const isMet = concerns({ protocol, destination: asked.address, port: asked.port });
@@ -256,7 +256,7 @@ function tableVisitors(
     }));
 }
 
-/** Finds the program that accepts a packet for the node. A dump does not show all balancers. */
+/** Finds the program that accepts a packet for the node. A dump may lack some of kube-proxy's balancers. */
 function indexListeners(
   { proxyPorts }: KernelState,
   { lacksProxyPorts, listeners }: Knowledge,

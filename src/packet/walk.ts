@@ -50,7 +50,8 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
     if (lost) return lost;
     noteRoute(flow, { kind: 'local', isHeld: flow.routing.isLocal(destination) !== false });
     const end = pass(flow, visitors, 'input');
-    // Programs on the node may accept datagrams for many hosts. TCP packets for many are ignored, and usually pings too.
+    // Programs on the node may accept UDP packets to a broadcast, multicast or anycast address. TCP packets to such an address are ignored,
+    // and usually pings too.
     const isIgnored = isOfMany && flow.turn === 'first' && flow.protocol !== 'udp';
     return end ?? (isIgnored ? lose(flow, { kind: 'for-many' }) : receive(flow, visitors));
   }
@@ -90,7 +91,7 @@ export function cross(flow: Flow, visitors: Visitors): End {
 
 /**
  * Reports whether the node forwards the packet. For IPv4, the input interface's sysctl decides. For IPv6, the node's sysctl or the
- * interface's suffices. The interface is the input, or the output if a bridge routes a packet that rules `moved` (ip6_rcv_core).
+ * interface's suffices. The interface is the input, or the output if a bridge routes a packet after rules `moved` it (ip6_rcv_core).
  */
 function forwards(flow: Flow, moved: RouteFound | undefined): boolean {
   const { family, routing, input = '' } = flow;
@@ -100,13 +101,13 @@ function forwards(flow: Flow, moved: RouteFound | undefined): boolean {
   return links.some((link = '') => forwardsFrom(flow, link));
 }
 
-/** Reports whether a bridge still carries a packet that rules redirected (br_nf_pre_routing_finish_ipv6). IPv4 checks forwarding first. */
+/** Reports whether a bridge still carries an IPv6 packet that rules redirected (br_nf_pre_routing_finish_ipv6). */
 function staysBridged(flow: Flow, way: RouteFound): boolean {
   const isBack = way.kind === 'out' && way.hops.some(({ link }) => link !== undefined && link === flow.input);
   return flow.family === 'ipv6' && isBack && decide(flow, () => cameByBridge(flow));
 }
 
-/** Finds a packet's route. Routing rules may precede the local table. Without routes, the packet leaves by an unknown interface. */
+/** Finds a packet's route. Routing rules may precede the local table. Without listed routes, the output interface is unknown. */
 function findWay(
   flow: Flow,
   to: Address,
@@ -119,7 +120,7 @@ function findWay(
   let found = routing.find({ to, from, mark, input, output, transport: transportOf(flow) });
   while (found.kind === 'either') {
     const { reason, taken, passed } = found;
-    // The route is unknown, even if rules treat both results alike.
+    // Records unknown routes as a reason, even if rules treat packets on both routes alike.
     for (const each of [taken, passed]) if (each.kind === 'unknown') open.push(each.reason);
     found = decide(flow, () => reason) ? taken : passed;
   }
@@ -136,7 +137,7 @@ function takeWay(flow: Flow, way: RouteFound): void {
   flow.output = way.kind === 'local' ? loopbackInterface : flow.hop?.link;
 }
 
-/** Ends a packet without a route. The sender learns nothing, or gets an ICMP error, which UDP mostly ignores (ip_error). */
+/** Ends a packet without a route. The sender gets nothing, or an ICMP error that UDP mostly ignores (ip_error). */
 function refuseRoute(
   flow: Flow,
   why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' | 'not-neighbour',
@@ -192,10 +193,7 @@ function checkSender(flow: Flow): End | undefined {
   return isLost ? lose(flow, { kind: 'reverse-path', input: input ?? '', back }) : undefined;
 }
 
-/**
- * Checks whether a bridge carries a redirected packet. A bridge that shows packets to rules forwards such packets itself
- * (br_nf_pre_routing_finish).
- */
+/** Checks whether a bridge carries a redirected packet, which a bridge with br_netfilter forwards (br_nf_pre_routing_finish). */
 function checkPorts(flow: Flow): End | undefined {
   const { input, output, turn } = flow;
   if (turn === 'answer' || input !== output || input === undefined || input === loopbackInterface) return undefined;
@@ -205,7 +203,7 @@ function checkPorts(flow: Flow): End | undefined {
     : undefined;
 }
 
-/** Drops a packet that a bridge does not carry. Some ports accept nothing from other ports, or from themselves. */
+/** Drops a packet that a bridge does not carry, such as one between isolated ports, or one back to the port where it came in. */
 export function checkBridge(flow: Flow, bridge: string, ends: BridgeEnds): End | undefined {
   const carries = flow.routing.carries(bridge, ends);
   if (typeof carries === 'string') return lose(flow, { kind: carries, bridge });
@@ -218,7 +216,7 @@ export function leave(flow: Flow, visitors: Visitors): End {
   if (way.kind === 'none') {
     if (isSentOn && !flow.isOwn) return refuseRoute(flow, way.why, visitors);
     noteRoute(flow, { kind: way.why });
-    // A local program learns at once that its packet is lost, but not that an answer is.
+    // A local program learns at once that its packet is lost, but not that an answer to it is lost.
     return flow.turn === 'first' ? 'refused' : 'dropped';
   }
   takeWay(flow, way);
@@ -271,11 +269,11 @@ function reroute(flow: Flow): End | undefined {
   const why = way.kind === 'none' ? way.why : keepsInside(flow) ? 'loopback-outside' : undefined;
   if (why === undefined) return undefined;
   noteRoute(flow, { kind: why });
-  // TCP's connect waits for an answer in any case.
+  // A TCP program does not learn of the error, because connect waits for an answer.
   return flow.protocol === 'tcp' || flow.turn !== 'first' ? 'dropped' : 'refused';
 }
 
-/** Reports whether routing refuses a packet because a loopback address would leave the node (__mkroute_output). IPv6 refuses it later. */
+/** Reports whether routing refuses to send out a packet with a loopback source (__mkroute_output). IPv6 checks this later. */
 function keepsInside(flow: Flow): boolean {
   const { family, source, output } = flow;
   if (family !== 'ipv4' || output === loopbackInterface || !isLoopback(source)) return false;
@@ -294,7 +292,7 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   const gateway = isToSelf ? undefined : flow.hop?.gateway;
   if (gateway && isOwnNeighbour(flow, gateway)) return lose(flow, { kind: 'own-next-hop', gateway });
   const { source } = flow;
-  // A packet with a new source meets policies again (nf_xfrm_me_harder).
+  // If postrouting changed the source, IPsec policies are checked again (nf_xfrm_me_harder).
   const end = pass(flow, visitors, 'postrouting') ?? (flow.source === source ? undefined : meetPolicies(flow, 'out'));
   if (end) return end;
   if (!isToSelf) {
@@ -306,16 +304,14 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   return arrive(flow, visitors);
 }
 
-/** Reports whether the next hop is the node itself: then nobody answers for its link address. A link-local address belongs to one link. */
+/** Reports whether the next hop is the node, which does not answer its own requests. A link-local address belongs to one link. */
 function isOwnNeighbour({ routing, output = '' }: Flow, gateway: Address): boolean {
-  // A link whose flags are not shown may need no link addresses, such as cilium_host.
+  // A link whose flags are not shown, such as cilium_host, may need no neighbour resolution.
   if (routing.places.isTunnel(output) || routing.trait(output, 'NOARP') !== false) return false;
   return isLinkLocal(gateway) ? routing.isOnLink(gateway, output) === true : routing.isLocal(gateway) === true;
 }
 
-/**
- * Returns the address to route to. Real servers that are not reached by NAT get the packet with the destination that the client asked for.
- */
+/** Returns the address to route to. Real servers reached without NAT get the packet with the destination that the client asked for. */
 function nextHop({ server, endpoint, destination }: Flow): Address {
   return server && endpoint ? endpoint.address : destination;
 }
@@ -346,8 +342,8 @@ function receive(flow: Flow, visitors: Visitors): End {
 }
 
 /**
- * Returns the verdict for a packet that has arrived. An endpoint cannot answer a packet from its own address, and gets no packet that a
- * route keeps on the node.
+ * Returns the verdict for a packet that has arrived. An endpoint cannot answer a packet from its own address. A packet that a route keeps
+ * on the node does not reach its endpoint.
  */
 function arrived(flow: Flow, otherwise: 'local' | 'forwarded'): Verdict {
   const { endpoint, source, routing, turn } = flow;
@@ -396,7 +392,7 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
     const lost = before(priority);
     if (lost) return lost;
     const { connection, destination, mark } = flow;
-    // Of several nat chains, the first that rewrites decides.
+    // Of several nat chains, the first that rewrites the packet decides.
     const isSettled = wasDecided || connection?.rewritten.has(nat.decides) === true;
     if (natOrder !== undefined && (isSettled || !connection)) continue;
     if (nat && priority > nat.priority) connection?.decided.add(nat.decides);
@@ -417,16 +413,13 @@ function pass(flow: Flow, visitors: Visitors, hook: Hook): End | undefined {
   return undefined;
 }
 
-/**
- * Reports whether sending fails at once (EPERM) if the node's rules stop the first packet (ip_local_out). TCP and SCTP do not tell their
- * program.
- */
+/** Reports whether sending fails with EPERM if rules stop the first packet (ip_local_out). TCP and SCTP do not report this error. */
 function hearsOfLoss({ isOwn, turn, protocol }: Flow, hook: Hook): boolean {
   const isLeaving = hook === 'output' || hook === 'postrouting';
   return isLeaving && isOwn && turn === 'first' && (protocol === 'udp' || protocol === 'icmp');
 }
 
-/** Finds a later packet's connection in its zone. If there is none, the packet is INVALID or starts a new connection. */
+/** Finds a later packet's connection in its zone. A packet without a connection is INVALID or starts a new one. */
 function track(flow: Flow): void {
   const { connection, turn, zone, protocol } = flow;
   if (!connection || turn === 'refusal') return;

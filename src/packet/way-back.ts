@@ -12,7 +12,7 @@ import { circumstance, lacks, type Answer, type Reason } from './reason.ts';
 import { isUnknownHost, isUnknownOwn, type ArpSilence, type Beyond } from './packet.ts';
 import { loopbackInterface, type RouteFound } from './routing/routing.ts';
 
-/** Finds the route back to a packet's sender, for reverse-path checks. `asked`: properties of the packet that would go back. */
+/** Finds the route back to a packet's sender, for reverse-path checks. `asked`: properties of the packet that would take this route. */
 export function linksBack(
   flow: Flow,
   countsMark: boolean,
@@ -30,7 +30,7 @@ export function linksBack(
   });
 }
 
-/** Returns a route's links; none if no route leads to another host, or the reason if the route is unknown. */
+/** Returns a route's links. Returns none if no route leads to another host, and the reason if the route is unknown. */
 export function linksOf(found: RouteFound): readonly string[] | Reason {
   switch (found.kind) {
     case 'out':
@@ -70,7 +70,7 @@ export function isOfInterface(flow: Flow, address: Address, type: string, end: '
 /** Returns why the kernel drops an outside packet when routing it (fib_validate_source); undefined if the packet passes. */
 export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | undefined {
   const { routing, input, source, family } = flow;
-  // IPv6 leaves this check to rules.
+  // The kernel has no such check for IPv6.
   if (
     family === 'ipv6' ||
     isUnknownHost(source) ||
@@ -87,7 +87,7 @@ export function checkReverse(flow: Flow): 'martian' | 'reverse-path' | Reason | 
   if (routing.isLocal(source) === true) {
     const isAccepted = ['all', input].some((name) => routing.sysctl(sysctlOfLink(name, 'accept_local')) === '1');
     if (!isAccepted) return 'martian';
-    // For an address of the node, the link of its local route counts as the way back.
+    // For an address of the node itself, the link that has the address counts as the way back.
     if (strictness !== 1) return undefined;
     return routing.isLocalAt(source, input) === false ? 'reverse-path' : undefined;
   }
@@ -116,7 +116,7 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
   if (!routing.isListed || link === undefined || link === '' || first.isBridged) return undefined;
   const hop = routing.hopTo(sender.address);
   const isBeside = places.isAround(sender.address, link);
-  // For a client further away, a router asks.
+  // If the client is further away, a router sends the request.
   const asker = isBeside ? sender.address : hop?.link === link ? (hop.gateway ?? sender.address) : undefined;
   if (
     asker &&
@@ -129,7 +129,7 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
   const isAsked = routing.isLocal(asked.address) === true && places.isAround(asked.address, link);
   const address = isAsked ? asked.address : routing.ownAddress(link);
   if (!asker || isUnknownOwn(address)) return undefined;
-  // Unlike ARP, other links answer no neighbour solicitation for the address (ndisc_recv_ns).
+  // In IPv6, only the link that has the address answers a neighbour solicitation (ndisc_recv_ns).
   if (family === 'ipv6')
     return isAsked && routing.isOnLink(address, link) === false && !places.isTunnel(link)
       ? { kind: 'no-arp', address, link, why: routing.isShown(address) ? 'on-another-link' : 'on-no-link' }
@@ -148,7 +148,7 @@ export function findUnansweredArp(first: Flow): Extract<Beyond, { readonly kind:
   return checkReverse(request) === 'reverse-path' ? unanswered('rp_filter') : undefined;
 }
 
-/** Reports whether a link answers for an asked address that routes reach by another link (arp_process in arp.c, ndisc_recv_ns). */
+/** Reports whether a link answers as a proxy for an address that routes reach by another link (arp_process in arp.c, ndisc_recv_ns). */
 function answersAsProxy(first: Flow, link: string): boolean {
   const { routing, asked, family } = first;
   const isOn = ['all', link].some((name) => routing.sysctl(answersForOthers(name)[family]) === '1');
@@ -161,22 +161,20 @@ function answersAsProxy(first: Flow, link: string): boolean {
   return ((isOn || isListed) && isElsewhere) || (isBack && routing.sysctl(answersForNeighbours(link)) === '1');
 }
 
-/**
- * Reports whether packets from a link are forwarded. For IPv4, the link's own sysctl decides; for IPv6, the node's or the link's suffices.
- */
+/** Reports whether packets from a link are forwarded. For IPv4, the link's sysctl decides; for IPv6, the node's or the link's. */
 export function forwardsFrom(flow: Flow, link: string): boolean {
   const { routing, family } = flow;
   const isOn = routing.sysctl(forwardingSysctlOf(flow, link)) !== '0';
   return isOn || (family === 'ipv6' && routing.sysctl(forceForwarding(link)) === '1');
 }
 
-/** Returns the sysctl that allows forwarding: in IPv4 the link's own, which `ip_forward` sets too; if that is not shown, `ip_forward`. */
+/** Returns the sysctl that allows forwarding: in IPv4 the link's, which `ip_forward` sets too, or else `ip_forward` itself. */
 export function forwardingSysctlOf({ routing, family }: Flow, link: string): string {
   const ofLink = sysctlOfLink(link, 'forwarding');
   return family === 'ipv4' && routing.sysctl(ofLink) !== undefined ? ofLink : forwardingSysctls[family];
 }
 
-/** Returns why a link cannot resolve a neighbour. A tunnel need not resolve any, because it broadcasts nothing. */
+/** Returns why a link cannot resolve a neighbour's address. A tunnel resolves none, because it broadcasts nothing. */
 export function silenceOf(
   { places, trait, inputOf, isTentative }: Flow['routing'],
   link: string,

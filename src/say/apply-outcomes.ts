@@ -1,4 +1,4 @@
-// What kpc-apply prints about its work, during and after it.
+// What kpc-apply prints about its work, while it runs and at the end.
 import { Chalk } from 'chalk';
 import { count, joinWords, nameSome, printable } from '../base/printable.ts';
 import { fitModes, type NodeCheck } from '../apply/doctor/node-checks.ts';
@@ -39,7 +39,7 @@ export function describeEvent(event: Exclude<ChangeEvent, { readonly kind: 'warn
   }
 }
 
-/** `nothing`: why there was nothing to do; `what`: otherwise, the completed work. */
+/** `what`: the completed work. `nothing`: why there was nothing to do. */
 export function describeDone(
   { kind, plan }: Extract<ChangeOutcome, { readonly kind: 'unchanged' | 'changed' }>,
   nothing: string,
@@ -50,10 +50,10 @@ export function describeDone(
   return `${work}${describeConnections(plan)}`;
 }
 
-/** Further changes that could not be rolled back are counted, not named. */
+/** How many changes to name that could not be rolled back. Further changes are only counted. */
 const mostNamed = 50;
 
-/** `left`: undefined if the node cannot be read. */
+/** `left`: the changes that remain; undefined if the node cannot be read. */
 export function describeStuck(left: Plan | 'unknown' | undefined): readonly string[] {
   return [
     `NOT everything could be rolled back${restOf(left)}`,
@@ -70,7 +70,7 @@ function restOf(left: Plan | 'unknown' | undefined): string {
 
 type KeptObject = Parameters<typeof nameObject>[0];
 
-/** The objects with kube-proxy's names that a cleanup leaves. */
+/** Names the objects with kube-proxy's names that a cleanup leaves. */
 export function describeKept({ ownership: { leftovers, used } }: Plan): readonly string[] {
   const others = leftovers.filter(({ isUsed }) => !isUsed);
   const advice = others.every(({ adoptable }) => adoptable) ? '; if kube-proxy left it, --adopt removes it too' : '';
@@ -108,7 +108,6 @@ export function describeDumped({ counts }: Manifest, folder: string): string {
   return `${parts.join(', ')} and ${count(addresses, 'address', 'addresses')}, written to ${folder}`;
 }
 
-/** Doctor's checks, for programs. */
 export function formatNodeChecksJson(
   checks: readonly NodeCheck[],
   modes: readonly ProxyMode[],
@@ -127,11 +126,10 @@ function sayCheck(check: NodeCheck) {
   return { severity, subject, ...sayApply(check), tool, mode };
 }
 
-/** `modes`: the modes that were checked. */
 export function formatNodeChecks(checks: readonly NodeCheck[], modes: readonly ProxyMode[], colour: boolean): string {
   const chalk = new Chalk({ level: colour ? 1 : 0 });
   const paint = { ok: chalk.green, note: chalk.cyan, warning: chalk.yellow, error: chalk.red };
-  // Checks that several modes share are printed once, under the names of all of them.
+  // A check that several modes share is printed once, under the names of these modes.
   const said = checks.map(sayCheck);
   const same = [...groupBy(said, ({ severity, text, help }) => JSON.stringify([severity, text, help])).values()];
   const sections = groupBy(same, (group) =>
@@ -147,7 +145,7 @@ export function formatNodeChecks(checks: readonly NodeCheck[], modes: readonly P
   return `${[...lines, '', countNodeChecks(same.map(([first]) => first)), ...describeFitness(checks, modes)].join('\n')}\n`;
 }
 
-/** "This node is fit for iptables mode, but not for IPVS mode". Empty for a single mode, because the count of errors says enough. */
+/** Returns "This node is fit for iptables mode, but not for IPVS mode". Empty for one mode, where the count of errors is enough. */
 function describeFitness(checks: readonly NodeCheck[], modes: readonly ProxyMode[]): readonly string[] {
   if (modes.length === 1) return [];
   const fit = fitModes(checks, modes);
@@ -157,7 +155,7 @@ function describeFitness(checks: readonly NodeCheck[], modes: readonly ProxyMode
   return [`This node is fit for ${name(fit)}${unfit.length === 0 ? '' : `, but not for ${name(unfit)}`}`];
 }
 
-/** "1 error, 2 warnings and 1 note; 20 checks passed". */
+/** Returns "1 error, 2 warnings and 1 note; 20 checks passed". */
 function countNodeChecks(checks: readonly Pick<NodeCheck, 'severity'>[]): string {
   const passed = checks.filter(({ severity }) => severity === 'ok').length;
   return `${joinWords(countSeverities(checks)) || 'nothing to fix'}; ${count(passed, 'check')} passed`;

@@ -9,7 +9,7 @@ import { formatJson, type SaidByCommand } from './formats/json.ts';
 import type { compiled } from './outputs/compile-and-compare.ts';
 import { snapshotsJson } from './snapshots.ts';
 
-/** What each file holds, and the tool that reads it, in order of interest: objects of Services first, what every node has last. */
+/** What each file contains, and the tool that reads it. Files with objects of Services come first, files that every node has last. */
 const titles: Readonly<Record<StateFileName | 'services.json' | 'manifest.json', string>> = {
   'nftables.nft': 'rules of both families, for nft -f',
   'ipvsadm.restore': 'virtual servers and the endpoints behind them, for ipvsadm -R',
@@ -24,7 +24,7 @@ const titles: Readonly<Record<StateFileName | 'services.json' | 'manifest.json',
   'manifest.json': 'what was compiled, and the checksums of the files',
 };
 
-/** All files of a bundle in one text, each under a heading; Services first, files that are alike on all nodes last. */
+/** Joins all files of a bundle into one text, each under a heading, in the order of `titles`. */
 function formatAll(files: BundleFiles): string {
   return Object.entries(titles)
     .flatMap(([name, what]) => {
@@ -34,27 +34,27 @@ function formatAll(files: BundleFiles): string {
     .join('\n');
 }
 
-/** The values of --print, and the file of each. */
+/** The values of --print, and the file that each prints. */
 export const printNames: ReadonlyMap<string, BundleFileName | 'manifest.json'> = new Map([
   ...stateFileNames.map((name) => [stateFiles[name].print, name] as const),
   ['manifest', 'manifest.json'] as const,
   ['services', 'services.json'] as const,
 ]);
 
-/** Returns the mode that writes the file that --print names; undefined if `usual` writes it too. */
+/** Returns the mode that writes the file for a --print name. Undefined if mode `usual` writes this file too. */
 export function modeOfPrint(print: string, usual: ProxyMode): ProxyMode | undefined {
   const name = stateFileNames.find((each) => stateFiles[each].print === print);
   if (name === undefined || modeFacts[usual].kinds.has(stateFiles[name].kind)) return undefined;
   return proxyModes.find((mode) => modeFacts[mode].kinds.has(stateFiles[name].kind));
 }
 
-/** The --print name of a bundle's main file. */
+/** Returns the --print name of a bundle's main file. */
 export function mainFile({ mode, files }: Manifest): string {
   const main = stateFileNames.find((name) => name in files && stateFiles[name].kind === modeFacts[mode].mainKind);
   return main ? stateFiles[main].print : 'manifest';
 }
 
-/** Formats a compiled bundle: what is printed, and what is `said` to people; `folder` is where it was written. */
+/** Formats a compiled bundle. `printed` is the output; `said` is for people. `folder`: where the bundle was written. */
 export function formatCompiled(
   side: CompiledSnapshot,
   { manifest, folder, files }: CompiledFiles,
@@ -64,7 +64,7 @@ export function formatCompiled(
   const summary = summarize(side, manifest.counts, modeFrom);
   const written = folder === undefined ? '' : `${summary}\nWritten to ${folder}.\n`;
   if (format === 'json') {
-    // The files are already in the folder.
+    // If there is a folder, the files are already there.
     const content = folder === undefined ? { files: Object.fromEntries(files()) } : { folder };
     const result = { manifest, ...content };
     const printed = formatJson<typeof compiled>({ ...beside, snapshots: snapshotsJson([side]), result });
@@ -81,12 +81,11 @@ interface CompiledFiles {
   readonly files: () => BundleFiles;
 }
 
-/** Like summarize, for a side that was compiled but not written. */
 export function summarizeSide(side: CompiledSnapshot, modeFrom?: string): string {
   return summarize(side, { ...countServices(side.cluster), ...countState(side.state) }, modeFrom);
 }
 
-/** One line. `modeFrom`, in brackets, says where the mode comes from if nobody named it. */
+/** Returns one line. `modeFrom`: where the mode comes from, in brackets, if it was not named. */
 export function summarize(side: CompiledSnapshot, counts: Manifest['counts'], modeFrom?: string): string {
   const many = (name: string, one: string, more?: string) => count(counts[name] ?? 0, one, more);
   const parts = modeFacts[side.mode].summary.map((part) => many(...part));

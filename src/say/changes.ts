@@ -1,4 +1,4 @@
-// Changes to a kernel, each on one line.
+// Describes changes to a kernel, each on one line.
 import type { ChangedObject, ChangeKind, ChangeOf, KernelChange, RuleEdits } from '../ask/changes/kernel-change.ts';
 import { count } from '../base/printable.ts';
 import { type Family, joinHostPort } from '../kernel/address.ts';
@@ -7,11 +7,11 @@ export function turn(from: string, to: string): string {
   return `${from || '(none)'} → ${to || '(none)'}`;
 }
 
-/** The object and its difference on one line, without whether it was added or removed. */
+/** Returns the object and its difference on one line, but not whether the object was added or removed. */
 export function describeKernelChange(change: KernelChange): string {
   const subject = describeKernelSubject(change);
   switch (change.kind) {
-    // The words on an entry name its set.
+    // An entry's own words already name its set.
     case 'set-entry':
     case 'nft-element':
       return subject;
@@ -22,7 +22,7 @@ export function describeKernelChange(change: KernelChange): string {
   }
 }
 
-/** An object that a Service port adds to a kernel. `isTaken`: it belongs to another Service port, with other content. */
+/** Describes an object that a Service port adds to a kernel. `isTaken`: the object is another Service port's, with other content. */
 export function describePresent(change: KernelChange, isTaken: boolean): string {
   if (change.kind === 'virtual-server') {
     const { added, optionsTo } = change.fields;
@@ -33,13 +33,13 @@ export function describePresent(change: KernelChange, isTaken: boolean): string 
   return `${isEntry ? '' : `${change.object} `}${subjectWords(change, '')}`;
 }
 
-/** The rules of a chain as the tools list them. */
+/** Returns the rules of a chain as the tools list them. */
 export function addedRules(change: KernelChange): readonly string[] | undefined {
   if (change.kind === 'chain') return change.fields.added.map((rule) => `-A ${change.fields.chain} ${rule}`);
   return change.kind === 'nft-chain' ? change.fields.added : undefined;
 }
 
-/** "1 chain", "1,200 set entries". */
+/** Returns "1 chain", or "1,200 set entries". */
 export function countObjects(number: number, object: ChangedObject): string {
   return count(number, object, plurals[object]);
 }
@@ -50,7 +50,7 @@ const plurals: { readonly [O in ChangedObject]?: string } = {
   'IPVS timeouts': 'IPVS timeouts',
 };
 
-/** "nat", or "IPv6 nat". */
+/** Returns "nat", or "IPv6 nat". */
 export function tableWords(family: Family, table: string): string {
   return family === 'ipv4' ? table : `IPv6 ${table}`;
 }
@@ -60,7 +60,7 @@ export function describeKernelSubject(change: KernelChange): string {
   return subjectWords(change, '+ ');
 }
 
-/** `plus` precedes what is added. */
+/** `plus`: the sign before added parts. */
 function subjectWords(change: KernelChange, plus: string): string {
   switch (change.kind) {
     case 'virtual-server':
@@ -113,7 +113,7 @@ function subjectWords(change: KernelChange, plus: string): string {
   }
 }
 
-/** Returns words about the content of an added or removed object; '' if it is empty. */
+/** Describes the content of an added or removed object; '' if the object is empty. */
 function holding(number: number, one: string, more?: string): string {
   return number === 0 ? '' : ` with ${count(number, one, more)}`;
 }
@@ -163,7 +163,7 @@ function nftName({ family }: { readonly family: Family }, name: string): string 
 
 function tableContent(fields: ChangeOf<'nft-table'>['fields']): string {
   if ('chains' in fields) return ` with ${count(fields.chains, 'chain')} and ${count(fields.sets, 'set')}`;
-  // The first line of each part that kpc only knows as text: "counter hits".
+  // The first line of each part that kpc keeps only as text: "counter hits".
   const { strangeFrom, strangeTo } = fields;
   const gone = strangeFrom.filter((head) => !strangeTo.includes(head)).join(', ');
   const come = strangeTo.filter((head) => !strangeFrom.includes(head)).join(', ');
@@ -189,14 +189,14 @@ function rulesIn({ rulesFrom, rulesTo }: RuleEdits, change: ChangeKind): number 
   return change === 'removed' ? rulesFrom : rulesTo;
 }
 
-/** Up to three names, otherwise their number. */
+/** Names up to three objects, and counts more than three. */
 function nameChanged(sign: string, what: string, names: readonly string[]): readonly string[] {
   if (names.length === 0) return [];
   const text = names.length > 3 ? '' : ` ${names.join(', ')}`;
   return [`${sign}${count(names.length, what)}${text}`];
 }
 
-/** "2 → 3 rules"; for a shared chain, only what one owner gains and loses. */
+/** Returns "2 → 3 rules". For a shared chain, counts only the rules that one owner gains and loses. */
 function ruleEditWords(
   { rulesFrom, rulesTo, added, removed, reordered }: RuleEdits,
   isShared: boolean,

@@ -1,4 +1,4 @@
-// How bundles and goldens compare with the compiled input.
+// Reports how a bundle or golden compares with the compiled input.
 import { acceptHelp, nothingLacks } from './words/answers.ts';
 import { wordsOf } from './words/words.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
@@ -25,25 +25,24 @@ import { codeBlock, escapeMarkdown, foldCode, formatMarkdown } from './formats/m
 import { formatText } from './formats/text.ts';
 import { formatFileDiffs } from './formats/unified.ts';
 
-/** Words of the command line, for the commands that a report proposes. */
+/** Parts of the commands that a report proposes. */
 export interface CheckWords {
-  /** The command that writes the folder again; undefined if it cannot be written. */
+  /** The command that writes the folder again. Undefined if the folder cannot be written. */
   readonly accept: string | undefined;
-  /** The words of a `kpc trace` on the input, without the packet. */
+  /** A `kpc trace` command for the input, still without a packet. */
   readonly trace: readonly string[];
-  /** The flags that come from a kpc.yaml, in words. */
+  /** Flags from kpc.yaml, in words. */
   readonly taken?: readonly string[] | undefined;
 }
 
-/** The result of comparing a folder with the compiled input, for reports. */
 export interface CheckReport extends CheckWords {
   readonly folder: string;
   readonly files: readonly string[];
   /** The result of compiling the input. */
   readonly to: CompiledSnapshot;
-  /** What the folder does not record of the input, in words. */
+  /** Facts in the input that the folder does not record, in words. */
   readonly unrecorded: readonly string[];
-  /** Undefined if the folder holds no readable bundle: the differences are unknown then. */
+  /** Undefined if the folder has no readable bundle, so that the differences are unknown. */
   readonly comparison: { readonly from: Snapshot; readonly diff: SideDiff } | undefined;
   readonly problems: readonly string[];
 }
@@ -97,7 +96,6 @@ export async function reportCheck(
   return { ...report, comparison: { from: stored.side, diff: diffSides(stored.side, to, { foreign: false }) } };
 }
 
-/** How the folder compares, for all formats. */
 export function checkAnswer(report: CheckReport, result: CheckResult, said: SaidByCommand): Answered {
   const { folder, comparison, to } = report;
   return {
@@ -116,14 +114,14 @@ export function checkAnswer(report: CheckReport, result: CheckResult, said: Said
   };
 }
 
-/** Says nothing about packets, which formats for CI leave out here. */
+/** Leaves out what is unknown about packets, because formats for CI do not show packets here. */
 function lacksOfCheck({ comparison, to, unrecorded: notCompared }: CheckReport): ArgumentsOf<'answer-lacks'> {
   return comparison ? lacksOf({ ...comparison, to }) : { ...nothingLacks, notCompared };
 }
 
 /**
- * Text for people besides the answer: the differences in words, if the output is the files themselves, and how to accept the change; if
- * nothing differs, what the folder does not record.
+ * Returns text for people that is not part of the answer: how to accept the change and, if the output is the files themselves, the
+ * differences in words. If nothing differs, names what the folder does not record.
  */
 export function aboutCheck(report: CheckReport, result: CheckResult, output: AnswerOutput): string {
   if (result.kind === 'same') {
@@ -134,19 +132,17 @@ export function aboutCheck(report: CheckReport, result: CheckResult, output: Ans
   return output === 'text' ? formatText(changesInWords(report)) + accept : accept;
 }
 
-/** Text for people besides the answer. */
 export function aboutFleetCheck({ folder, changed, stale, accept }: FleetReport): string {
   const isSame = changed.length + stale.length === 0;
   return isSame ? '' : formatText([acceptLines(`${folder} does not match the input`, accept)]);
 }
 
-/** How to accept a difference. */
 function acceptLines(differs: string, accept: string | undefined): Block {
   if (accept === undefined) return lines('plain', 0, `${differs}.`);
   return [...lines('plain', 0, `${differs}. To accept the change:`), ...lines('command', 1, accept)];
 }
 
-/** `node`: the node of the report, if there are several. */
+/** `node`: the node that the report is about, if there are several. */
 function findingsOf(
   { folder, files, comparison, problems, accept }: CheckReport,
   node?: string,
@@ -175,7 +171,7 @@ function differsIn({ folder, files }: CheckReport, result?: CheckResult): string
   return `${folder} differs in ${nameSome(files.map(printable), 12)}${strays}`;
 }
 
-/** The change as a comment on a pull request, and the command that accepts it. */
+/** Formats the change as a comment on a pull request, with the command that accepts it. */
 async function checkToMarkdown(report: CheckReport, result?: CheckResult): Promise<string> {
   const { folder, files, comparison, taken, to } = report;
   const beside = takenLines(taken);
@@ -189,7 +185,7 @@ async function checkToMarkdown(report: CheckReport, result?: CheckResult): Promi
   return [what, ...changedFiles, ...acceptMarkdown(differsIn(report), report)].join('\n');
 }
 
-/** Flags of a kpc.yaml may hide a difference from a reviewer. */
+/** Names flags from kpc.yaml, which may hide a difference from a reviewer. */
 function takenLines(taken: readonly string[] = []): Block {
   return lines('plain', 0, ...taken.map((words) => `Flags ${words}`));
 }
@@ -204,7 +200,7 @@ function acceptMarkdown(differs: string, { accept }: Pick<CheckWords, 'accept'>)
   return [`${escapeMarkdown(differs)}. To accept it, run this and commit the result:\n`, codeBlock('sh', [accept])];
 }
 
-// For example, the version of kpc or the name of the node differs.
+// For example, only the version of kpc or the name of the node differs.
 const onlyFiles = 'Only the files differ: no Service and nothing in the kernel changes.';
 
 export async function fleetCheckToJson(report: FleetReport): Promise<Shaped<typeof checkedFleet>> {
@@ -214,7 +210,6 @@ export async function fleetCheckToJson(report: FleetReport): Promise<Shaped<type
   return { folder, same, accept: same ? undefined : accept, nodes: nodes.length, changed, stale, ...diff };
 }
 
-/** How the folders of many nodes compare, for all formats. */
 export function fleetCheckAnswer(report: FleetReport, said: SaidByCommand): Answered {
   const { folder, nodes, changed, stale, example, accept, taken } = report;
   const differing = [...changed, ...stale];
@@ -236,7 +231,7 @@ export function fleetCheckAnswer(report: FleetReport, said: SaidByCommand): Answ
     markdown: async () => {
       if (differing.length === 0) return sameMarkdown(report.snapshots, takenLines(taken));
       const list = lines('plain', 0, ...cutLines(texts, mostLines, String));
-      // One command accepts all.
+      // A single command accepts the changes on all nodes.
       const of = example ? [`On one of them:\n`, await checkToMarkdown({ ...example, accept: undefined })] : [];
       const nodesChanged = formatMarkdown([lines('summary', 0, `${summary}.`), list, takenLines(taken)]);
       return [nodesChanged, ...of, ...acceptMarkdown(`${folder} does not match the input`, report)].join('\n');
@@ -251,7 +246,7 @@ export function fleetCheckAnswer(report: FleetReport, said: SaidByCommand): Answ
   };
 }
 
-/** "1 of 2 nodes changes, 1 node is gone". */
+/** Returns "1 of 2 nodes changes, 1 node is gone". */
 function summarizeFleet({ nodes, changed, stale }: FleetReport): string {
   const ofNodes = `${changed.length} of ${nodes.length} ${nodes.length === 1 ? 'node changes' : 'nodes change'}`;
   const gone = stale.length === 0 ? [] : [`${count(stale.length, 'node')} ${stale.length === 1 ? 'is' : 'are'} gone`];
@@ -272,7 +267,7 @@ async function comparisonToJson(report: CheckReport) {
   return { files, problems, diff: diffToJson(from, to, diff, await reviewOf(report, comparison)) };
 }
 
-/** What happens to packets, with the commands that trace on both sides. */
+/** Finds out what happens to packets. Adds the commands that trace them on both sides. */
 function reviewOf({ folder, to, trace }: CheckReport, { from, diff }: NonNullable<CheckReport['comparison']>) {
   return makeReview(from, to, diff, { old: ['kpc', 'trace', pathWord(folder)], new: trace });
 }

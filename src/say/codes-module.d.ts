@@ -1,15 +1,14 @@
-// The module #codes, which scripts/codes-module.mjs makes from fixtures/codes. A test compares these folders with the codes.
+// Declares the module #codes, which scripts/codes-module.mjs makes from fixtures/codes. A test checks that these folders match the codes.
 import type { FailureCode } from '../base/findings/apply.ts';
 import type { FindingCode } from '../base/findings/codes.ts';
 
-/** What a code means. */
 export interface CodeText {
   readonly meaning: string;
-  /** What to do, if the message itself has no help. */
+  /** What to do, unless the message itself has help. */
   readonly advice?: string;
-  /** For a rule of kpc lint: the effect on clients or nodes, in whole sentences. */
+  /** Only for a rule of kpc lint: the effect on clients or nodes, in whole sentences. */
   readonly why?: string;
-  /** Public reports and documents about it, as links. */
+  /** Links to public reports and documents. */
   readonly reports?: readonly string[];
   /** An example: files, a command and its output. */
   readonly shown: string;
@@ -23,5 +22,5 @@ export interface Example {
 
 export const codes: Readonly<Record<FindingCode, CodeText>>;
 export const examples: Readonly<Record<FindingCode, Example>>;
-/** What the errors of kpc-apply mean, and what to do about them. */
+/** What kpc-apply's errors mean, and what to do about them. */
 export const failures: Readonly<Record<FailureCode, { readonly meaning: string; readonly advice: string }>>;

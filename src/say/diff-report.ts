@@ -16,7 +16,7 @@ import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { unlistedWords } from './way/lack.ts';
 
-/** How much of each list to print before "and 230 more"; Infinity for all. */
+/** How much of each list to print before "and 230 more"; Infinity for whole lists. */
 export interface ReportLimits {
   readonly servicePorts: number;
   readonly lines: number;
@@ -27,7 +27,7 @@ interface ComparedSides {
   readonly to: Snapshot;
 }
 
-/** Lists what else the sides were compiled for: the values that both sides show and that differ. */
+/** Lists what else differs in how the two sides were compiled, as far as both sides show it. */
 export function sideChanges({ from, to }: ComparedSides) {
   const isOneNode = from.nodeName === to.nodeName;
   const facts = ({ mode, nodeName, settings, node }: Snapshot) =>
@@ -48,7 +48,7 @@ export function sideChangeTexts(sides: ComparedSides): readonly string[] {
   return sideChanges(sides).map(({ of, from, to }) => `${of}: ${from} → ${to}`);
 }
 
-/** A difference in words: Service port by Service port, then objects that belong to no Service, then a summary. */
+/** Describes a difference in words: first each Service port, then objects that belong to no Service, then a summary. */
 export function reportDiff(diff: SideDiff, limits: ReportLimits): readonly Block[] {
   const shown = diff.servicePorts.slice(0, limits.servicePorts);
   const hidden = diff.servicePorts.slice(limits.servicePorts);
@@ -80,10 +80,9 @@ function changeLine(change: KernelChange): Block {
   return lines(change.change, 1, describeKernelChange(change));
 }
 
-/** How much differs, in one sentence. */
 export function summarizeDiff(diff: SideDiff): string {
   if (areSidesSame(diff)) return summarizeSame(diff);
-  // Two parts may share a name.
+  // Two parts may have the same name, so their numbers are added.
   const others = new Map<string, number>();
   for (const part of otherParts) {
     const { what } = otherPartWords[part];
@@ -97,7 +96,7 @@ export function summarizeDiff(diff: SideDiff): string {
   return `${parts.join('; ')}${missed === '' ? '' : `; not compared: ${missed}`}.${countComments(diff)}`;
 }
 
-/** "3 Service ports differ: 2 changed, 1 added", or "1 Service port changed" if all changed alike. */
+/** Returns "3 Service ports differ: 2 changed, 1 added", or "1 Service port changed" if all changed in the same way. */
 function summarizeKinds(differing: readonly ServicePortDiff[]): string {
   const ports = count(differing.length, 'Service port');
   const kinds = (['changed', 'added', 'removed'] as const).flatMap((kind) => {
@@ -108,13 +107,13 @@ function summarizeKinds(differing: readonly ServicePortDiff[]): string {
   return `${ports} differ: ${kinds.map(([kind, number]) => `${formatCount(number)} ${kind}`).join(', ')}`;
 }
 
-/** A note on differing comments, which do not affect packets. */
+/** Counts rules that differ only in comments, which do not affect packets. */
 function countComments({ comments }: SideDiff): string {
   if (comments === 0) return '';
   return ` ${count(comments, 'rule')} ${comments === 1 ? 'differs in its comment' : 'differ in their comments'} alone.`;
 }
 
-/** Says what was not compared, so that "no difference" does not read as a full comparison. */
+/** Names what was not compared, so that "no difference" does not read like the result of a full comparison. */
 function summarizeSame(diff: SideDiff): string {
   const missed = diff.extent === 'all' ? [] : describeGaps(diff.gaps);
   return `${noDifference(missed, countCompared(diff))}${countComments(diff)}`;
@@ -125,7 +124,7 @@ export function noDifference(notCompared: readonly string[], compared = ''): str
   return `No difference in what could be compared${compared}; not compared: ${notCompared.join(', ')}.`;
 }
 
-/** Says how few Service ports were compared, if nothing else was. */
+/** Tells how many Service ports were compared, if nothing else was. */
 function countCompared({ compared }: SideDiff): string {
   if (!compared) return '';
   const { all, withoutEndpoints: lacking } = compared;
@@ -149,7 +148,7 @@ const partNames: { readonly [P in GapPart]: string } = {
   services: 'Services without a cluster IP, which kpc skips on both sides',
 };
 
-/** The names of the parts that were not compared, without repetition. */
+/** Names the parts that were not compared, each once. */
 export function describeGaps(gaps: readonly ComparisonGap[]): readonly string[] {
   const words = gaps.map(({ part, family, table, doubt, beyond }) => {
     if (beyond) return beyondWords(beyond);
@@ -225,7 +224,7 @@ function countOf({ of, count: number }: CountedKind): string {
   return count(number, of, pluralOf(of));
 }
 
-/** The iptables rules that a dump lacks, in words: "table filter of IPv4". */
+/** Names the iptables rules that a dump lacks: "table filter of IPv4". */
 function lackingRules({ iptables }: Snapshot['coverage']): readonly string[] {
   return families.flatMap((family) => {
     const missing = tableNames.filter((table) => !iptables[family].includes(table));
@@ -234,7 +233,7 @@ function lackingRules({ iptables }: Snapshot['coverage']): readonly string[] {
   });
 }
 
-/** Sentences about what one side of a comparison does not show. */
+/** Tells, in sentences, what a side of a comparison does not show. */
 export function describeUnshown({ side: { name, coverage, mode } }: Scene): readonly string[] {
   const lacking = mode && modeFacts[mode].kinds.has('iptables') ? lackingRules(coverage) : [];
   const unshown = partsOfDump.filter((part) => !coverage[part]).map((part) => partNames[part]);

@@ -23,12 +23,12 @@ export interface Review {
   readonly from: Snapshot;
   readonly to: Snapshot;
   readonly diff: SideDiff;
-  /** What happens to packets; undefined if there are too many Services to trace. */
+  /** What happens to packets. Undefined if there are too many Services to trace. */
   readonly packets: ServiceEffects | undefined;
   readonly trace: TraceWords;
 }
 
-/** The review as a comment on a pull request: changes in the kernel are folded. */
+/** Formats the review as a comment on a pull request, in which changes to the kernel are folded. */
 export function formatReviewMarkdown(review: Review, limits: ReportLimits, beside: readonly Block[] = []): string {
   const whole = reportDiff(review.diff, limits);
   const sides = lines('plain', 0, ...sideChangeTexts(review));
@@ -39,13 +39,13 @@ export function formatReviewMarkdown(review: Review, limits: ReportLimits, besid
   return formatMarkdown([sides, summary, services, packets, ...beside], whole);
 }
 
-/** The review of a change: each Service in two lines, then what happens to packets; no rules of Services. */
+/** Reviews a change: each Service in two lines, then what happens to packets. Leaves out the rules of Services. */
 export function reportReview(review: Review, limits: ReportLimits): readonly Block[] {
   const { diff, trace } = review;
   const sides = lines('plain', 0, ...sideChangeTexts(review));
   if (areSidesSame(diff)) return [sides, ...reportDiff(diff, limits)];
   const summary = summarizeDiff(diff);
-  // If Services differ, they explain why packets are treated differently, so leave out what belongs to none.
+  // If Services differ, they explain the differences for packets, so objects that belong to no Service are left out.
   const isOfServices = diff.servicePorts.length > 0;
   const others = reportDiff({ ...diff, servicePorts: [], ...(isOfServices ? { base: [] } : {}) }, limits).slice(0, -1);
   return [
@@ -57,10 +57,9 @@ export function reportReview(review: Review, limits: ReportLimits): readonly Blo
   ];
 }
 
-/** Longer lines are split in two. */
+/** Lines with more characters than this are split in two. */
 const longestLine = 80;
 
-/** The Services that differ, up to the limit. */
 function serviceLines({ from, to, diff }: Review, { servicePorts: limit }: ReportLimits, longest: number): Block {
   const marksOf = findMarks([from, to]);
   const all = [...groupBy(diff.servicePorts, ({ service }) => service)];
@@ -74,7 +73,7 @@ function serviceLines({ from, to, diff }: Review, { servicePorts: limit }: Repor
   ];
 }
 
-/** The changes of a Service, the most important first. */
+/** Lists the changes of a Service, the most important change first. */
 function reviewService(
   name: string,
   ports: readonly ServicePortDiff[],
@@ -95,7 +94,7 @@ function reviewService(
   return [{ role, depth: 1, name, text }, ...lines('plain', 2, rest)];
 }
 
-/** The order in the line of a Service: what it is, then where, then who serves it. */
+/** The order of the facts in a Service's line: what the Service is, where it is, and which endpoints serve it. */
 const ranks = ['type', 'port', 'node-port', 'other', 'endpoints'] as const;
 
 interface Ranked {
@@ -108,7 +107,7 @@ function wholeChange(reasons: readonly ServiceReason[]): 'added' | 'removed' | u
   return reasons.some(({ kind }) => kind === 'service-removed') ? 'removed' : undefined;
 }
 
-/** The differences of a Service port; endpoints are counted. */
+/** Describes the differences of a Service port, whose endpoints are only counted. */
 function servicePortWords(diff: ServicePortDiff, isOneOfMany: boolean, write: WriteValue): readonly Ranked[] {
   const { service, label, reasons, kernel, follows } = diff;
   const isWhole = wholeChange(reasons) !== undefined;
@@ -117,7 +116,7 @@ function servicePortWords(diff: ServicePortDiff, isOneOfMany: boolean, write: Wr
   const named = ({ rank, text }: Ranked): Ranked =>
     prefix === '' ? { rank, text } : { rank: rank === 'endpoints' ? rank : 'other', text: prefix + text };
   const kind = reasons.find(decidesAll)?.kind;
-  // The name of an added or removed port is enough: all its properties come or go with it.
+  // For an added or removed port, the name is enough, because all its properties are added or removed too.
   if (!isWhole && (kind === 'port-added' || kind === 'port-removed')) {
     const facts = reasons.flatMap((reason) =>
       reason.kind === 'facts' ? listFacts(reason.ports, undefined, write) : [],
@@ -131,7 +130,7 @@ function servicePortWords(diff: ServicePortDiff, isOneOfMany: boolean, write: Wr
     ];
   }
   const said = [
-    // Most properties are the same for all ports, so do not name the port.
+    // Most properties are the same for all ports, so the port is not named.
     ...reasons
       .filter((reason) => kind === undefined || reason.kind !== 'facts')
       .flatMap((reason) => rankReason(reason, write).map((each) => (reason.kind === 'facts' ? each : named(each)))),
@@ -145,7 +144,7 @@ function decidesAll({ kind }: ServiceReason): boolean {
   return kind === 'programmed' || kind === 'port-added' || kind === 'port-removed';
 }
 
-/** A reason in words; empty if another part of the line says or implies it. */
+/** Describes a reason in words; empty if another part of the line implies the reason. */
 function rankReason(reason: ServiceReason, write: WriteValue): readonly Ranked[] {
   switch (reason.kind) {
     case 'service-added':
@@ -184,14 +183,14 @@ function rankOfReason(reason: ServiceReason): Ranked['rank'] {
 
 const namedEndpoints = 2;
 
-/** Counts added, removed and changed endpoints, unless their total already shows it. */
+/** Counts added, removed and changed endpoints, unless the total already shows these numbers. */
 function countEndpoints(reasons: readonly ServiceReason[]): readonly Ranked[] {
   const own = reasons.filter((reason) => 'endpoint' in reason);
   const counts = (['added', 'removed', 'changed'] as const).flatMap((word) => {
     const number = own.filter(({ kind }) => kind === `endpoint-${word}`).length;
     return number > 0 ? [{ word, number }] : [];
   });
-  // If all were added or all removed, the reason about their total says so.
+  // If all endpoints were added, or all removed, the reason about their total states this.
   if (counts.length === 1 && counts[0]?.word !== 'changed') return [];
   const texts =
     own.length <= namedEndpoints
@@ -200,7 +199,7 @@ function countEndpoints(reasons: readonly ServiceReason[]): readonly Ranked[] {
   return texts.map((text) => ({ rank: 'endpoints', text }));
 }
 
-/** Splits texts into two lines of about the same length; one line if it is no longer than `longest`. */
+/** Splits texts into two lines of similar length. Returns one line if it is not longer than `longest`. */
 function halve(texts: readonly string[], longest: number): readonly [string, string] {
   const all = texts.join(', ');
   if (all.length <= longest) return [all, ''];
@@ -210,7 +209,7 @@ function halve(texts: readonly string[], longest: number): readonly [string, str
 }
 
 interface Marks {
-  /** Adds a star to a value that kpc chose. */
+  /** Marks a value that kpc chose with a star. */
   readonly write: WriteValue;
   readonly hasAssumedPods: boolean;
 }
@@ -233,7 +232,7 @@ function findMarks(sides: readonly Snapshot[]): (service: string) => Marks {
   };
 }
 
-/** DNS answers for headless Services with addresses of assumed Pods, as `diffNames` lists them. */
+/** Lists, in the form of `diffNames`, the DNS answers for headless Services that contain addresses of assumed Pods. */
 function assumedInDns({ cluster, assumed }: Snapshot) {
   return (cluster?.services ?? []).flatMap((each) =>
     each.headlessEndpoints
@@ -251,7 +250,7 @@ const severityRoles: Readonly<Record<EffectSeverity, Line['role']>> = {
   'fails-otherwise': 'plain',
 };
 
-/** What happens to packets, the worst first, with the commands that show the first of them. */
+/** Describes what happens to packets, the worst first, with commands that show the first differences. */
 function packetLines(review: Review, { lines: limit }: ReportLimits, commands: number): Block {
   const { packets, diff, to } = review;
   const name = to.nodeName;
@@ -280,7 +279,6 @@ function packetLines(review: Review, { lines: limit }: ReportLimits, commands: n
   ];
 }
 
-/** `mixed`: see mixedServices. */
 function effectWords(effect: ServiceEffect, { from, to, diff }: Review, mixed: ReadonlySet<string>): string {
   const { target, senders, services: names, asked, example, lacks } = effect;
   const [service = '', ...others] = names;
@@ -295,12 +293,11 @@ function effectWords(effect: ServiceEffect, { from, to, diff }: Review, mixed: R
   return `${targetWords[target]}${whose} (${what})${at}, from ${who}: ${effectEndWords(effect, added)}${why === undefined ? '' : ` (${why})`}`;
 }
 
-/** The packets that were not compared, and what happens to them. */
 function uncomparedPackets({ packets, diff, from, to }: Review): readonly string[] {
   if (areSidesSame(diff)) return [];
   if (!packets)
     return ['packets, because there are too many Services to trace here: use "kpc equivalence" to compare packets'];
-  // A gap that names the Nodes says so already.
+  // The gap `unnamed-node` already states that no node is named.
   const isSaid =
     from.nodeName !== '' || to.nodeName !== '' || diff.gaps.some((gap) => gap.beyond?.kind === 'unnamed-node');
   return [
@@ -309,7 +306,7 @@ function uncomparedPackets({ packets, diff, from, to }: Review): readonly string
   ];
 }
 
-/** What a diff leaves unknown; `review` adds what is unknown about packets. */
+/** Returns what a diff leaves unknown. `review` adds what is unknown about packets. */
 export function lacksOf(sides: Pick<Review, 'from' | 'to' | 'diff'>, review?: Review): ArgumentsOf<'answer-lacks'> {
   const notCompared = [...describeGaps(sides.diff.gaps), ...(review ? uncomparedPackets(review) : [])];
   const { unknown, unknownOnOne } = review?.packets ?? nothingLacks;
@@ -318,20 +315,20 @@ export function lacksOf(sides: Pick<Review, 'from' | 'to' | 'diff'>, review?: Re
 
 const mostSent = 3;
 
-/** The Services with ports of several protocols. */
+/** Returns the Services whose ports have several protocols. */
 function mixedServices(sides: readonly Snapshot[]): ReadonlySet<string> {
   const ports = sides.flatMap((side) => side.ports);
   const own = [...groupBy(ports, serviceName)];
   return new Set(own.flatMap(([name, all]) => (new Set(all.map(({ protocol }) => protocol)).size > 1 ? name : [])));
 }
 
-/** Names the protocol, unless all ports of the Service are TCP. */
+/** Names the protocol, unless the packet uses TCP and all ports of the Service do. */
 function sentWords({ to, nodePort, protocol }: Effect['example'], isMixed: boolean): string {
   const where = nodePort === undefined ? to : `every node's port ${nodePort}`;
   return protocol === 'icmp' || (protocol === 'tcp' && !isMixed) ? where : `${where}/${protocol.toUpperCase()}`;
 }
 
-/** The endpoints that a change adds to a Service, if they are few. */
+/** Returns the endpoints that a change adds to a Service; empty if there are too many endpoints to name. */
 function addedTo(service: string, { servicePorts }: SideDiff): readonly string[] {
   const reasons = servicePorts.filter((each) => each.service === service).flatMap((each) => each.reasons);
   const added = reasons.flatMap((each) => (each.kind === 'endpoint-added' ? [each.endpoint] : []));
@@ -344,7 +341,7 @@ const noneDiffers = 'no packet is treated differently';
 const noneKnown = 'no packet is known to be treated differently';
 const onlyFailures = 'no packet that works on either side is treated differently';
 
-/** Undefined for senders that only their own words describe. */
+/** Short names of senders; undefined if only the full words describe the sender. */
 const shortSenders: Readonly<Record<EffectSender['kind'], string | undefined>> = {
   outside: 'outside',
   'other-node': 'pods on other nodes',
@@ -382,7 +379,7 @@ function lossShareWords({ from, to }: { readonly from: number; readonly to: numb
   return `of which ${before === after ? after : `${before} → ${after}`} fail`;
 }
 
-/** Smaller differences come from rounding in iptables rules. */
+/** Smaller differences between shares come from rounding in iptables rules. */
 const leastDifference = 0.0005;
 
 function shareWords({ least, most }: EndpointShares): string {

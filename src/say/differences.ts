@@ -1,4 +1,4 @@
-// Makes the review of a change, and puts it into JSON, Markdown and findings.
+// Makes the review of a change, and formats it as JSON, Markdown and findings.
 import { otherParts } from '../base/findings/answers.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { areSidesSame, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
@@ -19,15 +19,15 @@ import { groupBy } from '../cluster/grouping.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 
-/** Up to this many Service ports, unchanged ports are traced too. */
+/** The most Service ports for which unchanged ports are traced too. */
 const mostWhole = 400;
 
-/** The most distinct destinations to trace: each may have many kinds of senders. */
+/** The most distinct destinations to trace, each from many kinds of senders. */
 const mostAsked = 3000;
 
 /**
- * The review of a change, with what happens to packets. In a large cluster it only traces Service ports that differ, unless something
- * outside Services differs, which may affect all of them. Loads large modules, which other diffs do not need.
+ * Reviews a change, including what happens to packets. In a large cluster, traces only Service ports that differ, unless something outside
+ * Services differs, which may affect all of them. Loads large modules that other diffs do not need.
  */
 export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, trace: Tracing): Promise<Review> {
   const { servicePorts, base } = diff;
@@ -52,7 +52,7 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   return { from, to, diff, packets: withoutOutsiders(withLosses(packets, others, severities)), trace };
 }
 
-/** Adds what only other Nodes gain or lose. Every other difference is the same there as on this node, or unknown here. */
+/** Adds losses and gains that only other Nodes have. Differences that this node has too are not repeated. */
 function withLosses(
   packets: ServiceEffects,
   others: readonly ServiceEffects[],
@@ -73,7 +73,7 @@ function withLosses(
   return { ...packets, effects: severities.flatMap((severity) => all.filter((each) => each.severity === severity)) };
 }
 
-/** Leaves out clients outside the cluster at cluster IPs: nobody expects those to work. */
+/** Leaves out clients outside the cluster that send to cluster IPs, because nobody expects this to work. */
 function withoutOutsiders(packets: ServiceEffects): ServiceEffects {
   const effects = packets.effects.flatMap((effect) => {
     const senders = effect.senders.filter(({ kind }) => effect.target !== 'cluster-ip' || kind !== 'outside');
@@ -88,7 +88,7 @@ export type DifferenceJson = Shaped<typeof difference>;
 
 export type ServicePortDifference = Shaped<typeof servicePortDifference>;
 
-/** The complete difference for programs, without limits; `review` adds what happens to packets. */
+/** Returns the complete difference for programs, without limits. `review` adds what happens to packets. */
 export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?: Review): DifferenceJson {
   const [dead, live] = [diff.dead.map(changeToJson), diff.live.map(changeToJson)];
   const { compared } = diff;
@@ -133,17 +133,16 @@ function changeToJson({ kind, change, fields }: KernelChange): ChangeJson {
 
 const mostLines = 20;
 
-/** The first lines, and the number of omitted ones. */
 export function firstLines(lines: readonly string[]) {
   return { what: lines.slice(0, mostLines), more: Math.max(0, lines.length - mostLines) };
 }
 
-/** A change in words, with the sign that text output has. */
+/** Describes a change in words, after the same sign as in text output. */
 function signedWords(change: KernelChange): string {
   return `${signs[change.change] ?? ''}${describeKernelChange(change)}`;
 }
 
-/** A finding for each Service port that differs, and one for each other part. `golden`: the folder that should be the same. */
+/** Returns a finding for each Service port that differs, and one for each other part. `golden`: the folder that should match. */
 export function differencesFound(
   { servicePorts, ...others }: SideDiff,
   golden?: ArgumentsOf<'service-differs'>['golden'],

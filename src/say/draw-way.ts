@@ -2,13 +2,12 @@ import { printable } from '../base/printable.ts';
 import type { WayInWords } from './way/step.ts';
 import { escapeXml } from './formats/junit.ts';
 
-/** A picture of a packet's path: its sender, the stations on the node, and the endpoints that it reaches. Units are pixels. */
+/** A picture of a packet's path: the sender, the stations on the node, and the endpoints. Units are pixels. */
 export interface Picture {
   readonly width: number;
   readonly height: number;
-  /** What it shows, in words. */
   readonly label: string;
-  /** Path data of the lines between the boxes. */
+  /** SVG path data of the lines between the boxes. */
   readonly lines: readonly string[];
   readonly boxes: readonly Box[];
 }
@@ -20,11 +19,11 @@ export interface Box {
   readonly height: number;
   readonly texts: readonly Text[];
   readonly className: string;
-  /** How full a bar at the bottom is, from 0 to 1; undefined for none. */
+  /** How full the bar at the bottom is, from 0 to 1; undefined for no bar. */
   readonly share: number | undefined;
 }
 
-/** A line of text; `y` is its base line. */
+/** A line of text. `y`: the position of its baseline. */
 interface Text {
   readonly role: 'name' | 'detail';
   readonly x: number;
@@ -45,13 +44,13 @@ const gap = 10;
 const arrow = 28;
 const usualWidth = 960;
 
-/** Narrower pictures have all boxes below each other. */
+/** In a picture narrower than this, each box is below the previous one. */
 const narrow = 560;
 
-/** The widest characters of a line, on average, in the fonts of `style`. */
+/** The average width of a character in the widest lines, in the fonts of `style`. */
 const characterWidth = { name: 7.4, detail: 6.9 } as const;
 
-/** Longer names are cut: a hostile one would fill the page. */
+/** Longer names are cut, because a hostile name would otherwise fill the page. */
 const mostCharacters = 400;
 
 export function layOutWay(way: WayInWords, width: number): Picture {
@@ -65,7 +64,7 @@ function layOutRow(way: WayInWords, width: number): Picture {
   const stations = placeBoxes(stationBoxes(way), side + arrow, 0, middle);
   const ends = placeBoxes(endBoxes(way), side + middle + 2 * arrow, 0, side);
   const height = Math.max(...[sender, ...stations, ...ends].map(bottom));
-  // The path goes from the top left to the bottom right.
+  // The path leads from the top left to the bottom right.
   const drop = height - Math.max(...ends.map(bottom));
   const endpoints = ends.map((box) => lower(box, drop));
   const last = stations.at(-1) ?? sender;
@@ -111,7 +110,7 @@ function endBoxes({ endpoints, isKnown, isGood, verdict }: WayInWords): readonly
   });
 }
 
-/** Boxes below each other, each as high as its text needs. */
+/** Places boxes below each other, each as high as its text needs. */
 function placeBoxes(contents: readonly Content[], x: number, top: number, width: number): readonly Box[] {
   let y = top;
   return contents.map(({ title, detail, className, share }) => {
@@ -147,7 +146,7 @@ function down(x: number, y: number, toY: number): string {
   return `M${x} ${y}V${toY}`;
 }
 
-/** Breaks a string into lines of at most `columns` characters: between words, or inside a word that is too long. */
+/** Breaks a string into lines of at most `columns` characters. Breaks between words, and inside words that are too long for a line. */
 function wrap(content: string, columns: number): readonly string[] {
   const most = Math.max(8, Math.floor(columns));
   const text = printable(content.length > mostCharacters ? `${content.slice(0, mostCharacters)}…` : content);
@@ -172,10 +171,10 @@ text{fill:#1f2328}.name{font:600 12px ui-monospace,SFMono-Regular,Menlo,Consolas
 @media (prefers-color-scheme:dark){.page,.sender .box{fill:#0d1117}.box{fill:#161b22;stroke:#3d444d}.station .box{fill:#10233f;stroke:#79c0ff}
 text{fill:#e6edf3}.detail{fill:#9198a1}.end .box,.share{stroke:#7ee787}.share,.good{fill:#7ee787}.lost .box{stroke:#ff7b72}.bad{fill:#ff7b72}}`;
 
-/** Characters of a caption in its width. */
+/** The average width of a caption's character. */
 const captionWidth = 7.7;
 
-/** An SVG file with one picture below the other, each under its caption. `width` is in pixels. */
+/** Returns an SVG file with the pictures below each other, each under a caption. `width` is in pixels. */
 export function drawWays(ways: readonly WayInWords[], width = usualWidth): string {
   const [margin, caption] = [16, 20];
   const parts: string[] = [];
@@ -226,7 +225,6 @@ function svgOf({ lines, boxes }: Picture): readonly string[] {
   ];
 }
 
-/** The width of the bar that shows a share, in a box of a width. */
 export function barWidth(width: number, share: number): number {
   return Math.max(6, (width - 3) * share);
 }

@@ -23,7 +23,7 @@ import { assumedSummary } from './snapshots.ts';
 import type { TestCase } from './formats/junit.ts';
 import { formatMarkdown } from './formats/markdown.ts';
 
-/** The words of a `kpc trace` on each side, without the packet. */
+/** A `kpc trace` command for each side, still without a packet. */
 export interface Tracing {
   readonly old: readonly string[];
   readonly new: readonly string[];
@@ -32,26 +32,26 @@ export interface Tracing {
 export interface EquivalenceReport extends Compared {
   readonly from: string;
   readonly to: string;
-  /** Text after the name of a side whose mode nothing names. */
+  /** Text to add after the name of a side if nothing names its mode. */
   readonly modeFrom?: string | undefined;
   readonly modeTo?: string | undefined;
   readonly trace: TraceWords;
   /** Both sides of each node that was traced. */
   readonly snapshots: readonly SnapshotJson[];
-  /** The mode, if both sides use the same one and neither side's name says it. */
+  /** The mode, if both sides have the same one and neither side's name states it. */
   readonly sharedMode?: string | undefined;
-  /** The number of nodes, and of those that were traced to represent all. */
+  /** `nodes`: the number of all nodes. `standIns`: the number of nodes that were traced to represent all. */
   readonly nodes: number;
   readonly standIns: number;
-  /** If there are several nodes: which traced node represents which others. */
+  /** If there are several nodes: which traced nodes represent which others. */
   readonly represented: readonly Represented[];
   /** Differences between the sides that no packet shows. */
   readonly beyond: readonly string[];
-  /** What to do before a change of mode; undefined for any other comparison. */
+  /** What to do before a change of mode. Undefined for any other comparison. */
   readonly preparations: readonly Finding[] | undefined;
 }
 
-/** Whether a change of mode breaks or may break something, or needs preparation. */
+/** Reports whether a change of mode breaks something, may break something, or needs preparation. */
 export function needsWork({ findings, preparations = [] }: EquivalenceReport): boolean {
   const isBad = ({ severity }: Divergence): boolean => severity === 'breaks' || severity === 'unknown';
   return findings.some(isBad) || preparations.some(isRequired);
@@ -77,7 +77,7 @@ export const targetWords: Readonly<Record<Effect['target'], string>> = {
   node: 'port of the node itself',
 };
 
-/** Aspects that no comparison of packets covers. */
+/** What no comparison of packets covers. */
 const notCompared = [
   'connections that are open while the rules change',
   'multicast',
@@ -87,7 +87,6 @@ const notCompared = [
 
 const mostNames = 5;
 
-/** The findings with these severities, one block each. */
 function findingLines(report: EquivalenceReport, of: readonly EffectSeverity[]): readonly Block[] {
   const { findings } = report;
   return findings.filter(({ severity }) => of.includes(severity)).map((finding) => describeFinding(finding, report));
@@ -106,13 +105,13 @@ function describeFinding(finding: Divergence, report: EquivalenceReport): Block 
   ];
 }
 
-/** The nodes where a difference was found, if several were traced. */
+/** Names the nodes where a difference was found, if several were traced. */
 function nodeWords(finding: Divergence, { asked, standIns, nodes }: EquivalenceReport): string {
   const others = standIns < nodes ? ', and those like them' : '';
   return asked.length > 1 ? `nodes: ${nameSome(finding.nodes, mostNames)}${others}` : '';
 }
 
-/** Packets that fail on both sides, only differently: one line per cause. */
+/** Describes packets that fail on both sides in different ways, in one line for each cause. */
 function harmlessLines({ findings }: EquivalenceReport): Block {
   const harmless = findings.flatMap(({ cause, effects }) => {
     const own = effects.filter(({ severity }) => severity === 'fails-otherwise');
@@ -137,7 +136,7 @@ function wayWords({ target, senders, ...ends }: Effect): string {
   return `${targetWords[target]}, from ${senderTexts(senders).join(', ')}: ${both}`;
 }
 
-/** `title`: the severity that the heading names. */
+/** `title`: the severity that the heading already states. */
 function effectLines(effect: Effect, title: EffectSeverity, { trace }: EquivalenceReport): Block {
   const { severity, lacks } = effect;
   const ending = severity === title ? '' : `, ${severityWords[severity].one}`;
@@ -148,10 +147,10 @@ function effectLines(effect: Effect, title: EffectSeverity, { trace }: Equivalen
   ];
 }
 
-/** The command to trace a packet again, or 'no-command' for readers without a command line. */
+/** The command that traces a packet, or 'no-command' for readers without a command line. */
 export type TraceWords = Tracing | 'no-command';
 
-/** The command that shows an effect, on the side that explains it; or the packet in words. */
+/** Returns the command that shows an effect, on the side that explains it. Without such a command, describes the packet in words. */
 export function traceEffect(trace: TraceWords, { example, shownBy }: Pick<Effect, 'example' | 'shownBy'>): string {
   if (trace === 'no-command' || !shownBy) return `${example.protocol} from ${example.from} to ${example.to}`;
   return traceCommand(trace[shownBy], example);
@@ -164,7 +163,7 @@ function preparationLines(title: string, own: readonly Finding[]): Block {
   return section(title, rows, Infinity);
 }
 
-/** Summary: how much was compared, how much differs, and what that means to clients. */
+/** Summarizes how much was compared, how much differs, and what the differences mean to clients. */
 function summarizeEquivalence(report: EquivalenceReport): string {
   const { from, to, modeFrom = '', modeTo = '', sharedMode, nodes, classes, findings, preparations = [] } = report;
   const mode = sharedMode === undefined ? '' : ` in ${sharedMode}`;
@@ -193,7 +192,7 @@ function summarizeEquivalence(report: EquivalenceReport): string {
   return `${from}${modeFrom} → ${to}${modeTo}${mode}${where}: ${result}${open}${first}`;
 }
 
-/** "2 things break". */
+/** Returns "2 things break". */
 function countWords({ severity, causes }: { readonly severity: EffectSeverity; readonly causes: number }): string {
   const { one, many } = severityWords[severity];
   return `${count(causes, 'thing')} ${causes === 1 ? one : many}`;
@@ -218,8 +217,8 @@ function lacksOf({ unknown, unknownOnOne, reasons }: Compared) {
 }
 
 /**
- * The report, for all formats. Whatever breaks or needs preparation comes first, harmless differences last. `placeOf`: where a
- * Service port is in the manifests.
+ * Reports a comparison, in all formats. First comes what breaks or needs preparation, and last come harmless differences. `placeOf`: where
+ * a Service port is in the manifests.
  */
 export function equivalenceAnswer(
   report: EquivalenceReport,
@@ -236,7 +235,7 @@ export function equivalenceAnswer(
     findings: () =>
       sayFindings([...preparations, ...report.findings.map((each) => divergenceFinding(each, report, placeOf))]),
     snapshots: () => report.snapshots,
-    // Leave out what no comparison covers.
+    // What no comparison covers is left out.
     lacks: () => ({ notCompared: report.beyond, ...lacksOf(report) }),
     suite: `${said.command} ${from} ${to}`,
     cases: () => casesOfReport(report, placeOf),
@@ -299,7 +298,6 @@ function otherLines(report: EquivalenceReport): readonly Block[] {
   return [...findingLines(report, ['changes', 'opens']), harmlessLines(report)];
 }
 
-/** An effect for programs. */
 export function effectJson<E extends Effect>(effect: E, trace: TraceWords) {
   const { senders, from, to, choice, lacks } = effect;
   const source = choice?.source && { from: sourcesWords(choice.source.from), to: sourcesWords(choice.source.to) };
@@ -314,7 +312,6 @@ export function effectJson<E extends Effect>(effect: E, trace: TraceWords) {
   };
 }
 
-/** The result that `--output json` prints. */
 export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equivalence> {
   const { from, to, nodes, standIns, represented, classes, trace, findings, beyond } = report;
   const causes = findings.map((finding) => {
@@ -346,13 +343,14 @@ export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equiva
   };
 }
 
-/** One test case per cause, which fails if the difference matters, and one per preparation, which fails if the preparation is required. */
+/** Returns a test case for each cause, which fails if the difference matters, and for each preparation, which fails if required. */
 function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly TestCase[] {
   const causes = report.findings.map((finding): TestCase => {
     const { title } = causeWords[finding.cause];
     const all = describeFinding(finding, report).map(({ text }) => text);
     const place = firstPlace(finding.servicePorts, placeOf);
-    // A change of mode fails only for what it breaks. Sides that should be equal fail for every difference that needs action.
+    // For a change of mode, a case fails only if something breaks or may break. For sides that should be equal, it fails for every
+    // difference that needs action.
     const isBad = report.preparations
       ? finding.severity === 'breaks' || finding.severity === 'unknown'
       : divergenceFinding(finding, report, placeOf).severity !== 'note';

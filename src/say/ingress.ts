@@ -1,4 +1,3 @@
-// Requests through an Ingress or a Gateway, in words.
 import type { AttachmentDoubt, Entrance, AttachmentRefusal } from '../ask/trace/gateways.ts';
 import type { FollowedObject, IngressWay, RoutedRequests, RouteEnd } from '../ask/trace/ingress.ts';
 import type { Scene } from '../ask/trace/scene.ts';
@@ -31,7 +30,7 @@ export function ingressLines(way: IngressWay): Block {
   ];
 }
 
-/** Assumptions that a path depends on, as clauses. */
+/** Returns the assumptions that a path depends on, as clauses. */
 export function assumedOfIngress({ objects, reachesService }: IngressWay): readonly string[] {
   return [...new Set(objects.flatMap(doubtsOf)), ...(reachesService ? [controller] : [])];
 }
@@ -54,7 +53,7 @@ function routesJson(object: FollowedObject) {
   const gateway = gatewaysOf(object)[0]?.gateway;
   return object.requests.flatMap((request) => {
     const { ends, isConditional, pathType } = request;
-    // Whether only some requests go there, because the route chooses by method, headers, query, weights or filters.
+    // Whether the route chooses by method, headers, query, weights or filters, so that only some requests go to this destination.
     const depends = ends.length > 1 || isConditional || pathType === 'pattern' ? true : undefined;
     const [host, path] = [hostWords(request), pathOf(request)];
     return destinationWords(request).map((to) => ({ host, path, to, route, gateway, depends }));
@@ -87,7 +86,7 @@ function doubtWords(doubt: AttachmentDoubt): string {
   return `${taker} accepts namespace ${doubt.namespace}, whose labels the input lacks`;
 }
 
-/** Why requests do not get to a Service. */
+/** Tells why requests do not reach a Service. */
 function problemsOfRoute({ name, refusals, ungranted }: FollowedObject): readonly string[] {
   const refused = refusals?.map(
     ({ entrance, refusal }) => `${entranceWords(entrance)} does not accept it: ${attachmentWords(refusal)}`,
@@ -122,7 +121,7 @@ function attachmentWords(refusal: AttachmentRefusal): string {
   }
 }
 
-/** Where requests go: a line for those that are answered, and one for each copy. */
+/** Tells where requests go: one line for requests that are answered, and one for each copy. */
 function requestLines(request: RoutedRequests, { kind }: FollowedObject): readonly string[] {
   const { isConditional, ends } = request;
   const [host, path] = [hostWords(request), pathOf(request)];
@@ -137,7 +136,7 @@ function requestLines(request: RoutedRequests, { kind }: FollowedObject): readon
   return [`${from} → ${choice}`, ...copies.map((each) => `${from} → ${each}`)];
 }
 
-/** The ends, then the copies. */
+/** Describes where requests end, then where copies go. */
 function destinationWords({ ends, copies }: RoutedRequests): readonly string[] {
   return [...ends.map(endWords), ...copies.map((each) => `${endWords(each)}, a copy`)];
 }

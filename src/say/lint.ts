@@ -11,7 +11,7 @@ import { snapshotsJson } from './snapshots.ts';
 import { countSeverities, formatFindings, type LineOf } from './formats/text.ts';
 
 export interface LintReport extends Omit<LintOutcome, 'findings' | 'ignored'> {
-  /** Whether any object was read. If not, there is nothing to judge. */
+  /** Whether there is anything to check, because some object was read. */
   readonly isRead: boolean;
   readonly findings: readonly SaidFinding[];
   readonly ignored: readonly SaidFinding[];
@@ -20,13 +20,11 @@ export interface LintReport extends Omit<LintOutcome, 'findings' | 'ignored'> {
 interface LintStyle {
   readonly lineOf: LineOf;
   readonly isColoured: boolean;
-  /** How many findings of a code the text has. */
+  /** The most findings of each code in the text. */
   readonly limit: number;
-  /** Messages besides the findings. */
   readonly said: SaidByCommand;
 }
 
-/** The findings, for all formats. */
 export function lintAnswer(report: LintReport, { lineOf, isColoured, limit, said }: LintStyle): Answered {
   const { findings, files, snapshots } = report;
   return {
@@ -52,7 +50,7 @@ function countOfSeverity(findings: readonly SaidFinding[], severity: Severity): 
   return findings.filter((each) => each.severity === severity).length;
 }
 
-/** "3 errors, 1 warning in 2 files; 1 ignored; 5 nodes, iptables mode". */
+/** Returns "3 errors, 1 warning in 2 files; 1 ignored; 5 nodes, iptables mode". */
 function summarizeLint(report: LintReport): string {
   const { findings, ignored, files, nodes, services, unserved, mode, namesMode, hasRun } = report;
   const counts = countSeverities(findings);
@@ -71,7 +69,7 @@ function summarizeLint(report: LintReport): string {
   return `${found}${accepted}${open}; ${nodes > 0 ? `${count(nodes, 'node')}, ` : ''}${how}`;
 }
 
-/** The result in `--output json`, without the findings; undefined if nothing was read. */
+/** Leaves out the findings. Undefined if nothing was read. */
 export function lintJson(report: LintReport): Shaped<typeof linted> | undefined {
   const { findings, ignored, files, services, unserved, nodes, hasRun, isRead } = report;
   if (!isRead) return undefined;

@@ -1,4 +1,4 @@
-// Prints the results of kpc test, and writes a file of tests that pass now.
+// Prints the results of kpc test, and writes tests that the present state passes.
 import { diagnose } from '../base/findings/finding.ts';
 import { printable, count, joinWords, nameSome, percent } from '../base/printable.ts';
 import { groupBy } from '../cluster/grouping.ts';
@@ -33,7 +33,6 @@ import { traceMatrix } from '../ask/trace/matrix.ts';
 import { nodeSocketText } from '../ask/trace/read-destination.ts';
 import type { Sender } from '../ask/trace/question.ts';
 
-/** The results, for all formats. */
 export function testAnswer(results: readonly PacketResult[], isColoured: boolean, said: SaidByCommand): Answered {
   return {
     said,
@@ -47,7 +46,7 @@ export function testAnswer(results: readonly PacketResult[], isColoured: boolean
   };
 }
 
-/** A sentence for each difference between a packet's fate and the expectation. */
+/** Returns a sentence for each difference between a packet's fate and the expectation. */
 function faultsInWords(result: PacketResult): readonly string[] {
   return result.faults.map((fault) => faultWords(fault, result));
 }
@@ -104,7 +103,7 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
   return formatText([...blocks, end], isColoured);
 }
 
-/** "1 failed, 10 as expected, on node-1, ipvs, 1.37". */
+/** Returns "1 failed, 10 as expected, on node-1, ipvs, 1.37". */
 function summarizeTests(results: readonly PacketResult[]): string {
   const failed = results.filter(hasFailed).length;
   const passed = results.length - failed;
@@ -112,7 +111,7 @@ function summarizeTests(results: readonly PacketResult[]): string {
   return [counts, ...describeScenes(results.map(({ scene }) => scene))].join(', ');
 }
 
-/** The failures, each with its folded trace, and the assumptions. */
+/** Formats the failures, each with a folded trace, and the assumptions. */
 function resultsToMarkdown(results: readonly PacketResult[]): string {
   const alike = [...groupBy(results.filter(hasFailed), failureKey).values()];
   const beside = [...allBeside(results), assumedIn(results)].flatMap((each) => each ?? []);
@@ -132,7 +131,7 @@ function failuresOf(results: readonly PacketResult[]): readonly SaidFinding[] {
   return sayFindings(failed);
 }
 
-/** Equal for packets of one test that fail alike on one node: the trace of the first explains all of them. */
+/** Returns the same key for packets of one test that fail alike on one node, so that one trace explains all of these. */
 function failureKey(result: PacketResult): string {
   const {
     place,
@@ -150,8 +149,8 @@ function failureKey(result: PacketResult): string {
 }
 
 /**
- * Remarks besides a result: what was skipped, network policies, and an unknown connection. A failed test omits the
- * last, because its trace shows it.
+ * Returns remarks about a result: outputs that were skipped, network policies, and whether the connection is unknown. Leaves out the
+ * connection if the test failed, because the trace shows it.
  */
 function besideOf({ title, trace, scene, faults }: PacketResult): readonly string[] {
   const { isUndecided, reason } = connectionWords(trace, scene);
@@ -164,7 +163,7 @@ function allBeside(results: readonly PacketResult[]): readonly string[] {
   return [...new Set(results.flatMap(besideOf))];
 }
 
-/** Where packets were sent: the nodes, modes and releases that the inputs show. */
+/** Names the nodes, modes and releases that packets were sent in, as far as the inputs show them. */
 function describeScenes(scenes: readonly Scene[]): readonly string[] {
   const each = (read: (side: Snapshot) => string | undefined): readonly string[] => [
     ...new Set(scenes.flatMap(({ side }) => read(side) || [])),
@@ -200,13 +199,12 @@ function caseOf(result: PacketResult): TestCase {
   return { name, place, output: besideOf(result), failure };
 }
 
-/** A result of `--output json`. */
 export function resultJson(result: PacketResult): Shaped<typeof tested>['tests'][number] {
   const { title: name, place, trace, scene } = result;
   return { name, passed: !hasFailed(result), place, faults: faultsInWords(result), trace: traceJson(trace, scene) };
 }
 
-/** The head of a file for kpc test: everything but the tests. Undefined fields are left out. */
+/** The head of a file for kpc test: everything except the tests and undefined fields. */
 export interface TestFileHead {
   readonly inputs: readonly string[];
   readonly hostAddresses: string | undefined;
@@ -214,7 +212,7 @@ export interface TestFileHead {
   /** Undefined for compiled inputs. */
   readonly mode: string | undefined;
   readonly release: string | undefined;
-  /** "all", or the only node; undefined if it has no name. */
+  /** "all", or the name of the only node; undefined if that node has no name. */
   readonly node: string | undefined;
 }
 
@@ -229,8 +227,8 @@ interface HoldingTest {
 }
 
 /**
- * A file for kpc test that expects the present outcome for every kind of sender and every address of the Services, and
- * the addresses left out because their outcome is unknown.
+ * Makes a file for kpc test that expects the present outcome, for every kind of sender and every address of the Services. Also returns the
+ * addresses left out because their outcome is unknown.
  */
 export function holdingTests(head: TestFileHead, scenes: readonly Scene[]) {
   const cells = scenes.flatMap(cellsOnNode);
@@ -292,10 +290,10 @@ function expectOutcome(fate: Fate, sender: Sender): Pick<HoldingTest, 'expect' |
   };
 }
 
-/** kube-proxy rounds the shares that it writes. */
+/** Shares that differ by no more than this count as equal, because kube-proxy rounds the shares that it writes. */
 const evenness = 1e-4;
 
-/** Merges tests that differ in one field only, in order of first appearance. */
+/** Merges tests that differ in only one field, in order of first appearance. */
 function merge(tests: readonly HoldingTest[], field: 'from' | 'to' | 'node'): readonly HoldingTest[] {
   const merged = new Map<string, HoldingTest>();
   for (const test of tests) {
@@ -306,7 +304,7 @@ function merge(tests: readonly HoldingTest[], field: 'from' | 'to' | 'node'): re
   return [...merged.values()];
 }
 
-/** A comment in a file of expectations on the flags that it cannot hold. */
+/** Returns a comment for a file of expectations that names the flags which the file cannot hold. */
 export function madeWith(flags: readonly string[]): string {
   if (flags.length === 0) return '';
   return `# Made with ${flags.map(printable).join(' ')}: run kpc test with ${flags.length === 1 ? 'it' : 'them'}.\n`;

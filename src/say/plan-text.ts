@@ -25,12 +25,11 @@ import { groupBy } from '../cluster/grouping.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 
-/** A plan for people: each Service, then everything else. */
+/** Describes a plan for people: first objects of no Service, then each Service. */
 function describePlan(plan: Plan, namesAll: boolean, bundle: StoredBundle | undefined): readonly Block[] {
   const changes = listPlan(plan);
   const groups = groupBy(changes, ({ owner = '' }) => owner);
   const titles = new Map(planHeadings(changes, bundle).map((each) => [each.servicePort, titleOfService(each)]));
-  // Objects of no Service (sysctls, base chains) come first, as when applied.
   return [...groups]
     .toSorted(([a], [b]) => compareText(a, b))
     .map(([name, own]) => [
@@ -41,7 +40,7 @@ function describePlan(plan: Plan, namesAll: boolean, bundle: StoredBundle | unde
 
 type PlanHeading = Shaped<typeof planSchema>['servicePorts'][number];
 
-/** The Service ports that change, of those that the bundle has. */
+/** Lists the bundle's Service ports that change. */
 function planHeadings(changes: readonly KernelChange[], bundle: StoredBundle | undefined): readonly PlanHeading[] {
   if (!bundle) return [];
   const { node, cluster } = bundle.snapshot;
@@ -56,7 +55,7 @@ function planHeadings(changes: readonly KernelChange[], bundle: StoredBundle | u
   }));
 }
 
-/** "shop/web:http 10.96.0.80:80 → 3 endpoints, 2 used". */
+/** Returns "shop/web:http 10.96.0.80:80 → 3 endpoints, 2 used". */
 function titleOfService({ servicePort, addresses, endpoints, used }: PlanHeading): string {
   const rest = used === endpoints ? '' : `, ${formatCount(used)} used`;
   return `${servicePort} ${addresses.join(', ')} → ${count(endpoints, 'endpoint')}${rest}`;
@@ -67,11 +66,11 @@ const actions = { added: 'add', changed: 'change', removed: 'remove' } as const 
   Shaped<typeof planSchema>['changes'][number]['action']
 >;
 
-/** Objects to count, not list: a Service has many of them. */
+/** Objects that are counted instead of listed, because a Service has many of them. */
 const counted: ReadonlySet<KernelChange['object']> = new Set(['set entry', 'chain', 'set', 'map']);
 
 function describeObjects(changes: readonly KernelChange[], namesAll: boolean): Block {
-  // Names of a Service's objects are hashes, so count the objects.
+  // A Service's objects are named by hashes, so they are counted.
   const isMany = changes.some(({ owner }) => owner !== undefined) || changes.length > 8;
   const isCounted = ({ object }: KernelChange) => !namesAll && counted.has(object) && isMany;
   const many = groupBy(changes.filter(isCounted), ({ change, object }) => `${change} ${object}`);
@@ -83,13 +82,13 @@ function describeObjects(changes: readonly KernelChange[], namesAll: boolean): B
   ];
 }
 
-/** "3 virtual servers added, 1 chain changed". */
+/** Returns "3 virtual servers added, 1 chain changed". */
 export function summarizePlan(plan: Plan): string {
   const parts = countPlan(plan).map(({ object, change, number }) => `${countObjects(number, object)} ${change}`);
   return parts.length > 0 ? parts.join(', ') : 'nothing changed';
 }
 
-/** "; 2 real servers wait for 5 connections to end; 1 connection was cut". */
+/** Returns "; 2 real servers wait for 5 connections to end; 1 connection was cut". */
 export function describeConnections(plan: Plan): string {
   const { draining, kept, cut } = plan;
   const waiting = `${count(draining.length, 'real server waits', 'real servers wait')} for`;
@@ -100,27 +99,27 @@ export function describeConnections(plan: Plan): string {
   ].join('');
 }
 
-/** "TCP 10.96.0.1:80 → 10.1.1.1:8080", from the keys that a record has. */
+/** Returns "TCP 10.96.0.1:80 → 10.1.1.1:8080", from the keys in a record. */
 function describeDraining({ virtualServer, realServer }: DrainingServer): string {
   const [protocol = '', address = '', port] = virtualServer.split(' ');
   const [realAddress = '', realPort] = realServer.split(' ');
   return `${protocol} ${joinHostPort(address, Number(port))} → ${joinHostPort(realAddress, Number(realPort))}`;
 }
 
-/** "2 addresses of IPVS mode stay for open connections; KUBE-IPVS-FILTER refuses new ones"; empty if there are none. */
+/** Returns "2 addresses of IPVS mode stay for open connections; KUBE-IPVS-FILTER refuses new ones". Empty if no address stays. */
 function describeLeftAddresses(plan: Plan): readonly string[] {
   const { length } = listLeftAddresses(plan);
   const stay = length === 1 ? '1 address of IPVS mode stays' : `${length} addresses of IPVS mode stay`;
   return length === 0 ? [] : [`${stay} for open connections; ${accessFilter.chain} refuses new ones`];
 }
 
-/** "Plan: 17 sets and 11 chains to add, 7 sysctls to change, nothing to remove". */
+/** Returns "Plan: 17 sets and 11 chains to add, 7 sysctls to change, nothing to remove". */
 function summarizeChanges(plan: Plan): string {
   const [added, changed, removed] = listByChange(plan).map((objects) => objects || 'nothing');
   return `Plan: ${added} to add, ${changed} to change, ${removed} to remove`;
 }
 
-/** "Drift: 2 chains missing, 1 set extra; kpc-apply apply repairs it". */
+/** Returns "Drift: 2 chains missing, 1 set extra; kpc-apply apply repairs it". */
 function summarizeDrift(plan: Plan): string {
   const words = ['missing', 'changed', 'extra'];
   const parts = listByChange(plan).flatMap((objects, i) => (objects === '' ? [] : [`${objects} ${words[i]}`]));
@@ -130,7 +129,7 @@ function summarizeDrift(plan: Plan): string {
   return `Drift: ${parts.join(', ')}${repair}`;
 }
 
-/** Additions, changes and removals, each as "17 sets and 11 chains", or ''. */
+/** Returns what is added, changed and removed, each as "17 sets and 11 chains" or ''. */
 function listByChange(plan: Plan): readonly string[] {
   const counts = countPlan(plan);
   return (['added', 'changed', 'removed'] as const).map((change) =>
@@ -141,9 +140,9 @@ function listByChange(plan: Plan): readonly string[] {
 }
 
 export interface PlanView {
-  /** `plan`: what apply would do; `drift`: how the node has drifted. */
+  /** `plan`: what an apply would do. `drift`: how the node has drifted from the bundle. */
   readonly as: 'plan' | 'drift';
-  /** Undefined for an earlier state of the node. */
+  /** Undefined if the plan goes back to an earlier state of the node. */
   readonly bundle: StoredBundle | undefined;
   readonly foresight?: Foresight | undefined;
   readonly namesAll?: boolean | undefined;
@@ -201,13 +200,13 @@ export function describeLeftSettings({ leftSettings }: Plan): readonly string[] 
   );
 }
 
-/** The release of a bundle's kube-proxy; undefined for the newest, which is not mentioned. */
+/** Returns the release of a bundle's kube-proxy. Undefined for the newest release, which need not be mentioned. */
 function olderReleaseOf({ snapshot }: StoredBundle): Release | undefined {
   const { release } = snapshot.settings;
   return release === newestRelease ? undefined : release;
 }
 
-/** A plan for programs: `changes` is empty if nothing would change. */
+/** Formats a plan for programs. `changes` is empty if nothing would change. */
 export function formatPlanJson(plan: Plan, { command, bundle, foresight }: PlanAnswer): string {
   const snapshots = snapshotsJson([bundle.snapshot]);
   return formatJson<typeof planSchema>({ command, snapshots, result: planJson(plan, bundle, foresight) });
@@ -244,13 +243,12 @@ function planJson(plan: Plan, bundle: StoredBundle, foresight: Foresight | undef
   };
 }
 
-/** What a rollback would do. */
 export function formatRollBack({ to, plan }: RollBackPlan): string {
   const where = to ? printable(nameState(to)) : 'the state before the apply that did not finish';
   return `back to ${where}:\n${formatPlanText(plan, { as: 'plan', bundle: undefined })}`;
 }
 
-/** Each tool's input, under the command that reads it. */
+/** Lists each tool's input under the command that reads it. */
 export function formatDryRun(plan: Plan, balancer: string): string {
   if (isEmptyPlan(plan)) return 'nothing to do\n';
   return printableLines(
@@ -266,7 +264,7 @@ function formatStep(step: PlanStep, balancer: string): string {
   return `# ${formatCommand(step.command)}\n${step.command.stdin ?? ''}`;
 }
 
-/** The states of a node: the present one, the one that a rollback restores, and the others. */
+/** Lists the states of a node: the present state, the state that a rollback restores, and the others. */
 export function formatStates({ present, before, states, damaged, last, isUnfinished }: RollBackStates): string {
   const next = isUnfinished
     ? 'An apply did not finish: "kpc-apply rollback" undoes what it did'

@@ -16,7 +16,7 @@ export const addressWords: { readonly [K in PortAddress['kind'] | 'node-port']: 
   'node-port': 'node port',
 };
 
-/** A Service port in --output json of kpc describe and kpc diff. Undefined values are left out. */
+/** Formats a Service port, without undefined values, for the JSON of kpc describe and kpc diff. */
 export function portJson(port: ShownPort, type?: ServiceInfo['type']) {
   const { forwarding } = port;
   return {
@@ -38,7 +38,7 @@ export function portJson(port: ShownPort, type?: ServiceInfo['type']) {
   };
 }
 
-/** One known fact about a Service port, in words. */
+/** A known fact about a Service port, in words. */
 export interface Fact {
   readonly kind: 'type' | 'port' | 'node-port' | 'address' | 'policy' | 'endpoints';
   readonly text: string;
@@ -46,7 +46,7 @@ export interface Fact {
   readonly isUsual?: boolean;
 }
 
-/** Policies, session affinity, source ranges and the health check, as far as they are known. */
+/** Lists policies, session affinity, source ranges and the health check, as far as they are known. */
 export function listPolicies(port: ShownPort, write: WriteValue = String): readonly Fact[] {
   const ranges = (port.sourceRanges ?? []).map(({ text }) => text);
   const policies = [
@@ -68,7 +68,7 @@ export function listPolicies(port: ShownPort, write: WriteValue = String): reado
   ];
 }
 
-/** All known facts about a Service port. Facts that both families share appear once. */
+/** Lists all known facts about a Service port, without repeating facts that both families share. */
 export function listFacts(
   families: readonly ShownPort[],
   type: ServiceInfo['type'] | undefined,
@@ -96,13 +96,13 @@ export function listFacts(
   return [...uniqueBy(facts, ({ text }) => text), ...counts];
 }
 
-/** Explains the star at a value that kpc chose. */
+/** Explains the star that marks a value which kpc chose. */
 export const assumedNote = '* assumed';
 
-/** Formats a Service's value for use in a sentence, such as with a mark if kpc chose the value. */
+/** Formats a Service's value for a sentence, for example with a mark if kpc chose the value. */
 export type WriteValue = (value: string) => string;
 
-/** A reason in Kubernetes terms, on one line. */
+/** Describes a reason in Kubernetes' terms, on one line. */
 export function serviceReasonWords(reason: ServiceReason, write: WriteValue = String): string {
   switch (reason.kind) {
     case 'service-added':
@@ -147,7 +147,7 @@ export function serviceReasonWords(reason: ServiceReason, write: WriteValue = St
   }
 }
 
-/** A reason for programs; its kind decides the other fields. */
+/** A reason for programs, whose kind determines the other fields. */
 export interface ReasonJson {
   readonly kind: Exclude<ServiceReason['kind'], 'node-port'>;
   readonly text: string;
@@ -200,7 +200,7 @@ function skipWords(skip: Skip): string {
   }
 }
 
-/** "IPv4 node port 30080 listens on". */
+/** Returns "IPv4 node port 30080 listens on". */
 function nodePortField(
   { family, port, at }: ServiceReason & { readonly kind: 'node-port' },
   write: WriteValue = String,

@@ -10,12 +10,12 @@ import type { SnapshotJson } from './outputs/envelope.ts';
 
 type SnapshotAssumed = NonNullable<SnapshotJson['assumed']>;
 
-/** Snapshots for programs, each once. */
+/** Formats snapshots for programs, each once. */
 export function snapshotsJson(sides: readonly Snapshot[]): readonly SnapshotJson[] {
   return [...new Set(sides)].map(snapshotWriter());
 }
 
-/** Writes snapshots one after the other. If several nodes of one input share an assumption, only the first snapshot has it. */
+/** Returns a function that formats snapshots one by one. An assumption that several nodes of an input share is only in the first. */
 export function snapshotWriter(): (side: Snapshot) => SnapshotJson {
   const said = new Set<unknown>();
   const once = <T>(values: T): T | undefined => {
@@ -37,14 +37,14 @@ export function snapshotWriter(): (side: Snapshot) => SnapshotJson {
   };
 }
 
-/** The families that a dump shows; ipset and ipvsadm print both. */
+/** Returns the families that a dump shows. ipset and ipvsadm always print both. */
 function shownFamilies({ iptables, nftables, excerpts = [], sets, virtualServers }: Coverage): readonly Family[] {
   const isShown = (family: Family): boolean =>
     sets || virtualServers || iptables[family].length > 0 || nftables.includes(family) || excerpts.includes(family);
   return families.filter(isShown);
 }
 
-/** Undefined if nothing was assumed. */
+/** Formats what was assumed. Undefined if nothing was. */
 function assumedJson({
   mode,
   node,
@@ -68,15 +68,15 @@ function assumedJson({
 }
 
 /**
- * "assumed: node node-1, 2 cluster IPs, 1 Pod": the values that kpc chose for snapshots, in one line; undefined if
- * there are none. An assumed mode is marked at the mode's name instead.
+ * Returns "assumed: node node-1, 2 cluster IPs, 1 Pod": one line about the values that kpc chose for snapshots. Undefined if kpc chose
+ * none. An assumed mode is marked where the mode is named instead.
  */
 export function assumedSummary(snapshots: readonly SnapshotJson[]): string | undefined {
   const parts = assumedParts(snapshots);
   return parts.length === 0 ? undefined : `assumed: ${parts.join(', ')}`;
 }
 
-/** What a "no difference" is about: nodes, modes, and what kpc chose. Dumps are left out: they assume nothing. */
+/** Returns what "no difference" applies to: nodes, modes, and the values that kpc chose. Leaves out dumps, which assume nothing. */
 export function groundsOf(snapshots: readonly SnapshotJson[]): readonly string[] {
   const compiled = snapshots.filter(({ kind }) => kind !== 'dump');
   if (compiled.length === 0) return [];
@@ -89,13 +89,13 @@ export function groundsOf(snapshots: readonly SnapshotJson[]): readonly string[]
   return [`compiled for ${where}, mode ${joinWords([...new Set(modes)])}`, ...(assumed === undefined ? [] : [assumed])];
 }
 
-/** Like assumedSummary, as a list that includes an assumed mode: "mode ipvs (nothing names a mode)". */
+/** Returns the same as assumedSummary, as a list that includes an assumed mode: "mode ipvs (nothing names a mode)". */
 export function assumedWithMode(snapshots: readonly SnapshotJson[]): readonly string[] {
   const modes = assumedOf(snapshots, ({ mode, assumed }) => ({ among: mode, value: assumed?.mode && mode }));
   return [...modes.map((mode) => `mode ${mode} ${unnamedMode}`), ...assumedParts(snapshots)];
 }
 
-/** The values that kpc assumed, each once. A value names its sides, unless all sides with the same `among` have it. */
+/** Returns the values that kpc assumed, each once. Names a value's sides, unless all sides with the same `among` have it. */
 function assumedOf(
   snapshots: readonly SnapshotJson[],
   read: (snapshot: SnapshotJson) => { readonly among?: string | undefined; readonly value: string | undefined },
@@ -111,10 +111,7 @@ function assumedOf(
   });
 }
 
-/**
- * Selects the sides from manifests, or all sides if there are none. A golden may have been compiled from less than the manifests give now,
- * and bundles do not record assumptions.
- */
+/** Selects the sides from manifests, or all sides if none is. Bundles record no assumptions, and a golden may be out of date. */
 function tellingOf<Side extends Pick<SnapshotJson, 'kind'>>(sides: readonly Side[]): readonly Side[] {
   const fresh = sides.filter(({ kind }) => kind === 'manifests');
   return fresh.length > 0 ? fresh : sides;
@@ -132,7 +129,7 @@ function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
   }));
   const unplaced = [...new Set(all.flatMap((each) => each.unplaced ?? []))];
   const cidrs = assumedOf(snapshots, ({ assumed }) => ({ value: assumed?.clusterCIDRs?.join(', ') }));
-  // Two sides may assume the same value.
+  // The two sides may assume the same value, which counts once.
   const sum = (valuesOf: (service: (typeof services)[number]) => string | number | readonly (string | number)[]) =>
     new Set(services.flatMap((each) => [valuesOf(each)].flat().map((value) => `${each.service} ${value}`))).size;
   const counts = [

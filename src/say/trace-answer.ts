@@ -1,4 +1,4 @@
-// The answer of a trace, of one packet or as a table of all senders and addresses.
+// Answers a trace, either of one packet or as a table of all senders and addresses.
 import type { Shaped } from '../base/json/schema.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { unnamedMode } from '../kube-proxy/modes.ts';
@@ -40,33 +40,33 @@ import { type Address, familyNames, joinHostPort } from '../kernel/address.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 
-/** A question about packets, as given by the flags of `kpc trace`. */
+/** A question about packets, as in the flags of `kpc trace`. */
 export interface TraceQuestion {
   readonly from?: string | undefined;
   readonly to?: string | undefined;
   readonly proto?: PacketProtocol | undefined;
   readonly inInterface?: string | undefined;
-  /** A Service: traces every kind of sender to each of its addresses. */
+  /** The Service to whose addresses all kinds of senders send a packet. */
   readonly all?: string | undefined;
   readonly namespace?: string | undefined;
-  /** Set if a node was named, or all nodes are traced: a named Pod then sends from that node, even if it runs elsewhere. */
+  /** `node` and `allNodes`: which nodes were named. If any was, a named Pod sends from that node, even if the Pod runs on another node. */
   readonly node?: string | undefined;
   readonly allNodes?: boolean | undefined;
 }
 
-/** The answer of one node. */
+/** The answer for one node. */
 export interface TraceAnswer {
   readonly json: Shaped<typeof traced>;
   readonly text: (isColoured: boolean, width: number | undefined) => string;
-  /** Whether an Ingress or a route names a Service that does not exist. */
+  /** Whether an Ingress or route names a Service that does not exist. */
   readonly lacksTarget: boolean;
-  /** Empty for a table. */
+  /** The paths to draw. Empty for a table. */
   readonly ways: readonly WayInWords[];
 }
 
 /**
- * Traces one packet, the packets of a request to an Ingress, or all packets to a Service; or reports a problem with the
- * question. `say` rewords texts that name flags for callers without flags.
+ * Traces one packet, the packets of a request to an Ingress, or all packets to a Service. Returns the problem if the question has one.
+ * `say` rewords texts that name flags, for callers without flags.
  */
 export function answerTrace(
   question: TraceQuestion,
@@ -76,7 +76,7 @@ export function answerTrace(
   return question.all === undefined ? answerOne(question, scene, say) : answerAll(question.all, question, scene);
 }
 
-/** A table of all packets to a Service, or the problem with the question. */
+/** Returns a table of all packets to a Service, or the problem with the question. */
 function answerAll(service: string, question: TraceQuestion, scene: Scene): TraceAnswer | readonly Finding[] {
   const { from, inInterface, namespace } = question;
   const ports = findNamedPorts(service, namespace, scene);
@@ -96,7 +96,7 @@ function answerAll(service: string, question: TraceQuestion, scene: Scene): Trac
   return { json: { traces: matrixJson(matrix, scene) }, text, lacksTarget: false, ways: [] };
 }
 
-/** The trace of one packet, or of the packets of a request to an Ingress, or the problem with the question. */
+/** Returns the trace of one packet or of the packets of a request to an Ingress, or the problem with the question. */
 function answerOne(
   question: TraceQuestion,
   scene: Scene,
@@ -125,7 +125,7 @@ function answerOne(
   };
 }
 
-/** A table of a Service's addresses and senders, cut to the width of the terminal, if any. */
+/** Formats a table of a Service's addresses and senders, cut to the width of the terminal, if that is known. */
 export function formatMatrix(
   matrix: Matrix,
   scene: Scene,
@@ -157,7 +157,7 @@ export function formatMatrix(
   return `${[paint('heading', joinCells(head)), ...painted.map(joinCells), ...linesUnder(matrix, scene), ...told].join('\n')}\n`;
 }
 
-/** Sentences below a table: health checks, network policies that may refuse delivered packets, and assumptions. */
+/** Returns sentences to print below a table: health checks, network policies that may refuse delivered packets, and assumptions. */
 export function linesUnder(matrix: Matrix, scene: Scene): readonly string[] {
   const { cells, open } = matrix;
   const doubts = cells.flatMap((cell) => {
@@ -181,7 +181,7 @@ export function linesUnder(matrix: Matrix, scene: Scene): readonly string[] {
   ];
 }
 
-/** A line for each Service, or for each of its families if kube-proxy's answers differ. */
+/** Returns a line for each Service. If kube-proxy's answers differ between families, returns a line for each family. */
 function healthCheckLines({ healthChecks }: Matrix, { side }: Scene): readonly string[] {
   const said = healthChecks.map((check) => ({ ...check, words: healthCheckWords(check, side) }));
   return [...groupBy(said, serviceName).values()].flatMap((own) => {
@@ -203,7 +203,6 @@ function assumedOfMatrix({ senders, cells, healthChecks }: Matrix, side: Snapsho
   return assumedLine(values, side);
 }
 
-/** Explains the words that occur in the table. */
 function legendOf(shown: readonly string[]): readonly string[] {
   const rows = [
     [/^itself$/, 'itself: an endpoint of the Service'],
@@ -221,7 +220,7 @@ function legendOf(shown: readonly string[]): readonly string[] {
   return rows.flatMap(([pattern, words]) => (shown.some((text) => pattern.test(text)) ? [`  ${words}`] : []));
 }
 
-/** "node" for an unknown address of the node. */
+/** Returns an address, or "node" for an unknown address of the node. */
 function ownText(address: Address): string {
   return isUnknownOwn(address) ? 'node' : address.text;
 }
@@ -235,7 +234,7 @@ const roles: { readonly [V in Fate['verdict']]: Line['role'] } = {
   forwarded: 'plain',
 };
 
-/** A cell: where packets end, and whether endpoints see the client. */
+/** Formats a cell: where packets end, and whether endpoints see the client. */
 function fateInShort(fate: Fate | undefined): Pick<Line, 'role' | 'text'> {
   if (!fate) return { role: 'dim', text: '-' };
   if (fate.verdict === 'unknown' && fate.otherwise)
@@ -259,7 +258,7 @@ function knownInShort(fate: KnownFate): Pick<Line, 'role' | 'text'> {
   };
 }
 
-/** The cells as traces without their steps. Load balancers check a node's health before they send to it. */
+/** Formats the cells as traces without steps. Adds health checks, because load balancers check a node before they send packets to it. */
 function matrixJson(matrix: Matrix, scene: Scene) {
   const healthChecks = healthCheckLines(matrix, scene);
   return matrix.cells.map((cell) => {

@@ -29,7 +29,7 @@ import {
 
 type Chains = ReadonlyMap<string, Chain>;
 
-/** Reads Service ports from the rules of iptables mode, whose comments name them. `shown`: the complete tables. */
+/** Reads Service ports from the rules of iptables mode, whose comments name the ports. `shown`: the tables that are complete. */
 export function decompileIptables(
   state: KernelState,
   shown: Coverage['iptables'] = { ipv4: tableNames, ipv6: tableNames },
@@ -45,10 +45,10 @@ class RulesReader {
   readonly #endless: ReadonlySet<string>;
   readonly #hasWholeFilter: boolean;
   readonly #guarded = new Set<string>();
-  /** Several Service ports may share a name, if names were anonymised before pasting. */
+  /** Several Service ports may have the same name, if names were anonymised before pasting. */
   readonly #byName = new Map<string, PortDraft[]>();
   readonly #byHash = new Map<string, PortDraft>();
-  /** Service ports with a jump to a chain that is missing from the dump. In a kernel, such a chain always exists. */
+  /** Service ports with a jump to a chain that exists in the kernel, as for every jump, but not in the dump. */
   readonly #lackChains = new Set<PortDraft>();
 
   constructor({ nat = new Map(), filter = new Map() }: Tables, family: Family, shown: readonly TableName[]) {
@@ -66,7 +66,7 @@ class RulesReader {
       ...rulesOf(this.#nat, baseChains.services).map((rule) => ({ rule, isNodePort: false })),
       ...rulesOf(this.#nat, baseChains.nodePorts).map((rule) => ({ rule, isNodePort: true })),
     ];
-    // Rules with a jump go first, because a jump certainly shows the rule's Service port.
+    // Rules with a jump go first, because the jump's chain shows the Service port with certainty.
     const [leading, others] = [
       captures.filter(({ rule }) => rule.leadsTo),
       captures.filter(({ rule }) => !rule.leadsTo),
@@ -80,7 +80,7 @@ class RulesReader {
       if (label === undefined || !comment.endsWith(' health check node port')) continue;
       this.#namedOrNew(label).healthCheckNodePort = port;
     }
-    // If rules lead to the chains of Service ports, a chain without such a rule belongs to no Service.
+    // If rules lead to the chains of Service ports, a chain that none of them leads to belongs to no Service.
     for (const chain of this.#nat.values()) this.#readServiceChain(chain, leading.length > 0);
     return [...this.#byName.values()]
       .flat()
@@ -88,7 +88,7 @@ class RulesReader {
       .map((draft) => {
         draft.showsEndpoints &&= !this.#lackChains.has(draft);
         draft.hidesAddresses = !this.#hasWholeNat;
-        // Without comments, a rule that drops counts as a Service port of its own.
+        // Without comments, a rule that drops packets counts as a Service port of its own.
         draft.showsFirewall =
           this.#hasWholeFilter && ![...draft.addresses.keys()].some((each) => this.#guarded.has(each));
         return draft.finish();
@@ -125,7 +125,7 @@ class RulesReader {
     return draft;
   }
 
-  /** Reads a rule in nat KUBE-SERVICES or KUBE-NODEPORTS: the address or node port, and the policy from the chain that packets go to. */
+  /** Reads a rule in nat KUBE-SERVICES or KUBE-NODEPORTS: its address or node port, and the policy shown by the chain that it leads to. */
   #readCapture(rule: ReadRule, isNodePort: boolean): void {
     const { label, address, port, leadsTo } = rule;
     const draft = label === undefined && (isNodePort ? port : address) === undefined ? undefined : this.#draftOf(rule);
@@ -141,15 +141,15 @@ class RulesReader {
   }
 
   /**
-   * Reads a rule in filter that refuses packets. In KUBE-SERVICES these packets go to the cluster IP; elsewhere the rule does not show the
-   * kind of address.
+   * Reads a rule in filter that refuses packets. In KUBE-SERVICES, the packets are for the cluster IP. In other chains, the rule does not
+   * show the kind of address.
    */
   #readRefusal(rule: ReadRule, isOfServices: boolean): void {
     const { refusal, address, port } = rule;
     const draft = refusal && this.#draftOf(rule);
     if (!draft) return;
     draft.refusals.add(refusal);
-    // If packets are dropped, other nodes may have endpoints, or this node may have endpoints for the other policy.
+    // A rule that drops packets does not show that there are no endpoints: other nodes may have some, or this node for the other policy.
     draft.showsEndpoints ||= refusal === 'reject' || this.#hasWholeNat;
     let kind: PortAddress['kind'] | undefined;
     if (rule.isOfAddressType) draft.nodePort ??= port;
@@ -241,7 +241,7 @@ class RulesReader {
     if (lookups.length > 0 || (drawn.length > 0 && this.#hasWholeNat)) draft.noteAffinity(drawn, lookups, writes);
   }
 
-  /** Records that a chain for outside clients does not lead to the chain `local`, although that chain has endpoints on the node. */
+  /** Records that a chain for outside clients does not lead to the chain `local`, although the node has endpoints for that chain. */
   #checkLocal({ name, rules }: Chain, local: string, draft: PortDraft): void {
     const isShown = this.#hasWholeNat && this.#hasWholeFilter && this.#nat.has(local);
     if (isShown && !rules.some((rule) => jumpChain(rule) === local)) draft.lackLocal(name, local);
@@ -253,7 +253,7 @@ class RulesReader {
   }
 }
 
-/** A chain that leads nowhere does not prove a Service port, even if its comment names one. */
+/** Reports whether a draft shows a Service port. A chain that leads nowhere does not, even if its comment names one. */
 function showsMore({ addresses, nodePort, healthCheckNodePort, endpoints, refusals }: PortDraft): boolean {
   const places = addresses.size + endpoints.size + refusals.size;
   return places > 0 || nodePort !== undefined || healthCheckNodePort !== undefined;
@@ -285,7 +285,7 @@ export function readServiceRule(rule: Rule) {
     protocol: protocols.find((each) => each === name),
     source: findPlain(rule, 'source')?.range,
     clients: marks ? markedClients(conditionsOf(rule.args)) : undefined,
-    /** Only the node's own packets, which take another path under policy Local. */
+    /** Whether only the node's own packets match, which take another path under policy Local. */
     isFromNode: findArg(rule, 'source-type')?.type === 'LOCAL',
     isOfAddressType: rule.args.some(({ kind }) => kind === 'source-type' || kind === 'destination-type'),
     recent: findArg(rule, 'recent'),
@@ -308,7 +308,7 @@ function addressKindOf({ comment, leadsTo }: ReadRule, draft: PortDraft): PortAd
   return (leadsTo?.kind === 'cluster' || leadsTo?.kind === 'local') && !draft.hasClusterIP() ? 'cluster-ip' : 'unknown';
 }
 
-/** Reads the source ranges that the chain admits. The chain may also admit the guarded address itself. */
+/** Reads the source ranges that the chain admits. Skips the Service's own address, which the chain may also admit. */
 function readFirewallChain(rules: readonly ReadRule[], draft: PortDraft): void {
   for (const { source, jumpsTo, refusal } of rules) {
     if (refusal !== undefined) draft.hasFirewall = true;
@@ -332,10 +332,7 @@ function commentedEndpoint(comment: string): DraftEndpoint | undefined {
   return named === undefined ? undefined : endpointNamed(named);
 }
 
-/**
- * Reads the endpoint from the chain's rule for the endpoint's own packets, because iptables-save cannot print targets of another iptables
- * version.
- */
+/** Reads the endpoint from the rule for its own packets, even if iptables-save cannot print targets of another iptables version. */
 function endpointBySource(chain: Chain | undefined): DraftEndpoint | undefined {
   const range = chain?.rules.map((rule) => findPlain(rule, 'source')?.range).find((each) => each !== undefined);
   const address = range && singleAddress(range);

@@ -21,7 +21,7 @@ import { type DecompiledPort, endpointAt, PortDraft } from './decompiled-port.ts
 export interface ShownServices {
   readonly mode: ProxyMode | undefined;
   readonly ports: readonly DecompiledPort[];
-  /** Facts whose rules no packet reaches, with the ports that would have these facts. */
+  /** Facts, such as node ports, of a chain or map that no packet gets to, with the Service ports that would have these facts. */
   readonly unreached: readonly UnreachedPorts[];
   readonly leftovers: Leftovers;
 }
@@ -38,9 +38,9 @@ export interface Leftovers {
 }
 
 /**
- * Reads Services from a state. Names come from kube-proxy's comments in iptables and userspace mode, and from chain names in nftables
- * mode; IPVS mode shows only addresses. Leftovers of another mode are separate. `weighServer`: how certainly a virtual server is
- * kube-proxy's. `coverage`: what is fully known.
+ * Reads Services from a state. In iptables and userspace mode, kube-proxy's comments name the Services; in nftables mode, the names of
+ * chains do. IPVS mode shows only addresses. Leftovers of another mode are listed separately. `weighServer`: how certainly a virtual server
+ * is kube-proxy's. `coverage`: what is shown in full.
  */
 export function decompile(
   state: KernelState,
@@ -102,7 +102,7 @@ function sortPorts(ports: readonly DecompiledPort[]): readonly DecompiledPort[] 
   return ports.toSorted((a, b) => compareText(key(a), key(b)));
 }
 
-/** Reads Service ports from rules. Their names come from comments, and their endpoints from the balancer. */
+/** Reads Service ports from the rules of userspace mode. Comments name the ports, and the balancer shows their endpoints. */
 function decompileUserspace({ iptables, proxyPorts }: KernelState): readonly DecompiledPort[] {
   const served = new Map(proxyPorts.map((port) => [`${port.protocol} ${port.port}`, port]));
   const drafts = new Map<string, PortDraft>();
@@ -116,7 +116,7 @@ function decompileUserspace({ iptables, proxyPorts }: KernelState): readonly Dec
         const draft = drafts.get(key) ?? new PortDraft(label, family, protocol);
         drafts.set(key, draft);
         if (!address) draft.nodePort ??= port;
-        // kube-proxy writes a Service port's cluster IP first. Only rules for external IPs have further conditions.
+        // kube-proxy writes the rule for a Service port's cluster IP first. Rules with further conditions are for external IPs.
         else if (isOfAddressType || findArg(rule, 'physdev-is-in')) draft.addAddress('external-ip', address, port);
         else if (!draft.addresses.has(address.text))
           draft.addAddress(draft.hasClusterIP() ? 'load-balancer-ip' : 'cluster-ip', address, port);

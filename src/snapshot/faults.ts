@@ -36,7 +36,7 @@ export function targetPortOf(port: ShownPort, side: Snapshot): number | string |
 export function lackOfEndpoints(port: ShownPort, side: Snapshot): PortFault | undefined {
   const fault = faultsOfPort(port, side).find(({ code }) => code !== 'undeclared-port');
   const { endpoints = [] } = port;
-  // A dump shows only endpoints in use, so they are ready.
+  // A dump shows only endpoints in use, and these are ready.
   if (fault || endpoints.length === 0 || side.kind === 'dump') return fault;
   const details = { service: serviceName(port), endpoints: endpoints.length, publishes: false, isScaledToZero: false };
   const unready = diagnose('no-ready-endpoint', details);
@@ -54,7 +54,7 @@ export function unseenPodsOf(faults: readonly PortFault[]): UnseenPods | undefin
 }
 
 /**
- * Finds missing jumps whose target exists. kube-proxy makes each of these jumps (iptablesJumpChains, nftablesJumpChains), so another
+ * Finds missing jumps whose target chain exists. kube-proxy makes each of these jumps (iptablesJumpChains, nftablesJumpChains), so another
  * program removed them.
  */
 export function findLostJumps(side: Snapshot, mode: ProxyMode, family: Family): readonly MissingJump[] {
@@ -70,7 +70,7 @@ export function findDormantTable({ doubts }: Snapshot, family: Family): string |
   return doubts.some((doubt) => doubt.kind === 'other-table' && doubt.table === table) ? table : undefined;
 }
 
-/** Finds jumps missing from an incomplete listing. The kernel may have these jumps. */
+/** Finds jumps that the kernel may have although an incomplete listing lacks them. */
 export function findUnshownJumps(side: Snapshot, mode: ProxyMode): readonly MissingJump[] {
   return families.flatMap((family) => missingJumps(side, mode, family).filter((jump) => !isRead(side, jump)));
 }

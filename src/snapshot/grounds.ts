@@ -2,8 +2,8 @@ import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { CompiledSnapshot } from './snapshot.ts';
 
 /**
- * Describes what a state applies to: "node node-1 (assumed), mode ipvs (nothing names a mode), ipv4". `modeFrom`, also in brackets, says
- * where the mode comes from if `assumed` does not.
+ * Describes what a state applies to: "node node-1 (assumed), mode ipvs (nothing names a mode), ipv4". `modeFrom`: where the mode comes
+ * from, in brackets, if `assumed` does not show it.
  */
 export function describeGrounds({ nodeName, mode, families, assumed }: CompiledSnapshot, modeFrom = ''): string {
   const mark = (isAssumed: boolean): string => (isAssumed ? ' (assumed)' : '');

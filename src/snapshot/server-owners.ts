@@ -15,7 +15,7 @@ interface Judged {
   readonly settings: ProxySettings | undefined;
 }
 
-/** Decides which virtual servers are kube-proxy's: all that a side compiled, none in --ipvs-exclude-cidrs, and the rest by evidence. */
+/** Decides which virtual servers are kube-proxy's: all compiled ones, none in --ipvs-exclude-cidrs, and the rest by evidence. */
 export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualServer) => Evidence {
   const sides = [from, to];
   const ofServices = sides.filter((side) => side.kind !== 'dump').flatMap((side) => side.state.virtualServers);
@@ -43,10 +43,7 @@ export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualS
   };
 }
 
-/**
- * Labels virtual servers with their Service port, because IPVS stores no names. Returns the cluster's virtual servers, and the state's on
- * node ports.
- */
+/** Labels virtual servers with their Service port: the cluster's, and the state's on node ports. IPVS itself stores no names. */
 export function nameServers({ virtualServers, sets, links }: KernelState, cluster: Cluster): KernelState {
   const state = { ...emptyState, virtualServers, sets, links };
   const isNodePort = findNodePortServers(state);

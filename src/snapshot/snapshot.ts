@@ -43,12 +43,12 @@ import { nameServers, weighServersOfSides } from './server-owners.ts';
 
 export type Snapshot = CompiledSnapshot | DumpedSnapshot;
 
-/** Objects from manifests beside a state. They add senders, policies, and what routes traffic to Services, such as Ingresses. */
+/** Objects from manifests beside a state: further senders, policies, and objects such as Ingresses that route traffic to Services. */
 export type SnapshotObjects = {
   readonly [List in SnapshotList]: readonly ObjectLists[List][number][];
 } & {
   readonly unread: UnreadLists;
-  /** Kustomizations' changes as text; kpc ignores them. */
+  /** What kustomizations change, as text. kpc ignores these changes. */
   readonly kustomized: readonly string[];
   /** What kustomizations take from outside the input. */
   readonly untaken: readonly Untaken[];
@@ -107,11 +107,11 @@ interface SnapshotAssumptions {
   readonly mode: boolean;
 }
 
-/** Functions are called once, on first use. */
+/** Facts about a snapshot, as functions that are called once, on first use. */
 interface Facts {
   readonly name: string;
   readonly state: () => KernelState;
-  /** A state with origins that explain the items in `state`; undefined if there is none. */
+  /** A state whose items have origins, which explain the items in `state`; undefined if no state has origins. */
   readonly labels?: (() => KernelState | undefined) | undefined;
   readonly flows?: readonly TrackedFlow[] | undefined;
   readonly routes?: KnownRoutes | undefined;
@@ -128,26 +128,26 @@ interface CompiledFacts extends Facts {
   readonly families: readonly Family[];
   readonly assigned: readonly AssignedService[];
   readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
-  /** The networks assumed for clusterCIDR, if the input does not name them. */
+  /** The networks assumed for clusterCIDR. Undefined if the input names them. */
   readonly assumedClusterCIDRs?: readonly string[] | undefined;
   readonly assumedFamilies?: readonly Family[] | undefined;
   readonly portFaults?: (() => readonly PortFault[]) | undefined;
   /** The assumed Nodes, of which this node may be one. */
   readonly assumedNodes?: readonly string[] | undefined;
-  /** The input's Nodes, if nothing names the node, so that it may be any of several. */
+  /** The input's Nodes, if no node is named, so that this node may be any of them. */
   readonly anyOf?: ReadonlyMap<string, Node> | undefined;
   readonly onNode?: ((name: string) => CompiledSnapshot | undefined) | undefined;
   /**
-   * Returns the input as kpc reads it outside a comparison, for a side that flags cannot reproduce; undefined if that reading is unusable.
+   * Returns the input as kpc reads it outside a comparison, for a side that flags cannot reproduce. Undefined if that reading is unusable.
    */
   readonly alone?: ((node: string) => Snapshot | undefined) | undefined;
   readonly isModeAssumed?: boolean | undefined;
-  /** The other side's decisions as flags and values, with which this snapshot can be reproduced alone. */
+  /** Decisions taken over from the other side, as flags and values that reproduce this snapshot by itself. */
   readonly taken?: Readonly<Record<string, string>> | undefined;
   readonly kpcVersion: string;
   readonly isAsCompiled: boolean;
   readonly behaviours: Behaviours;
-  /** The Services as a kube-proxy with other behaviours reads them; missing for a bundle. */
+  /** Returns the Services as a kube-proxy with other behaviours reads them; missing for a bundle. */
   readonly readBy?: ((does: Behaviours) => Cluster) | undefined;
   readonly compile: (cluster: Cluster, node?: NodeContext) => KernelState;
 }
@@ -157,9 +157,9 @@ interface DumpedFacts extends Facts {
   readonly doubts: readonly Doubt[];
   readonly log?: ProxyLog | undefined;
   readonly hostAddresses?: readonly Address[] | undefined;
-  /** Services from manifests beside the dump, to name the dump's contents. */
+  /** Services from manifests beside the dump, which give the dump's objects names. */
   readonly named?: Cluster | undefined;
-  /** The release of the manifests beside the dump. describe follows flows as this release does. */
+  /** The release of the manifests beside the dump. kpc describe follows flows as in this release. */
   readonly release?: Release | undefined;
   readonly reached?: ShownServices | undefined;
 }
@@ -205,10 +205,10 @@ abstract class Known<Own extends Facts> {
 
   abstract readonly shown: ShownServices;
   abstract readonly ports: readonly ShownPort[];
-  /** The ports on the node, and those of Services that only manifests beside it have. */
+  /** `ports`: the Service ports on the node. `namedPorts`: also those of Services that only manifests beside the node have. */
   abstract readonly namedPorts: readonly ShownPort[];
   abstract readonly addresses: AddressIndex;
-  /** Like `addresses`, but also with Services that rules or manifests name although nothing here leads packets to them. */
+  /** Like `addresses`, with further Services, which rules or manifests name although nothing on this node leads packets to them. */
   abstract readonly claims: AddressIndex;
   /** '' if no node is named. */
   abstract readonly nodeName: string;
@@ -222,7 +222,7 @@ abstract class Known<Own extends Facts> {
     return (this.#held ??= addressesOn(this.state.links));
   }
 
-  /** Addresses that belong to hosts: Nodes, Pods on the host network, and the API server. */
+  /** Addresses of hosts: Nodes, Pods on the host network, and the API server. */
   get addressesOfHosts(): ReadonlySet<string> {
     return (this.#ofHosts ??= new Set([
       ...this.objects.nodes.flatMap(({ object }) => object.addresses.map(({ address }) => address)),
@@ -352,7 +352,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     return (this.#services ??= decompile(this.state, this.owners, () => 'certain', this.coverage));
   }
 
-  /** The node's own links, as a single link, because nothing shows which link has which address. */
+  /** The node's own addresses, all on one link, because nothing shows which link has which address. */
   get links(): readonly Link[] {
     const { hostAddresses, nodeIPs } = this.node;
     const own = hostAddresses.length > 0 ? hostAddresses : bothFamilies.map((family) => nodeIPs[family]);
@@ -368,13 +368,13 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     ];
   }
 
-  /** The same input on the other Nodes that kpc assumed. Empty if the input shows which Nodes exist. */
+  /** The same input on the other Nodes that kpc assumed. Empty if the input itself shows the Nodes. */
   get elsewhere(): readonly CompiledSnapshot[] {
     const others = this.assumed.node ? (this.facts.assumedNodes ?? []) : [];
     return others.flatMap((name) => (name === this.nodeName ? [] : (this.onNode(name) ?? [])));
   }
 
-  /** The input's Nodes, if this node may be any of them; undefined if the node is known. */
+  /** The input's Nodes, if this node may be any of them. Undefined if the node is known. */
   get anyOf(): ReadonlyMap<string, Node> | undefined {
     return this.facts.anyOf;
   }
@@ -405,7 +405,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   }
 }
 
-/** A node as a dump shows it. Tools' output does not show the Services that the state was made for. */
+/** A node as shown by a dump. The output of tools does not show the Services that the state was made for. */
 export class DumpedSnapshot extends Known<DumpedFacts> {
   readonly kind = 'dump';
   readonly families = bothFamilies;
@@ -439,12 +439,12 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     this.release = facts.release;
   }
 
-  /** Includes leftovers of another mode. */
+  /** The Services that the dump shows, including leftovers of another mode. */
   get shown(): ShownServices {
     return (this.#shown ??= decompile(this.state, this.owners, weighServersOfSides(this, this), this.coverage));
   }
 
-  /** Includes Services in a dormant table, which no packet reaches. */
+  /** The Services that the dump shows, including Services in a dormant table, which no packet reaches. */
   get #all(): ShownServices {
     if (this.#reached) return this.#reached;
     const { state, owners, coverage } = this;
@@ -483,7 +483,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     return this.state.links.filter(({ name }) => name !== serviceLink);
   }
 
-  /** Names what the dump shows with the Services in a release's manifests. */
+  /** Names the dump's objects by the Services in a release's manifests. */
   namedBy(named: Cluster, release: Release): DumpedSnapshot {
     return this.with({ named, release, labels: () => nameServers(this.state, named) });
   }
@@ -492,13 +492,13 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     return new DumpedSnapshot({ ...this.facts, state: () => this.state, labels: () => this.labels, ...changes });
   }
 
-  /** Adds facts that another side shows; the Services stay those of this dump. */
+  /** Adds facts that another side shows, but not its Services. */
   completedBy(state: KernelState, coverage: Coverage): DumpedSnapshot {
     return this.with({ state: () => state, coverage, owners: this.owners, reached: this.#all });
   }
 }
 
-/** Adds other programs' tables, and kube-proxy's own if they are dormant. */
+/** Adds other programs' tables, and kube-proxy's own tables if they are dormant. */
 export function stateWithOthers({ state, doubts }: Pick<Snapshot, 'state' | 'doubts'>): KernelState {
   const others = doubts.flatMap((doubt) => (doubt.kind === 'other-table' ? (doubt.tables ?? []) : []));
   if (others.length === 0) return state;
@@ -506,7 +506,7 @@ export function stateWithOthers({ state, doubts }: Pick<Snapshot, 'state' | 'dou
   return { ...state, nftables: [...state.nftables, ...tables.values()] };
 }
 
-/** Reports whether only nft lists iptables mode's chains, with their hooks. Only iptables-save names their Services. */
+/** Reports whether only nft lists the chains of iptables mode and their hooks. Only iptables-save names the Services. */
 export function showsIptablesAsNft({ doubts }: Pick<Snapshot, 'doubts'>): boolean {
   return doubts.some(
     (doubt) =>

@@ -31,10 +31,7 @@ export function listChainChanges(delta: FamilyTablesDelta, owners: SideOwners): 
   );
 }
 
-/**
- * Counts the chains that change, whoever owns them. Listing the changes would compare rule by rule, which takes long if a whole mode is
- * removed.
- */
+/** Counts the chains that change. Listing each change would compare rule by rule, which is slow if a whole mode is removed. */
 export function countChainChanges(delta: FamilyTablesDelta): readonly CountedChange[] {
   const tables = rulesPlaces.flatMap((place) => delta[place] ?? []);
   return tables.flatMap(({ changes }) => {
@@ -55,7 +52,7 @@ function changesOfTable(
   const ofChains = changes.flatMap((change) =>
     change.kind === 'chain' ? chainChanges(place, change.from, change.to, owners) : [],
   );
-  // A built-in chain always stays, so only its jumps to kube-proxy's chains count.
+  // A built-in chain is never removed, so only its jumps to kube-proxy's chains count.
   const edits = changes.filter((change) => change.kind === 'rule');
   const ofBuiltIn = [...new Set(edits.map(({ chain }) => chain))].flatMap((chain) => {
     const own = edits.filter((edit) => edit.chain === chain);
@@ -123,7 +120,7 @@ function sharedChanges(
       removed: removed.map(ruleMeaning),
       reordered,
     };
-    // The chain exists for all Service ports; each one only has rules in it.
+    // The chain belongs to all Service ports, and each port only has rules in it.
     const edited = [...added, ...removed];
     const change = iptablesChainChange(
       { ...place, shared: true },
@@ -136,8 +133,8 @@ function sharedChanges(
 }
 
 /**
- * Returns a text that compares orders of rules: two orders with the same effect have the same text. kube-proxy fills shared chains from a
- * map, in any order. Only rules that no Service port owns have a fixed place.
+ * Returns a text for comparing the order of rules. Two orders with the same effect give the same text. kube-proxy fills shared chains from
+ * a map, in any order, so only rules that no Service port owns have a fixed place.
  */
 function orderOf(rules: readonly Rule[], ownerOf: (rule: Rule) => string | undefined): string {
   const order: string[] = [];

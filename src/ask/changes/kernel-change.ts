@@ -27,7 +27,7 @@ export const changedObjects = [
 
 export type ChangedObject = (typeof changedObjects)[number];
 
-/** The known facts about a change to each kind of object, as printed in JSON. '' and undefined mean none. */
+/** The known facts about a change to each kind of object, as JSON prints them. '' and undefined mean none. */
 interface ChangeFields {
   readonly 'virtual-server': {
     readonly protocol: Protocol;
@@ -40,13 +40,13 @@ interface ChangeFields {
     readonly edited: readonly { readonly server: string; readonly from: string; readonly to: string }[];
   };
   readonly 'set-entry': { readonly set: string; readonly value: string };
-  /** `entries`: how many entries no Service port owns. `from` and `to`: how the set is created. */
+  /** `entries`: the number of entries that no Service port owns. `from` and `to`: the options with which the set is created. */
   readonly set: { readonly set: string; readonly entries: number; readonly from?: string; readonly to?: string };
   readonly chain: RuleEdits & {
     readonly family: Family;
     readonly table: TableName;
     readonly chain: string;
-    /** Whether Service ports share the chain. If so, the edits are one owner's. */
+    /** Whether Service ports share the chain, so that the edits are one owner's. */
     readonly shared: boolean;
   };
   readonly 'nft-table': NftAt &
@@ -121,7 +121,7 @@ export const kernelObjectKinds = [
 ] as const satisfies readonly (keyof ChangeFields)[];
 
 interface ChangeOfAny {
-  /** The Service port that owns the object; undefined for objects that every node has. */
+  /** The Service port that owns the object. Undefined for objects that every node has. */
   readonly owner: string | undefined;
   readonly object: ChangedObject;
   readonly change: ChangeKind;
@@ -152,7 +152,7 @@ export function changeOf<Kind extends keyof ChangeFields>(
 export interface RuleEdits {
   readonly rulesFrom: number;
   readonly rulesTo: number;
-  /** Rules as canonical texts (ruleMeaning). */
+  /** Rules in canonical form (ruleMeaning). */
   readonly added: readonly string[];
   readonly removed: readonly string[];
   readonly reordered: boolean;
@@ -176,7 +176,7 @@ export function kindOfChange(from: unknown, to: unknown): ChangeKind {
   return to === undefined ? 'removed' : 'changed';
 }
 
-/** Returns the items in `list` that `others` lacks, in any order. Items with equal text are equal, and duplicates count. */
+/** Returns the items of `list` that `others` lacks. Compares items by text, ignores order, and counts duplicates. */
 export function subtract<T>(list: readonly T[], others: readonly T[], textOf: (item: T) => string): readonly T[] {
   const left = new Map<string, number>();
   for (const item of others) left.set(textOf(item), (left.get(textOf(item)) ?? 0) + 1);

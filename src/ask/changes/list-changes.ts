@@ -75,10 +75,7 @@ const noOwners: Owners = {
   ofNftElement: none,
 };
 
-/**
- * Counts the objects that a delta changes, whoever owns them, in the order in which a node gets new objects. For each object, additions
- * come first.
- */
+/** Counts the objects that a delta changes, in the order in which a node gets new objects; for each kind, additions first. */
 export function countChanges(delta: KernelDelta): readonly ChangeCount[] {
   return objectKinds.flatMap((kind) => {
     const counts =
@@ -107,12 +104,12 @@ export function moduleChange(name: string, change: ChangeKind): KernelChange {
   return changeOf('module', 'kernel module', change, { name });
 }
 
-/** A change to a file that kpc-apply writes on the node, which no state shows. '' means that the file is missing. */
+/** A change to a file that kpc-apply writes on the node, and that no state shows. '' stands for a missing file. */
 export function settingChange(name: string, from: string, to: string): KernelChange {
   return changeOf('setting', 'setting', 'changed', { name, from, to });
 }
 
-/** A change to a port of the balancer. Dumps do not show these ports, so the owner is always known. */
+/** A change to one of the balancer's ports. Only compiled states have such ports, so the owner is always known. */
 function proxyPortChange({ from, to }: Pair<ProxyPort>): KernelChange {
   const port = itemOf({ from, to });
   const [before, after] = [from, to].map((each) => each?.endpoints.map(formatSocketAddress) ?? []);
@@ -130,7 +127,7 @@ function timeoutsChange({ from, to }: TimeoutsChange): KernelChange {
   return changeOf('ipvs-timeouts', 'IPVS timeouts', 'changed', { from, to });
 }
 
-/** Returns the changes of an object and of its content. Content that no Service port owns is only counted. */
+/** Returns the changes of an object and of its content that Service ports own. Content without an owner is only counted. */
 function withContent(content: readonly KernelChange[], whole: (free: number) => KernelChange): readonly KernelChange[] {
   const owned = content.filter(({ owner }) => owner !== undefined);
   return [whole(content.length - owned.length), ...owned];

@@ -50,8 +50,8 @@ export function listNftChanges(deltas: readonly NftTableDelta[], owners: SideOwn
 }
 
 /**
- * Lists the changes of a table. For an added or removed table, lists what Service ports own and counts the rest. If one side has parts
- * that kpc knows only as text, the table is replaced, and all other differences are listed too.
+ * Lists the changes of a table. For an added or removed table, lists what Service ports own and counts the rest. If one side has parts that
+ * kpc keeps only as text, reports that the table is replaced, and lists all other differences too.
  */
 function tableChanges(pair: Pair<NftTable>, owners: SideOwners): readonly KernelChange[] {
   const { from, to } = pair;
@@ -62,7 +62,7 @@ function tableChanges(pair: Pair<NftTable>, owners: SideOwners): readonly Kernel
   const plain = (each: NftTable = nothing): NftTable => ({ ...each, strange: undefined });
   const all = listNftChanges(diffNftTables([plain(from)], [plain(to)]), owners);
   if (from && to) {
-    // The first line of each unknown part, such as "counter hits".
+    // The first line of each part that kpc keeps only as text, such as "counter hits".
     const [strangeFrom, strangeTo] = [from.strange?.heads ?? [], to.strange?.heads ?? []];
     return [nftChange('nft-table', 'table', change, { ...at, strangeFrom, strangeTo }), ...all];
   }
@@ -103,7 +103,7 @@ function nftChainChange(pair: Pair<NftChain>, at: NftAt, owners: SideOwners): Ke
   const chain = itemOf(pair);
   const change = kindOfChange(from, to);
   const edits = compareRules(from?.rules.map(nftRuleMeaning) ?? [], to?.rules.map(nftRuleMeaning) ?? []);
-  // Chains of the same shape can differ only in their rules' targets.
+  // Chains of the same shape differ at most in their rules' targets.
   const isOfTargets = from && to && shapeOf(from) === shapeOf(to);
   const targets = isOfTargets ? compareRules(targetNames(from), targetNames(to)) : compareRules([], []);
   const hasBase = from && to && !isSameBase(from.base, to.base);
@@ -132,7 +132,7 @@ function targetNames(chain: NftChain): readonly string[] {
   return dnatTargets(chain).map(formatSocketAddress);
 }
 
-/** Lists the changes of a set, except elements that rules add at run time, because these depend on traffic. */
+/** Lists the changes of a set. Leaves out elements that rules add at run time, because these depend on traffic. */
 function nftSetChanges(pair: Pair<AnySet>, at: NftAt, owners: SideOwners): readonly KernelChange[] {
   const { from, to } = pair;
   const set = itemOf(pair);
@@ -156,7 +156,7 @@ function propertiesOf(set: AnySet): string {
   return formatSetProperties({ ...set, comment: undefined }).join('; ');
 }
 
-/** Pairs the elements that are in both lists with different values. Elements that are only removed come first. */
+/** Pairs the elements that are in both lists with different values. Elements without a counterpart on side TO come first. */
 function pairElements(removed: readonly Element[], added: readonly Element[]): readonly Pair<Element>[] {
   const pairs = pairUp(removed, added, ({ key }) => keyMeaning(key));
   return [...pairs.filter(({ to }) => !to), ...pairs.filter(({ to }) => to)];

@@ -51,7 +51,7 @@ export function describeService(
     service: name,
     type: service.type,
     skipped: service.skipped,
-    /** As written; undefined if the input lacks the Service, or the Service has no selector. */
+    /** The selector as written. Undefined if the input lacks the Service, or the Service has no selector. */
     selector: view.written.get(name)?.spec.selector,
     clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
     /** The values that kpc chose because the input lacks them. */
@@ -107,7 +107,7 @@ function describePort(port: ServicePort, service: ServiceInfo, view: CompiledSna
   };
 }
 
-/** Returns the node. If the node is unknown, returns the Nodes that a Service port treats differently. */
+/** Returns the node. If no node is named, returns the Nodes that may treat a Service port differently. */
 function identitiesOf({ endpoints }: ServicePort, { node, anyOf }: CompiledSnapshot): readonly NodeIdentity[] {
   if (!anyOf) return [node];
   const named = new Set(endpoints.flatMap(({ status: { nodeName, nodeHints } }) => [nodeName, ...nodeHints]));
@@ -127,16 +127,14 @@ function seePort(port: ServicePort, node: NodeIdentity, service: ServiceInfo, vi
 
 type UseKind = NonNullable<EndpointUse['cluster']>['kind'];
 
-/**
- * Returns how all nodes use an endpoint for a policy's traffic; `where` if only some nodes use it, undefined if the port lacks the policy.
- */
+/** Returns how all nodes use an endpoint under a policy: `where` if only some use it, undefined if the port lacks the policy. */
 function useOnAll<Where extends string>(
   kinds: readonly (UseKind | undefined)[],
   where: Where,
 ): UseKind | Where | undefined {
   const isUsed = kinds.some((kind) => kind === 'ready' || kind === 'last-resort');
   if (isUsed && kinds.some((kind) => kind !== kinds[0])) return where;
-  // Only an endpoint's own node knows why the endpoint is not used.
+  // Only the endpoint's own node shows why the endpoint is not used.
   return kinds.find((kind) => kind !== 'other-node') ?? kinds[0];
 }
 
@@ -167,7 +165,7 @@ function describeEndpoint(
     endpoint: endpoint.label,
     node: nodeName,
     condition: conditionOf(endpoint),
-    /** How the endpoint is used under policy Cluster and under policy Local; undefined if the port does not have that policy. */
+    /** How the endpoint is used under policy Cluster and under policy Local. Undefined if the port does not have that policy. */
     cluster,
     local,
     zoneHints: zoneHints.length > 0 ? zoneHints : undefined,
@@ -180,15 +178,15 @@ function describeEndpoint(
 export type KernelItem = ReturnType<typeof collectKernelItems>[number];
 
 /**
- * Collects the kernel objects that only these ports add to a node without Services. If several Service ports need the same entry or
- * address, a state has it once, under the first port's name.
+ * Collects the kernel objects that these ports add to a node without Services. An entry or address that several Service ports need is in
+ * the state once, under the first port's name.
  */
 function collectKernelItems(label: string, ports: readonly ServicePort[], { compile, owners }: CompiledSnapshot) {
   const [without, alone] = [[], ports].map((servicePorts) =>
     compile(indexCluster({ services: [], servicePorts, healthChecks: [], serviceCidrs: [] })),
   );
   if (!without || !alone) return [];
-  // If two Service ports claim the same address and port, the state shows which one has it.
+  // If two Service ports claim the same address and port, the node's state shows which of them has it.
   const holders: Owners = {
     ...owners,
     ofServer: (server) => owners.ofServer({ ...server, origin: undefined }),
@@ -208,8 +206,8 @@ export interface DnsRecord {
 }
 
 /**
- * Returns the DNS answers for a Service's names, as in DNS-based service discovery (version 1.1.0) and CoreDNS. A headless Service has its
- * ready endpoints' addresses, each under its hostname or else under the address with dashes.
+ * Returns the DNS records of a Service, as in DNS-based service discovery (version 1.1.0) and CoreDNS. A headless Service has a record for
+ * each ready endpoint, named by its hostname or else by its address with dashes.
  */
 function dnsRecords(service: ServiceInfo, clusterDomain: string): readonly DnsRecord[] {
   const name = `${service.name}.${service.namespace}.svc.${clusterDomain}.`;
@@ -226,7 +224,7 @@ function dnsRecords(service: ServiceInfo, clusterDomain: string): readonly DnsRe
       return [
         ...ready.map(({ address }) => addressRecord(name, address)),
         ...ready.map(({ address }, i) => addressRecord(hosts[i] ?? '', address)),
-        // Only EndpointSlices show the number of a named target port, so this uses the Service port's number.
+        // Only EndpointSlices show the number of a named target port, so the record has the Service port's number.
         ...named.flatMap((port) => {
           const number = typeof port.targetPort === 'number' ? port.targetPort : port.port;
           return hosts.map((host) => srvRecord(name, port, `${share} ${number} ${host}`));
@@ -252,8 +250,8 @@ function srvRecord(name: string, port: ServiceInfo['ports'][number], rest: strin
 }
 
 /**
- * Returns the environment variables for containers in the Service's namespace, in the kubelet's order (envvars.FromServices); none for a
- * Service without a cluster IP. Containers in all namespaces get the variables of default/kubernetes.
+ * Returns the environment variables that containers in the Service's namespace get, in the kubelet's order (envvars.FromServices). A
+ * Service without a cluster IP has none. Containers in all namespaces get the variables of default/kubernetes.
  */
 function environmentVariables(service: ServiceInfo): readonly { readonly name: string; readonly value: string }[] {
   const [host] = service.clusterIPs;

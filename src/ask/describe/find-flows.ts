@@ -12,7 +12,7 @@ import { behavioursOf, type Release } from '../../kube-proxy/releases.ts';
 import type { DumpedSnapshot } from '../../snapshot/snapshot.ts';
 
 export interface StaleGroup {
-  /** Undefined if the flows' Service no longer exists. */
+  /** Undefined if the Service of the flows no longer exists. */
   readonly port: ShownPort | undefined;
   readonly destination: string;
   readonly endpoint: string;
@@ -20,21 +20,21 @@ export interface StaleGroup {
   readonly because: 'not-serving' | 'no-rule' | 'untranslated' | 'no-service';
   flows: number;
   unanswered: number;
-  /** Deletes these flows and no others. */
+  /** A command that deletes these flows and no others. */
   readonly command: string;
 }
 
-/** Listed UDP flows that lead to no serving endpoint. TCP and SCTP are left out, because kube-proxy does not delete their connections. */
+/** Listed UDP flows that lead to no serving endpoint. TCP and SCTP connections are left out, because kube-proxy does not delete them. */
 export interface FlowFindings {
   readonly listed: number;
   readonly stale: readonly StaleGroup[];
-  /** The fate of flows if the dump's Services become those of the manifests; undefined without manifests. */
+  /** What happens to the flows if the dump's Services become those of the manifests. Undefined without manifests. */
   readonly change: FlowChange | undefined;
 }
 
 /**
- * Finds a dump's stale flows; undefined if it lists no flows. Manifests override rules, because rules do not show whether endpoints are
- * ready.
+ * Finds a dump's stale flows. Returns undefined if the dump lists no flows. Manifests take precedence over rules, because rules do not show
+ * whether endpoints are ready.
  */
 export function findFlows(dump: DumpedSnapshot): FlowFindings | undefined {
   const { flows, state, coverage, named, release } = dump;
@@ -99,10 +99,10 @@ function leadsToPorts(ports: readonly ShownPort[], state: KernelState): (flow: T
     targets.has(answers.address.text);
 }
 
-/** What a release's kube-proxy does with UDP flows when a node's Services become those of manifests. */
+/** What a release's kube-proxy does with UDP flows when a node's Services become those of the manifests. */
 export interface FlowChange {
   readonly release: Release;
-  /** The flows that end without a serving endpoint, or may do so. The groups with the most flows come first. */
+  /** Flows that end, or may end, without a serving endpoint. The groups with the most flows come first. */
   readonly groups: readonly {
     readonly port: ShownPort | undefined;
     readonly destination: string;
@@ -112,14 +112,14 @@ export interface FlowChange {
   }[];
 }
 
-/** Unknown if the fate depends on which Service port had the address before, and the dump does not show that port. */
+/** `unknown`: the fate depends on which Service port had the address before, and the dump does not show that port. */
 export type FlowFate = 'forgets' | 'keeps' | 'unknown';
 
 interface ChangedServices {
   readonly before: readonly ShownPort[];
   readonly after: readonly ShownPort[];
   readonly release: Release;
-  /** Whether the dump shows all Service ports in a family, with names. */
+  /** Whether the dump shows all of a family's Service ports, with names. */
   readonly isBeforeKnown: (family: Family) => boolean;
   readonly isToNode: (flow: TrackedFlow) => boolean;
 }
@@ -141,7 +141,7 @@ function followChange(flows: readonly TrackedFlow[], services: ChangedServices):
   return { release, groups: [...groups.values()].sort((a, b) => b.flows - a.flows) };
 }
 
-/** Returns a function that finds a flow's fate. The fate is undefined if the flow continues to an endpoint, or goes to no Service. */
+/** Returns a function that finds a flow's fate. The fate is undefined if the flow continues to an endpoint, or does not go to a Service. */
 function fateFinder(flows: readonly TrackedFlow[], services: ChangedServices) {
   const { before, after, release, isBeforeKnown, isToNode } = services;
   const rules = forgottenFlows(behavioursOf(release));
@@ -151,12 +151,12 @@ function fateFinder(flows: readonly TrackedFlow[], services: ChangedServices) {
   );
   const portsOf = (found: ReturnType<typeof findStaleFlows>) => new Map(found.map(({ flow, port }) => [flow, port]));
   const forgotten = portsOf(findStaleFlows(flows, { ports: after, gone }, { ...rules, isToNode }));
-  // If all former ports count as gone, flows to addresses that a port has lost are included.
+  // Counting all former ports as gone includes flows to addresses that a port has lost.
   const everything = { withoutEndpoints: true, ofGone: 'to-addresses', isToNode } as const;
   const stale = portsOf(findStaleFlows(flows, { ports: after, gone: before }, everything));
   const live = portsByFront(after);
   const former = portsByFront(before);
-  /** Reports whether the fate would differ if a removed port had had the address. */
+  /** Reports whether the fate would be different if a removed port had had the address. */
   const dependsOnBefore = (flow: TrackedFlow): boolean => {
     if (rules.ofGone === 'none' || isBeforeKnown(flow.family)) return false;
     return rules.ofGone === 'to-cluster-ip' || !live.has(formatSocketAddress(flow.destination));
@@ -189,7 +189,7 @@ function nodePortOf({ family, destination }: TrackedFlow): string {
   return `${family} ${destination.port}`;
 }
 
-/** Reports whether a flow goes to another destination than its client sent it to. */
+/** Reports whether NAT sends a flow to another destination than its client asked for. */
 function isTranslated({ destination, answers }: TrackedFlow): boolean {
   return formatSocketAddress(destination) !== formatSocketAddress(answers);
 }

@@ -1,4 +1,4 @@
-// Finds the Service ports that use an address or port number, with their roles, and why none answers there.
+// Finds the Service ports that use an address or port number, with their roles, or explains why there are none.
 import type { AddressOwner, NoSubject } from '../../base/findings/command-line.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort, hasAddress } from '../../cluster/model.ts';
@@ -75,7 +75,7 @@ function roleOf(port: ShownPort, asked: Asked, node: AskedNode): PortRole | unde
   }
   if (address)
     return protocol === port.protocol ? roleOfAddress(port, address, node) : healthCheckAt(port, address, node);
-  // In IPVS mode, a port without a name is called by its address.
+  // A port in IPVS mode may have no name, so its address serves as its name.
   const isNamed = names.some(
     (each) =>
       (each.name === port.service || each.name === serviceName(port)) &&
@@ -124,7 +124,7 @@ function endpointsAt({ endpoints = [] }: ShownPort, { text }: Address, port: num
   );
 }
 
-/** Reports whether a node port listens at an address. `deaf`: the address is the node's, but node ports do not listen on it. */
+/** Reports whether a node port listens at an address. `deaf`: node ports do not listen on this address of the node. */
 function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes' | 'deaf' | 'no' {
   const { nodePort, family, protocol } = port;
   if (asked.port === undefined || asked.port !== nodePort || asked.address.family !== family) return 'no';
@@ -134,7 +134,7 @@ function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes'
 
 /**
  * Returns why no Service answers at an address: node ports do not listen on this node address, or the address's Services have other ports.
- * Undefined if neither is the case.
+ * Undefined for any other reason.
  */
 export function explainUnanswered(
   ports: readonly ShownPort[],
@@ -185,7 +185,7 @@ export function findOnNodes<P extends ShownPort>(asked: AskedSocket, ports: read
   );
 }
 
-/** The Service port that an address has in manifests or other rules of the dump, although no rule on the node leads its packets there. */
+/** A Service port that has an address in manifests or in other rules of the dump, although no rule on the node leads there. */
 export interface ClaimedAddress {
   readonly by: 'manifests' | 'rules';
   readonly label: string;
@@ -201,7 +201,7 @@ export function claimedAt({ address, port, protocol }: AskedSocket, dump: Dumped
   return claimed && { by: written ? 'manifests' : 'rules', label: claimed.label };
 }
 
-/** Returns why kube-proxy programs nothing on this node for an address in the input; undefined if it does. */
+/** Returns why kube-proxy programs nothing on this node for an address in the input; undefined if kube-proxy does. */
 export function whyUnprogrammed(
   asked: AskedSocket,
   { objects: { services, nodes }, cluster, node }: CompiledSnapshot,
@@ -227,7 +227,7 @@ export function whyUnprogrammed(
   return { kind: 'other-node', address: text, node: name, here: node.name, answers };
 }
 
-/** Reports whether all rules that lead to Services are shown, so that a rule not shown is not on the node. Filter rules lead nowhere. */
+/** Reports whether all rules that lead to Services are shown, so that a rule not shown does not exist. Filter rules need not be shown. */
 export function showsTranslation({ mode, coverage, doubts }: DumpedSnapshot, family: Family): boolean {
   const kinds = mode && modeFacts[mode].kinds;
   if (doubts.some(({ kind }) => kind === 'cut-line')) return false;

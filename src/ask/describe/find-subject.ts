@@ -48,7 +48,7 @@ interface Searched<P extends ShownPort> {
   readonly labelOfChain?: (chain: string) => string | undefined;
 }
 
-/** Service ports, or else chains and sets that belong to all Service ports or to none. */
+/** What a text refers to: Service ports or, if there are none, chains and sets that belong to all Service ports or to none. */
 interface FoundSubjects<P extends ShownPort> {
   readonly asked: Asked;
   readonly matches: readonly PortMatch<P>[];
@@ -106,7 +106,7 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
   }
   if (subjects.length > 0) return { kind: 'shared', subjects };
   const unserved = asked.address && whyUnprogrammed(asked.address, view);
-  // For a node port on another node, `unserved` says more than `unanswered`, which names the ports of an endpoint on the host network.
+  // For a node port on another node, `unserved` is the better reason. `unanswered` names the ports of an endpoint on the host network.
   const isOnNodes = asked.address && findOnNodes(asked.address, known.ports) !== undefined;
   const reason = isOnNodes ? (unserved ?? unanswered) : (unanswered ?? unserved);
   const noMatch = { kind: 'no-match', of: 'input', text: asked.text, hint: hintOn(asked, view) } as const;
@@ -136,7 +136,7 @@ function explainIdle(pods: readonly Sourced<Pod>[]): NoSubject | undefined {
   return { kind: 'idle-pods', pods: idle };
 }
 
-/** Returns the ports of a Service that kube-proxy does not program. A headless Service has endpoints without ports. */
+/** Returns the ports of a Service that kube-proxy does not program, for a headless Service with endpoints that have no ports. */
 function portsNotProgrammed(service: ServiceInfo): readonly ShownPort[] {
   const { namespace, name, skipped, ports, headlessEndpoints } = service;
   if (skipped === undefined) return [];
@@ -151,7 +151,7 @@ function portsNotProgrammed(service: ServiceInfo): readonly ShownPort[] {
   });
 }
 
-/** What a text refers to in a dump: Service ports, even if only another mode's rules show them, or else chains and sets. */
+/** What a text refers to in a dump: Service ports, even if only the rules of another mode show them, or else chains and sets. */
 type FoundInDump =
   | {
       readonly kind: 'found';
@@ -184,7 +184,7 @@ function socketOf(shown: ShownPort): AskedAddress | undefined {
   return first && { address: first.address, port: shown.port, protocol: shown.protocol };
 }
 
-/** Returns the sets with a health check node port. A kernel shows nothing else about the port, not even its Service. */
+/** Returns the sets that contain a health check node port. A kernel shows nothing else about this port, not even its Service. */
 function healthCheckSets({ number }: Asked, dump: DumpedSnapshot): readonly SharedSubject[] {
   if (!number || (number.protocol ?? 'TCP') !== 'TCP') return [];
   const names = new Set(families.map((family) => setName('healthCheckNodePort', family)));
@@ -201,10 +201,7 @@ function hintOn({ text, address, names }: Asked, view: CompiledSnapshot): Subjec
   return suggestions.length === 0 ? undefined : { kind: 'near', names: suggestions };
 }
 
-/**
- * Suggests the ports of Services with exactly this name. If there are none, suggests Services with this name in other namespaces, or with
- * similar names.
- */
+/** Suggests the ports of Services with exactly this name, or else Services with this name in other namespaces or similar names. */
 function suggestServices(named: string, services: readonly ServiceInfo[]): readonly string[] {
   const known = services.filter((service) => service.name === named || fullName(service) === named);
   if (known.length > 0) {

@@ -15,7 +15,7 @@ export type UnusualPolicy = 'internal-local' | 'external-local' | 'client-ip' | 
 
 export type Oddity =
   | { readonly kind: 'no-cluster-ip' | 'endpoints-not-given' | 'none-on-node' | 'no-load-balancer-address' }
-  /** `fault`: the reason, if the input shows it. */
+  /** `fault`: why there are no endpoints, if the input shows it. */
   | { readonly kind: 'no-endpoints'; readonly fault: PortFault | undefined }
   | { readonly kind: 'family-without-endpoints'; readonly fault: PortFault };
 
@@ -50,8 +50,8 @@ export function listKnownServices(view: CompiledSnapshot): readonly ListedServic
 }
 
 /**
- * Counts the addresses of a Service's endpoints: all, ready, and used by the node. Undefined if the Service cannot have endpoints. A Pod's
- * addresses in two families count once.
+ * Counts the addresses of a Service's endpoints: all, ready, and used by the node. Undefined if the Service cannot have endpoints. If a Pod
+ * has an address in each family, the two count as one.
  */
 function countByAddress(
   { skipped, headlessEndpoints }: ServiceInfo,

@@ -13,7 +13,7 @@ export interface AskedAddress {
 interface AskedPort {
   readonly port: number;
   readonly protocol: string | undefined;
-  /** Set for ":30080", which can only be a port of the node. */
+  /** True for ":30080", which can only be a port of the node. */
   readonly isOfNode: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface Asked {
   readonly text: string;
   readonly address: AskedAddress | undefined;
   readonly number: AskedPort | undefined;
-  /** Two readings of the text as a Service name: as written, and without kubectl's prefix. */
+  /** The text read as a Service name in two ways: as written, and without kubectl's prefix. */
   readonly names: readonly AskedName[];
 }
 
@@ -36,10 +36,7 @@ export function parseAsked(text: string): Asked {
   return { text, address: parseAskedAddress(text), number: parseAskedPort(text), names };
 }
 
-/**
- * Reads "10.96.0.80", "10.96.0.80:80", "[fd00::10]:80/tcp", "fd00::10", or "10.96.0.80/32" as iptables-save prints it; undefined for any
- * other text.
- */
+/** Reads "10.96.0.80", "10.96.0.80:80", "[fd00::10]:80/tcp", "fd00::10", or iptables-save's "10.96.0.80/32"; else undefined. */
 export function parseAskedAddress(what: string): AskedAddress | undefined {
   const [, given = what, protocol] = /^(.*)\/(tcp|udp|sctp)$/i.exec(what) ?? [];
   const at = given.replace(/^localhost(?=:\d)/i, '127.0.0.1');
@@ -58,13 +55,13 @@ function parseAskedPort(what: string): AskedPort | undefined {
   return { port, protocol: protocol?.toUpperCase(), isOfNode: colon === ':' };
 }
 
-/** Reads "name", "namespace/name", or a DNS name, each with or without ":port". Accepts any text. */
+/** Reads "name", "namespace/name", or a DNS name, each with or without ":port". Accepts any text as a name. */
 export function parseAskedName(what: string): AskedName {
   const [host = '', port] = what.split(':');
   return { name: nameInDns(host) ?? host, port };
 }
 
-/** Matches names from "web.shop", as used by pods in other namespaces, to "web.shop.svc.cluster.local.". */
+/** Matches DNS names of Services, from "web.shop" (for pods in other namespaces) to "web.shop.svc.cluster.local.". */
 const dnsName = /^([a-z0-9-]+)\.([a-z0-9-]+)(?:\.svc(?:\.[a-z0-9.-]+)?)?\.?$/;
 
 /** Returns "namespace/name" from a DNS name; undefined for any other text. */
@@ -73,10 +70,10 @@ export function nameInDns(what: string): string | undefined {
   return name === undefined ? undefined : `${namespace}/${name}`;
 }
 
-/** Matches names from "web-0.db", as used by pods in the same namespace, to "web-0.db.shop.svc.cluster.local.". */
+/** Matches DNS names of endpoints, from "web-0.db" (for pods in the same namespace) to "web-0.db.shop.svc.cluster.local.". */
 const dnsHost = /^([a-z0-9-]+)\.([a-z0-9-]+)(?:\.([a-z0-9-]+)(?:\.svc(?:\.[a-z0-9.-]+)?)?)?\.?$/;
 
-/** Reads an endpoint's DNS name in a headless Service, and a port; undefined for any other text. */
+/** Reads the DNS name of a headless Service's endpoint, with or without a port. Undefined for any other text. */
 export function hostInDns(what: string) {
   const [name = '', port] = what.split(':');
   const [, host, service, namespace] = dnsHost.exec(name) ?? [];
@@ -112,7 +109,7 @@ export function readPodName(what: string): string | undefined {
   return /^(?:po|pods?)\/(.+)$/i.exec(what)?.[1];
 }
 
-/** Returns the name or address in a line from ipset or nft, or in part of a line. Returns any other text unchanged. */
+/** Returns the name or address in a line, or part of a line, that ipset or nft printed. Returns any other text unchanged. */
 export function bareName(what: string): string {
   return bareNftName(addressOfEntry(what));
 }
@@ -130,7 +127,7 @@ function addressOfEntry(what: string): string {
 
 const elementKey = /^(?:(\S+) \. )?(?:(\S+) \. )?(tcp|udp|sctp) \. (\d{1,5})$/i;
 
-/** Matches a line that names a chain, set or map, or a rule that leads to one. A rule that leads to several has braces. */
+/** Matches a line that names a chain, set or map, or a rule without braces that leads to a single one of these. */
 const naming = /^(?:[^{}]* )?(?:(?:chain|set|map|goto|jump) |@)([^\s{}]+)(?: \{| comment "[^"]*")?$/;
 
 /**

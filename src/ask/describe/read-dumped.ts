@@ -25,7 +25,7 @@ export function modeOfLog(log: ProxyLog): ProxyMode | undefined {
   return proxyModes.find((mode) => mode === log.facts.get('mode')?.[0]);
 }
 
-/** Reads the node's addresses. The log lists them in quotes, in some releases after the name of each family. */
+/** Reads the node's addresses from kube-proxy's log. The log puts addresses in quotes, in some releases after the name of each family. */
 export function loggedAddresses({ facts }: ProxyLog): readonly string[] {
   const listed = facts.get('node-ips')?.[0] ?? '';
   return listed === '' ? [] : listed.replace(/"IPv[46]":|"/g, '').split(',');
@@ -40,14 +40,14 @@ export function modeSource({ problems, facts, flags }: ProxyLog): (typeof modeSo
   return flags.get('--proxy-mode') ? 'flag' : undefined;
 }
 
-/** The Services that a dump shows, and the manifests' Services that name its contents. */
+/** The Services that a dump shows, named by the manifests beside the dump. */
 export interface DumpReading {
   readonly dump: DumpedSnapshot;
   readonly flows: FlowFindings | undefined;
   readonly notes: readonly DumpNote[];
-  /** The manifests' Service ports for which the node has no rule, of families whose rules are all shown. */
+  /** Service ports in the manifests for which the node has no rule. Families whose rules are not all shown are left out. */
   readonly ruleless: readonly ShownPort[];
-  /** Set if nothing is known about Services; `why` is undefined if the dump does not show the reason. */
+  /** Set if nothing is known about Services. `why` is undefined if the dump does not show the reason. */
   readonly nothing: { readonly why: NoService | undefined } | undefined;
 }
 
@@ -79,7 +79,7 @@ export function knowsServices({ named }: DumpedSnapshot): boolean {
   return (named?.servicePorts ?? []).length > 0;
 }
 
-/** Returns what happens to a dump's flows if its Services become the other side's; undefined if the dump lists no flows. */
+/** Returns what happens to a dump's flows when its Services become the other side's. Undefined if the dump lists no flows. */
 export function flowsOfChange(from: Snapshot, to: Snapshot): FlowChange | undefined {
   if (from.kind !== 'dump' || !from.flows || to.kind === 'dump') return undefined;
   return readDumped(from.namedBy(to.cluster, to.settings.release)).flows?.change;
@@ -129,7 +129,7 @@ function notesOnDump(
   const others = evidence.filter((each) => each === 'none').length;
   if (others > 0) notes.push({ note: 'foreign-servers', servers: others });
   if (mode && facts?.kinds.has('proxyPorts') && !coverage.proxyPorts) notes.push({ note: 'proxy-ports', mode });
-  // If a dump has only a list of flows, the manifests beside it show which Services exist.
+  // If a dump is only a list of flows, the manifests beside it show which Services exist.
   const lacks = missingFiles(mode, coverage);
   if (lacks.length > 0 && (mode !== undefined || !isNamed)) notes.push({ note: 'incomplete', lacks });
   for (const { kind, by, entry, lacks: what } of doubts.filter((doubt) => doubt.kind === 'unlisted'))

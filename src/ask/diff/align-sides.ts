@@ -15,8 +15,8 @@ import type { StatePair } from './foreign-items.ts';
 import type { ComparisonGap } from './not-compared.ts';
 
 /**
- * Drops sysctls that one side does not cover. A dump shows all sysctls of a node, or only some that kube-proxy sets. A bundle has only its
- * own. `unshownSysctls`: whether the other side lacks sysctls that it should show.
+ * Drops sysctls that one side does not cover. A dump shows all sysctls of a node, or some of those that kube-proxy sets; a bundle has only
+ * the sysctls that it sets. `unshownSysctls`: whether the other side lacks sysctls that it should show.
  */
 export function alignSides(
   from: Snapshot,
@@ -31,7 +31,7 @@ export function alignSides(
   return { from: before.side, to: after.side, unshownSysctls: before.unshown + after.unshown > 0 };
 }
 
-/** The sysctls that kube-proxy sets. Between two nodes, differences in other sysctls are not kube-proxy's. */
+/** The sysctls that kube-proxy sets. If two nodes differ in other sysctls, that is not kube-proxy's doing. */
 const kubeProxySysctls: ReadonlySet<string> = new Set([
   ...proxyModes.flatMap((mode) => [...modeFacts[mode].sysctls, ...modeFacts[mode].conditionalSysctls]),
   'net.netfilter.nf_conntrack_max',
@@ -56,7 +56,9 @@ function alignSysctls(
   return { shown, unshown: asked.length - shown.size };
 }
 
-/** Keeps a dump's timeouts only if the compiled side sets them, because kube-proxy leaves a timeout of 0 unchanged. */
+/**
+ * Keeps a dump's timeouts only where the compiled side sets them, because a timeout of 0 makes kube-proxy leave the kernel's value alone.
+ */
 function alignTimeouts(side: Snapshot, other: Snapshot): IpvsTimeouts | undefined {
   const own = side.state.ipvsTimeouts;
   if (side.kind !== 'dump' || other.kind === 'dump' || !own) return own;
@@ -66,8 +68,8 @@ function alignTimeouts(side: Snapshot, other: Snapshot): IpvsTimeouts | undefine
 }
 
 /**
- * If the other side was not compiled for a family, drops the dump's objects in this family except those of Services. kube-proxy makes its
- * base chains and sets in both families, even if Services use only one.
+ * If the other side was not compiled for a family, drops the dump's objects in this family, except objects of Services. kube-proxy makes
+ * its base chains and sets in both families, even if the Services use only one.
  */
 export function dropUnusedFamily(
   changes: readonly KernelChange[],
@@ -98,10 +100,7 @@ export function diffSettings(from: Snapshot, to: Snapshot): readonly KernelChang
   });
 }
 
-/**
- * Finds node addresses that only one side has. In iptables mode no rule shows at which addresses node ports answer. If a side shows no
- * addresses, they are not compared.
- */
+/** Finds node addresses that only one side has, if both show some. In iptables mode, no rule shows where node ports listen. */
 export function diffNodeAddresses(
   from: Snapshot,
   to: Snapshot,
@@ -116,12 +115,12 @@ export function diffNodeAddresses(
   return { changes: listKernelChanges(delta, { from: nobody, to: nobody }), gaps: [] };
 }
 
-/** Loopback addresses prove nothing, because every node has them. */
+/** Every node has loopback addresses, so these do not count. */
 function knowsAddresses({ links }: Snapshot): boolean {
   return links.some(({ addresses }) => addresses.some(({ address }) => !isLoopback(address)));
 }
 
-/** Returns the settings that kpc-apply uses on the node, by name. No state shows them. */
+/** Returns, by name, the settings that only kpc-apply uses, on the node, and that no state shows. */
 export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): ReadonlyMap<string, string> {
   return new Map([
     ...Object.entries(conntrack).map(([name, value]) => [`conntrack.${name}`, String(value)] as const),
@@ -130,8 +129,8 @@ export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): Readonly
 }
 
 /**
- * Compares two states by what their rules do, ignoring comments. `comments` counts rules that differ only in comments. Also reports a
- * timeout that is no longer set, and therefore keeps its value.
+ * Compares two states by what their rules do, ignoring comments. `comments`: the number of rules that differ only in comments. Also reports
+ * a timeout that is no longer set and therefore keeps its value.
  */
 export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDelta; readonly comments: number } {
   const delta = diffStates(from, to);
@@ -160,8 +159,8 @@ export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDe
 }
 
 /**
- * Pairs each rule that the other side lacks with a rule there that differs only in its comment. Rules whose comments name different
- * Service ports are different; a comment without a name matches any.
+ * Pairs each rule that only one side has with a rule of the other side that differs only in its comment. Comments that name different
+ * Service ports keep rules apart; a comment without a name matches any comment.
  */
 function pairRules(from: readonly Rule[], to: readonly Rule[]): ReadonlyMap<Rule, Rule> {
   const pairs = new Map<Rule, Rule>();

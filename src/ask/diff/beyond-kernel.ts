@@ -1,4 +1,4 @@
-// Differences between two sides that affect packets, but appear neither in the kernel nor in single traced packets.
+// Differences between two sides that affect packets, but that neither the kernel's state nor single traced packets show.
 import { groupBy } from '../../cluster/grouping.ts';
 import { zoneOf } from '../../cluster/node-context.ts';
 import { serviceOfSlice } from '../../cluster/endpoints.ts';
@@ -18,17 +18,17 @@ import { stalePortsOf } from '../../cluster/stale-slices.ts';
 import { isUngiven, sourceFields, zoneFields, type ServiceChange } from './service-changes.ts';
 
 export type BeyondKernel =
-  /** How many objects of a kind differ, if kube-proxy does not read this kind. */
+  /** Counts differing objects of a kind that kube-proxy does not read. */
   | ({ readonly kind: 'objects' } & CountedKind)
-  /** How many unchanged objects of a kind lead to a Service that changed. */
+  /** Counts unchanged objects of a kind that lead to a changed Service. */
   | ({ readonly kind: 'ways' } & CountedKind)
-  /** What kustomizations take from outside the input, on either side. */
+  /** What kustomizations on either side take from outside the input. */
   | { readonly kind: 'untaken'; readonly of: SnapshotObjects['untaken'] }
-  /** Facts in the manifests that the other side, a bundle or golden, does not record. */
+  /** Facts in the manifests of one side that the other side, a bundle or golden, does not record. */
   | { readonly kind: 'unrecorded'; readonly objects: readonly CountedKind[]; readonly fields: readonly FieldOf[] }
   /** What two bundles or goldens never record; `selectors`: the Services whose selectors neither records. */
   | { readonly kind: 'never-recorded'; readonly selectors: readonly string[] }
-  /** The Services, workloads or Nodes for which something was not compared. */
+  /** The Services, workloads or Nodes that were not fully compared. */
   | { readonly kind: NamedBeyond; readonly names: readonly string[] };
 
 export interface CountedKind {
@@ -36,7 +36,7 @@ export interface CountedKind {
   readonly count: number;
 }
 
-/** A field of Services, or what makes the Pods of workloads ready. */
+/** A field of Services, or `readiness` (of the Pods of workloads). */
 interface FieldOf {
   readonly field: SourceName | 'readiness';
   readonly names: readonly string[];
@@ -47,23 +47,23 @@ interface FieldOfOne extends Pick<FieldOf, 'field'> {
 }
 
 type NamedBeyond =
-  /** Services without endpoints on both sides that differ in the fields from which endpoints are made. */
+  /** Services without endpoints on both sides, with differences in the fields that endpoints are made from. */
   | 'endpoints'
-  /** Services that differ in these fields or in ports, with EndpointSlices that fit only one side. */
+  /** Services that differ in ports or in the fields that endpoints are made from, and whose EndpointSlices fit only one side. */
   | 'kept-slices'
-  /** Services that differ in session affinity, which affects only a client's later connections. */
+  /** Services with different session affinity, which affects only a client's later connections. */
   | 'later-connections'
-  /** Services whose virtual servers choose among endpoints by another scheduler. */
+  /** Services whose virtual servers use another scheduler to choose endpoints. */
   | 'schedulers'
-  /** Services that differ in how they prefer near endpoints, if nothing shows a Node's zone. */
+  /** Services that prefer near endpoints differently, if nothing shows a Node's zone. */
   | 'zones'
   | 'nodes'
-  /** The Nodes, if none of them is named and the sides' Nodes differ or one side records none. */
+  /** The Nodes, if none is named, and the sides' Nodes differ or one side records none. */
   | 'unnamed-node'
-  /** Workloads with Pods that both sides assume to be ready, but that become ready by different probes or gates. */
+  /** Workloads whose Pods both sides assume to be ready, although the Pods' probes or readiness gates differ. */
   | 'readiness';
 
-/** `changes`: how the Services of the two sides differ; undefined if one side does not record them. */
+/** Lists differences beyond the kernel. `changes`: how the sides' Services differ; undefined if one side does not record them. */
 export function beyondKernel(
   from: Snapshot,
   to: Snapshot,
@@ -99,7 +99,7 @@ export function beyondKernel(
   ];
 }
 
-/** Lists what kustomizations take from outside the input. A folder that both sides have is listed once, as on the last side. */
+/** Lists what kustomizations take from outside the input. A folder on both sides is listed once, as the last side has it. */
 export function untaken(...sides: readonly Snapshot[]): readonly BeyondKernel[] {
   const all = sides.flatMap(({ objects }) => objects.untaken);
   const of = [...new Map(all.map((each) => [JSON.stringify([each.below, each.lacks]), each])).values()];
@@ -111,7 +111,6 @@ function namesOfStale(from: Snapshot, to: Snapshot): readonly string[] {
   return stale.map(({ service }) => service).toSorted(compareText);
 }
 
-/** Services with virtual servers on both sides that have different schedulers. */
 function differingSchedulers(from: Snapshot, to: Snapshot): readonly string[] {
   if (![from, to].every(({ mode }) => mode && programs(mode, 'virtualServers'))) return [];
   const before = new Map(from.ports.map((port) => [keyOfPort(port), schedulerOf(port, from)]));
@@ -130,19 +129,18 @@ function schedulerOf({ scheduler }: ShownPort, { settings }: Snapshot): string |
   return scheduler || settings?.ipvs.scheduler;
 }
 
-/** Reports whether nothing shows a Node's zone, so that preferences for a zone have no effect. */
+/** Reports whether nothing shows a Node's zone, so that preferring a zone has no effect. */
 function lacksZones({ kind, objects, node }: Snapshot): boolean {
   return kind !== 'dump' && node?.zone === '' && objects.nodes.length === 0;
 }
 
-/** The Nodes to choose from, if no node is named and the sides' Nodes differ. */
 function differingUnnamed(from: Snapshot, to: Snapshot): readonly string[] {
   const [before, after] = [nodesAsText(from), nodesAsText(to)];
   const isSame = countUnknown(before, after) + countUnknown(after, before) === 0;
   return isSame || [from, to].some(({ nodeName }) => nodeName !== '') ? [] : namesOfNodes(from, to);
 }
 
-/** What kube-proxy reads of each Node. */
+/** What kube-proxy reads from each Node. */
 function nodesAsText({ objects }: Snapshot): readonly string[] {
   return objects.nodes.map(({ object }) => {
     return JSON.stringify([object.metadata.name, zoneOf(object), object.podCIDRs, object.addresses]);
@@ -179,10 +177,7 @@ function neverRecorded(from: CompiledSnapshot, to: CompiledSnapshot): readonly B
   return [{ kind: 'never-recorded', selectors: [...old].filter((name) => fresh.has(name)) }];
 }
 
-/**
- * Returns facts in the manifests about packets and endpoints that a bundle does not record. `lacking`: the Services whose sources of
- * endpoints the bundle does not record.
- */
+/** Returns facts in manifests that a bundle does not record. `lacking`: Services whose endpoint sources the bundle lacks. */
 export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>): readonly BeyondKernel[] {
   const { kustomized } = side.objects;
   const kinds = [...unreadObjects(side.objects).values()].map(({ kind }) => kind);
@@ -206,7 +201,7 @@ export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>)
   ];
 }
 
-/** Reports whether a Service's endpoints show the effect of a field, because kpc made the endpoints from Pods that show it. */
+/** Reports whether a Service's endpoints show the effect of a field, because kpc made the endpoints from Pods. */
 function effectsShown(side: CompiledSnapshot): (info: ServiceInfo, field: SourceName) => boolean {
   const { slices, endpoints } = side.objects;
   const given = new Set([
@@ -251,7 +246,7 @@ function countUnknown(texts: readonly string[], known: readonly string[]): numbe
   return texts.filter((text) => !known.includes(text)).length;
 }
 
-/** Indexes objects that affect packets besides kube-proxy's rules, by kind and name. Ignores creation times. */
+/** Indexes, by kind and name, the objects that affect packets without kube-proxy's rules. Ignores creation times. */
 function unreadObjects({ policies, ingresses, gateways, referenceGrants }: SnapshotObjects) {
   const all = [
     ...policies.map(({ object }) => ({ kind: 'NetworkPolicy', object })),

@@ -37,8 +37,8 @@ interface ReadChanges {
 }
 
 /**
- * Compares the Service ports of two sides by what their states show, for example if one side is a dump, which does not record its
- * Services. Facts about a port that a state hides do not count as differences.
+ * Compares the Service ports of two sides by what their states show, for example if one side is a dump, which does not record its Services.
+ * Facts about a port that a state hides do not count as differences.
  */
 function compareReadBack(from: Snapshot, to: Snapshot, owners: SideOwners): ReadChanges {
   const weighServer = weighServersOfSides(from, to);
@@ -61,7 +61,7 @@ function compareReadBack(from: Snapshot, to: Snapshot, owners: SideOwners): Read
   return { changes, compared, shown: { from: before, to: after }, follows };
 }
 
-/** A kernel shows only endpoints in use. */
+/** An endpoint as a kernel shows it. A kernel shows only endpoints in use. */
 const usedEndpoint: EndpointState = { condition: 'ready', node: undefined, hints: [], used: true };
 const drainingEndpoint: EndpointState = { ...usedEndpoint, condition: 'draining', used: false };
 
@@ -73,8 +73,8 @@ function diffEndpoints(from: DecompiledPort, to: DecompiledPort): readonly Servi
 }
 
 /**
- * Returns the endpoints of a port to compare with another port. If either port may listen at further addresses, returns only the endpoints
- * at common addresses.
+ * Returns a port's endpoints for comparison with another port. If either port may listen at addresses that are not shown, returns only the
+ * endpoints at addresses of both.
  */
 function endpointsBeside({ endpoints = [], hidesAddresses }: DecompiledPort, other: DecompiledPort) {
   if (!hidesAddresses && !other.hidesAddresses) return endpoints;
@@ -84,8 +84,8 @@ function endpointsBeside({ endpoints = [], hidesAddresses }: DecompiledPort, oth
 }
 
 /**
- * Reports whether these reasons fully explain a kernel change, because it adds or removes an endpoint's chain, or changes the rules that
- * choose among endpoints.
+ * Reports whether these reasons fully explain a kernel change. Only changes to endpoints' chains, or to rules that choose among endpoints,
+ * can be explained.
  */
 function follows(edit: KernelChange, reasons: readonly ServiceReason[]): boolean {
   if (edit.kind !== 'chain' || edit.fields.shared || edit.fields.reordered) return false;
@@ -108,7 +108,7 @@ function follows(edit: KernelChange, reasons: readonly ServiceReason[]): boolean
 export interface SideDiff extends Readonly<Record<OtherPart, readonly KernelChange[]>> {
   readonly servicePorts: readonly ServicePortDiff[];
   readonly isReadBack: boolean;
-  /** How many rules differ only in comments. They count as equal. */
+  /** The number of rules that differ only in comments and so count as equal. */
   readonly comments: number;
   readonly gaps: readonly ComparisonGap[];
   readonly extent: Extent;
@@ -116,10 +116,10 @@ export interface SideDiff extends Readonly<Record<OtherPart, readonly KernelChan
 }
 
 export interface ServicePortDiff extends ServicePortChange {
-  /** "namespace/name", or the label if the Service is unknown. */
+  /** "namespace/name", or the port's label if the Service is unknown. */
   readonly service: string;
   readonly kernel: readonly KernelChange[];
-  /** Kernel changes that the reasons fully explain. They are not in `kernel`. */
+  /** Kernel changes that are not in `kernel`, because the reasons fully explain them. */
   readonly follows: readonly KernelChange[];
 }
 
@@ -183,7 +183,7 @@ export function areSidesSame(diff: SideDiff): boolean {
 
 function statesWithNames(side: Snapshot, other: Snapshot): readonly KernelState[] {
   const states = [side.labels ?? [], side.state, other.labels ?? [], other.state].flat();
-  // Without names for virtual servers, a change of mode would look like removed and added Services.
+  // Without names for virtual servers, a change of mode would look like Services removed and added.
   const isUnnamed = side.kind === 'dump' && side.state.virtualServers.length > 0;
   if (!isUnnamed || other.kind === 'dump' || other.state.virtualServers.length > 0) return states;
   return [...states, nameServers(side.state, other.cluster)];
@@ -260,8 +260,8 @@ function portsByLabel({ servicePorts }: Cluster): ReadonlyMap<string, readonly S
 }
 
 /**
- * Returns the kind of change for a Service port that is not among the compared Services. The port is new if all its kernel objects are
- * new, unless parts that were not compared, such as another mode's, had the port before.
+ * Returns the kind of change for a Service port that is not among the compared Services. The port is new if all its kernel objects are new,
+ * unless parts that were not compared (another mode's, for example) had it before.
  */
 function kindOfPort(changes: readonly KernelChange[], wasThere: boolean, isThere: boolean): ChangeKind {
   const [first, ...others] = new Set(changes.map(effectOf));
@@ -269,7 +269,7 @@ function kindOfPort(changes: readonly KernelChange[], wasThere: boolean, isThere
   return first ?? 'changed';
 }
 
-/** In a shared chain, only the Service port's own rules show its change. The chain's change says nothing about the port. */
+/** In a shared chain, the change of the chain says nothing about a Service port. Only the port's own rules show what changed. */
 function effectOf({ kind, change, fields }: KernelChange): ChangeKind {
   if (kind !== 'chain' || change !== 'changed' || fields.rulesFrom + fields.rulesTo === 0) return change;
   if (fields.rulesFrom === 0) return 'added';

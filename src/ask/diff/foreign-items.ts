@@ -26,9 +26,9 @@ export interface StatePair {
 export interface Separation {
   readonly own: StatePair;
   readonly foreign: () => StatePair;
-  /** Virtual servers that may belong to kube-proxy or to another program. */
+  /** Virtual servers that either kube-proxy or another program may own. */
   readonly unshown: StatePair;
-  /** All of kube-proxy's objects on each side, even those that the other side does not show. */
+  /** All of kube-proxy's objects on each side, including objects that the other side does not show. */
   readonly whole: StatePair;
 }
 
@@ -52,8 +52,8 @@ export function separate(from: Snapshot, to: Snapshot): Separation {
 }
 
 /**
- * Returns the part of a side from which Services can be read: everything except truncated rules. In nftables mode a Service port is in
- * chains and in maps, so part of a table is not enough.
+ * Returns the part of a side from which Services can be read: everything except truncated rules. In nftables mode, a Service port needs
+ * both chains and maps, so part of a table is not enough.
  */
 export function coverForServices({ state, coverage }: Snapshot): KernelState {
   return {
@@ -64,15 +64,15 @@ export function coverForServices({ state, coverage }: Snapshot): KernelState {
 }
 
 /**
- * Decides which objects are kube-proxy's on either side. A kubelet fills KUBE-FIREWALL even if kube-proxy does not use it, so beside a
- * dump the chain counts only if the other side has rules in it.
+ * Decides which objects are kube-proxy's on either side. A kubelet fills KUBE-FIREWALL even if kube-proxy does not use it. In a dump,
+ * KUBE-FIREWALL therefore counts only if the other side has rules in this chain.
  */
 function ownershipOfSides(from: Snapshot, to: Snapshot, weighServer: WeighServer): Ownership {
   const kubeletFirewall = wantsKubeletFirewall([from, to]);
   const { jump: weighJump } = weighEvidence(emptyState);
   const isOwnChain = (name: string, table: TableName): boolean => {
     const kind = classifyChain(table, name);
-    // A canary chain has nothing to do with Services, and no compiler makes it.
+    // Canary chains do not count, because they have nothing to do with Services and no compiler makes them.
     return kind === 'service' || kind === 'fixed' || (kind === 'shared' && kubeletFirewall);
   };
   return {
@@ -82,7 +82,7 @@ function ownershipOfSides(from: Snapshot, to: Snapshot, weighServer: WeighServer
     set: (name) => parseSetName(name) !== undefined,
     virtualServer: (server) => weighServer(server) === 'certain',
     link: (name) => name === serviceLink,
-    // A link that is up gives itself a link-local address.
+    // A link that is up has a link-local address of its own.
     address: (address) => address.scope !== 'link',
     sysctl: () => true,
   };

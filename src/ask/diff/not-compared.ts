@@ -12,15 +12,15 @@ import { workingTables } from '../../dumps/coverage.ts';
 import type { Doubt } from '../../dumps/dump.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 
-/** A part of the kernel that was not compared because one side does not show it. It may hide a difference. */
+/** A part of the kernel that was not compared, because one side does not show it, and that may hide a difference. */
 export interface ComparisonGap {
   readonly part: GapPart;
   readonly family: Family | undefined;
-  /** For rules: the table; undefined for all tables. */
+  /** The table of rules; undefined for all tables. */
   readonly table?: TableName | undefined;
   readonly doubt?: Doubt | undefined;
   readonly beyond?: BeyondKernel | undefined;
-  /** Whether the side that shows the part has kube-proxy objects there. */
+  /** Whether the side that shows the part has objects of kube-proxy there. */
   readonly held: boolean;
 }
 
@@ -38,7 +38,7 @@ const familyKinds = ['nftables', 'iptables'] as const;
 
 type FamilyKind = (typeof familyKinds)[number];
 
-/** Parts that a side may show, in report order. Modules are left out, because a kernel has them whenever something needs them. */
+/** Parts that a side may show, in the order of reports. Modules are left out, because a kernel has a module whenever something needs it. */
 type Part =
   | { readonly kind: FamilyKind; readonly family: Family }
   | { readonly kind: Exclude<GapPart & ObjectKind, FamilyKind>; readonly family: undefined };
@@ -58,10 +58,7 @@ interface ComparedSides {
   readonly changes: readonly ServiceChange[] | undefined;
 }
 
-/**
- * Lists the parts that were not compared between two sides. Ignores parts that neither side has and that kube-proxy does not program in
- * the sides' modes.
- */
+/** Lists the parts that were not compared. Leaves out parts that neither side has and that the sides' modes do not program. */
 export function findGaps(sides: ComparedSides): readonly ComparisonGap[] {
   const { from, to, whole, changes } = sides;
   const isAsked = askedOf(from, to);
@@ -112,7 +109,7 @@ function holdsPart({ nftables, iptables, ...state }: KernelState, { kind, family
     case 'proxyPorts':
       return state[kind].length > 0;
     case 'links':
-      // The mere existence of a link does not show its purpose.
+      // A link without addresses does not show that kube-proxy uses it.
       return state.links.some(({ addresses }) => addresses.length > 0);
     case 'sysctls':
     case 'ipvsTimeouts':
@@ -120,14 +117,15 @@ function holdsPart({ nftables, iptables, ...state }: KernelState, { kind, family
   }
 }
 
-/** A dump shows no timeouts. That is a gap only if the other side sets some. */
+/** A dump never shows IPVS timeouts, which is a gap only if the other side sets some. */
 function asksForTimeouts({ kind, state: { ipvsTimeouts } }: Snapshot): boolean {
   return kind !== 'dump' && Object.values(ipvsTimeouts ?? {}).some((seconds) => seconds > 0);
 }
 
 /**
- * Decides which kinds of object to expect: those that kube-proxy programs in the sides' modes. Today's modes with iptables rules leave
- * similar objects, so if nothing shows the mode, any of these modes may apply. nftables mode would show its tables.
+ * Decides which kinds of objects to expect: the kinds that kube-proxy programs in the sides' modes. All current modes with iptables rules
+ * leave similar objects. So a dump that does not show its mode may be of any of these modes. In nftables mode, the dump would show
+ * kube-proxy's tables.
  */
 function askedOf(from: Snapshot, to: Snapshot): (kind: ObjectKind) => boolean {
   const known = modesOfSides(from, to);
@@ -143,7 +141,7 @@ export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, fr
   const isAsked = askedOf(from, to);
   const isGap = ({ kind, family }: Part): boolean =>
     gaps.some((gap) => gap.part === kind && gap.family === family && gap.table === undefined);
-  // If no part is shown by both sides, missing objects prove nothing about the nodes.
+  // If both sides show no part in common, missing objects prove nothing about the nodes.
   if (parts.every((part) => !isAsked(part.kind) || part.kind === 'ipvsTimeouts' || isGap(part))) return 'nothing';
   const mains: readonly (keyof KernelState)[] = modesOfSides(from, to).map((mode) => modeFacts[mode].mainKind);
   const isMissed = gaps.some(({ held, part, table = 'nat' }) => {

@@ -23,12 +23,12 @@ import {
 } from './service-reasons.ts';
 
 export interface ServicePortChange {
-  /** "namespace/name:port" on side TO, or on side FROM if the port is gone. */
+  /** "namespace/name:port" on side TO, or on side FROM if side TO lacks the port. */
   readonly label: string;
   readonly formerLabel?: string | undefined;
   readonly change: ChangeKind;
   readonly reasons: readonly ServiceReason[];
-  /** The port's place in TO's manifests, or else in FROM's; undefined if neither side has manifests. */
+  /** The port's place in TO's manifests, or else in FROM's. Undefined if neither side has manifests. */
   readonly place: Place | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface ServiceChange extends ServicePortChange {
   readonly service: string;
 }
 
-/** Compares two clusters Service port by Service port. Returns the ports that differ, sorted by label. */
+/** Compares two clusters' Service ports. Returns the ports that differ, sorted by label. */
 export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): readonly ServiceChange[] {
   const [before, after] = [indexByLabel(from.cluster), indexByLabel(to.cluster)];
   const renames = findRenames(before, after);
@@ -90,7 +90,7 @@ function newFaults(
   return uniqueBy(fresh, keyOfPortFault).map((fault) => ({ kind: 'fault', fault }));
 }
 
-/** Returns a key that ignores which other Services have the fault and, for selects-nothing, which Pods nearly match. */
+/** Returns a key that ignores which other Services have the same fault and, for selects-nothing, which Pods nearly match. */
 function keyOfPortFault({ code, arguments: details }: PortFault): string {
   return code === 'selects-nothing' ? code : JSON.stringify([code, { ...details, services: undefined }]);
 }
@@ -127,7 +127,7 @@ function diffSources(from: CompiledSnapshot, to: CompiledSnapshot): (service: st
   };
 }
 
-/** Compares kube-proxy's answers to load balancers, which rules do not show, if both sides know them. */
+/** Compares kube-proxy's answers to load balancers' health checks, if both sides know them. Rules do not show these answers. */
 function diffHealthAnswers(
   from: CompiledSnapshot,
   to: CompiledSnapshot,
@@ -144,10 +144,7 @@ function diffHealthAnswers(
   };
 }
 
-/**
- * Maps new labels to old ones, if a port has another name but the same number and protocol. To kube-proxy, the renamed port is another
- * Service port.
- */
+/** Maps new labels to old ones, for renamed ports of the same number and protocol. To kube-proxy, these are different ports. */
 function findRenames(before: ClusterIndex, after: ClusterIndex): ReadonlyMap<string, string> {
   const numberOf = ([port]: readonly ServicePort[]) =>
     port ? `${port.namespace}/${port.service} ${port.port}/${port.protocol}` : '';
@@ -173,7 +170,7 @@ function whyOneSided(change: 'added' | 'removed', other: ServiceInfo | undefined
   return change === 'added' ? programmed(other.skipped, undefined) : programmed(undefined, other.skipped);
 }
 
-/** Compares Services that kube-proxy programs on neither side. They still have DNS names. */
+/** Compares Services that kube-proxy programs on neither side but that have DNS names. */
 function diffUnprogrammed(
   before: ClusterIndex,
   after: ClusterIndex,
@@ -223,14 +220,14 @@ function diffServiceFields(
   return [
     ...fieldReason('type', from.type, to.type),
     ...diffPrimaryFamily(from, to),
-    // If the port was renamed, `from` has no port of this name: skip targetPort.
+    // If the port was renamed, `from` has no port of this name, so targetPort is not compared.
     ...(from.ports.some((port) => port.name === name) ? fieldReason('targetPort', targetOf(from), targetOf(to)) : []),
   ];
 }
 
 /**
- * Compares the order of families. clusterIP is in the first family, and pods see clusterIP in their environment. Families that only one
- * side has are reported with the ports.
+ * Compares the order of families. clusterIP has the first family, and pods get clusterIP in their environment. Families that only one side
+ * has are reported with the ports.
  */
 function diffPrimaryFamily(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {
   if (from.clusterIPs.length < 2 && to.clusterIPs.length < 2) return [];
@@ -242,9 +239,7 @@ function diffPrimaryFamily(from: ServiceInfo, to: ServiceInfo): readonly Service
   return fieldReason('ipFamilies', words(old), words(fresh));
 }
 
-/**
- * Compares the ports with one label, family by family. For stale ports, skips endpoints. A reason that both families share is given once.
- */
+/** Compares the ports with one label in each family. Skips the endpoints of stale ports. Lists a reason that both families share once. */
 function diffPorts(
   from: readonly ServicePort[],
   to: readonly ServicePort[],
@@ -263,7 +258,7 @@ function diffPorts(
     }
     const ofPort = [...fieldReason('protocol', old.protocol, port.protocol), ...diffFields(old, port)];
     reasons.push(...ofPort);
-    // Nearly all Service ports are the same on both sides, and nodes use their endpoints in the same way. Skip these ports.
+    // Most Service ports are the same on both sides, and nodes use their endpoints in the same way, so they are skipped.
     if (!isStale && (ofPort.length > 0 || !isSameUse(old, port, fromSide, toSide))) {
       const [before, after] = [endpointStates(old, fromSide, toSide), endpointStates(port, toSide, fromSide)];
       for (const each of diffEndpointStates(before, after)) reasons.push(each);

@@ -21,7 +21,7 @@ export type ServiceReason =
   | { readonly kind: 'port-renamed'; readonly from: string; readonly to: string }
   /** A value that differs; '' means none. */
   | { readonly kind: 'field'; readonly field: string; readonly from: string; readonly to: string }
-  /** Where a node port listens. `family` is set if the port has both families. */
+  /** Where a node port listens. `family` is set only if the port has both families. */
   | ({ readonly kind: 'node-port'; readonly family: Family | undefined; readonly port: number } & ListenerChange)
   | {
       readonly kind: 'list';
@@ -39,11 +39,11 @@ export type ServiceReason =
     }
   | { readonly kind: 'fault'; readonly fault: PortFault }
   | BehaviourReason
-  /** The properties of a port that only one side has, in each of its families. */
+  /** The properties of a port that only one side has, for each family. */
   | {
       readonly kind: 'facts';
       readonly ports: readonly ShownPort[];
-      /** Undefined for a port read from a kernel, because its type is unknown. */
+      /** Undefined for a port read from a kernel, which does not show the Service's type. */
       readonly type: ServiceInfo['type'] | undefined;
     };
 
@@ -57,7 +57,6 @@ export function programmed(from: Skip, to: Skip): readonly ServiceReason[] {
   return from === to ? [] : [{ kind: 'programmed', from, to }];
 }
 
-/** Returns a reason if a value differs; '' means none. */
 export function fieldReason(name: string, from: string, to: string): readonly ServiceReason[] {
   return from === to ? [] : [{ kind: 'field', field: name, from, to }];
 }
@@ -69,7 +68,7 @@ export function listReason(name: string, from: readonly string[], to: readonly s
   return added.length + removed.length === 0 ? [] : [{ kind: 'list', field: name, added, removed }];
 }
 
-/** The number of endpoints on a side; "not given" if only the other side's input shows the Service's endpoints. */
+/** The number of a Service's endpoints on a side. "not given": only the other side's input shows its endpoints. */
 type EndpointCount = number | 'not given';
 
 export function scaled(from: EndpointCount, to: EndpointCount): readonly ServiceReason[] {
@@ -85,7 +84,7 @@ export interface EndpointState {
   readonly used: boolean;
 }
 
-/** Keyed by "ip:port"; undefined if the endpoints are not given. */
+/** Keyed by "ip:port". Undefined if the endpoints are not given. */
 type EndpointStates = ReadonlyMap<string, EndpointState> | undefined;
 
 export function diffEndpointStates(before: EndpointStates, after: EndpointStates): readonly ServiceReason[] {
@@ -103,8 +102,8 @@ export function diffEndpointStates(before: EndpointStates, after: EndpointStates
 }
 
 /**
- * Compares the addresses on which node ports listen on both sides. Two modes may listen on different addresses. The number in the
- * manifests stays, but some node addresses stop answering.
+ * Compares the addresses on which node ports listen on both sides. Two modes may listen on different addresses. The number in the manifests
+ * then stays the same, but some node addresses stop answering.
  */
 export function findNodePortReasons(
   from: Snapshot,
@@ -141,12 +140,12 @@ function nodePortListeners({ kind, state, coverage }: Snapshot) {
   return (nodePort: NodePort) => ({ addresses: find(nodePort), localhost: onLocalhost?.(nodePort) });
 }
 
-/** Drops repeated reasons, because both families of a Service port may have the same. */
+/** Drops repeated reasons, because both families of a Service port may have the same reason. */
 export function uniqueReasons(reasons: readonly ServiceReason[]): readonly ServiceReason[] {
   return reasons.length < 2 ? reasons : uniqueBy(reasons, (each) => JSON.stringify(each));
 }
 
-/** Fields to compare besides addresses, session affinity, source ranges and endpoints; undefined if unknown. */
+/** Fields to compare, apart from addresses, session affinity, source ranges and endpoints. Undefined if unknown. */
 const comparedFields: Readonly<Record<string, (port: ShownPort) => number | string | undefined>> = {
   port: ({ port }) => port,
   nodePort: ({ nodePort }) => nodePort,
@@ -159,8 +158,8 @@ const comparedFields: Readonly<Record<string, (port: ShownPort) => number | stri
 };
 
 /**
- * Returns the differences between two Service ports, except the protocol, which an excerpt of rules may not show. Skips fields that a side
- * does not show. Without endpoints, a kernel shows no affinity, and in iptables mode no source ranges.
+ * Returns the differences between two Service ports. Leaves out the protocol, which an excerpt of rules may not show, and fields that a
+ * side does not show. Without endpoints, a kernel shows no affinity and, in iptables mode, no source ranges.
  */
 export function diffFields(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
   const [before, after] = [from, to].map(({ affinitySeconds }) => affinitySeconds);
@@ -182,7 +181,7 @@ function affinityWords(seconds: number): string {
   return seconds === 0 ? 'None' : `ClientIP for ${seconds} s`;
 }
 
-/** Compares addresses. An address missing on one side does not count if that side may have more addresses than it shows. */
+/** Compares addresses. An address missing on one side does not count if that side may have addresses that it does not show. */
 function addressReasons(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
   const [before, after] = [portAddresses(from), portAddresses(to)];
   const textsOf = (addresses: readonly PortAddress[], wanted?: PortAddress['kind']): readonly string[] =>
@@ -195,7 +194,7 @@ function addressReasons(from: ShownPort, to: ShownPort): readonly ServiceReason[
       from.hidesAddresses ? fresh.filter((each) => old.includes(each)) : fresh,
     );
   };
-  // An address of unknown kind on one side may have any kind on the other.
+  // An address of unknown kind on one side may be of any kind on the other, so the kinds are not compared.
   if ([...before, ...after].some(({ kind }) => kind === 'unknown')) return listed('addresses');
   // Every Service port that kube-proxy programs has a cluster IP.
   const clusterIPs = from.clusterIP && to.clusterIP ? ([from.clusterIP.text, to.clusterIP.text] as const) : undefined;

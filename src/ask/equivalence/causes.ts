@@ -46,38 +46,37 @@ export type CauseId = (typeof causeIds)[number];
 
 export interface Situation {
   readonly place: SenderPlace;
-  /** Whether kube-proxy on the new side can tell the cluster's Pods from clients outside. */
+  /** Whether kube-proxy on the new side can distinguish the cluster's Pods from clients outside. */
   readonly detectsPods: boolean;
 }
 
 export type CauseReason =
-  /** Both sides' modes; undefined if nothing shows the mode. */
+  /** The modes of both sides; undefined if nothing shows a side's mode. */
   | { readonly kind: 'modes'; readonly from: ModeOfSide | undefined; readonly to: ModeOfSide | undefined }
   | BehaviourReason
   | { readonly kind: 'fields'; readonly from: readonly FieldValue[]; readonly to: readonly FieldValue[] }
   | { readonly kind: 'lost-jump'; readonly side: string; readonly from: string; readonly to: string | undefined }
   | { readonly kind: 'stop'; readonly side: string; readonly stop: StopOfNode }
-  /** Why connections fail on a side. */
   | { readonly kind: 'losses'; readonly side: string; readonly family: Family; readonly losses: readonly Losing[] };
 
 export interface ModeOfSide {
   readonly mode: ProxyMode;
-  /** The release and what it does in this mode; undefined for a dump. */
+  /** The release, and its behaviours in this mode; undefined for a dump. */
   readonly by: { readonly release: Release; readonly does: readonly Behaviour[] } | undefined;
 }
 
-/** What stops a packet besides kube-proxy. */
+/** What stops a packet, other than kube-proxy. */
 export type StopOfNode = Extract<Stop, { readonly kind: 'stranger' | 'kernel' }>;
 
 export type Losing = Extract<Outcome, { readonly loss: unknown }>;
 
-/** A field of a Service; its value is undefined if it is unset. */
+/** A field of a Service, with its value; undefined if the field is unset. */
 interface FieldValue {
   readonly field: 'internalTrafficPolicy' | 'externalTrafficPolicy' | 'sessionAffinity' | 'loadBalancerSourceRanges';
   readonly value: string | number | undefined;
 }
 
-/** Returns equal keys for equal reasons. Rules are known by their place. */
+/** Returns the same key for the same reason. Ignores rules' contents and origins, because a rule's place identifies it. */
 export function keyOfReason(reason: CauseReason): string {
   return JSON.stringify(reason, (key, value: unknown) => (key === 'rule' || key === 'origin' ? undefined : value));
 }
@@ -88,8 +87,8 @@ interface ServiceCause {
 }
 
 /**
- * Finds a difference in the Services themselves that affects a destination. If there is one, no mode, release or setting is the cause.
- * `ports`: the destination's ports on either side. Undefined if the Services are the same, or if a side does not show all of them.
+ * Finds a difference in the Services themselves that affects a destination, and that is then the cause, rather than a mode, release or
+ * setting. `ports`: the destination's ports on either side. Undefined if the Services are the same, or if a side does not show all of them.
  */
 export function findServiceCause(
   { side: old }: Scene,
@@ -112,13 +111,13 @@ export function findServiceCause(
   };
 }
 
-/** Reports whether the sides have the same known mode, and no known difference in release or settings. A dump shows only its mode. */
+/** Reports whether the sides have the same known mode, and no known difference in release or settings. A dump shows only the mode. */
 export function haveOneSetup([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): boolean {
   if (old.mode === undefined || old.mode !== fresh.mode) return false;
   return !old.settings || !fresh.settings || isSameValue(old.settings, fresh.settings);
 }
 
-/** Reports whether both sides read manifests alike, because modes and releases read different fields. */
+/** Reports whether both sides read manifests in the same way. Modes and releases read different fields. */
 function areReadAlike({ settings: old }: Scene['side'], { settings: fresh }: Scene['side']): boolean {
   if (!old || !fresh) return false;
   const { mode, release, ignoresExternalIPs } = old;

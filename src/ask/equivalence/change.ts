@@ -66,9 +66,9 @@ const leftBehindBy: { readonly [M in ProxyMode]?: (from: Scene, to: Scene) => St
 };
 
 /**
- * Lists addresses for which nodes answer ARP requests only in IPVS mode, because kube-ipvs0 has these addresses. Linux answers on any link
- * for the addresses of all links, unless strictARP forbids it. With IPv6, a link answers only for its own addresses. A Node's own address
- * is not lost.
+ * Lists addresses for which nodes answer ARP requests only in IPVS mode, because these addresses are on kube-ipvs0. Linux answers on any
+ * link for the addresses of all links, unless strictARP forbids it. In IPv6, a link answers only for its own addresses. A Node's own
+ * address is never lost.
  */
 function answersLost(from: Scene, { side: { mode: to } }: Scene): Steps {
   const { side } = from;
@@ -123,7 +123,7 @@ export interface AskedChange {
   readonly to?: ProxyMode | undefined;
   readonly toKubernetesVersion?: string | undefined;
   readonly featureGates?: string | readonly string[] | undefined;
-  /** The only Node that changes. */
+  /** The only Node to change. */
   readonly node?: string | undefined;
 }
 
@@ -131,7 +131,7 @@ export interface SetupBefore {
   readonly settings: { readonly mode: ProxyMode };
   readonly gates: FeatureGates;
   readonly cluster: { readonly servicePorts: readonly ServicePort[] };
-  /** The chosen mode and why; `default-mode` if neither a flag nor a configuration names a mode. */
+  /** The chosen mode and the reason for it; `default-mode` if neither a flag nor a configuration names a mode. */
   readonly modeNote: Finding | undefined;
   readonly version: string | undefined;
   readonly nodes: ReadonlyMap<string, Pick<Node, 'kubernetesVersion'>>;
@@ -155,12 +155,12 @@ export type Change =
       readonly from: ChangedSide;
       readonly to: ChangedSide;
       readonly announced: readonly Finding[];
-      /** Text after the old mode, if nothing names that mode; otherwise ''. */
+      /** Text to add after the old mode if nothing names that mode; otherwise ''. */
       readonly modeFrom: string;
     }
   | { readonly kind: 'refused'; readonly why: ArgumentsOf<'bad-call'> };
 
-/** Returns why a change is impossible for any input; undefined if it may be possible. `version`: the old release, if a flag names one. */
+/** Returns why a change is impossible for any input; undefined if it may be possible. `version`: the old release, if given. */
 export function findWrongChange(
   { from, to = 'nftables', toKubernetesVersion }: AskedChange,
   version: string | undefined,
@@ -177,7 +177,7 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
   if (wrong) return refusedChange(wrong);
   const upgrade = readUpgrade(asked.toKubernetesVersion);
   if (!upgrade) return planMode(asked, before);
-  // Without a configuration kpc compiles for IPVS mode, but kube-proxy runs in iptables mode.
+  // If no configuration names a mode, kpc compiles for IPVS mode, but kube-proxy runs in iptables mode.
   const { settings, gates, cluster } = before;
   const unnamed = unnamedBy(asked, before);
   const namesMode = unnamed === undefined;
@@ -208,7 +208,7 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
   };
 }
 
-/** Returns the releases that a flag or the Nodes name. */
+/** Returns the old releases, which a flag or the Nodes name. */
 function releasesBefore({ node }: AskedChange, { version = 'auto', nodes }: SetupBefore): readonly string[] {
   if (version !== 'auto') return [version];
   const changed = [...nodes].filter(([name]) => node === undefined || name === node);
@@ -253,7 +253,7 @@ export function isRequired({ severity }: Finding): boolean {
 
 interface Upgrade {
   readonly minor: Minor;
-  /** The release itself, or the newest that kpc follows. */
+  /** The upgrade's release, or the newest release that kpc knows. */
   readonly release: Release;
 }
 
@@ -277,7 +277,7 @@ interface UpgradedSetup {
 
 type EndingBehaviour = keyof typeof announcedEnds;
 
-/** Applies an upgrade to a setup. The default mode may change, and behaviours end unless their gate keeps them. */
+/** Applies an upgrade to a setup. The default mode may change, and a behaviour ends unless a feature gate keeps it. */
 function setupAfter({ mode, namesMode, gates }: ModeSetup, { minor }: Upgrade): UpgradedSetup {
   const ended = endingBehaviours.filter((behaviour) => {
     const { offIn, goneIn, gate } = announcedEnds[behaviour];

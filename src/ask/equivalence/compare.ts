@@ -28,7 +28,7 @@ export interface Difference {
   readonly packet: Packet;
   readonly from: Fate;
   readonly to: Fate;
-  /** Whether first packets end alike and only their connections differ. */
+  /** Whether the first packets end alike, and only the rest of their connections differs. */
   readonly isOfConnection: boolean;
   readonly answers?: Answers | undefined;
 }
@@ -39,16 +39,16 @@ export interface Answers {
 }
 
 export interface ClassCounts {
-  /** How many classes were compared; one packet was sent for each. */
+  /** The number of classes compared, by one packet each. */
   readonly classes: number;
-  /** Classes with an unknown end on both sides (`unknown`), and on one side only. */
+  /** Classes whose end is unknown: on both sides (`unknown`), or on one side only. */
   readonly unknown: number;
   readonly unknownOnOne: number;
-  /** By what would settle them. */
+  /** Reasons, keyed by what would settle them. */
   readonly reasons: ReadonlyMap<string, Unsettled>;
 }
 
-/** A reason why an end is unknown on a side. */
+/** A reason why a packet's end is unknown on a side. */
 export interface Unsettled {
   readonly reason: Reason;
   readonly family: Family;
@@ -67,33 +67,33 @@ function keyOfUnsettled({ reason, family, scene: { side } }: Unsettled): string 
   return `${side.kind} ${side.name} ${family} ${reasonKey(reason)}`;
 }
 
-/** A destination. `turn`: its position among all destinations. */
+/** A destination, with its position (`turn`) among all destinations. */
 interface TurnTarget extends Destination {
   readonly turn: number;
 }
 
 export interface Like extends TurnTarget {
   /**
-   * Translates an address that the other destination involves, such as an endpoint's, to the corresponding address here. Leaves other
-   * addresses unchanged.
+   * Maps an address that belongs to the other destination, such as its endpoint's, to the matching address of this destination. Leaves all
+   * other addresses unchanged.
    */
   readonly insteadOf: (address: string) => string;
 }
 
-/** Receives a difference, the equivalent destinations of other Services, and the destination's turn. */
+/** Called with a difference, the equivalent destinations of other Services, and the destination's `turn`. */
 type OnDifference = (difference: Difference, alike: readonly Like[], turn: number) => void;
 
 export interface ComparisonOptions {
   readonly only?: Only | undefined;
   readonly isSingle?: boolean;
-  /** The most destinations that are not equivalent. If there are more, none is traced. */
+  /** The most destinations, without equivalent ones, to trace. If there are more destinations, none is traced. */
   readonly most?: number;
 }
 
 /**
  * Sends one packet of each class to both sides. Packets are in one class if neither side can distinguish them: destinations and ports are
- * split at every value that occurs, and sources at values that rules on the packet's path match. If destinations differ only in their
- * Service, one represents all of them, and the counts include all.
+ * split at every value in the rules, and sources at values that rules on the packet's path match. One destination represents all that
+ * differ only in their Service, and the counts include all of these.
  */
 export function compareScenes(
   from: Scene,
@@ -122,7 +122,7 @@ export function compareScenes(
   const groups = groupTargets(destinationsOf(asked, nodes, only, healthCheckKeys([from, to])), likeness);
   const isTooMuch = groups.length > most;
   for (const group of isTooMuch ? none : groups) {
-    // If the result is uncertain, each destination may have its own reasons.
+    // If a result is uncertain, each destination may have reasons of its own.
     if (!ask(group.first, group)) for (const each of group.others) ask(each);
   }
   return { ...counts, isTooMuch };
@@ -178,10 +178,7 @@ function isFirm({ unknown, unknownOnOne, differences }: ComparedPackets): boolea
   return unknown + unknownOnOne === 0 && differences.every(({ from, to }) => isOfLike(from) && isOfLike(to));
 }
 
-/**
- * Reports whether a fate also holds for equivalent destinations. A known fate does, and a fate that is unknown only because slices fit one
- * side.
- */
+/** Reports whether a fate also holds for equivalent destinations: if it is known, or unknown only because slices fit one side. */
 function isOfLike({ verdict, reasons }: Fate): boolean {
   return (
     verdict !== 'unknown' ||
@@ -232,16 +229,13 @@ function compareTarget(
         for (const each of fate.endpoints) reached.set(each.address.text, each.address);
       }
     }
-    // Rules on the path of one sender's packet may distinguish further senders.
+    // Rules on the path of this sender's packet may distinguish further senders.
     if (at === senders.length - 1) senders.push(...clients.toldApart(address.family, sources, reached, done));
   }
   return answer;
 }
 
-/**
- * Returns each side's answer from kube-proxy to a packet that reaches the node itself; undefined if a side is a dump, which does not show
- * readiness.
- */
+/** Returns each side's answer from kube-proxy to a packet for the node itself. Undefined for a dump, which shows no readiness. */
 export function healthAnswers({ side: old }: Scene, { side: fresh }: Scene) {
   if (old.kind === 'dump' || fresh.kind === 'dump') return undefined;
   const [ofOld, ofFresh] = [old, fresh].map((side) => {
@@ -259,8 +253,8 @@ export function healthAnswers({ side: old }: Scene, { side: fresh }: Scene) {
 }
 
 /**
- * Finds the ports of health checks, because rules do not match these ports in every mode: all ports at the node's own addresses, and a
- * Service's own at its addresses.
+ * Finds the ports of health checks, which rules do not match in every mode. The node's own addresses have all health check ports; a
+ * Service's addresses have only the Service's own.
  */
 function healthCheckKeys(scenes: readonly Scene[]) {
   const compiled = scenes.filter(({ side }) => side.cluster !== undefined);
@@ -305,10 +299,10 @@ function* destinationsOf(
       ...healthChecksAt(address, isNode),
     ];
     const keys = new Set(only && isNode ? named.filter((key) => only.ports.has(key)) : named);
-    // If rules match an address only with certain ports, all its other ports behave like those of neighbouring addresses.
+    // If rules match an address only together with ports, its other ports behave like those of neighbouring addresses.
     const isWhole = own?.isWhole !== false;
-    // In kube-proxy's rules, a match on ports without an address concerns only the node's own addresses. For other addresses, one port per
-    // chain is enough.
+    // In kube-proxy's rules, a match on ports alone applies only to the node's own addresses. For any other address, one port of each chain
+    // is enough.
     if (isWhole && !isNode)
       for (const list of unbound.values()) keys.add(list[turns[address.family]++ % list.length] as ProtocolPort);
     if (isNode || isWhole) for (const key of free) keys.add(key);
@@ -319,7 +313,7 @@ function* destinationsOf(
 
 const tolerance = 1e-6;
 
-/** Reports whether a packet ends alike on both sides. The node's own addresses count as one source. */
+/** Reports whether a packet ends alike on both sides. All of the node's own addresses count as the same source. */
 export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<string, Address>): boolean {
   const endOf = ({ verdict, endpoint, source }: Way): string => {
     const where = endpoint ? `${endpoint.address.text} ${endpoint.port}` : '';
@@ -329,8 +323,8 @@ export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<
 }
 
 /**
- * Reports whether both sides know how the packet ends, or neither does. Sides that are not manifests count as alike, because they do not
- * show which facts were given.
+ * Reports whether both sides know how the packet ends, or neither does. If a side is not manifests, returns true, because that side does
+ * not show which facts were given.
  */
 function areKnownAlike(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   if (lackOtherEndpoints(fates, scenes)) return false;
@@ -339,7 +333,7 @@ function areKnownAlike(fates: readonly [Fate, Fate], scenes: readonly [Scene, Sc
   return from === to;
 }
 
-/** Reports whether a verdict is unknown because the input lacks endpoints that the two sides would derive from different fields. */
+/** Reports whether a verdict is unknown because the input lacks endpoints that each side would derive from different fields. */
 export function lackOtherEndpoints(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   const missing = fates.flatMap(({ verdict, reasons }) =>
     verdict === 'unknown' ? reasons.flatMap((reason) => (reason.kind === 'missing-listing' ? reason.missing : [])) : [],
@@ -357,8 +351,8 @@ function haveSameSources(service: string, scenes: readonly [Scene, Scene]): bool
 }
 
 /**
- * Reports whether the share of connections that work may be the same on both sides, as far as known. A side without routes never shows
- * that a connection works.
+ * Reports whether, as far as known, the share of working connections may be the same on both sides. A side without routes never shows that
+ * a connection works.
  */
 function workAlike([from, to]: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   if (from.verdict === 'unknown' || scenes.every(({ side: { routes } }) => !routes.ipv4 && !routes.ipv6)) return true;
@@ -366,7 +360,7 @@ function workAlike([from, to]: readonly [Fate, Fate], scenes: readonly [Scene, S
   return before.least <= after.most + tolerance && after.least <= before.most + tolerance;
 }
 
-/** Returns the source that receivers see: an address, or "node" for any of the node's own. */
+/** Returns the source that receivers see: an address, or "node" for any address of the node itself. */
 export function sourceWord(source: Fate['source'], nodes: ReadonlyMap<string, Address>): string {
   return source === 'masqueraded' || isUnknownOwn(source) || nodes.has(source.text) ? 'node' : source.text;
 }

@@ -33,12 +33,12 @@ export function portText({ label, family }: ShownPort): string {
   return `${label} ${family}`;
 }
 
-/** Whether a sender that is an endpoint of the Service is an endpoint on both sides. */
+/** For a sender that is an endpoint of the Service: on which sides it is one. */
 type OwnEndpoint = 'kept' | 'removed' | 'added';
 
 /**
- * Returns undefined if the sender is no endpoint of the Services that it sends to. Endpoints of a Service that only one side has are
- * `kept`.
+ * Returns undefined if the sender is not an endpoint of the Services that it sends to. If only one side has the Service, its endpoints
+ * count as `kept`.
  */
 export function ownEndpointOf(
   { address }: PlacedSender,
@@ -57,8 +57,8 @@ export function ownEndpointOf(
 }
 
 /**
- * Names the sender as precisely as the line needs, including a range of clients named in a Service, which kube-proxy applies only to
- * load balancer addresses.
+ * Names the sender as precisely as the line needs. For load balancer addresses, this includes a source range named in a Service, because
+ * kube-proxy applies such ranges only there.
  */
 export function senderOf(
   { who, address, place, among, isMoved }: PlacedSender,
@@ -80,10 +80,7 @@ export function senderOf(
   return isCut ? { kind: 'range', who, ...cellOf(address, ranges) } : usual;
 }
 
-/**
- * Returns the addresses that the ranges do not distinguish from this one: those in the narrowest range around it, without narrower
- * ranges inside.
- */
+/** Returns all addresses that the ranges do not distinguish from this one: the narrowest range around it, minus ranges inside. */
 function cellOf(address: Address, ranges: readonly Network[]): Pick<SenderRange, 'within' | 'without'> {
   const narrowest = ranges
     .filter((range) => contains(range, address))
@@ -108,7 +105,7 @@ export function destinationFinder(
     const own = there.filter((each) => each.port === port && hasProtocol(each, protocol));
     const [first] = own;
     if (first) return { kind: addressKind(first, destination) ?? 'unknown', ports: own };
-    // In IPVS mode, a Service's addresses are the node's own too.
+    // In IPVS mode, the addresses of Services are also the node's own.
     if (!nodes.has(text) && !answers?.from && !answers?.to) {
       if (there.length === 0) return { kind: 'unserved-address', ports: [] };
       return { kind: protocol === 'icmp' ? 'ping' : 'unserved-port', ports: there };
@@ -123,7 +120,7 @@ export function destinationFinder(
   };
 }
 
-/** Returns Service ports, by name and family, with an endpoint that may get connections. Rules name no other endpoints. */
+/** Returns the Service ports, by name and family, that have an endpoint that may get connections and that rules may name. */
 export function servedPorts({ side: { ports } }: Scene): readonly string[] {
   const serves = (status: EndpointStatus | undefined): boolean =>
     !status || status.ready || (status.serving && status.terminating);
@@ -133,7 +130,7 @@ export function servedPorts({ side: { ports } }: Scene): readonly string[] {
 }
 
 /**
- * Reports whether a load balancer's source ranges shut out the sender on a side. The node has no single address, so it counts as shut out
+ * Reports whether a load balancer's source ranges exclude the sender on one side. The node has no single address, so it counts as excluded
  * if only one side has ranges.
  */
 export function isShutOut(sender: Address | undefined, ports: readonly ShownPort[]): boolean {

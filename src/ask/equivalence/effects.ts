@@ -6,7 +6,7 @@ import type { End, SeenSources } from './ends.ts';
 import type { SenderPlace } from './places.ts';
 
 /**
- * How a difference affects clients, worst first. Something breaks, may break, works differently, starts to work, or fails on both sides in
+ * How a difference affects clients, worst first: something breaks, may break, works differently, starts to work, or fails on both sides in
  * different ways.
  */
 export const severities = ['breaks', 'unknown', 'changes', 'opens', 'fails-otherwise'] as const;
@@ -52,7 +52,7 @@ export const destinationKinds = [
   'node',
 ] as const;
 
-/** Senders with the same place, in a range and outside of ranges inside it. */
+/** Senders at one place: those inside one range but outside the ranges within it. */
 export interface SenderRange {
   readonly kind: 'range';
   readonly who: SenderName;
@@ -72,7 +72,7 @@ export const destinationFields = {
   nodePort: optional(about('sent to this port of every node: the input names no address of one', wholeNumber(0))),
 };
 
-/** The fields of an effect that are printed as they are. */
+/** The fields of an effect that are printed unchanged. */
 export const effectFields = {
   target: about('what the packets are sent to', oneOf(...destinationKinds)),
   severity: severitySchema,
@@ -94,12 +94,12 @@ export const effectFields = {
 const printed = objectOf(effectFields);
 
 export interface Effect extends Shaped<typeof printed> {
-  /** In the order of their keys. */
+  /** Sorted by their keys. */
   readonly senders: readonly EffectSender[];
   readonly from: End;
   readonly to: End;
   readonly choice: EffectChoice | undefined;
-  /** Why the example is not known on the side that explains it. */
+  /** Why the example's end is unknown on the side that explains the effect. */
   readonly lacks: readonly Unsettled[];
 }
 
@@ -114,6 +114,6 @@ export interface Divergence {
   readonly servicePorts: readonly string[];
   readonly effects: readonly Effect[];
   readonly classes: number;
-  /** The traced nodes with this effect; '' without a Node object. */
+  /** The names of the traced nodes that show this effect; '' for a node without a Node object. */
   readonly nodes: readonly string[];
 }

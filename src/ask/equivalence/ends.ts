@@ -1,4 +1,4 @@
-// How packets of one kind end on a side, as values that JSON can compare.
+// How packets of one kind end on a side, in values that can be compared as JSON.
 import type { Address } from '../../kernel/address.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import {
@@ -18,12 +18,12 @@ import { type Answers, type Difference, sourceWord } from './compare.ts';
 
 export interface End extends StopCondition {
   readonly verdict: Verdict;
-  /** The status with which kube-proxy answers a health check. */
+  /** The HTTP status of kube-proxy's answer to a health check. */
   readonly answer: 200 | 503 | '200 or 503' | undefined;
-  /** The endpoints that are chosen, if the other side chooses otherwise. */
+  /** The chosen endpoints, if the other side chooses differently. */
   readonly chosen: ChosenEndpoints | undefined;
   readonly sources: readonly SeenSource[] | undefined;
-  /** Which connections are lost although their first packet arrives. */
+  /** Which connections fail although their first packet arrives. */
   readonly loses: 'all' | 'some' | 'none';
   /** Whether kube-proxy stops a pod's packet because no setting tells it which clients are pods. */
   readonly isUndetected: boolean;
@@ -42,7 +42,6 @@ export interface SeenSources {
   readonly to: readonly SeenSource[];
 }
 
-/** Both ends of a difference. */
 export function endsOf(
   { sender, packet, from, to, answers }: Difference,
   seen: SeenSources | undefined,
@@ -72,7 +71,7 @@ function judgeLoss(fate: Fate): End['loses'] {
   return isNearly(lost, 1) ? 'all' : 'some';
 }
 
-/** A dump does not show the nodes of endpoints, but the other side may. The side's own scene comes first. */
+/** A dump does not show the nodes of endpoints, but the other side may. The side's own scene is the first in `scenes`. */
 function chosenOf(choice: Choice, { endpoints }: Fate, scenes: readonly Scene[]): ChosenEndpoints | undefined {
   if (choice === 'same') return undefined;
   if (choice === 'other-shares') {
@@ -87,10 +86,10 @@ function chosenOf(choice: Choice, { endpoints }: Fate, scenes: readonly Scene[])
   return { kind: 'endpoints', on: places.has(true) ? 'this-node' : 'other-nodes' };
 }
 
-/** How the sides' choices of endpoints compare: the same endpoints and shares, the same endpoints with other shares, or other endpoints. */
+/** How the two sides choose endpoints: alike, the same endpoints with other shares, or other endpoints. */
 type Choice = 'same' | 'other-shares' | 'other-endpoints';
 
-/** Compares the choice of endpoints. Packets that end differently on the two sides have no choice to compare. */
+/** Compares the choice of endpoints. If the packets end differently on the two sides, there is no choice to compare. */
 export function compareChoice(from: Fate, to: Fate): Choice {
   if (from.verdict !== to.verdict || chancesOf(from.endpoints) === chancesOf(to.endpoints)) return 'same';
   const [before, after] = [from, to].map(({ endpoints }) =>
@@ -106,7 +105,7 @@ export function chancesOf(
   return [...sumChances(endpoints, wordOf)].map(([where, chance]) => `${where} ${chance.toFixed(5)}`).join();
 }
 
-/** Whose address receivers see on both sides, if packets arrive alike and receivers see different addresses. */
+/** Returns whose address receivers see on each side, if packets arrive alike on both sides but receivers see different addresses. */
 export function seenSources(
   { from, to, packet }: Difference,
   nodes: ReadonlyMap<string, Address>,
@@ -125,7 +124,7 @@ export function seenSources(
   return before.join() === after.join() ? undefined : { from: before, to: after };
 }
 
-/** How connections fail, or may fail, whose first packet arrives; empty if they work, or if nothing is known. */
+/** Returns how connections fail, or may fail, after their first packet arrived; empty if no failure is known. */
 export function lossesOf(fate: Fate): readonly Losing[] {
   if (fate.verdict === 'unknown') return [];
   const { kind, ways } = fate.connection();
@@ -138,14 +137,12 @@ export function isNearly(share: number, other: number): boolean {
   return Math.abs(share - other) < 1e-6;
 }
 
-// Finds the step that decides a difference if neither a mode nor a Service explains it, because it stops packets on one side only.
-
 interface StepCause {
   readonly cause: CauseId;
   readonly because: readonly CauseReason[];
 }
 
-/** Causes that hold even if a rule or sysctl stops packets too. */
+/** Causes that remain the cause even if a rule or sysctl also stops packets. */
 const settled: ReadonlySet<CauseId> = new Set([
   'lost-jump',
   'one-sided',
@@ -168,10 +165,10 @@ const ofSetup: ReadonlySet<CauseId> = new Set([
   'hairpin',
 ]);
 
-/** Returns a function that finds the deciding step of a difference with this cause; undefined if the given cause remains the answer. */
+/** Returns a function that finds the step that decides a difference by stopping packets on one side; undefined if there is none. */
 export function stepFinder(scenes: readonly [Scene, Scene]) {
   const isOneSetup = haveOneSetup(scenes);
-  // Rules compiled from manifests cannot be out of date.
+  // Rules compiled from manifests are never out of date.
   const areCompiled = scenes.every(({ side: { kind } }) => kind === 'manifests');
   return (cause: CauseId, { from, to }: Difference): StepCause | undefined => {
     if (settled.has(cause)) return undefined;
@@ -195,8 +192,8 @@ export function stepFinder(scenes: readonly [Scene, Scene]) {
 }
 
 /**
- * Returns what stops some of the packets: other programs' rules, and the kernel. Leaves out packets whose sender is the endpoint, because
- * the node is not at fault.
+ * Returns what stops some of the packets: rules of other programs, and the kernel. Leaves out packets from the endpoint to itself, because
+ * these fail without a fault of the node.
  */
 function stopsOf({ ways }: Fate): ReadonlyMap<string, StopOfNode> {
   const stops = ways.flatMap((way): readonly (readonly [string, StopOfNode])[] => {

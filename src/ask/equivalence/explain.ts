@@ -38,12 +38,12 @@ interface Explained {
   readonly cause: CauseId;
   readonly because: readonly CauseReason[];
   readonly ports: readonly ShownPort[];
-  /** Whether a pod reaches itself, and fields of its Service alone may explain the difference. */
+  /** Whether the packet goes from a pod to itself, and only fields of its Service may explain the difference. */
   readonly isHairpin?: boolean;
   readonly effect: Effect;
 }
 
-/** Returns functions that explain differences between two sides of one node, and find packets' destinations. */
+/** Returns two functions for the two sides of one node: one explains differences, the other finds packets' destinations. */
 export function explainer(...scenes: readonly [Scene, Scene]) {
   const nodes = knownOwnAddresses(scenes);
   const find = destinationFinder(scenes, nodes);
@@ -92,7 +92,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     if (behaviours.length > 0) return { cause: 'behaviour', because: behaviours, ports: target.ports, effect };
     const ofServices = isOpen || target.kind === 'health-check' ? undefined : serviceCause(target.ports);
     const isHairpin = cause === 'hairpin' && (!ofServices || ofServices.cause === 'service-fields');
-    // If the sides' settings differ, they may treat a pod that reaches itself differently, whatever the Service's policy.
+    // A difference in settings may change how a pod reaches itself, whatever the Service's policy.
     if (ofServices && (isOneSetup || !isHairpin)) return { ...ofServices, ports: target.ports, isHairpin, effect };
     if (cause === 'connection') return { cause, because: whyFailing(difference, scenes), ports: target.ports, effect };
     const lost = isOfService.has(target.kind) && !isOpen ? findLost(difference, target.ports, lostJumps) : [];
@@ -109,9 +109,7 @@ function whyFailing({ packet, from, to }: Difference, scenes: readonly [Scene, S
   });
 }
 
-/**
- * Finds the side that explains the difference, and a side whose own trace ends as in the comparison. Both are the same side if possible.
- */
+/** Finds the side that explains the difference, and a side whose own trace ends as in the comparison: the same side, if possible. */
 function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, Scene]) {
   const [old, fresh] = scenes;
   const first = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
@@ -122,7 +120,7 @@ function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, 
   };
   const other = first === 'old' ? 'new' : 'old';
   if (isShown(first)) return { explains: first, shownBy: first } as const;
-  // The other side's trace does not show that slices fit only one side.
+  // A trace of the other side alone does not show that slices fit only one side.
   const shows = !lackOtherEndpoints([from, to], scenes) && isShown(other);
   return shows ? ({ explains: other, shownBy: other } as const) : ({ explains: first, shownBy: undefined } as const);
 }
@@ -170,7 +168,7 @@ function causeOfDifference(
 ): CauseId {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'not-understood';
   if (isOfConnection) return 'connection';
-  // A policy, range or address never changes only the shares.
+  // A policy, range or address never changes only the endpoints' shares.
   if (compareChoice(from, to) === 'other-shares' && isNearly(lostShare(from), lostShare(to))) return 'endpoints';
   if (kind === 'external-ip' && changesExternalIPs) return 'external-ips';
   const own = causeIds.find((each) => each === kind);
@@ -178,13 +176,13 @@ function causeOfDifference(
   const delivers = new Set([from, to].map(({ endpoints }) => endpoints.length > 0));
   if (kind === 'node-port') {
     if (isLoopback(packet.destination)) return 'node-port-loopback';
-    // One side leaves the packet to the node itself, while the other side's rules translate it.
+    // One side leaves the packet to the node itself, and the other side's rules translate it.
     if ((from.verdict === 'local') !== (to.verdict === 'local')) return 'node-port-addresses';
   }
   const stops = new Set([from, to].map((fate) => stopOf(fate)?.kind));
   if (stops.has('stranger')) return 'other';
   if (!isServed) return 'no-endpoints';
-  // If one side's Service rules leave the packet alone, the choice of endpoints is not the cause.
+  // If one side's Service rules leave the packet unchanged, the choice of endpoints is not the cause.
   if ([from, to].some(({ verdict }) => verdict === 'local' || verdict === 'forwarded')) return 'other';
   if (isOwnEndpoint && delivers.has(true)) {
     const [before, after] = [from, to].map(({ endpoints }) => {
@@ -222,12 +220,12 @@ function severityOfDifference({ from, to, answers }: Difference, { kind }: Known
   return before > after ? 'breaks' : 'opens';
 }
 
-/** Endpoints as sorted text. */
+/** The chosen endpoints, as sorted text. */
 type Choice = Readonly<Record<'cluster' | 'local', string>>;
 
 /**
- * Returns a function that finds the behaviours by which the two kube-proxies choose the endpoints that packets reach. They are the cause
- * only if packets reach what each side chooses under the same policy.
+ * Returns a function that finds the behaviours that make the two kube-proxies choose different endpoints. Behaviours are the cause only if
+ * packets reach the endpoints that each side chooses under the same policy.
  */
 function behaviourFinder(
   { side: old }: Scene,

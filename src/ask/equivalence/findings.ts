@@ -40,7 +40,7 @@ export class Findings {
       const { explain, find } = (explained ??= explainer(from, to));
       const { ports, effect: found, ...blamed } = explain(difference);
       const { cause, because } = findStep(blamed.cause, difference) ?? blamed;
-      // Across all Services of a cluster, differences with one cause must not be split by their number of endpoints.
+      // In a whole cluster's report, differences with one cause must not be split by number of endpoints.
       const effect = { ...found, choice: undefined, classes: 1 + alike.length };
       const known = this.#byCause.get(cause) ?? {
         effects: new Map(),
@@ -53,7 +53,7 @@ export class Findings {
       };
       this.#byCause.set(cause, known);
       for (const port of ports) known.ports.set(port.label, port);
-      // All senders to a destination share its equivalent destinations, so these are added only once.
+      // All senders to a destination have the same equivalent destinations, so these are added only once.
       for (const { address, port, protocol } of known.alike === alike ? none : alike)
         for (const each of find({ destination: address, port, protocol }, difference.answers).ports)
           known.ports.set(each.label, each);
@@ -69,7 +69,7 @@ export class Findings {
       known.nodes.add(node);
       addTo(known.effects, effect);
       if (cause !== 'node-port-addresses') return;
-      // The other side's rules handle the packet, even if they refuse it because there are no endpoints.
+      // The side whose rules handle the packet serves the address, even if its rules refuse the packet for lack of endpoints.
       const served = known.served[difference.from.verdict === 'local' ? 'new' : 'old'];
       for (const { text } of [difference.packet.destination, ...alike.map(({ address }) => address)]) served.add(text);
     };
@@ -138,25 +138,25 @@ function modeOf({ mode, settings, behaviours }: Scene['side']): ModeOfSide | und
   return { mode, by: settings && { release: settings.release, does: [...behaviours] } };
 }
 
-/** An effect, the Services that it applies to ("namespace/name", sorted), and the destinations there. */
+/** An effect, the Services that it applies to ("namespace/name", sorted), and their destinations. */
 export interface ServiceEffect extends Effect {
   readonly services: readonly string[];
   readonly asked: readonly AskedThere[];
 }
 
 interface AskedThere {
-  /** The protocol with address and port, or only with the port if the destination may have any address. */
+  /** `id`: the protocol with address and port, or with the port alone if the destination may have any address. */
   readonly id: string;
   readonly example: Effect['example'];
 }
 
 export interface ServiceEffects extends Pick<ClassCounts, 'unknown' | 'unknownOnOne'> {
   readonly effects: readonly ServiceEffect[];
-  /** Whether Pods that reach themselves through a Service are treated differently, which effects do not show. */
+  /** Whether Pods that reach themselves through a Service are treated differently, which effects do not include. */
   readonly touchesHairpins: boolean;
 }
 
-/** Sends one packet of each class to both sides, and returns the differences by Service; undefined if there are too many destinations. */
+/** Sends one packet of each class to both sides. Returns the differences by Service; undefined for too many destinations. */
 export function effectsByService(from: Scene, to: Scene, options?: ComparisonOptions): ServiceEffects | undefined {
   const { explain, find } = explainer(from, to);
   let touchesHairpins = false;
@@ -210,12 +210,12 @@ const addressed: ReadonlySet<Effect['target']> = new Set(['cluster-ip', 'externa
 
 function effectsByAddress(gathered: readonly Gathering[]) {
   const found = new Map<string, { readonly service: string; readonly id: string; readonly own: Map<string, Effect> }>();
-  // The first of several equal effects is the example.
+  // Of several equal effects, the first is the example.
   for (const { port, ports, effect } of gathered.toSorted((a, b) => a.turn - b.turn)) {
     const { protocol, to } = effect.example;
     const id = `${protocol} ${addressed.has(effect.target) ? to : port}`;
     for (const service of ports.length === 0 ? [''] : new Set(ports.map(serviceName))) {
-      // Each address has its own senders: only the node itself reaches its loopback addresses.
+      // Each address has senders of its own. For example, only the node itself reaches its loopback addresses.
       const key = `${service} ${protocol} ${to}`;
       const known = found.get(key) ?? { service, id, own: new Map<string, Effect>() };
       found.set(key, known);
@@ -233,7 +233,7 @@ const none: readonly never[] = [];
 export interface Compared extends Omit<ClassCounts, 'reasons'> {
   readonly reasons: readonly Unsettled[];
   readonly findings: readonly Divergence[];
-  /** The nodes where packets were sent; '' without a Node object. */
+  /** The names of the nodes that packets were sent to; '' for a node without a Node object. */
   readonly asked: readonly string[];
 }
 
@@ -245,7 +245,7 @@ export class Comparison {
   #unknown = 0;
   #unknownOnOne = 0;
 
-  /** Compares both sides of one node; `only` skips packets that another node represents. */
+  /** Compares both sides of one node. `only` limits the comparison to packets that no other node represents. */
   add(scenes: readonly [Scene, Scene], only: Only | undefined): void {
     const compared = compareScenes(...scenes, this.#findings.collector(...scenes), { only });
     this.#asked.add(nodeOf(...scenes));

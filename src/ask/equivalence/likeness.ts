@@ -24,15 +24,15 @@ interface LikenessSide {
   readonly ungiven: ReadonlySet<string>;
   readonly stale: Scene['stale'] | undefined;
   readonly node: string;
-  /** kube-proxy's reply to the Service's health checks. It counts ready endpoints of all ports together. */
+  /** kube-proxy's answer to the Service's health checks, which depends on the ready endpoints of all its ports. */
   readonly answer: (port: ServicePort) => HealthAnswer['status'] | undefined;
   readonly shapes: Map<ServicePort, Shape | undefined>;
 }
 
-/** Everything except names that decides how packets to a Service port end. */
+/** Everything, except names, that decides how packets to a Service port end. */
 interface Shape {
   readonly number: number;
-  /** The port's addresses and its endpoints' addresses, without duplicates, in an order that is part of the shape. */
+  /** The addresses of the port and of its endpoints, without duplicates, in the order that the shape describes. */
   readonly addresses: readonly string[];
 }
 
@@ -48,24 +48,24 @@ interface Use {
 
 export interface Described {
   readonly shape: string;
-  /** The addresses involved, including the destination's own and endpoints', in the same order for equivalent destinations. */
+  /** The destination's own address, its endpoints' and all others involved, in the same order for equivalent destinations. */
   readonly addresses: readonly string[];
 }
 
-/** Numbers addresses and Service ports in order of first appearance, so that descriptions that differ only in names are equal. */
+/** Numbers addresses and Service ports in order of first appearance, so that descriptions that differ only in names become equal. */
 interface Cast {
   readonly addresses: Map<string, number>;
   readonly ports: Map<string, number>;
 }
 
 /**
- * Finds equivalent destinations: neither side distinguishes their packets, except by addresses and names of Services with the same shape.
- * This holds only for compiled sides, whose states follow from the Services.
+ * Finds equivalent destinations: neither side distinguishes their packets, except by the addresses and names of Services with the same
+ * shape. Only compiled sides have equivalent destinations, because their states follow from their Services.
  */
 export class Likeness {
   readonly #sides: readonly LikenessSide[];
   readonly #clients: Clients;
-  /** Addresses without an equivalent: the node's own, and those of senders that represent many. */
+  /** Addresses that have no equivalent: the node's own, and addresses of senders that represent many others. */
   readonly #single: ReadonlySet<string>;
   readonly #cuts: Cuts;
   readonly #shapes = new Map<string, number>();
@@ -78,7 +78,7 @@ export class Likeness {
     this.#cuts = cuts;
   }
 
-  /** Returns undefined for sides that were read from a node, and for a mode that gives each Service port its own listening port. */
+  /** Returns undefined for sides that were read from a node, and for a mode that gives each Service port a listening port of its own. */
   static of(
     scenes: readonly [Scene, Scene],
     { spans }: Questions,
@@ -111,7 +111,7 @@ export class Likeness {
     });
   }
 
-  /** Describes the destinations at an address; undefined if no Service uses one or nothing is equivalent to it. */
+  /** Describes the destinations at an address. Undefined if no Service uses the address, or if no other destination is equivalent. */
   at(address: Address): (key: ProtocolPort) => Described | undefined {
     const cast: Cast = { addresses: new Map([[address.text, 0]]), ports: new Map() };
     const told: unknown[] = [this.#kindOf(address)];
@@ -128,7 +128,7 @@ export class Likeness {
       const asked = uses.map((use, i) => askedWords(use, key, atNode[i] ?? none)).join(' ');
       if (atNode.every(({ length }) => length === 0))
         return isPart ? { shape: `${own} ${asked}`, addresses } : this.#describeIdle(address, key);
-      // If several Services have this node port, their names decide which one wins, so nothing is equivalent.
+      // If several Services have this node port, their names decide which Service gets packets, so no other destination is equivalent.
       if (atNode.some(areOfSeveral)) return undefined;
       const further = { addresses: new Map(cast.addresses), ports: new Map(cast.ports) };
       const toldHere: unknown[] = [own, asked];
@@ -137,7 +137,7 @@ export class Likeness {
     };
   }
 
-  /** Describes a node port that only the other family has, so that no rule in this family matches it. */
+  /** Describes a node port that exists only in the other family, so that no rule in this family matches it. */
   #describeIdle({ family, text }: Address, key: ProtocolPort): Described | undefined {
     const other = family === 'ipv4' ? 'ipv6' : 'ipv4';
     const isOfOther = this.#sides.every(({ index }) => nodePortsAt(index, other, key).length > 0);
@@ -153,7 +153,7 @@ export class Likeness {
     return { side, claims, serves, asked: claims.map(({ protocol, port }) => portKey(protocol, port)), reached };
   }
 
-  /** Adds everything about the ports that decides how packets end. Returns false if the ports' shapes do not cover all of this. */
+  /** Adds all facts about the ports that decide how packets end. Returns false if the ports' shapes do not cover all these facts. */
   #tell(ports: readonly ServicePort[], side: LikenessSide, told: unknown[], cast: Cast): boolean {
     told.push('|');
     for (const port of ports) {
@@ -215,7 +215,7 @@ export class Likeness {
 function askedWords({ asked, reached }: Use, key: ProtocolPort, atNode: readonly ServicePort[]): string {
   const isAsked = asked.includes(key);
   const isReached = reached.includes(key);
-  // A node port leads to endpoints, but a health check port leads to kube-proxy itself.
+  // A node port leads to endpoints; a health check port leads to kube-proxy itself.
   const ofNode = atNode.map(({ protocol, nodePort }) => portKey(protocol, nodePort) === key);
   return [isAsked || isReached || atNode.length === 0 ? key : '', isAsked, isReached, ...ofNode].join(' ');
 }

@@ -13,7 +13,7 @@ import { spanOf } from '../../kernel/address-range.ts';
 import type { Scene } from '../trace/scene.ts';
 import type { Kinds } from '../trace/address-cells.ts';
 
-/** `other-node` is another node of the cluster, or a Pod on one. */
+/** `other-node`: another node of the cluster, or a Pod on one. */
 export type SenderPlace = 'node' | 'pod' | 'other-node' | 'outside';
 
 interface PlacedNetwork {
@@ -22,7 +22,7 @@ interface PlacedNetwork {
   readonly network: Network;
 }
 
-/** Endpoints and networks, with the place of their senders. The first match for an address wins. */
+/** Finds a sender's place by the first endpoint or network that matches the sender's address. */
 export class Places {
   readonly #networks = new Map<string, PlacedNetwork>();
   readonly #lengths: { readonly [F in Family]: Set<number> } = { ipv4: new Set(), ipv6: new Set() };
@@ -49,7 +49,7 @@ export class Places {
     return this.#placeOfEndpoint(address) ?? this.networkOf(address)?.place;
   }
 
-  /** Reports whether the input names exactly this address, so that its place says nothing about neighbouring addresses. */
+  /** Reports whether the input names exactly this address. The address's place then says nothing about neighbouring addresses. */
   isHost(address: Address): boolean {
     if (this.#placeOfEndpoint(address) !== undefined) return true;
     return this.networkOf(address)?.network.prefixLength === addressBits[address.family];
@@ -84,7 +84,7 @@ export function placesOfSenders(scenes: readonly Scene[]): Places {
       return network ? [[network, 'other-node'] as const] : [];
     });
   const compiled = scenes.flatMap(({ side }) => (side.kind === 'dump' ? [] : side));
-  // Only in a dump can an endpoint's node be unknown, but the dump's routes may show the node. In manifests compiled without a node, no
+  // An endpoint's node can be unknown only in a dump, but the dump's routes may show the node. In manifests compiled without a node, no
   // endpoint is on the node.
   const placeOfEndpoint = (address: Address): SenderPlace | undefined => {
     for (const { side, evaluate } of scenes) {

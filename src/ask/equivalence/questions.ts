@@ -26,7 +26,7 @@ export function readPortKey(key: ProtocolPort): Pick<Packet, 'protocol' | 'port'
 
 const transports: readonly Exclude<PacketProtocol, 'icmp'>[] = ['tcp', 'udp', 'sctp'];
 
-/** Arguments of iptables rules that match destinations or input interfaces. Most rules have none. */
+/** Arguments of iptables rules that match destinations or input interfaces, which most rules do not have. */
 const askingKinds: ReadonlySet<RuleArg['kind']> = new Set([
   'destination',
   'destination-port',
@@ -41,14 +41,14 @@ interface AskedDestination {
   isWhole: boolean;
 }
 
-/** All destinations and input interfaces that states match. Sources come from each packet's fate. */
+/** Collects the destinations and input interfaces that rules match. The sources that rules match are in each packet's fate. */
 export class Questions {
   readonly destinations = new Map<string, AskedDestination>();
   readonly spans: AddressSpan[] = [];
   readonly ports = new Map<unknown, ProtocolPort[]>();
-  /** Ports matched by other programs' rules, which may affect any packet, not only packets to the node. */
+  /** Ports that other programs' rules match, which may affect any packet, not only packets to the node. */
   readonly foreignPorts = new Set<ProtocolPort>();
-  /** Addresses that a mode gives the node for Services, so no client has them. */
+  /** Addresses that a mode gives the node for Services, so that no client has one. */
   readonly held = new Set<string>();
   readonly interfaces = new Set<string>();
   readonly #readSets = new Set<unknown>();
@@ -89,7 +89,7 @@ export class Questions {
     for (const name of ['lo', 'kube-ipvs0']) this.interfaces.delete(name);
   }
 
-  /** Returns a port for each protocol that nothing matches, and a ping. */
+  /** Returns, for each protocol, a port that no rule matches, and a ping. */
   freePorts(): readonly ProtocolPort[] {
     const bound = [...this.destinations.values()].flatMap(({ ports }) => [...ports]);
     const taken = new Set([...[...this.ports.values()].flat(), ...bound]);
@@ -114,7 +114,7 @@ export class Questions {
     else if (ports.length > 0) this.ports.set(asker, [...ports]);
   }
 
-  /** Adds the address and ports of one rule together. `readSet`: reads a named set by these fields. */
+  /** Adds the address and ports that one rule matches. `readSet`: reads a named set that the rule looks up by these fields. */
   #readRule(
     conditions: readonly (Expression | RuleTerm)[],
     asker: unknown,

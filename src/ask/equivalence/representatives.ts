@@ -9,7 +9,7 @@ import { PlanMemo, endpointClass, statusOf, type TrafficPlan } from '../../clust
 import type { Scene } from '../trace/scene.ts';
 import { portKey, type ProtocolPort } from './questions.ts';
 
-/** The part of a node's packets to compare: those to these addresses, and those to these ports of the node itself. */
+/** The part of a node's packets to compare: packets to these addresses, and to these ports of the node itself. */
 export interface Only {
   readonly addresses: ReadonlySet<string>;
   readonly ports: ReadonlySet<ProtocolPort>;
@@ -27,39 +27,39 @@ export function packetsTo(servicePorts: readonly ShownPort[]): Only {
   return { addresses, ports };
 }
 
-/** Returns the packets to Service ports that nodes with endpoints treat differently from nodes without; undefined if there are none. */
+/** Returns the packets to Service ports that nodes with and without endpoints treat differently. Undefined if there are none. */
 export function packetsToPlaced(servicePorts: readonly ServicePort[]): Only | undefined {
   const placed = servicePorts.filter(looksAtPlace);
   return placed.length === 0 ? undefined : packetsTo(placed);
 }
 
-/** A node that represents others, with the packets to compare; undefined for all. */
+/** A node that represents others, with the packets to compare. `only` is undefined for all packets. */
 export interface StandIn {
   readonly node: string;
   readonly only: Only | undefined;
 }
 
-/** A node and the nodes that represent it; only itself if all its packets are traced. */
+/** A node, and the nodes that represent it; only itself if all its packets are traced. */
 export interface Represented {
   readonly node: string;
   readonly by: readonly string[];
 }
 
-/** A cluster as one side reads it. Manifests can differ in anything, and releases follow different hints. */
+/** A cluster as one side reads it. The manifests of two sides may differ in anything, and the releases may follow different hints. */
 export interface ClusterSide {
   readonly nodes: ReadonlyMap<string, Node>;
   readonly cluster: Pick<Cluster, 'servicePorts' | 'addresses' | 'serviceCidrs'>;
   readonly settings: ProxySettings;
-  /** Each node's addresses beyond those of its Node object. */
+  /** Each node's addresses that its Node object does not list. */
   readonly hosts?: ReadonlyMap<string, readonly Address[]> | undefined;
 }
 
 /**
- * Chooses the nodes that together show every difference between a cluster's nodes, except their own addresses. How a node treats packets
- * to a Service depends on these facts: which of the Service's endpoints the node uses and has (if a traffic policy, hints or the endpoints'
- * addresses decide that), the kinds of its addresses, which of these are also Service addresses, the kinds of endpoints that it has, and
- * which networks, in settings and Services, contain its addresses and its Pods'. A node represents only itself if it or its endpoints
- * differ between the sides.
+ * Chooses the nodes that together show every difference between a cluster's nodes, except their own addresses. How a node treats packets to
+ * a Service depends on these facts: which of the Service's endpoints the node uses and has (if a traffic policy, hints or the endpoints'
+ * addresses decide that), the kinds of the node's addresses, which of these are also Service addresses, the kinds of its endpoints, and
+ * which networks in settings and Services contain its addresses and its Pods' addresses. A node represents only itself if it or its
+ * endpoints differ between the sides.
  */
 export function chooseStandIns(sides: readonly ClusterSide[], names: readonly string[]) {
   const shapes = sides.map(nodeShapes);
@@ -72,7 +72,7 @@ export function chooseStandIns(sides: readonly ClusterSide[], names: readonly st
       [...nodes.values()].flatMap(({ addresses }) => addresses.map(({ address }) => address)),
     ),
   );
-  /** Reports whether the endpoint's address also belongs to a Node or Service, and is treated as such. */
+  /** Reports whether the endpoint's address also belongs to a Node or Service, so that the endpoint is treated as a Node or Service. */
   const isStrange = ({ address: { text } }: Endpoint): boolean =>
     ofNodes.has(text) || sides.some(({ cluster }) => cluster.addresses.servicesAt(text).length > 0);
   const bound = groupBy(
@@ -93,7 +93,7 @@ export function chooseStandIns(sides: readonly ClusterSide[], names: readonly st
     return first;
   };
   const found = names.map((name): StandIn & { readonly by: ReadonlySet<string> } => {
-    // If a node differs between the sides, other nodes may be like it on one side only, so it represents no other node.
+    // A node that differs between the sides may resemble other nodes on one side only, so it represents no other node.
     if (new Set(owns.map((ownOf) => ownOf(name))).size > 1) return { node: name, only: undefined, by: new Set([name]) };
     const like = firstWith(shapes.map(({ shapeOf }) => shapeOf(name)).join(' '), name);
     const identity = { name, zone: zoneOf(sides[0]?.nodes.get(name)) };
@@ -103,7 +103,7 @@ export function chooseStandIns(sides: readonly ClusterSide[], names: readonly st
       const known = seen.get(key);
       if (known !== undefined) return known;
       const used = new Set(plans.map(endpointsIn));
-      // If the sides use different endpoints, nodes are alike only if they use the same endpoints on both sides.
+      // If the sides use different endpoints, two nodes are alike only if both use the same endpoints on each side.
       const classes = plans.map((plan) => endpointClass(plan, kindOf));
       return firstWith(key, firstWith([of, ...(used.size > 1 ? [...used] : []), ...classes].join(' | '), name));
     });
@@ -124,7 +124,7 @@ function endpointsIn({ clusterEndpoints, localEndpoints }: TrafficPlan): string 
   return [clusterEndpoints, localEndpoints].map((list) => list.map(({ label }) => label).join()).join(' / ');
 }
 
-/** What makes a node unlike others on a side, and which networks contain an address. */
+/** Returns functions that find what distinguishes a node from others on a side, and which networks contain an address. */
 function nodeShapes(side: ClusterSide) {
   const { nodes, cluster, hosts } = side;
   const { servicePorts } = cluster;
@@ -158,7 +158,7 @@ function nodeShapes(side: ClusterSide) {
   return { placeOf, shapeOf };
 }
 
-/** Returns which networks contain an address or network, wholly or in part: those in settings and in Services. */
+/** Returns a function that finds which networks in settings and Services contain an address or overlap a network. */
 function networkPlaces({ cluster: { servicePorts, serviceCidrs }, settings }: ClusterSide) {
   const named = [
     ...textsIn(settings).flatMap((text) => parseNetwork(text) ?? []),
@@ -217,8 +217,8 @@ function ownOfNodes({ nodes, cluster: { servicePorts } }: ClusterSide): (name: s
 type Side = Scene['side'];
 
 /**
- * Returns both sides on the Nodes that together show every difference in packets to these Service ports, if both sides leave open which of
- * the input's Nodes is meant.
+ * Returns pairs of both sides on single Nodes that together show every difference in packets to these Service ports. Empty unless both
+ * sides leave open which of the input's Nodes is meant.
  */
 export function pairsOnAny(
   from: Side,

@@ -15,7 +15,7 @@ import type { Questions } from './questions.ts';
 
 export interface PlacedSender extends Sender {
   readonly place: SenderPlace;
-  /** The network that gives the sender its place, if a network does. */
+  /** The network that determines the sender's place, if one does. */
   readonly among?: Network | undefined;
   readonly isMoved?: boolean;
 }
@@ -28,24 +28,24 @@ const placesOfKinds: { readonly [K in (typeof senderKinds)[number]]: SenderPlace
 };
 
 /**
- * Reports whether the sender's packets to the address can reach a node with these own addresses. Every node programs all Services, so the
- * Pod's own node handles a Pod's packet to a Service. Other nodes send packets only to this node's own addresses.
+ * Reports whether the sender's packets to the address can reach a node with these own addresses. Every node programs all Services, so a
+ * Pod's own node handles the Pod's packets to a Service. Other nodes send packets only to the node's own addresses.
  */
 export function existsOn(nodes: ReadonlyMap<string, Address>, sender: PlacedSender, to: Address): boolean {
   const { enters, address: own, place } = sender;
-  // A packet from the node's own address never arrives from a wire.
+  // A packet from the node's own address never comes in from another host.
   if (enters && own && nodes.has(own.text)) return false;
-  // Every host has loopback addresses itself, and a host's packets to itself do not pass this node.
+  // Every host has its own loopback addresses, and packets from a host to itself do not pass this node.
   if (enters && (isLoopback(to) || own?.text === to.text)) return false;
   if (own && isLoopback(own) && !isLoopback(to)) return false;
   // No router forwards packets to a link-local address.
   if (isLinkLocal(to) && (place === 'other-node' || place === 'outside') && !(own && isLinkLocal(own))) return false;
   if (place === 'other-node' && !nodes.has(to.text)) return false;
-  // An address that a mode gives the node for a Service is never a client's.
+  // No client has an address that a mode gives the node for a Service.
   return enters !== undefined || !own || nodes.has(own.text);
 }
 
-/** Returns the node's addresses without those that kube-proxy adds. */
+/** Returns the node's addresses, without the addresses that kube-proxy adds. */
 export function knownOwnAddresses(scenes: readonly Scene[]): ReadonlyMap<string, Address> {
   const own = scenes.flatMap(({ links }) => links.flatMap(({ addresses }) => addresses));
   return new Map(own.map(({ address }) => [address.text, address]));
@@ -122,7 +122,7 @@ export class Clients {
     return new Set(this.#sides.flatMap(({ scene }) => scene.side.endpoints.at(text)[0]?.isLocal ?? [])).size > 1;
   }
 
-  /** Reports whether both sides' manifests differ here. Dumps and bundles show only some networks and addresses. */
+  /** Reports whether the two sides' manifests differ here. Dumps and bundles show only some networks and addresses, so they never count. */
   #differs(read: (side: ClientSide) => SenderPlace | boolean | undefined): boolean {
     return this.#sides.every(({ scene }) => scene.side.kind === 'manifests') && new Set(this.#sides.map(read)).size > 1;
   }
@@ -133,7 +133,7 @@ export class Clients {
     return (showing ?? this.#sides[0])?.scene;
   }
 
-  /** Returns senders for the sources that rules match and for the remaining classes, except addresses already covered. */
+  /** Returns senders for the sources that rules match and for the remaining classes. Leaves out addresses already covered. */
   toldApart(
     family: Family,
     asked: ReadonlySet<AskedSource>,

@@ -22,8 +22,8 @@ interface Scoped extends Ignore {
 }
 
 /**
- * Leaves out what flags, kpc.yaml and objects' annotations accept. Errors cannot be ignored, because an input with an error is not
- * compiled, so the rest stays unchecked.
+ * Leaves out findings that flags, kpc.yaml and objects' annotations accept. Errors cannot be ignored: an input with an error is not
+ * compiled, so the rest of it stays unchecked.
  */
 export function applyIgnores(
   findings: readonly Finding[],

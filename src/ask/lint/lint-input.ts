@@ -19,9 +19,9 @@ import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 export interface LintInput {
   readonly loaded: LoadedInputs;
   readonly services: readonly LintedService[];
-  /** The input's Nodes; kpc assumes none here. */
+  /** The input's Nodes, without assumed ones. */
   readonly nodes: readonly CompiledSnapshot[];
-  /** One snapshot for each node, or one for the unnamed node '' if the input has no Nodes. */
+  /** One snapshot for each node, or for the unnamed node '' if the input has no Nodes. */
   readonly snapshots: readonly CompiledSnapshot[];
 }
 
@@ -29,15 +29,15 @@ export interface LintedService extends Sourced<Service> {
   readonly name: string;
   /** The Service as written, without the values that kpc assigned. */
   readonly written: Service;
-  /** Whether the Service was printed from a cluster together with running Pods, so that these are all its Pods. */
+  /** Whether the Service was printed from a cluster together with all its running Pods. */
   readonly isOfCluster: boolean;
   readonly skipped: ServiceInfo['skipped'];
   /** The Service's ports in both families; empty if kube-proxy skips the Service. */
   readonly ports: readonly ServicePort[];
   readonly slices: readonly Sourced<EndpointSlice>[];
-  /** Whether the input gives the Service endpoints, even none, or kpc assumes them. */
+  /** Whether the input gives the Service's endpoints (or shows that there are none), or kpc assumes endpoints. */
   readonly isGiven: boolean;
-  /** Whether the input shows all endpoints of the Service, because it has the Service's slices or Endpoints, or a cluster's Pods. */
+  /** Whether the input shows all endpoints of the Service, by the Service's slices or Endpoints, or by a cluster's Pods. */
   readonly knowsEndpoints: boolean;
   readonly selected: readonly Sourced<Pod>[];
   /** The number of selected Pods when all replicas run; Infinity for a DaemonSet. */
@@ -46,7 +46,7 @@ export interface LintedService extends Sourced<Service> {
   readonly isScaledToZero: boolean;
 }
 
-/** Reads the input of lint. After an error, returns only the diagnostics, because there is no cluster to check. */
+/** Reads lint's input. After an error, returns only the diagnostics, because there is no cluster to check. */
 export function readLintInput(loaded: LoadedInputs, { node: only, ipFamily }: NodeOptions) {
   const all = loaded.inputs.nodes.map(({ object }) => object.metadata.name).toSorted();
   const names = only === undefined ? all : [only];
@@ -60,7 +60,7 @@ export function readLintInput(loaded: LoadedInputs, { node: only, ipFamily }: No
   return { input: { loaded, services: readLintedServices(loaded), nodes, snapshots }, diagnostics };
 }
 
-/** Reports whether flags or the input name the mode. If not, the settings are kube-proxy's defaults. */
+/** Reports whether flags or the input name the mode; otherwise the settings are kube-proxy's defaults. */
 export function namesMode({ configured, modeNote }: LoadedInputs): boolean {
   return configured || modeNote?.code !== 'default-mode';
 }
@@ -114,7 +114,7 @@ function hasPods({ object }: Sourced<Workload>): boolean {
   return object.replicas !== 0 || isScaledDown(object);
 }
 
-/** Counts the replicas that each Pod from asPods represents; Infinity for a DaemonSet. */
+/** Returns how many replicas each Pod from asPods represents; Infinity for a DaemonSet. */
 function podsOf({ object: { kind, replicas = Number.POSITIVE_INFINITY } }: Sourced<Workload>): number {
   return kind === 'StatefulSet' ? Math.min(1, replicas) : replicas;
 }

@@ -21,7 +21,7 @@ import { namesMode, readLintInput, type LintInput } from './lint-input.ts';
 import { ruleCodes, lintRuleOf } from './rules.ts';
 import { subjectsOf, type Subjects } from './subjects.ts';
 
-/** Returns how a claimed packet ends, like kpc trace on the same input; undefined if kpc trace has no answer. */
+/** Returns how a claimed packet ends, as kpc trace would for the same input. Undefined if kpc trace has no answer. */
 type TracePacket = (claim: PacketClaim) => PacketEnd | undefined;
 
 function packetTracer({ snapshots }: LintInput): TracePacket {
@@ -62,19 +62,19 @@ export interface LintOutcome {
   readonly mode: ProxyMode;
   readonly namesMode: boolean;
   readonly services: number;
-  /** The number of Services without endpoints in the input, so that their endpoints were not checked. */
+  /** The number of Services for which the input has no endpoints, so that endpoints were not checked. */
   readonly unserved: number;
   readonly nodes: number;
   readonly snapshots: readonly CompiledSnapshot[];
   readonly files: readonly string[];
-  /** Each file's path relative to the argument that led to it. */
+  /** Each file's path relative to the command-line argument that led to the file. */
   readonly below: ReadonlyMap<string, string>;
 }
 
 export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: readonly Ignore[]): LintOutcome {
   const { input, diagnostics } = readLintInput(loaded, options);
   const subjects = subjectsOf(loaded);
-  // After an error, leave out findings of rules, because the error may have caused them.
+  // After an error, leave out lint rules' findings, because the error may have caused them.
   const isOfRules = (code: FindingCode): boolean => (input ? lintRuleOf(code)?.check : lintRuleOf(code)) !== undefined;
   const said = [...diagnostics, ...diagnoseNothingRead(loaded)]
     .filter((each) => !isOfRules(each.code) && (isError(each) || !isOfCompiling(each.code)))
@@ -84,7 +84,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   const ofObjects = said.filter((each) => !isNote(each));
   const found = input ? judge(ofObjects, input, subjects) : ofObjects;
   const { kept, ignored, idle } = applyIgnores(found, ignores, loaded.inputs, subjects);
-  // If the rules have not run, "matches nothing" is not certain.
+  // If the rules have not run, an ignore that matches nothing may still be needed.
   const shownIdle = input ? idle : idle.filter(isCertain);
   return {
     findings: sortDiagnostics([...kept, ...shownIdle]),
@@ -102,7 +102,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   };
 }
 
-/** Returns an error if the input has no object that kpc reads, because a check of nothing must not pass. */
+/** Returns an error if kpc reads none of the input's objects, because a check of nothing must not pass. */
 function diagnoseNothingRead({ inputs }: LoadedInputs): readonly Finding[] {
   const { skipped, diagnostics } = inputs;
   if (hasObjects(inputs) || skipped.size === 0 || diagnostics.some(isError)) return [];
@@ -142,7 +142,7 @@ function showSaid(said: readonly Finding[], input: LintInput, trace: TracePacket
   });
 }
 
-/** Returns how a packet ends; undefined if unknown, 'otherwise' if the end disproves the finding. */
+/** Returns how a packet ends; undefined if that is unknown, 'otherwise' if the end disproves the finding. */
 function show(packet: PacketClaim | undefined, trace: TracePacket): Finding['evidence'] | 'otherwise' {
   const verdict = packet && trace(packet);
   if (!packet || verdict === undefined) return undefined;

@@ -18,15 +18,15 @@ export interface PacketClaim extends Omit<PacketEvidence, 'verdict'> {
 export interface RuleFinding<Code extends FindingCode> {
   readonly details: ArgumentsOf<Code>;
   readonly place?: Place | undefined;
-  /** A packet that shows the finding. If the packet ends differently, the finding does not apply to this mode or node, and is dropped. */
+  /** A packet that shows the finding. If the packet ends differently, the finding does not apply to this mode or node and is dropped. */
   readonly packet?: PacketClaim | undefined;
 }
 
-/** A rule of kpc lint for one code. Either the rule finds the problem (`check`), or compiling does. */
+/** A rule of kpc lint for one code. Either the rule's `check` finds the problem, or compiling does. */
 export interface LintRule<Code extends FindingCode> {
-  /** Finds the problem, in place of compiling's finding with this code, which names several Services at once. */
+  /** Finds the problem. Replaces compiling's own finding with this code, which names several Services at once. */
   readonly check?: (input: LintInput) => readonly RuleFinding<Code>[];
-  /** Returns a packet that shows compiling's finding with this code; `service` is the Service that the finding names, if any. */
+  /** Returns a packet that shows compiling's finding with this code. `service`: the Service that the finding names, if it names one. */
   show?(details: ArgumentsOf<Code>, input: LintInput, service: LintedService | undefined): PacketClaim | undefined;
 }
 
@@ -52,15 +52,12 @@ export function claimedSocket({
   return { port, protocol };
 }
 
-/**
- * Returns a packet to the cluster IP, which gets no endpoint on any node. The node sends the packet, because kpc knows the node's own
- * address in any input.
- */
+/** Returns a packet that reaches no endpoint, from the node to the cluster IP. Any input shows an address of the node. */
 export function claimRefused(port: ServicePort, { nodes }: LintInput): PacketClaim {
   return { ...claimedSocket(port), from: 'node', to: port.clusterIP, node: nodes[0]?.nodeName ?? '', ends: unanswered };
 }
 
-/** Returns a client's packet to a node port that leads to endpoints; undefined if no node's address is known. */
+/** Returns a client's packet to a node port that leads to endpoints. Undefined if no node's address is known. */
 export function toNodePort(port: ServicePort, { nodes }: LintInput): PacketClaim | undefined {
   const known = nodes.find(({ node }) => !isLoopback(node.nodeIPs[port.family]));
   if (!known) return undefined;
@@ -73,7 +70,7 @@ interface PortOnNodes {
   readonly port: ServicePort;
   readonly node: CompiledSnapshot;
   readonly nodes: readonly CompiledSnapshot[];
-  /** The names of `nodes`, and the number of all nodes. Also the family, if the Service has two and the condition holds for only one. */
+  /** The names of `nodes`, and the number of all nodes. The family is set if the Service has two and the condition holds for only one. */
   readonly on: OnNodes;
 }
 
@@ -104,8 +101,8 @@ export function findNodes(
 }
 
 /**
- * Like findNodes, for missing endpoints. Returns nothing if the input does not show all endpoints of the Service. If both families lack
- * endpoints on the same nodes, they are reported together.
+ * Does the same as findNodes, for missing endpoints. Returns nothing if the input does not show all endpoints of the Service. Reports both
+ * families together if they lack endpoints on the same nodes.
  */
 export function findLacks(...[service, input, lacks]: Parameters<typeof findNodes>): readonly PortOnNodes[] {
   const gaps = service.knowsEndpoints ? findNodes(service, input, lacks) : [];
@@ -126,7 +123,7 @@ export function ofRestricted<Code extends FindingCode>(check: CheckService<Code>
   });
 }
 
-/** Reports whether the ranges let everyone in, so that nothing is restricted. */
+/** Reports whether the ranges admit everyone, so that they restrict nothing. */
 export function admitsEveryone({ object: { spec } }: LintedService): boolean {
   return spec.loadBalancerSourceRanges.some((range) => /\/0+$/.test(range.trim()));
 }

@@ -35,10 +35,10 @@ import { unnamedMode } from './rules/settings/unnamed-mode.ts';
 import { unservedAddress } from './rules/addresses/unserved-address.ts';
 import { unusedSlicePort } from './rules/endpoints/unused-slice-port.ts';
 
-/** For findings that compiling reports and no packet shows. */
+/** For findings from compiling that no packet shows. */
 const told = {};
 
-/** Ignored findings are listed in this order. */
+/** The order in which ignored findings are listed. */
 const rules: { readonly [Code in LintCode]: LintRule<Code> } = {
   'local-without-endpoint': localWithoutEndpoint,
   'undetected-pods': undetectedPods,

@@ -5,7 +5,7 @@ import type { Finding } from '../../base/findings/finding.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import { serviceName } from '../../cluster/model.ts';
 
-/** An object in the input, valid or not. */
+/** An object in the input, whether valid or not. */
 export type ListedObject = Inputs['faulty'][number];
 
 export function listObjects({
@@ -55,7 +55,7 @@ function objectFinder(inputs: Inputs): (place: Place | undefined) => ListedObjec
 }
 
 export interface Subjects {
-  /** Adds the subject of a finding: the Service that its arguments name, or else the object at its place. */
+  /** Adds the subject of a finding: the Service that the arguments name, or else the object at the finding's place. */
   readonly name: (finding: Finding) => Finding;
   readonly servicesOf: (finding: Finding) => readonly string[];
   readonly isInObject: (finding: Finding) => boolean;
@@ -78,7 +78,7 @@ export function subjectsOf({ inputs, cluster }: LoadedInputs): Subjects {
   return {
     name: (finding) => ({ ...finding, about: find(finding) }),
     servicesOf: ({ about, arguments: details }) => {
-      // `holder` is a Service, or the label of one of its ports.
+      // `holder` is the name of a Service, or the label of a Service port.
       const { holder } = details as Readonly<Record<string, unknown>>;
       const named = typeof holder === 'string' ? [serviceOfLabel.get(holder) ?? holder] : [];
       return about?.kind === 'service' ? [about.name, ...named] : named;

@@ -17,7 +17,10 @@ export function packetOf(sender: Sender, target: Destination): Packet {
   };
 }
 
-/** Reports whether an address belongs to no pod and no node in the manifests. Such a client uses a Service's external addresses. */
+/**
+ * Reports whether an address belongs to no pod and no node in the manifests. A client with such an address uses a Service's external
+ * addresses.
+ */
 function isClientOutside(address: Address | undefined, { side, links }: Scene): boolean {
   if (!address || side.kind === 'dump') return false;
   const networks = side.settings.clusterCIDRs.flatMap((text) => parseNetwork(text.trim()) ?? []);
@@ -53,7 +56,7 @@ export function ask(
     const packet = packetOf(sender.value, target.value);
     const isUnplaced = isUnplacedDestination(packet, scene);
     const found = scene.evaluate({ ...packet, isUnplaced });
-    // In IPVS mode every address of the node has its own virtual server, so an unknown address has none here.
+    // In IPVS mode, each address of the node has virtual servers of its own, so an address that is not shown has none in the state.
     const isBlind = isUnplaced && scene.side.state.virtualServers.length > 0;
     const fate = isBlind && found.otherwise?.verdict === 'local' ? { ...found, otherwise: undefined } : found;
     return { kind: 'read', value: { sender: sender.value, target: target.value, fate } };

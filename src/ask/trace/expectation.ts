@@ -18,15 +18,15 @@ import { wrong, type Read, type Sender, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
 export interface WrittenExpectation {
-  /** A verdict, "fails", endpoints, or endpoints with their shares of connections. */
+  /** A verdict, "fails", a list of endpoints, or endpoints with their shares of connections. */
   readonly expect: string | readonly string[] | Readonly<Record<string, number>>;
   /** "kept", "masqueraded", "mixed" or an address. */
   readonly source: string | undefined;
 }
 
 /**
- * Expectations other than endpoints. If a packet is expected to arrive, its connection is expected to work. `fails`: the connection does
- * not work, whatever happens to its first packet.
+ * Expected ends other than endpoints. A packet that is expected to arrive is also expected to get a working connection. `fails`: the
+ * connection does not work, whatever happens to its first packet.
  */
 const expectedEnds = [...verdicts, 'fails'] as const;
 
@@ -115,18 +115,18 @@ function findEndpoint(
 
 export type Unexpected =
   /**
-   * `works`: the connection should fail. `verdict`: the packet ends differently. `fails`: the packet ends as expected, but its connection
-   * fails.
+   * `works`: the connection works but should fail. `verdict`: the packet ends differently. `fails`: the packet ends as expected, but its
+   * connection fails.
    */
   | { readonly kind: 'works' | 'fails' }
   | { readonly kind: 'verdict'; readonly expected: string }
-  /** A share of the connections ends differently (`lost`), or ends as expected and then fails (`failing`). */
+  /** `lost`: a share of the connections ends differently. `failing`: a share ends as expected and then fails. */
   | { readonly kind: 'lost' | 'failing'; readonly share: number }
   | { readonly kind: 'endpoints'; readonly reached: readonly string[]; readonly missed: readonly string[] }
   | { readonly kind: 'share'; readonly endpoint: string; readonly share: number; readonly wanted: number }
   | { readonly kind: 'source'; readonly expected: string; readonly seen: ReturnType<typeof seenSource> };
 
-/** The allowed difference between written and computed shares, for rounding by hand. */
+/** How far a written share may differ from the computed share, because people round. */
 const tolerance = 0.005;
 
 export function compareFate({ fate, sender }: Trace, expected: Expectation): readonly Unexpected[] {
@@ -140,7 +140,7 @@ export function compareFate({ fate, sender }: Trace, expected: Expectation): rea
   if (failing > 1 - tolerance) return [{ kind: 'fails' }];
   const faults: Unexpected[] = [];
   const lost = isArrival(verdict) ? otherwiseShare(fate) : lostShare(fate);
-  // If expected shares sum to less than 1, the rest is expected to fail.
+  // If the expected shares sum to less than 1, the remaining connections are expected to fail.
   const hasShares = endpoints?.some(({ share }) => share !== undefined) === true;
   if (lost > tolerance && !hasShares) faults.push({ kind: 'lost', share: lost });
   if (failing > tolerance && !hasShares) faults.push({ kind: 'failing', share: failing });
@@ -151,7 +151,7 @@ export function compareFate({ fate, sender }: Trace, expected: Expectation): rea
   return faults;
 }
 
-/** Returns the endpoints' shares of connections, by "address:port". Connections that fail do not count. */
+/** Returns the endpoints' shares of connections, without failing ones, by "address:port". */
 export function sharesOf(fate: Fate): ReadonlyMap<string, number> {
   const reached = fate
     .connection()
@@ -167,7 +167,7 @@ function compareReached(
 ): readonly Unexpected[] {
   const faults: Unexpected[] = [];
   const missed: string[] = [];
-  // If shares are given, the rest is expected to fail, so an endpoint with no working connection needs no line.
+  // If shares are given, the remaining connections are expected to fail, so an endpoint without a working connection need not be listed.
   const hasShares = expected.some(({ share }) => share !== undefined);
   const others = new Set([...reached].flatMap(([at, share]) => (hasShares && share <= tolerance ? [] : [at])));
   for (const { words, address, port, share: wanted } of expected) {

@@ -9,7 +9,7 @@ export function networksOfLinks(links: readonly Link[]): readonly Network[] {
     .flatMap(({ address, prefixLength }) => parseNetwork(`${address.text}/${prefixLength}`) ?? []);
 }
 
-/** Returns the first and last addresses of this network and of the links' networks, and the addresses that routes list as broadcast. */
+/** Returns addresses that no host has: the first and last of each network, and all that routes list as broadcast. */
 function addressesOfNoHost(network: Network, scene: Scene): ReadonlySet<string> {
   const ends = [network, ...networksOfLinks(scene.links)].flatMap((each) => {
     const size = 2 ** (addressBits[each.family] - each.prefixLength);
@@ -20,13 +20,13 @@ function addressesOfNoHost(network: Network, scene: Scene): ReadonlySet<string> 
   return new Set([...ends, ...ofRoutes].map(({ text }) => text));
 }
 
-/** freeAddressIn counts down from this host number, because routers and endpoints often have low ones. */
+/** freeAddressIn counts down from this host number, because routers and endpoints often have low numbers. */
 const tried = 250;
 const blockSize = 256;
-/** How many blocks of a large network to search. */
+/** The number of blocks to search in a large network. */
 const blocks = 256;
 
-/** Returns an address that a host may have, and that neither an endpoint, a Service nor the node has. */
+/** Returns an address that a host may have, and that neither the node nor any endpoint or Service has. */
 export function freeAddressIn(
   network: Network | undefined,
   scene: Scene,

@@ -18,7 +18,7 @@ export interface Entrance {
   readonly gateway: string | undefined;
   /** The object that routes name as parent: "Gateway shop/web" or "ListenerSet shop/more". */
   readonly owner: string;
-  /** Undefined if the entrance accepts everything: for Ingresses, and for a parent that the input lacks. */
+  /** Undefined if the entrance accepts everything, as for Ingresses and for a parent that the input lacks. */
   readonly listener: GatewayListener | undefined;
   readonly attachment: Attachment;
   readonly routes: ReadonlyMap<Sourced<Ingress>, Attachment>;
@@ -26,7 +26,7 @@ export interface Entrance {
 
 type EntrancePlace = Omit<Entrance, 'routes'>;
 
-/** Why something is refused, or what is assumed if it is accepted. */
+/** Why a route or listener is refused, or what its acceptance assumes. */
 interface Attachment {
   readonly refusal?: AttachmentRefusal | undefined;
   readonly doubt?: AttachmentDoubt | undefined;
@@ -35,7 +35,7 @@ interface Attachment {
 export type AttachmentRefusal =
   | { readonly kind: 'no-listener-sets'; readonly owner: string; readonly namespace: string }
   | { readonly kind: 'conflict'; readonly listener: string }
-  /** The listener accepts this route instead, which is older or has a name that sorts first. */
+  /** The listener accepts another route, which is older or has a name that sorts first. */
   | { readonly kind: 'rival'; readonly route: string }
   | { readonly kind: 'other-listener' }
   | { readonly kind: 'protocol'; readonly protocol: string }
@@ -45,14 +45,12 @@ export type AttachmentRefusal =
 
 export type AttachmentDoubt =
   | { readonly kind: 'no-owner'; readonly owner: string }
-  /** `taker` accepts objects from this namespace depending on labels that the input lacks. */
+  /** `taker` accepts objects from this namespace only if the namespace has certain labels, which the input lacks. */
   | { readonly kind: 'no-labels'; readonly taker: TakerName; readonly namespace: string };
 
 type TakerName = { readonly owner: string } | { readonly listener: string };
 
-/**
- * Lists the entrances in the input. A Gateway's listeners come before those of its ListenerSets, and older ListenerSets before newer ones.
- */
+/** Lists the input's entrances. A Gateway's listeners precede those of its ListenerSets, and older ListenerSets precede newer ones. */
 export function listEntrances(scene: Scene): readonly Entrance[] {
   const { gateways, ingresses } = scene.side.objects;
   const known = new Map(gateways.map(({ object }) => [ownerName(object), object]));
@@ -90,7 +88,7 @@ function entrancePlaces(
     const { namespace } = each.metadata;
     const takes = each === gateway || !gateway || takesNamespace(gateway.sets, namespace, gateway.metadata, scene);
     return each.listeners.map((listener) => {
-      // Within one Gateway, listeners that clash are all refused; across ListenerSets the first one wins.
+      // Within one Gateway, all listeners that conflict are refused. Across ListenerSets, the first listener wins.
       const rivals = each === gateway ? [...taken, ...each.listeners] : taken;
       const rival = rivals.find((other) => other !== listener && areIndistinct(other, listener));
       const refused = takes === false ? ({ kind: 'no-listener-sets', owner, namespace } as const) : undefined;
@@ -105,8 +103,8 @@ function entrancePlaces(
 }
 
 /**
- * The kinds of routes for each listener protocol. Listeners of the same layer can share a port if their hosts differ. Other protocol names
- * are defined by controllers.
+ * The kinds of routes for each listener protocol. Listeners of one layer can share a port if their hosts differ. Controllers may define
+ * other protocols.
  */
 const protocols: ReadonlyMap<string, { readonly layer: string; readonly kinds: readonly Ingress['kind'][] }> = new Map([
   ['HTTP', { layer: 'http', kinds: ['HTTPRoute', 'GRPCRoute'] }],
@@ -127,7 +125,7 @@ function ownerName({ of, metadata }: Gateway): string {
   return `${of === undefined ? 'Gateway' : 'ListenerSet'} ${fullName(metadata)}`;
 }
 
-/** Sorts by age, oldest first, then by name. Objects without a creation time all count as the oldest. */
+/** Sorts by age, oldest first, then by name. An object without a creation time counts as the oldest. */
 export function compareAge(a: Pick<Ingress, 'created' | 'metadata'>, b: Pick<Ingress, 'created' | 'metadata'>): number {
   const [one, other] = [a, b].map(({ created, metadata }) => `${created} ${fullName(metadata)}`) as [string, string];
   return one === other ? 0 : one < other ? -1 : 1;
@@ -150,7 +148,7 @@ function attachAll(
   );
 }
 
-/** Reports whether a listener accepts only one of two routes (GRPCRouteSpec.Hostnames and ListenerEntry.AllowedRoutes in apis/v1). */
+/** Reports whether a listener accepts only one of the two routes (GRPCRouteSpec.Hostnames and ListenerEntry.AllowedRoutes in apis/v1). */
 function areExclusive(one: Ingress, other: Ingress, place: EntrancePlace): boolean {
   if (one.kind === other.kind) return one.kind === 'TCPRoute' || one.kind === 'UDPRoute';
   const areOfRequests = [one, other].every(({ kind }) => kind === 'HTTPRoute' || kind === 'GRPCRoute');
@@ -163,8 +161,8 @@ function hostsOf(routes: readonly IngressRoute[]): readonly string[] {
 }
 
 /**
- * Returns a route's hosts that a listener accepts; '' means any host. A listener ignores hosts outside its own (HTTPRouteSpec.Hostnames in
- * apis/v1).
+ * Returns the hosts of a route that a listener accepts; '' means any host. A listener ignores hosts outside its own host
+ * (HTTPRouteSpec.Hostnames in apis/v1).
  */
 export function takenHosts(hosts: readonly string[], { listener }: Pick<Entrance, 'listener'>): readonly string[] {
   const own = listener?.host ?? '';
@@ -209,13 +207,16 @@ function sharedHosts(one: string, other: string): string | undefined {
   return fitsHost(other, one) ? one : fitsHost(one, other) ? other : undefined;
 }
 
-/** Reports whether a host, or all hosts of a wildcard, match a pattern. A wildcard stands for one or more labels. */
+/** Reports whether a host, or every host of a wildcard, matches a pattern. A wildcard stands for one or more labels. */
 export function fitsHost(pattern: string, host: string): boolean {
   if (!pattern.startsWith('*.')) return pattern === '' || pattern === host;
   return host.endsWith(pattern.slice(1)) && host.length > pattern.length - 1;
 }
 
-/** Reports whether a route may use a Service: one in its own namespace, or one that a ReferenceGrant there allows. */
+/**
+ * Reports whether a route may use a Service: one in the route's own namespace, or one that a ReferenceGrant in the Service's namespace
+ * allows.
+ */
 export function isGranted(
   { kind, metadata: { namespace: own } }: Ingress,
   { service, namespace }: IngressBackend,

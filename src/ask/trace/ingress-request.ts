@@ -20,10 +20,7 @@ export interface WantedRequest {
   readonly path: string;
 }
 
-/**
- * `isRequest`: whether the text is certainly a request. If not, routes for any host do not match, because the text may name something
- * else.
- */
+/** `isRequest`: whether the text is certainly a request. Routes for any host do not match a text that may name something else. */
 type AskedRequest = WantedRequest & { readonly isRequest: boolean };
 
 export function namesHost({ hosts }: IngressRoute, { host }: Pick<WantedRequest, 'host'>): boolean {
@@ -42,7 +39,7 @@ export function readRequest(to: string): WantedRequest | undefined {
   };
 }
 
-/** Finds the routes for a request: those of the most specific listener in each Gateway, and the best route among all Ingresses. */
+/** Finds the routes for a request: routes of the most specific listener in each Gateway, and the best route among all Ingresses. */
 export function followRequest(request: AskedRequest, scene: Scene): readonly Followed[] {
   const weigh = ({ listener }: Entrance): number => weighHost(listener?.host ?? '', request.host);
   const byGateway = groupBy(listEntrances(scene), ({ gateway = '' }) => gateway);
@@ -68,7 +65,7 @@ function listens({ listener, attachment }: Entrance, { scheme, host, port }: Wan
   );
 }
 
-/** If the request has no port, prefers listeners on the default port of its scheme. */
+/** If the request has no port, listeners on the default port of its scheme come first. */
 function onPort(entrances: readonly Entrance[], { scheme }: WantedRequest): readonly Entrance[] {
   const own = entrances.filter(({ listener }) => scheme && listener?.port === schemes[scheme].port);
   return own.length === 0 ? entrances : own;
@@ -78,7 +75,7 @@ interface MatchedRoute {
   readonly from: Sourced<Ingress>;
   readonly route: IngressRoute;
   readonly entrance: Entrance;
-  /** How specific the match is, in the Gateway API's order of precedence (HTTPRouteRule in apis/v1). */
+  /** How specific the match is. The weights are in the Gateway API's order of precedence (HTTPRouteRule in apis/v1). */
   readonly weights: readonly number[];
 }
 
@@ -102,13 +99,13 @@ function weighHost(pattern: string, host: string): number {
 }
 
 /**
- * Weighs a path: an exact path beats the longest prefix. Patterns come first but count only as possible matches, because their rank
- * depends on the controller.
+ * Weighs a path: an exact path beats the longest prefix. Patterns weigh most, but count only as possible matches, because controllers rank
+ * them differently.
  */
 function weighPath({ path, pathType }: IngressRoute): number {
   if (pathType === 'pattern') return Number.POSITIVE_INFINITY;
   if (pathType === 'exact') return Number.MAX_SAFE_INTEGER;
-  // A gRPC method without its service ranks below any service.
+  // A gRPC method without a service ranks below every match with a service.
   return pathType === 'suffix' ? (path?.length ?? 0) / 1000 : (path?.length ?? -1);
 }
 

@@ -30,14 +30,14 @@ import {
   type WantedRequest,
 } from './ingress-request.ts';
 
-/** Requests through an Ingress or a Gateway API route, from the controller on. */
+/** The path of requests through an Ingress or a Gateway API route, from the controller on. */
 export interface IngressWay {
   readonly ingress: string | undefined;
   /** The requested Gateway or route, if no route in the input is attached to it. */
   readonly idle: string | undefined;
   readonly objects: readonly FollowedObject[];
   readonly faults: readonly Finding[];
-  /** Whether some requests go to a Service. If so, the controller is assumed to be a pod on this node. */
+  /** Whether some requests go to a Service. The controller that sends them is assumed to be a pod on this node. */
   readonly reachesService: boolean;
   readonly traces: readonly Trace[];
 }
@@ -54,7 +54,7 @@ export interface FollowedObject {
 }
 
 export interface RoutedRequests extends Pick<IngressRoute, 'hosts' | 'path' | 'pathType'> {
-  /** Whether the requests' method, headers or query decide too, so that only some are routed this way. */
+  /** Whether the method, headers or query also decide, so that only some requests take this route. */
   readonly isConditional: boolean;
   readonly ends: readonly RouteEnd[];
   readonly copies: readonly RouteEnd[];
@@ -66,8 +66,8 @@ export type RouteEnd =
   | { readonly kind: 'none' };
 
 /**
- * Follows a question about an Ingress, Gateway or route ("ingress/name", "httproute/name") or about a request ("https://host/path" or
- * "host/path"); undefined for any other question.
+ * Follows a question about an Ingress, Gateway or route ("ingress/name", "httproute/name"), or about a request ("https://host/path" or
+ * "host/path"). Undefined for any other question.
  */
 export function followIngress(question: Question, scene: Scene): Read<IngressWay> | undefined {
   const named = readRouteName(question);
@@ -88,7 +88,7 @@ export function followIngress(question: Question, scene: Scene): Read<IngressWay
   return isSure ? absent({ problem: 'no-ingress-of-host', request: question.to }) : undefined;
 }
 
-/** Returns the objects with the request's host that no entrance accepts, to explain why. They have no routes. */
+/** Returns the objects, without their routes, that have the request's host but that no entrance accepts, to explain the refusal. */
 function refusedOf(request: Parameters<typeof namesHost>[1], scene: Scene): readonly Followed[] {
   const entrances = listEntrances(scene);
   const taken = new Set(entrances.flatMap(takenBy));
@@ -98,15 +98,12 @@ function refusedOf(request: Parameters<typeof namesHost>[1], scene: Scene): read
   });
 }
 
-/** Reports whether a text is a host with a path. The namespace in "namespace/name" has no dots. */
+/** Reports whether a text is a host with a path, unlike "namespace/name", because a namespace has no dots. */
 function hasPath({ to }: Pick<Question, 'to'>, { host }: Pick<WantedRequest, 'host'>): boolean {
   return host.includes('.') && to.includes('/');
 }
 
-/**
- * Reports whether a text names nothing in the cluster although it may be any host: one with three labels or more, such as www.example.com,
- * or one with a path.
- */
+/** Reports whether a text names nothing in the cluster but may be a host: one with three labels or more, or with a path. */
 function isNoService({ to, namespace }: Question, request: WantedRequest, scene: Scene): boolean {
   const labels = request.host.split('.').filter((label) => label !== '').length;
   if (labels < (hasPath({ to }, request) ? 2 : 3) || /\.svc(?:[.:/]|$)/.test(to)) return false;
@@ -118,7 +115,7 @@ function isNoService({ to, namespace }: Question, request: WantedRequest, scene:
   return found.kind === 'wrong' && found.diagnostic.code === 'not-found';
 }
 
-/** Kinds of objects that requests from outside depend on. An unread object may be part of a request's path, or forbid it. */
+/** Kinds of objects that requests from outside depend on. An object that was not read may route a request, or forbid its path. */
 const waysIn = [
   ['ingresses', 'Ingresses or routes'],
   ['gateways', 'Gateways'],
@@ -234,7 +231,7 @@ function requestsOf(routes: readonly IngressRoute[]): readonly RoutedRequests[] 
       const all = own.flatMap(({ backends }) => endsOf(backends, isCopy));
       return uniqueBy(all, (end) => JSON.stringify(end));
     }) as [RouteEnd[], RouteEnd[]];
-    // An unconditional route gets every request that conditional ones leave.
+    // An unconditional route gets every request that conditional routes leave.
     return { hosts, path, pathType, isConditional: own.every(({ isConditional }) => isConditional), ends, copies };
   });
 }

@@ -27,7 +27,7 @@ import { circumstance, lacks, unreadRule, type Missing, type Reason } from '../.
 import { doubtedEnds, localhostListeners, addressKind } from './service-ends.ts';
 import { isIn, type PodTraffic } from './pod-networks.ts';
 
-/** Returns a side's state, with other programs' tables and the sysctl that kube-proxy's rules imply. */
+/** Returns a side's state, completed with other programs' tables and with the sysctl that kube-proxy's rules imply. */
 export function wholeState(side: Snapshot): KernelState {
   const { state, coverage, mode } = side;
   const sysctls = !coverage.sysctls && mode && hasLoopbackPorts(mode) ? withLocalnet(state) : state.sysctls;
@@ -40,10 +40,7 @@ function hasLoopbackPorts(mode: ProxyMode): boolean {
 
 const localnet = 'net.ipv4.conf.all.route_localnet';
 
-/**
- * Adds route_localnet, which kube-proxy sets in iptables mode when it writes the rule that keeps others from loopback addresses
- * (NewProxier).
- */
+/** Adds route_localnet, which kube-proxy sets in iptables mode with the rule that guards loopback addresses (NewProxier). */
 function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'] {
   const rules = iptables.ipv4?.filter?.get(baseChains.kubeletFirewall)?.rules ?? [];
   const guards = rules.some(({ args }) =>
@@ -53,8 +50,8 @@ function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'
 }
 
 /**
- * Collects what is known about a side's node. Parts that no dump shows are unknown, not absent. `clusterIPs`: cluster IPs without a
- * Service on this side, which no node has. `stale`: ports whose endpoints may be the other side's.
+ * Collects what is known about a side's node. Parts that no dump shows count as unknown, not as absent. `clusterIPs`: cluster IPs without a
+ * Service on this side, which no node has. `stale`: ports whose endpoints may belong to the other side.
  */
 export function knowledgeOf(
   side: Snapshot,
@@ -93,7 +90,7 @@ export function knowledgeOf(
       isOutward && (kind !== 'dump' || (showsAll(family) && coverage.links && !isUnread(/^ip /))),
     hasAllSysctls: kind !== 'dump',
     lacksEntries: (set) => isUnread(/^ipset/) || unlisted.some(({ endsOfSets }) => endsOfSets?.includes(set)),
-    // If a table is not shown in full, its gap covers its policies too. iptables refuses policy DROP in nat.
+    // If a table is only partly shown, its gap covers its policies too. iptables refuses policy DROP in table nat.
     lacksPolicies: (family, table) => kind === 'dump' && table !== 'nat' && coverage.iptables[family].includes(table),
     listeners: localhostListeners(side),
     lacksProxyPorts: mode !== undefined && modeFacts[mode].kinds.has('proxyPorts') && !coverage.proxyPorts,
@@ -105,7 +102,7 @@ export function knowledgeOf(
     sendsFrom: nodeIPs && Object.fromEntries(nodeIPs.map((address) => [address.family, address])),
     isOwn: ({ text }) => own.has(text),
     isElsewhere: findElsewhere(side, podTraffic, clusterIPs),
-    // Packets to node ports go to an address of the node, and the node has the addresses of virtual servers.
+    // A packet to a node port likely goes to an address of the node. The node also has the addresses of virtual servers.
     isLikelyOwn: ({ destination, port, protocol }) =>
       servers.has(destination.text) ||
       (ports.length === 0 && isUsualNodePort(port)) ||
@@ -121,8 +118,8 @@ function isAtNodePort(ports: readonly ShownPort[], to: Address, port: number, pr
 }
 
 /**
- * Returns a test for addresses that are not the node's: those of pods and endpoints elsewhere, and cluster IPs unless the mode gives them
- * to the node.
+ * Returns a test for addresses that the node does not have: pods' and endpoints' addresses elsewhere, and cluster IPs unless the mode gives
+ * them to the node.
  */
 function findElsewhere(
   side: Snapshot,
@@ -131,7 +128,7 @@ function findElsewhere(
 ): Knowledge['isElsewhere'] {
   const { kind, nodeName, ports, endpoints, mode } = side;
   const clusterIPs = holdsServices(mode) === false ? ports.flatMap(({ clusterIP }) => clusterIP ?? []) : [];
-  // Manifests compiled without a named node have no endpoint on the node.
+  // In manifests compiled without a named node, no endpoint is on the node.
   const isOther = (isLocal: boolean | undefined): boolean => kind !== 'dump' && (isLocal ?? nodeName !== '') === false;
   const elsewhere = new Set([...others, ...clusterIPs.map(({ text }) => text)]);
   return (address) => {
@@ -260,7 +257,7 @@ function unlistedGap(family: Family, unlisted: Unlisted, servers: readonly Virtu
   };
 }
 
-/** Makes a gap for rules at an interface. They see incoming packets before all other rules, and outgoing packets after all others. */
+/** Makes a gap for rules at an interface, which see incoming packets before all other rules, and outgoing packets after all others. */
 function hookedGap(family: Family, at: NonNullable<Gap['at']>, reason: Reason): Gap {
   const station =
     at.end === 'input' ? { hook: 'prerouting', priority: -Infinity } : { hook: 'postrouting', priority: Infinity };
@@ -295,7 +292,7 @@ function bridgeGaps(links: readonly Link[]): readonly Gap[] {
   });
 }
 
-/** Programs that see packets before the kernel does. */
+/** Makes gaps for XDP programs, which see packets before the kernel does. */
 function programGaps(links: readonly Link[]): readonly Gap[] {
   return links.flatMap(({ name, traits }) => {
     if (traits?.xdp !== true) return [];
@@ -304,7 +301,7 @@ function programGaps(links: readonly Link[]): readonly Gap[] {
   });
 }
 
-/** Returns the links that have these interfaces as ports, because later rules see only these links. */
+/** Returns the links that have these interfaces as ports, because later rules see only such links. */
 function mastersOf(interfaces: readonly string[], links: readonly Link[]): readonly string[] {
   const isNamed = (port: string): boolean => interfaces.some((name) => isLinkNamed(name, port));
   return links.flatMap(({ name, master }) => (master !== undefined && isNamed(name) ? [master] : []));

@@ -27,17 +27,17 @@ import type { Scene } from './scene.ts';
 type TargetKind = PortAddress['kind'] | 'node-port';
 
 export interface Matrix {
-  /** As on the command line. */
+  /** The senders' names, as on the command line. */
   readonly senders: readonly string[];
-  /** Sorted by address, then by sender. A sender without an address in that family has no cell. */
+  /** Sorted by address, then by sender; a sender has no cell in a family in which it has no address. */
   readonly cells: readonly MatrixCell[];
-  /** Cells whose packets are not sent, because no address of such a sender is known. */
+  /** Cells for which no packet is sent, because no address of the sender is known. */
   readonly open: readonly OpenCell[];
   readonly healthChecks: readonly ServiceHealthCheck[];
 }
 
 interface CellPlace {
-  /** The sender's column. A named sender may also be one of the usual kinds. */
+  /** The sender's column. A sender named in the question may also be of a usual kind. */
   readonly from: string;
   readonly column: number;
   readonly kind: TargetKind;
@@ -51,8 +51,8 @@ interface OpenCell extends CellPlace {
 }
 
 /**
- * Sends a packet to each address of the Service ports from each kind of sender, from an endpoint on the node, from a client that source
- * ranges treat differently from the usual one, and from the named sender.
+ * Sends a packet to each address of the Service ports from each kind of sender: the usual kinds, an endpoint on the node, a client that
+ * source ranges treat differently from the usual one, and the sender named in the question.
  */
 export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: NamedSender): Matrix {
   const told = ports.map((port) => toldApart(port, scene));
@@ -75,7 +75,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
     return targetsOfPort(port, scene).flatMap(({ kind, ...target }) =>
       senders.flatMap(({ read, ...name }): readonly MatrixCell[] => {
         const sender = read.kind === 'read' ? read.value : undefined;
-        // Every host has loopback addresses itself, and pods reach cluster IPs through their own node.
+        // Every host has its own loopback addresses, and a pod elsewhere reaches cluster IPs through its own node.
         if (isLoopback(target.address) && (!sender || sender.enters)) return [];
         if (name.from === 'remote-pod' && kind === 'cluster-ip') return [];
         if (name.from === told[at] && !ofRanges.has(kind)) return [];
@@ -92,7 +92,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
 
 const ofRanges: ReadonlySet<TargetKind> = new Set(['load-balancer-ip', 'unknown']);
 
-/** Returns an outside client that the source ranges treat differently from the usual one, if there is one. */
+/** Returns an outside client that the source ranges treat differently from the usual outside client; undefined if there is none. */
 function toldApart(port: ShownPort, scene: Scene): string | undefined {
   const { family } = port;
   const ranges = sourceNetworks(port);
@@ -115,8 +115,8 @@ function listenersOf({ family, protocol }: ShownPort, port: number, state: Kerne
 }
 
 /**
- * Returns a test, by "ip:port", whether an endpoint may be on the node. The sets for packets from endpoints to themselves list the local
- * endpoints. If a dump lacks the set, any endpoint may be local.
+ * Returns a test of whether an endpoint ("ip:port") may be on the node. The sets for packets from endpoints to themselves contain the local
+ * endpoints. If a dump lacks such sets, any endpoint may be local.
  */
 function findEndpointsHere({ kind, state: { nftables, sets } }: Snapshot): (label: string) => boolean {
   const ofTables = nftables.flatMap(({ name, sets: own }) => {
@@ -134,7 +134,7 @@ function findEndpointsHere({ kind, state: { nftables, sets } }: Snapshot): (labe
   return (label) => kind !== 'dump' || lists.length === 0 || here.has(label);
 }
 
-/** Returns the endpoint's half of `ADDRESS . ADDRESS . PROTOCOL . PORT`. */
+/** Returns the endpoint's address and port from `ADDRESS . ADDRESS . PROTOCOL . PORT`. */
 function socketOfKey(key: readonly Value[]): string | undefined {
   const [address, port] = [key[0], key.at(-1)];
   if (address?.kind !== 'address' || port?.kind !== 'number') return undefined;
@@ -154,7 +154,7 @@ function targetsOfPort(shown: ShownPort, { links, side }: Scene) {
   return [
     ...portAddresses(shown).flatMap(({ kind, address }) => target(kind, address, port)),
     ...own.flatMap((address) => target('node-port', address, nodePort)),
-    // The node has some address, even if the dump shows none.
+    // A node always has an address, even if the dump shows none.
     ...(own.length === 0 && side.kind === 'dump' ? target('node-port', unknownOwn[family], nodePort) : []),
   ];
 }

@@ -46,11 +46,11 @@ export function judgePolicies(trace: Trace, scene: Scene): readonly PolicyFindin
   const isUnknown = unread.has('policies') || (unread.has('pods') && policies.length > 0 && found.length === 0);
   const reached = isUnknown ? trace.fate.endpoints : [];
   const endpoints = new Map(reached.map((endpoint) => [formatSocketAddress(endpoint), endpoint]));
-  // A policy that was not read may also allow what these policies refuse.
+  // A policy that could not be read may allow what the known policies refuse.
   return reached.length === 0 ? found : [{ direction: 'ingress', verdict: 'unknown', policies: [], endpoints }];
 }
 
-/** Pods by label; without `namespaces`, in the policy's own namespace. */
+/** Pods by label, in the policy's own namespace if `namespaces` is missing. */
 type PodSelection = Omit<Extract<PolicyPeer, { readonly kind: 'pods' }>, 'kind'>;
 
 interface Judgement {
@@ -60,7 +60,7 @@ interface Judgement {
 
 const allowed: Judgement = { allowed: true, policies: [] };
 
-/** Returns the verdict for the client that the plugin sees. If this may be the client or the node, both count. */
+/** Returns the verdict. If the network plugin may see either the client or the node as the client, both judgements count. */
 function sumUpJudgements([first = allowed, asNode = first]: readonly Judgement[]): readonly [
   PolicyFinding['verdict'] | undefined,
   Judgement['policies'],
@@ -116,10 +116,10 @@ class PolicyJudge {
     };
     const forwarded = fate.verdict === 'forwarded' ? [{ ...target, source: fate.source }] : [];
     for (const { address, port, source } of fate.verdict === 'delivered' ? fate.endpoints : forwarded) {
-      // No policy keeps a Pod from reaching itself.
+      // No policy stops packets from a Pod to itself.
       if (client?.text === address.text) continue;
       const server = { address, port };
-      // No specification says whether plugins see a packet before or after kube-proxy translates it.
+      // No specification says whether network plugins see a packet before or after kube-proxy translates it.
       const allowsAsked = (sender: Address): boolean => {
         const connection = { client: sender, server: target, protocol: target.protocol };
         const isTranslated = formatSocketAddress(server) !== formatSocketAddress(target);
@@ -145,7 +145,7 @@ class PolicyJudge {
   #clientsSeen(source: Address | 'masqueraded', client: Address | undefined, family: Family) {
     if (source !== 'masqueraded') return [isUnknownOwn(source) ? undefined : source];
     const known = this.#scene.side.node?.nodeIPs[family];
-    // A loopback address here means that the node's address is unknown.
+    // A loopback address in `nodeIPs` means that the node's address is unknown.
     const node = known && isLoopback(known) ? undefined : known;
     return this.#isOfNode(client) ? [node] : [client, node];
   }
@@ -160,7 +160,7 @@ class PolicyJudge {
     return address === undefined || own.some((each) => each.address.text === address.text);
   }
 
-  /** Judges a connection of a Pod. A Pod that policies select accepts only connections that at least one of these policies allows. */
+  /** Judges a Pod's connection. A Pod that policies select accepts only connections that at least one of these policies allows. */
   #judgePod(direction: PolicyDirection, pod: KnownPod | undefined, connection: JudgedConnection): Judgement {
     const selecting = this.#policies.flatMap((policy) => {
       const { object } = policy;
@@ -170,14 +170,14 @@ class PolicyJudge {
       return [{ policy, selects, allows }];
     });
     const isAllowed = someOf(selecting, ({ selects, allows }) => all(selects, allows));
-    // A policy that may not select the Pod, but would allow the connection, changes nothing.
+    // If a policy would allow the connection, it makes no difference whether that policy selects the Pod.
     const mayRefuse = selecting.some(({ selects, allows }) => selects === true || allows !== true);
     if (isAllowed === true || !mayRefuse) return allowed;
     const isRefused = isAllowed === false && selecting.some(({ selects }) => selects);
     return { allowed: isRefused ? false : undefined, policies: selecting.map(({ policy }) => policy) };
   }
 
-  /** Reports whether a policy selects a Pod. An address that may be any Pod's is selected only by policies for every Pod. */
+  /** Reports whether a policy selects a Pod. If an address may be any Pod's, only policies for every Pod select it. */
   #selectsSubject({ subject, metadata }: NetworkPolicy, pod: KnownPod): Maybe {
     const selects = this.#selects({ pods: subject, namespaces: undefined }, pod, metadata.namespace);
     return pod.namespace === undefined && selects === undefined ? false : selects;
@@ -218,7 +218,7 @@ class PolicyJudge {
     }
   }
 
-  /** Whether a port rule covers pings depends on the plugin. */
+  /** The network plugin decides whether port rules apply to pings. */
   #isPort(portRule: PolicyPort, { server, protocol }: JudgedConnection): Maybe {
     if (protocol === 'icmp') return undefined;
     const pod = this.#podAt(server.address);
@@ -232,8 +232,8 @@ class PolicyJudge {
 }
 
 /**
- * Reports whether a port rule covers a port of a Pod with these named ports; undefined if the rule names a port and the Pod's ports are
- * unknown.
+ * Reports whether a port rule covers a port of a Pod. `named`: the Pod's named ports. Undefined if the rule names a port and the Pod's
+ * ports are unknown.
  */
 export function allowsPort(
   { protocol, port, endPort }: PolicyPort,
@@ -248,8 +248,8 @@ export function allowsPort(
 }
 
 /**
- * Indexes Pods by address: the input's, and those that kpc assumes. If an endpoint's Pod is missing, the Service's selector gives some
- * labels. Leaves out host-network Pods, because network plugins do not treat them as Pods.
+ * Indexes Pods by address: the input's Pods and those that kpc assumes. If an endpoint's Pod is missing, the Service's selector gives some
+ * of its labels. Leaves out host-network Pods, because network plugins do not treat them as Pods.
  */
 function knownPods({ side: { objects, ports, pods } }: Scene): ReadonlyMap<string, KnownPod> {
   const { services, nodes } = objects;

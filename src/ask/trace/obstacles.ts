@@ -68,28 +68,28 @@ export function lostJumpsOf({ side }: Scene): LostJumps {
   return { ipv4: ipv4 ?? [], ipv6: ipv6 ?? [] };
 }
 
-/** Stops that a packet meets because no Service rule took it. All other stops come earlier, or do not depend on these rules. */
+/** Stops that a packet meets because no Service rule matched it. All other stops come earlier, or do not depend on Service rules. */
 const stopsOfUntaken: ReadonlySet<Stop['kind']> = new Set(['unserved-port', 'no-local-endpoints', 'kube-proxy']);
 
-/** Reports whether no rule that translates Service addresses matched the packet, so that it is unchanged or stopped. */
+/** Reports whether the packet is unchanged or stopped, because no rule that translates Service addresses matched it. */
 function isUntaken({ fate }: Pick<Trace, 'fate'>): boolean {
   const end = fate.otherwise ?? fate;
   const stop = stopOf(end);
   return stop ? stopsOfUntaken.has(stop.kind) : end.verdict === 'local' || end.verdict === 'forwarded';
 }
 
-/** The place where a packet's path to its Service's endpoints is broken. `to` is undefined for an endpoint. */
+/** The place where a packet's path to its Service's endpoints is broken. `to`: the chain not reached; undefined for an endpoint. */
 interface LostLink {
   readonly from: string;
   readonly to: string | undefined;
 }
 
-/** The part of kube-proxy's rules that is missing on a node, so that a packet to a Service reaches no endpoint. */
+/** Which of kube-proxy's rules a node lacks, so that a packet to a Service reaches no endpoint. */
 type Lost =
   | { readonly kind: 'dormant-table'; readonly table: string }
   | ({ readonly kind: 'link' } & LostLink)
   | { readonly kind: 'unprogrammed'; readonly claimed: ClaimedAddress }
-  /** A rule of kube-proxy refuses the packet as if the Service lacked the port. */
+  /** One of kube-proxy's rules refuses the packet as if the Service lacked the port. */
   | { readonly kind: 'unserved-port'; readonly label: string };
 
 export function lostWayOf(trace: Trace, scene: Scene): Lost | undefined {
@@ -108,16 +108,13 @@ export function lostWayOf(trace: Trace, scene: Scene): Lost | undefined {
   return side.mode && port && isUnserved ? { kind: 'unserved-port', label: port.label } : undefined;
 }
 
-/** Returns why a packet is dropped or refused: what stops it, or 'kube-proxy' if rules of kube-proxy are missing. */
+/** Returns why a packet is dropped or refused: what stops it, or 'kube-proxy' if some of kube-proxy's rules are missing. */
 export function causeOf(trace: Trace, scene: Scene): Stop | undefined {
   const stop = stopOf(trace.fate.otherwise ?? trace.fate);
   return stop && lostWayOf(trace, scene) ? { kind: 'kube-proxy' } : stop;
 }
 
-/**
- * Finds the first broken link, if a jump, a rule, an element or a chain's rules were removed. `ports`: the Service ports
- * that the packet may be addressed to.
- */
+/** Finds the first broken link: a removed jump, rule, element or chain. `ports`: the Service ports that the packet may be for. */
 export function lostLinkOf(
   trace: Pick<Trace, 'sender' | 'fate'> & { readonly target: Asked },
   ports: readonly ShownPort[],
@@ -149,7 +146,10 @@ function takesAt(port: ShownPort, { address, port: number }: Asked): boolean {
   return hasAddress(port, address) && (port.port === undefined || port.port === number);
 }
 
-/** Returns a Service's port for which this node port is known to lack a family: manifests say so, or the dump shows other Services of it. */
+/**
+ * Returns a Service's port if this node port is known to lack the packet's family. Either manifests show this, or the dump shows other
+ * Services of the family.
+ */
 export function otherFamilyAt({ address: { family }, port }: Asked, side: Snapshot): ShownPort | undefined {
   const isAsked = ({ nodePort }: ShownPort): boolean => port !== 0 && nodePort === port;
   const written = (side.kind === 'dump' ? (side.named?.servicePorts ?? []) : side.ports).filter(isAsked);
@@ -159,12 +159,12 @@ export function otherFamilyAt({ address: { family }, port }: Asked, side: Snapsh
   return found.some((each) => each.family === family) ? undefined : found[0];
 }
 
-/** Returns the Service port that the packet's destination has in manifests or other rules of a dump, if no rule took the packet. */
+/** If no rule matched the packet, returns the Service port that manifests or other rules of a dump give the packet's destination. */
 function unprogrammedAt({ target, fate }: Pick<Trace, 'target' | 'fate'>, side: Snapshot): ClaimedAddress | undefined {
   if (side.kind !== 'dump' || !showsTranslation(side, target.address.family)) return undefined;
   const end = fate.otherwise ?? fate;
   const served = servicePortAt(target, side.addresses);
-  // KUBE-PROXY-FIREWALL names the address, and drops what no rule has taken.
+  // KUBE-PROXY-FIREWALL names the address too, and drops packets that no earlier rule accepted.
   if (served && !isLeftToFirewall(end)) return undefined;
   const atNodePort = end.verdict === 'local' ? side.named?.addresses.nodePortsAt(target.port) : undefined;
   const written = atNodePort?.find((port) => port.nodePort === target.port && isOfKind(port, target));

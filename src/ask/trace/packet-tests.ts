@@ -32,7 +32,7 @@ export interface SceneSettings {
 
 export interface TestContext {
   readonly given: SceneSettings;
-  /** The inputs from kpc.yaml, if neither the command line nor the test file names any. */
+  /** The inputs named in kpc.yaml, used if neither the command line nor the test file names any. */
   readonly file: readonly string[] | undefined;
   readonly locate: (testFile: string, path: string) => string;
 }
@@ -84,7 +84,7 @@ export function readPacketTests(
   return tests;
 }
 
-/** Reads tests. The inputs come from the command line, or else from the test file or kpc.yaml. */
+/** Reads tests. The command line names the inputs, or else the test file or kpc.yaml. */
 function readTestDocument(
   document: InputDocument,
   { given, file: usual, locate: locateFrom }: TestContext,
@@ -102,7 +102,7 @@ function readTestDocument(
   const always = {
     file,
     ...(raw.hostAddresses ? { hostAddresses: locate(raw.hostAddresses) } : {}),
-    // Also the namespace of objects without one, like -n.
+    // As with -n, objects that name no namespace get this one.
     ...(namespace === undefined ? {} : { namespace }),
   };
   const isNodeGiven = given.node !== undefined || given.allNodes !== undefined;
@@ -210,7 +210,7 @@ export function runPacketTest(
   );
 }
 
-/** Returns a requirement that a bundle or dump cannot meet, because it has a single node, mode and release. */
+/** Returns a requirement of the test that a bundle or dump cannot meet, because it has only one node, mode and release. */
 function findMisfit(
   { node, proxyMode, kubernetesVersion }: SceneSettings,
   { side }: Scene,

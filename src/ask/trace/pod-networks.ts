@@ -10,15 +10,15 @@ import { sendersAsked } from '../../snapshot/decompiled-port.ts';
 
 export interface PodTraffic {
   readonly networks: readonly Network[];
-  /** Names, or prefixes ending in "*". */
+  /** Interface names, or prefixes that end in "*". */
   readonly interfaces: readonly string[];
 }
 
-/** Chains in which kube-proxy marks packets to masquerade: in its own tables, and in iptables' tables as nft lists them. */
+/** Chains in which kube-proxy marks packets for masquerading, in its own nftables tables and in iptables' tables as nft lists them. */
 const markChains: ReadonlySet<string> = new Set([nftChains.markForMasquerade, baseChains.markMasquerade]);
 
 /**
- * Finds how a state's rules recognise pods. Packets to a cluster IP are masqueraded unless they come from a pod (isLocal in
+ * Finds how a state's rules recognise pods: packets to a cluster IP are masqueraded unless they come from a pod (isLocal in
  * pkg/proxy/util/localdetector.go).
  */
 export function podTrafficOf({ iptables, nftables }: KernelState): PodTraffic {
@@ -28,7 +28,7 @@ export function podTrafficOf({ iptables, nftables }: KernelState): PodTraffic {
     tableNames.flatMap((name) => [...(iptables[family]?.[name]?.values() ?? [])]),
   );
   const ofIptables = chains
-    // There is one such rule for each endpoint, which marks only packets from that endpoint.
+    // Each endpoint has one such rule, which marks only packets from that endpoint.
     .filter(({ name }) => parseServiceChain(name)?.kind !== 'endpoint')
     .flatMap((chain) => passingRules(chain).filter((rule) => jumpChain(rule) === baseChains.markMasquerade))
     .map(({ args }) => conditionsOf(args));

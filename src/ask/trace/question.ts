@@ -16,18 +16,18 @@ export interface Question {
 
 export interface Sender {
   readonly who: SenderName;
-  /** Undefined for the node, which chooses the address itself. */
+  /** Undefined for the node itself, which chooses its source by routes. */
   readonly address: Address | undefined;
   readonly enters: Packet['enters'];
   readonly isPod?: boolean;
-  /** Whether kpc chose the address, as one of many that such a sender may have. */
+  /** Whether kpc chose the address as one of many that such a sender may have. */
   readonly isExample?: boolean;
 }
 
 export type SenderName =
   | { readonly kind: 'node' | 'pod' | 'remote-pod' | 'external' | 'client' }
   | { readonly kind: 'endpoint'; readonly isLocal: boolean | undefined }
-  /** `on`: its node, and whether it is on the host network there. */
+  /** `on`: the pod's node, and whether the pod is on the host network there. */
   | {
       readonly kind: 'named-pod';
       readonly name: string;
@@ -47,9 +47,9 @@ export interface Trace {
   readonly fate: Fate;
 }
 
-/** What a stop depends on besides rules. */
+/** What a stop depends on apart from rules. */
 export interface StopCondition {
-  /** kpc chose the nodes of this Service's Pods, and packets are stopped on those without one. */
+  /** The Service. kpc chose the nodes of its Pods, and packets are stopped on nodes without one. */
   readonly placed: string | undefined;
   readonly unseen: UnseenPods | undefined;
 }
@@ -100,7 +100,7 @@ export function hasNoNames({ from, to }: Pick<Question, 'from' | 'to'>): boolean
   return parseAskedAddress(to) !== undefined && (isOfKind || parseAddress(from) !== undefined);
 }
 
-/** Returns the "namespace/name" entries spelled like the wanted name, which may lack a namespace. */
+/** Returns the "namespace/name" entries that are spelled like the wanted name, which may lack a namespace. */
 export function nearNames(wanted: string, names: readonly string[]): readonly string[] {
   const bare = (name: string): string => (wanted.includes('/') ? name : name.slice(name.indexOf('/') + 1));
   const near = [...new Set(names)].filter((name) => nearest(wanted, [bare(name)]).length > 0);

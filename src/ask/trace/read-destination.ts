@@ -66,7 +66,7 @@ export function readDestination(
   return wrong({ problem: 'which-port', to, ports, example: joinHostPort(address.text, own[0]?.port ?? 80) });
 }
 
-/** Reads "10.96.0.1:https", with a port by its name at this address; undefined for any other text. */
+/** Reads "10.96.0.1:https": an address and the name of a port there. Undefined for any other text. */
 function readPortName({ to, protocol }: DestinationQuestion, { side }: Scene): Read<Destination> | undefined {
   const [, host = '', port = ''] = /^\[?(.+?)\]?:([a-z0-9-]+)$/.exec(to) ?? [];
   const address = parseAddress(host);
@@ -100,7 +100,7 @@ function readDnsName(
   if (!service) return undefined;
   const names = services.map(fullName);
   if (names.length > 1) return wrong({ problem: 'several', kind: 'Service', name: asked.service, names });
-  // DNS has names only for ready endpoints.
+  // Only ready endpoints have DNS names.
   const ready = service.headlessEndpoints.filter((endpoint) => endpoint.ready);
   const own = ready.filter((endpoint) => hostOf(endpoint) === asked.host);
   const addresses = own.flatMap(({ address }) => parseAddress(address) ?? []);
@@ -132,7 +132,7 @@ function parseNodeSocket(text: string): number | undefined {
   return isNode === undefined || Number(port) > 65535 ? undefined : Number(port);
 }
 
-/** Reads a port of the node; undefined for any other text. "node" without a port may be a Service of that name. */
+/** Reads a port of the node. Undefined for any other text. "node" without a port may also be the name of a Service. */
 function readNodeSocket(
   { to, protocol = 'tcp', namespace }: DestinationQuestion,
   family: Family | undefined,
@@ -163,7 +163,7 @@ function joinNames(service: string, portName = ''): string {
   return portName === '' ? service : `${service}:${portName}`;
 }
 
-/** Rules may not show a port's number. */
+/** Returns a port's number if rules show it, or else the port's name. */
 function nameNumber({ port, portName = '', protocol }: ShownPort): string {
   return port === undefined ? portName : `${port}/${protocol}`;
 }
@@ -187,7 +187,7 @@ function readServiceDestination(
   return read({ ...way, port: chosen === 'icmp' ? 0 : way.port, protocol: chosen, label: first.label });
 }
 
-/** Finds the ports of a Service, by its address, or by its name as people, kubectl or DNS write it, with or without a port. */
+/** Finds a Service's ports by the Service's address or name. The name may be in plain, kubectl or DNS form, with or without a port. */
 export function findNamedPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly ShownPort[]> {
   const asked = parseAskedAddress(what);
   if (asked) {

@@ -79,7 +79,7 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   const { nodeName, hostNetwork } = pod.spec;
   const own = pod.status?.addresses.find((each) => each.family === family);
   const isHere = nodeName !== '' && nodeName === side.node?.name;
-  // To the kernel, a Pod on the host network is the node itself. A dump's node has no name.
+  // To the kernel, a Pod on the host network is the node itself. In a dump, the node may have no name.
   if (hostNetwork && (isHere || (own && isHeldByNode(own, scene))))
     return read({ who: { kind: 'named-pod', name, on: 'this-host' }, address: undefined, enters: undefined });
   if (!own) return wrong({ problem: 'no-address-of-pod', pod: name, family });
@@ -92,7 +92,7 @@ function whoIsClient({ text }: Address, { side: { endpoints } }: Scene): SenderN
   return own ? { kind: 'endpoint', isLocal: own.isLocal } : { kind: 'client' };
 }
 
-/** Reports whether the node has the address, even if only for a Service. */
+/** Reports whether the node has the address, including addresses that it has only for a Service. */
 function isHeldByNode(address: Address, { side, links }: Scene): boolean {
   const { text } = address;
   return (
@@ -103,8 +103,8 @@ function isHeldByNode(address: Address, { side, links }: Scene): boolean {
 }
 
 /**
- * Returns the scene where a named Pod's packets meet kube-proxy. This is the Pod's own node, if the input has that Node and nothing names
- * another. Any other sender uses the present scene.
+ * Returns the scene for a named Pod's packets: the Pod's own node, if the input has that Node and nothing names another. Returns the
+ * present scene for any other sender.
  */
 export function sceneOfSender({ from, namespace }: Pick<Question, 'from' | 'namespace'>, scene: Scene): Scene {
   const { side } = scene;
@@ -120,7 +120,7 @@ function podOf(from: string, namespace: string | undefined, side: Scene['side'])
   return workload ? podOfWorkload(workload, side) : side.pods.get(qualifyPodName(from, namespace));
 }
 
-/** Returns a Pod's "namespace/name". The text may lack the kind or the namespace. */
+/** Returns a Pod's "namespace/name". The text may have the prefix "pod/" and may lack the namespace. */
 export function qualifyPodName(words: string, namespace: string | undefined): string {
   const name = words.replace(/^pods?\//, '');
   return name.includes('/') ? name : `${namespace ?? 'default'}/${name}`;
@@ -166,7 +166,7 @@ function podOfWorkload(workload: NamedWorkload, { pods, nodeName }: Scene['side'
   return own.find(({ spec }) => spec.nodeName !== '' && spec.nodeName === nodeName) ?? own[0];
 }
 
-/** The ReplicaSet between a Deployment and its Pods is named after the Deployment plus a hash of the template. */
+/** A ReplicaSet between a Deployment and its Pods is named after the Deployment, plus a hash of the Pod template. */
 function isOfWorkload({ metadata, owner }: Pod, { kind, name }: NamedWorkload): boolean {
   if (!owner) return false;
   const full = fullName({ namespace: metadata.namespace, name: owner.name });
@@ -229,9 +229,9 @@ function findPod(
 }
 
 /**
- * Picks a pod address for a dump, which does not show where endpoints are. Pods have addresses in the network that the rules name, or
- * else in those of Nodes beside the dump. This node's pods are in a link's network inside that network, or have routes of their own. If
- * nothing names a network, picks an address next to an endpoint. If routes are listed, they must lead there.
+ * Picks a pod address for a dump, which does not show where endpoints are. Pods have addresses in the network that the rules name, or else
+ * in the Pod networks of Nodes beside the dump. Pods of this node are in a link's network inside that network, or have routes of their own.
+ * If nothing names a network, picks an address next to an endpoint's. If routes are listed, they must lead to the address.
  */
 function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene): Address | undefined {
   const wide = podNetworks(family, scene);
@@ -269,7 +269,7 @@ function podNetworks(family: Family, { podTraffic, side }: Scene): readonly Netw
   return ofRules.length > 0 ? ofRules : ofFamily(podNetworksOf(side.objects.nodes));
 }
 
-/** Returns the networks of links that hold pods: it is in one of `wide`, or holds an endpoint and no neighbours of the node. */
+/** Returns the networks of links that hold pods: networks in one of `wide`, and networks with an endpoint and no neighbour of the node. */
 function networksHere(wide: readonly Network[], { links, side: { endpoints }, evaluate }: Scene): readonly Network[] {
   return links.flatMap((link) => {
     const own = networksOfLinks([link]).filter(
@@ -283,7 +283,7 @@ function networksHere(wide: readonly Network[], { links, side: { endpoints }, ev
   });
 }
 
-/** Returns an address next to an endpoint that is not on the host network. */
+/** Returns an address next to the address of an endpoint that is not on the host network. */
 function beside(
   family: Family,
   scene: Scene,

@@ -16,12 +16,12 @@ import { type PodTraffic, podTrafficOf } from './pod-networks.ts';
 export interface Scene {
   readonly side: Snapshot;
   readonly asked: Snapshot;
-  /** The node's own links, without those that kube-proxy makes. In a comparison, they may be the other side's. */
+  /** The node's links, except those that kube-proxy makes. In a comparison, links may come from the other side. */
   readonly links: readonly Link[];
   readonly evaluate: Evaluator;
   /**
-   * Like `evaluate`, which returned `fate`, but without facts from the other side of a comparison, as in `kpc trace`. Evaluates again only
-   * what may end otherwise.
+   * Evaluates a packet like `evaluate`, which returned `fate`, but without facts from the other side of a comparison, as `kpc trace` does.
+   * Evaluates again only a packet that may end differently.
    */
   readonly alone: (packet: Packet, fate: Fate) => Fate | undefined;
   readonly stale: StalePorts;
@@ -29,8 +29,8 @@ export interface Scene {
 }
 
 /**
- * Reports whether a packet goes to a node port at an address that the input does not have. A Node lists one or two addresses, but a node
- * may have more: on another network card, a VPN, or a virtual IP.
+ * Reports whether a packet goes to a node port at an address that is not in the input. A Node lists one or two addresses, but a node may
+ * have more: on another network card, from a VPN, or a virtual IP.
  */
 export function isUnplacedDestination(
   { destination, port, protocol }: Packet,
@@ -43,7 +43,7 @@ export function isUnplacedDestination(
   const isKnown =
     side.endpoints.isOfService(destination.text) ||
     side.endpoints.has(destination.text) ||
-    // The first address of the node's pod network is usually the node's own, on its bridge.
+    // The node's bridge usually has the first address of the node's pod network.
     side.node.podCIDRs.some(
       (network) => contains(network, destination) && addressAfter(network.address, 1).text !== destination.text,
     ) ||
@@ -82,7 +82,7 @@ function evaluateAlone({ evaluate, alone }: Scene): (packet: Packet) => Fate | u
 }
 
 /**
- * Gives the node an unknown address if the input shows none. A node always has an address, and node ports listen there if they listen on
+ * Gives the node a placeholder address if the input shows none. A node always has an address, and node ports listen there if they listen on
  * all addresses or the primary one.
  */
 function atSomeAddress(side: Snapshot): Snapshot {
@@ -110,9 +110,7 @@ function evaluatorOf(
   return evaluateOnAny(side, own, (one) => evaluatorOf(one, one.links, podTraffic, clusterIPs, stale));
 }
 
-/**
- * Returns the other side's cluster IPs that no Service on this side has. This side alone does not show that no node has these addresses.
- */
+/** Returns the other side's cluster IPs that no Service on this side has. Nothing on this side shows that the node lacks such addresses. */
 function clusterIPsOnlyOf(other: Snapshot, side: Snapshot): ReadonlySet<string> {
   const own = new Set(side.ports.flatMap(({ clusterIP }) => clusterIP?.text ?? []));
   return new Set(other.ports.flatMap(({ clusterIP }) => (clusterIP && !own.has(clusterIP.text) ? clusterIP.text : [])));
@@ -129,12 +127,12 @@ export function isLocalEndpoint({ side: { endpoints } }: Scene, endpoint: Socket
   return endpoints.isLocal(endpoint);
 }
 
-/** Parts of a state that a dump may leave out. They are then assumed to equal the other side's. */
+/** Parts of a state that a dump may lack, and that are then assumed to equal the other side's. */
 export const partsOfDump = ['sets', 'virtualServers', 'links', 'sysctls'] as const;
 
 /**
- * Completes two sides of one node. Facts that one side lacks, such as the node's addresses and cluster IPs, come from the other. `wholes`:
- * the sides with their objects, if the scenes lack them.
+ * Completes two sides of one node. Facts that one side lacks, such as the node's addresses or cluster IPs, come from the other side.
+ * `wholes`: the sides with their objects, if the scenes lack these.
  */
 export function onOneNode(
   from: Scene,
@@ -170,7 +168,7 @@ function completeScene(scene: Scene, other: Scene, stale: StalePorts): Scene {
 
 export interface KnownLabels {
   readonly labels: Readonly<Record<string, string>>;
-  /** Whether there are no other labels. */
+  /** `isWhole`: whether these are all labels. */
   readonly isWhole: boolean;
 }
 
@@ -189,8 +187,8 @@ export function labelsOfNamespace(namespace: string | undefined, { side: { objec
 }
 
 /**
- * Finds a packet's fate if the input has several Nodes and nothing names one: the fate on all of them, or unknown. `own` evaluates on a
- * node without a name, which has no endpoint and no Node's address.
+ * Finds a packet's fate if the input has several Nodes and no Node is named: the fate that all Nodes share, or unknown. `own` evaluates on
+ * a node without a name, which has neither endpoints nor a Node's address.
  */
 function evaluateOnAny(side: Snapshot, own: Evaluator, make: (one: Snapshot) => Evaluator): Evaluator {
   const { anyOf } = side.kind === 'dump' ? { anyOf: undefined } : side;
@@ -215,10 +213,7 @@ function evaluateOnAny(side: Snapshot, own: Evaluator, make: (one: Snapshot) => 
   return Object.assign(onAny, { placeOf: own.placeOf, isNeighbour: own.isNeighbour });
 }
 
-/**
- * Chooses Nodes that together show every difference between all Nodes for a packet: one or two for each class of plans for its Service
- * ports.
- */
+/** Chooses Nodes that together show all differences between Nodes for a packet: one or two for each class of plans for its ports. */
 class StandIns {
   readonly #side: CompiledSnapshot;
   readonly #nodes: ReadonlyMap<string, Node>;
@@ -253,7 +248,7 @@ class StandIns {
     return names.size > 0 ? [...names].toSorted() : [other];
   }
 
-  /** Returns one Node of each class, and another one if their endpoints differ. */
+  /** Returns one Node of each class, and a second one if the class's endpoints differ between Nodes. */
   #namesOf(port: ServicePort): readonly string[] {
     const known = this.#ofPorts.get(port);
     if (known) return known;
@@ -278,7 +273,7 @@ class StandIns {
     return found;
   }
 
-  /** Returns the side on a Node. Only the Node that a packet is sent to keeps its own addresses. */
+  /** Returns the side on one Node. Only the Node that a packet is sent to keeps its own addresses. */
   snapshotOf(name: string, isOwner: boolean): CompiledSnapshot | undefined {
     const one = this.#side.onNode(name);
     const { nodeIPs, hostAddresses } = this.#side.node;

@@ -44,7 +44,7 @@ export function addressKind(port: ShownPort, { text }: Address): PortAddress['ki
  *
  * - a Service's endpoints: a packet refused because there are none may be delivered
  * - EndpointSlices that fit this side of a comparison, and not only the other side
- * - rules or virtual servers that may match the packet, so that it is not certain that none does
+ * - rules or virtual servers: one that is not shown may match the packet
  * - ServiceCIDRs: a packet that no rule matches may be dropped, if its address is a cluster IP that no Service has
  */
 export function doubtedEnds(side: Snapshot, gaps: readonly Gap[], stale: StalePorts): Knowledge['doubtOfEnd'] {
@@ -65,7 +65,7 @@ export function doubtedEnds(side: Snapshot, gaps: readonly Gap[], stale: StalePo
     if (verdict === 'delivered' && stale.size > 0) return staleAt(servicePortAt(packet, side.addresses)?.label);
     if (verdict !== 'local' && verdict !== 'forwarded') return undefined;
     const port = servicePortAt(packet, side.addresses);
-    // In iptables mode, packets of the node itself to an external address of a Service without endpoints meet no rule.
+    // In iptables mode, the node's own packets to an external address of a Service without endpoints match no rule.
     const open = port && addressKind(port, address) ? (staleAt(port.label) ?? ungiven.get(port.label)) : undefined;
     if (open) return open;
     const blind = gaps.find(
@@ -80,8 +80,8 @@ export function doubtedEnds(side: Snapshot, gaps: readonly Gap[], stale: StalePo
 }
 
 /**
- * Finds Services whose endpoints the input lacks, by the labels of their ports. In a cluster, a Service with a selector always has an
- * EndpointSlice, even if empty.
+ * Finds Services whose endpoints the input lacks, keyed by the labels of their ports. In a cluster, a Service with a selector always has an
+ * EndpointSlice, even if it is empty.
  */
 function ungivenEndpoints(side: Snapshot): ReadonlyMap<string, Reason> {
   if (side.kind === 'dump') return new Map();
@@ -120,8 +120,8 @@ function lacksServiceCIDRs({ settings, objects }: Snapshot): boolean {
 }
 
 /**
- * Finds where kube-proxy itself listens for TCP node ports on localhost (localnodeportproxy): only on 127.0.0.1 and ::1. kube-proxy
- * connects to a random endpoint from the node's address; under policy Local, to an endpoint on the node. Without such an endpoint,
+ * Finds where kube-proxy itself listens for TCP node ports on localhost (localnodeportproxy): on 127.0.0.1 and ::1 only. kube-proxy
+ * connects from the node's address to a random endpoint; under policy Local, to an endpoint on the node. Without such an endpoint,
  * kube-proxy does not listen.
  */
 export function localhostListeners(side: Snapshot): readonly ProxyListener[] {
@@ -131,7 +131,7 @@ export function localhostListeners(side: Snapshot): readonly ProxyListener[] {
     if (protocol !== 'TCP' || port === undefined) return [];
     return handlingOf({ family, protocol, port }) === 'listens' ? [{ shown, protocol, port }] : [];
   });
-  // Computed on demand, because few nodes have listeners and few commands need them.
+  // Computed only if needed, because few nodes have listeners and few commands use them.
   if (taken.length === 0) return [];
   const endpointsOf = side.kind === 'dump' ? shownEndpoints : chosenEndpoints(side);
   return taken.flatMap(({ shown, protocol, port }): readonly ProxyListener[] => {
@@ -147,7 +147,7 @@ function compareSockets(one: SocketAddress, other: SocketAddress): number {
   return compareAddresses(one.address, other.address) || one.port - other.port;
 }
 
-/** Looks up the endpoints that kube-proxy connects to; undefined for a Service without any in the input. */
+/** Looks up the endpoints that kube-proxy connects to. Undefined for a Service without endpoints in the input. */
 function chosenEndpoints(side: CompiledSnapshot): (port: ShownPort) => readonly SocketAddress[] | undefined {
   const known = new Map<ShownPort, ServicePort>(side.cluster.servicePorts.map((port) => [port, port]));
   const ungiven = servicesWithoutEndpoints(side);
@@ -160,7 +160,10 @@ function chosenEndpoints(side: CompiledSnapshot): (port: ShownPort) => readonly 
   };
 }
 
-/** A kernel shows the endpoints of both policies together, so the result is undefined if the policies may differ. */
+/**
+ * Returns the endpoints that a kernel shows. A kernel shows the endpoints of both policies together, so the result is undefined if the
+ * policies may differ.
+ */
 function shownEndpoints(port: ShownPort): readonly SocketAddress[] | undefined {
   if (port.externalPolicyLocal !== false || port.internalPolicyLocal !== false) return undefined;
   const shown = port.endpoints?.map(({ address, port: number }) => {

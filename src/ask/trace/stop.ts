@@ -57,7 +57,7 @@ export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Sto
       const kind = isOfIptables(last) ? iptablesStop(markerOf(last, rules), rules) : nftStop(last);
       if (kind === 'stranger') return { kind, step: last };
       if (kind !== 'no-endpoints' && kind !== 'no-local-endpoints') return { kind };
-      // In a chain shared by all Services, the rule before this one names the Service port.
+      // In a chain that all Services share, the previous rule names the Service port.
       return { kind, servicePort: (last.origin ?? rules.at(-2)?.origin)?.servicePort };
     }
   }
@@ -65,32 +65,32 @@ export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Sto
 
 type RuleStop = Exclude<Stop['kind'], 'kernel' | 'no-server'>;
 
-/** Returns the rule that decides to drop a packet. Up to 1.23, kube-proxy only marked packets, and kubelet's chain dropped them. */
+/** Returns the rule that decides to drop a packet. Up to 1.23, kube-proxy only marked packets, and the kubelet's chain dropped them. */
 function markerOf(last: RuleStep, rules: readonly RuleStep[]): RuleStep {
   const isMarked = last.table === 'filter' && last.chain === baseChains.kubeletFirewall;
   const goesToMark = ({ action }: RuleStep) => action.kind === 'jump' && action.chain === baseChains.markDrop;
   return (isMarked ? rules.findLast(goesToMark) : undefined) ?? last;
 }
 
-/** Finds the obstacle in iptables or IPVS mode (writeServiceToEndpointRules, and syncProxyRules in both proxiers). */
+/** Finds what stops a packet in iptables or IPVS mode (writeServiceToEndpointRules, and syncProxyRules in both proxiers). */
 function iptablesStop({ table, chain, action }: RuleStep, rules: readonly RuleStep[]): RuleStop {
   switch (chain) {
     case baseChains.services:
     case baseChains.externalServices:
       return action.kind === 'reject' ? 'no-endpoints' : 'no-local-endpoints';
     case baseChains.proxyFirewall:
-      // The firewall chain drops everything that was not sent to an endpoint. This includes packets that the ranges admit, and packets
-      // whose source was never tested.
+      // The firewall chain drops every packet that was not sent to an endpoint, including packets that the ranges admit, and packets whose
+      // source was never tested.
       if (!rules.some((rule) => jumpsToKind(rule, 'firewall'))) return 'kube-proxy';
       return rules.some(admits) ? 'no-local-endpoints' : 'source-ranges';
     case baseChains.sourceRangesFirewall:
-    // A node that the ranges do not admit treats a load balancer's address as its own.
+    // If the ranges do not admit a node, that node treats a load balancer's address as its own.
     case baseChains.accessOutFilter:
       return 'source-ranges';
     case baseChains.accessFilter:
       return 'unserved-port';
     case baseChains.kubeletFirewall:
-      // Up to 1.23, IPVS mode had a chain with that name for source ranges.
+      // Up to 1.23, IPVS mode used a chain with this name, in table nat, for source ranges.
       return table === 'nat' ? 'source-ranges' : 'kube-proxy';
   }
   const kind = parseServiceChain(chain)?.kind;
@@ -107,16 +107,16 @@ function admits(rule: RuleStep): boolean {
   return parseServiceChain(rule.chain)?.kind === 'firewall' && jumpsToKind(rule, 'external');
 }
 
-/** Reports whether a rule is not kube-proxy's, by the names of its table and chain. */
+/** Reports whether another program than kube-proxy made a rule, by the names of its table and chain. */
 function isStrange(rule: RuleStep): boolean {
   return isOfIptables(rule) ? !isNamedByKubeProxy(rule.chain) : !isKubeProxyTable(rule.table);
 }
 
-/** Finds another program's rule that keeps a packet from kube-proxy's rules, which translate only tracked packets, and each only once. */
+/** Finds another program's rule that keeps a packet from kube-proxy's rules, which translate a tracked connection once. */
 export function diversionIn(steps: readonly Step[]): RuleStep | undefined {
   const rules = steps.filter((step) => step.kind === 'rule');
   const own = rules.findIndex(leadsToKubeProxy);
-  // A verdict that ends an iptables table does not end tables of nft.
+  // A verdict that ends a table of iptables does not end nft's tables.
   const isOfNft = rules.some((rule) => !isOfIptables(rule) && !isStrange(rule));
   const isBefore = (i: number): boolean => !isOfNft && (own < 0 || i < own);
   return rules.find((rule, i) => isStrange(rule) && (translates(rule) || (isBefore(i) && passesBy(rule))));
@@ -132,14 +132,14 @@ function translates({ action }: RuleStep): boolean {
   return translations.has(action.kind);
 }
 
-/** Reports whether the rule ends the table that holds the jump to kube-proxy's rules. */
+/** Reports whether the rule ends table nat before the jump to kube-proxy's rules. */
 function passesBy(rule: RuleStep): boolean {
   const { action, table, chain, hook } = rule;
   if (!isOfIptables(rule) || table !== 'nat' || (hook !== 'prerouting' && hook !== 'output')) return false;
   return action.kind === 'accept' || (action.kind === 'return' && isBuiltInChain(table, chain));
 }
 
-/** Returns the last chain of a Service port or endpoint that a packet reaches. */
+/** Returns the last chain of a Service port or endpoint that a packet enters. */
 export function lastServiceChain(steps: readonly Step[]): string | undefined {
   const chains = steps.flatMap((step) => (step.kind === 'rule' && 'chain' in step.action ? step.action.chain : []));
   return chains.findLast((chain) => parseServiceChain(chain) ?? parseNftName(chain));

@@ -28,7 +28,7 @@ import { sayApply } from '../../say/words/apply.ts';
 import { summarize } from '../../say/bundle-text.ts';
 import { refuse } from '../refusal.ts';
 
-/** Writes a pack and returns a description of it. Refuses a folder without a bundle. */
+/** Writes a pack, and returns a description of it. Refuses a folder that contains no bundle. */
 export async function packBundle(
   folder: string,
   { out, sign, serial }: { readonly out: string; readonly sign: string | undefined; readonly serial: number },
@@ -63,9 +63,7 @@ async function readFilesOf(folder: string, most?: number): Promise<BundleFiles> 
   }
 }
 
-/**
- * Makes the checks of kpc-apply before an apply, except checks of the node. Returns a description, or every reason to refuse the bundle.
- */
+/** Makes kpc-apply's checks before an apply, except checks of the node. Returns a description, or all reasons to refuse the bundle. */
 export async function verifyBundle(path: string, trust: readonly string[]) {
   const keys: TrustedKey[] = [];
   for (const file of trust) {

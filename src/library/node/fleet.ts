@@ -36,7 +36,7 @@ export const noProgress: Progress = { step: async () => {}, end: async () => {} 
 
 interface RunOptions extends Omit<FileOptions, 'node'>, FleetChoice {
   readonly jobs: number;
-  /** Only the main thread needs the origin of options. */
+  /** Where options come from, which only the main thread needs to know. */
   readonly flagPlaces?: unknown;
 }
 
@@ -58,7 +58,7 @@ export function openFleet({ loaded, refusals }: OpenedToCompile, options: RunOpt
 export async function writeFleetFolder(path: string, run: FleetRun, form: FolderForm, progress: Progress) {
   const folder = new FleetFolder(path);
   if (await isFile(path)) refuse({ problem: 'folder', wrong: { kind: 'is-a-file', folder: path } });
-  // A shard without nodes gets a folder too, because another program collects the shards' folders.
+  // A shard without nodes also gets a folder, because another program collects the folders of all shards.
   await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
   const snapshots: SnapshotJson[] = [];
@@ -77,7 +77,7 @@ export async function writeFleetFolder(path: string, run: FleetRun, form: Folder
   };
 }
 
-/** Compares the nodes' folders. With `withExample`, the report shows one difference in detail. */
+/** Compares the nodes' folders. If `withExample` is set, the report shows one difference in detail. */
 export async function checkFleetFolder(
   path: string,
   run: FleetRun,
@@ -105,7 +105,7 @@ export async function checkFleetFolder(
     if (difference.kind === 'missing') changed.push({ node, what: 'new' });
     if (difference.kind === 'differs') {
       changed.push({ node, what: difference.files.join(', ') });
-      // All nodes have the same Services, so one example shows the change.
+      // All nodes have the same Services, so one example is enough to show the change.
       if (withExample) example ??= await reportCheck(own, difference, snapshot, wordsFor(form, []));
     }
     await progress.step();
@@ -152,17 +152,17 @@ async function writeNodes(
       const result = await writeFleetNode(folder, each, form);
       if (typeof result === 'object') return result;
       await done(result);
-      // The first node's folder now has the shared file, so all threads can link to the file.
+      // The first node's folder now has the shared file, so all threads can link to that file.
       if (index === 1) threads = startThreads(run, folder, form, done);
     }
     return (await Promise.all(threads.map(({ end }) => end))).find((problem) => problem !== undefined);
   } finally {
-    // A thread may be stopped at any time, because a half-written folder is not in place yet.
+    // Stopping a thread is safe at any time, because a folder is moved into place only when it is complete.
     await Promise.all(threads.map(({ worker }) => worker.terminate()));
   }
 }
 
-/** A thread gets texts instead of paths, because the files may have changed. */
+/** What a thread gets: texts instead of paths, because files may have changed in the meantime. */
 interface ThreadJob {
   readonly path: string;
   readonly form: FolderForm;
@@ -179,7 +179,7 @@ interface Thread {
 
 const threadCommand = 'fleet-thread';
 
-/** Starts the other threads. The main thread keeps the first node and every --jobs-th node after it. */
+/** Starts the other threads. The main thread keeps the first node and every --jobs-th node after that. */
 function startThreads(
   { loaded: { texts }, fleet, options }: FleetRun,
   { folder: path, links }: FleetFolder,
@@ -196,7 +196,7 @@ function startThreads(
       form,
       links,
       texts: { manifests: texts.manifests.files, config: texts.config },
-      // The main thread has checked whether the result may be empty.
+      // The main thread has already checked whether the result may be empty.
       options: { ...plain, emptyResult: 'allowed' },
       fleet: { ...fleet, nodes, hostAddresses, diagnostics: [] },
     };
@@ -209,7 +209,7 @@ function startThreads(
       worker.on('error', reject);
       worker.on('exit', () => resolve(undefined));
     });
-    // If the main thread fails first, nothing awaits this promise.
+    // If the main thread fails first, nothing awaits this promise, so its rejection must be handled here.
     end.catch(() => {});
     return { worker, end };
   });
@@ -238,12 +238,12 @@ export async function runThread(): Promise<void> {
   }
 }
 
-/** Restores the methods that a TextFile loses between threads. */
+/** Restores the methods of a TextFile, which are lost between threads. */
 function copyFile({ name, text, hasByteOrderMark, origin }: TextFile): TextFile {
   return new TextFile(name, hasByteOrderMark ? `\uFEFF${text}` : text, origin);
 }
 
-/** Writes a node's folder. A golden has no hash, because someone may have edited it, so it must be compared in full. */
+/** Writes a node's folder. A golden gets no hash: someone may have edited it, so it must be compared in full. */
 async function writeFleetNode(
   folder: FleetFolder,
   each: FleetNode,

@@ -20,7 +20,7 @@ export type { FileOptions, FileTree, Opened, OpenedPaths, Reading, SideOptions, 
 
 export type ReadFiles = Reading['files'];
 
-/** Finds the first path that does not hold manifests. `diagnostics`: why it cannot be read, if so. */
+/** Finds the first path that is not manifests. `diagnostics`: why the path cannot be read, if it cannot. */
 export async function findOther(paths: readonly string[], node?: string) {
   for (const path of paths) {
     const { kind, diagnostics } = await readStoredSide(path, { node });
@@ -51,8 +51,8 @@ export async function lintFiles(
 }
 
 /**
- * Returns kubectl's output, the unread lists that no option replaces, and a warning about unread lists. Refuses if needed objects cannot
- * be read. `context`: the context in the kubeconfig.
+ * Returns kubectl's output, the unread lists that no option replaces, and a warning about unread lists. Refuses if objects that are needed
+ * cannot be read. `context`: a context in the kubeconfig.
  */
 export async function readCluster(
   context: string | undefined,
@@ -70,7 +70,7 @@ export async function readCluster(
   const unread = answer.unread.filter(({ list }) => {
     return !standIns[list]?.some((option) => options[option] !== undefined);
   });
-  // A result that is written must be complete.
+  // A result that will be written must be complete.
   const isExact = options.strict === true || ask === 'rules';
   return {
     text: answer.text,
@@ -82,7 +82,7 @@ export async function readCluster(
 export { callWords };
 export type { KubectlAnswer, Cluster, ClusterUse };
 
-/** Without these lists, nothing is known about a Service on a node. */
+/** The lists without which nothing is known about a Service on a node. */
 const needed: ReadonlySet<UnreadResource['list']> = new Set(['services', 'slices', 'nodes']);
 
 const standIns: { readonly [List in UnreadResource['list']]?: readonly (keyof FileOptions)[] } = {

@@ -39,7 +39,7 @@ export type FromTo<T> = readonly [from: T, to: T];
 /** A path, or manifests with options of their own. */
 export interface NamedSide {
   readonly name: string;
-  /** Options for this side only, such as a mode; undefined for a path. */
+  /** Options for this side only, such as a mode. Undefined for a path. */
   readonly adds:
     | Partial<
         Pick<SideOptions, 'proxyMode' | 'kubernetesVersion' | 'config' | 'featureGates' | 'isModeUnnamed' | 'sideOf'>
@@ -63,7 +63,7 @@ export function readSide(name: string): NamedSide {
   return { name, adds: holdsConfiguration(name) ? { config: name } : undefined };
 }
 
-/** Larger files are manifests or dumps, which only their readers read. In bytes. */
+/** The largest size of a configuration, in bytes. Larger files are manifests or dumps, and are left to their own readers. */
 const largestConfiguration = 2 ** 20;
 
 function holdsConfiguration(path: string): boolean {
@@ -72,7 +72,7 @@ function holdsConfiguration(path: string): boolean {
   return isConfiguration(new TextFile(path, readNamedFile(path).toString('utf8')));
 }
 
-/** Reports whether a word cannot be a mode, a release or a path. */
+/** Reports whether a word is certainly not a mode, a release or a path. */
 export function isUnknownSide({ name, adds }: NamedSide): boolean {
   return !(adds || name === '-' || existsSync(name) || revisionOf(name) !== undefined || /[./\\]/.test(name));
 }
@@ -93,22 +93,22 @@ export function areStored(sides: FromTo<FoundSide>): boolean {
   return sides.every(({ found: { kind } }) => kind === 'bundle' || kind === 'dump');
 }
 
-/** Reports whether a flag affects sides without manifests, because it gives a dump names or selects a node in a fleet. */
+/** Reports whether a flag affects sides without manifests: by giving a dump's objects names, or by selecting a node in a fleet. */
 export function isUsefulForStored({ key, needs }: Flag, sides: FromTo<FoundSide>): boolean {
   if (key === 'file') return sides.some(({ found }) => found.kind === 'dump');
-  // If the names differ, the node's bundle was found inside the named folder.
+  // If the two names differ, the node's bundle was found inside the named folder.
   if (needs === 'nodes') return sides.some(({ found, name }) => found.kind === 'bundle' && found.side.name !== name);
   return needs === undefined;
 }
 
-/** Refuses these flags if both sides are compiled already, because the flags have no effect then. */
+/** Refuses these flags if both sides are already compiled, because the flags then have no effect. */
 export function refuseStrays(flags: readonly Flag[], sides: FromTo<FoundSide>): void {
   if (flags.length === 0 || !areStored(sides)) return;
   const because = { kind: 'both-compiled-already', paths: [sides[0].name, sides[1].name] } as const;
   refuse({ problem: 'idle-flag', flags: flags.map(({ name }) => name), because });
 }
 
-/** Refuses flags about manifests if no side is compiled from manifests, or if each side has its own value. */
+/** Refuses flags for manifests if no side is compiled from manifests, or if each side has its own value for the flag. */
 export function refuseIdleOfSides(given: readonly Flag[], sides: FromTo<FoundSide>): void {
   const flags = given.filter(({ needs }) => needs !== undefined);
   refuseNamedTwice(
@@ -137,16 +137,16 @@ type OptionsOfRevision = (
 >;
 
 interface PairOptions extends SideOptions {
-  /** The command that compares, with its flags as in a shell. */
+  /** The command that compares, with its flags, as typed in a shell. */
   readonly compare?: string | undefined;
   readonly allNodes?: boolean;
-  /** Manifests that are loaded already, for sides with options of their own. */
+  /** Manifests that are already loaded, for sides that are only options. */
   readonly loaded?: LoadedInputs | undefined;
 }
 
 /**
- * Opens two sides. A side that names manifests is compiled with the other side's settings, together with the manifests in `beside`. A side
- * that is only options uses the manifests given for both sides. Refuses sides that cannot be compared.
+ * Opens two sides. Manifests on one side are compiled with the other side's settings, together with the manifests in `beside`. A side that
+ * is only options uses the manifests given for both sides. Refuses sides that cannot be compared.
  */
 export async function openPair(
   [from, to]: FromTo<FoundSide>,
@@ -154,7 +154,7 @@ export async function openPair(
   beside: readonly string[] = [],
   optionsOf: OptionsOfRevision = async () => undefined,
 ): Promise<FromTo<Opened>> {
-  // What kube-proxy does not read can differ only between two inputs.
+  // Objects that kube-proxy does not read can differ only between two inputs.
   const options = { ...given, traffic: !(from.adds && to.adds) };
   if ((from.adds || to.adds) && (options.file ?? []).length === 0) refuse({ problem: 'no-input', takes: 'both-sides' });
   if (options.allNodes && [from, to].some(({ found }) => found.kind !== 'manifests'))
@@ -195,7 +195,7 @@ function compileBeside(side: Opened | ManifestSide, other: Opened | ManifestSide
   return side.compile('compile' in other ? factsBeside(side, other, name) : {});
 }
 
-/** Names a side for `ofSides`. A mode or release is not a path. */
+/** Names a side for `ofSides`. The name of a mode or release is not a path. */
 export function calledSide({ name, adds }: NamedSide): CalledSide {
   return { name, isPath: !adds || adds.config !== undefined };
 }
@@ -213,7 +213,7 @@ export function readPair([from, to]: FromTo<Opened>, [before, after]: FromTo<Nam
   };
 }
 
-/** Returns a filter that drops a revision's warnings and notes if the new side still has them. */
+/** Returns a filter that drops a revision's warnings and notes if the new side has them too. */
 function keptBeside(path: string, fresh: readonly Finding[]): (each: Finding) => boolean {
   const revision = revisionOf(path);
   if (revision === undefined) return () => true;
@@ -235,7 +235,7 @@ export function expectChange(options: AskedChange & Pick<SideOptions, 'kubernete
   if (wrong) refuse(wrong);
 }
 
-/** Opens a change of mode or an upgrade, with the announcements about it. Refuses any other change. */
+/** Opens a change of mode or an upgrade, with the announcements about this change. Refuses any other change. */
 export async function openChange(options: SideOptions & AskedChange) {
   const loaded = await loadInputs(options);
   const change = planChange(options, loaded);
@@ -246,10 +246,7 @@ export async function openChange(options: SideOptions & AskedChange) {
   return { loaded, pair: [sideOf(from), sideOf(to)] as const, announced, allNodes, modeFrom };
 }
 
-/**
- * Opens the same manifests for two Kubernetes releases. `name`: the manifests' name. `compare` lists the differences; undefined if a
- * diagnostic is an error.
- */
+/** Opens manifests, called `name`, for two releases. `compare` lists the differences; undefined if a diagnostic is an error. */
 export async function openUpgrade(
   name: string,
   options: SideOptions & { readonly foreign?: boolean | undefined },

@@ -33,7 +33,7 @@ export interface SetupOptions extends FileOptions {
 
 type KeptFlags = ReadonlyMap<string, string | readonly string[] | boolean>;
 
-/** Compiles a repository's manifests for the node, mode and release found in them. Refuses to replace existing files. */
+/** Compiles a repository's manifests for the node, mode and release that they show. Refuses to replace existing files. */
 export async function openSetup(options: SetupOptions, given: KeptFlags) {
   const { file, golden, github, render } = options;
   const present = [kpcYaml, ...(github ? [workflowFile] : [])].filter((path) => existsSync(path));
@@ -87,13 +87,13 @@ export interface Setup {
   readonly options: Pick<FileOptions, 'kubernetesVersion' | 'node'>;
 }
 
-/** Chooses the release and node that the manifests show. Writes an unnamed mode as a comment only, so that it stays kpc's choice. */
+/** Chooses the release and node that the manifests show. An unnamed mode is written only as a comment, so that kpc still chooses. */
 function chooseSetup(loaded: LoadedInputs, options: SetupOptions, given: ReadonlyMap<string, unknown>): Setup {
   const { modeNote } = loaded;
   const nodes = [...loaded.nodes.keys()].toSorted();
   const node = options.node ?? nodes[0];
   const release = releaseRunBy(loaded.nodes.get(node ?? chooseNodeName(undefined, loaded)));
-  // A configuration in the input may name the mode.
+  // A configuration in the input may also name the mode.
   const isUnnamed = modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing';
   const kubernetesVersion = options.kubernetesVersion ?? release ?? newestRelease;
   const reason = release === undefined ? 'the newest: write that of your nodes' : 'as the Node says';
@@ -141,7 +141,7 @@ function yamlValue(value: string | readonly string[] | boolean): string {
   return value.length === 1 ? yamlWord(first) : `[${value.map(yamlWord).join(', ')}]`;
 }
 
-/** Quotes a text for YAML. JSON is YAML, and a plain word needs no quotes. */
+/** Quotes a text for YAML, as JSON, which is valid YAML, unless it is a plain word. */
 function yamlWord(text: string): string {
   return /^[A-Za-z./][\w./-]*$/.test(text) && !/^(?:true|false|yes|no|on|off|null|y|n)$/i.test(text)
     ? text

@@ -1,4 +1,4 @@
-// Where hosts are as seen from the node: the link they are behind, and the address from which the node sends to them.
+// Where hosts are as seen from the node: behind which link, and which of its addresses the node uses to send to them.
 import {
   addressBits,
   compareAddresses,
@@ -26,9 +26,9 @@ function networkAround({ address, prefixLength }: LinkAddress): Network | undefi
 }
 
 /**
- * Returns the IPv4 sources that the kernel may choose for packets leaving by a link (inet_select_addr in devinet.c). Of the addresses that
- * are first in their networks, the kernel takes the first in the next hop's network, or else the first of all. A link without addresses
- * borrows one from lo, or else from the oldest link, which nothing shows.
+ * Returns the IPv4 sources that the kernel may choose for packets leaving by a link (inet_select_addr in devinet.c). Candidates are the
+ * addresses that are first in their networks. The kernel takes the first one in the next hop's network, or else the first of all. A link
+ * without addresses borrows one from lo, or else from the oldest link, which is unknown.
  */
 export function selectIPv4(own: readonly OwnAddress[], link: string, near: Address | undefined): readonly Address[] {
   const onLink = own.filter((each) => each.link === link);
@@ -112,9 +112,12 @@ export interface Places {
   isHere(hop: NextHop | undefined): boolean;
   /** The links by which other hosts may reach an address of the node: all links in the address's network, its own link first. */
   linksAround(address: Address): readonly string[];
-  /** The link of the closest routes (in any table) or of the network around an address, if hosts behind that link are `here`. */
+  /**
+   * The link that leads to an address, by the most specific route in any table or by the link's network, if hosts behind that link are
+   * `here`.
+   */
   linkInside(address: Address): string | undefined;
-  /** A next hop of the closest routes (in any table) to a pod, unless `hop` is one of these next hops. */
+  /** A next hop of the most specific routes (in any table) to a pod, if `hop` is not among these. */
   closerHop(address: Address, hop: NextHop): NextHop | undefined;
   isAround(address: Address, link: string): boolean;
   readonly outer: readonly string[];
@@ -197,7 +200,7 @@ function leadsToNetwork(routes: readonly Route[], link: string): boolean {
   );
 }
 
-/** Returns the link whose network is more specific than all routes, because a link keeps its addresses when its routes are gone. */
+/** Returns the link whose network is more specific than all routes. A link keeps its addresses when its routes are gone. */
 function linkWithin(within: ReturnType<typeof networksOf>, prefixLength = -1, address: Address) {
   const near = within.find(({ network }) => contains(network, address));
   return near && near.network.prefixLength > prefixLength ? near.link : undefined;

@@ -35,7 +35,7 @@ import { circumstance, lacks, unreadValue, type Answer, type LostByBridge, type 
 
 export interface Routing {
   readonly family: Family;
-  /** Whether routes are listed. If not, they are derived from addresses, and every address has a route. */
+  /** Whether routes are listed. If not, routes are derived from addresses, and every address has one. */
   readonly isListed: boolean;
   readonly places: Places;
   isLocal(address: Address): Answer;
@@ -44,28 +44,25 @@ export interface Routing {
   /** Whether the link has the address itself, not only a local route for it; undefined if no addresses are listed. */
   isOnLink(address: Address, link: string): boolean | undefined;
   find(question: RouteQuestion): RouteFound;
-  /** The next hop to an address for a packet that the node itself sends without a source; undefined if there is none. */
+  /** The next hop for a packet that the node itself sends from no particular source; undefined if there is none. */
   hopTo(address: Address): NextHop | undefined;
   hopsTo(address: Address): readonly NextHop[];
   interfaceOf(address: Address): string | undefined;
   sourceBy(address: Address, way: RouteFound): OwnSource;
   masqueradeBy(address: Address, hop: NextHop | undefined): OwnSource;
   ownAddress(link: string | undefined): Address;
-  /** Whether all addresses are shown, and the link has none of this family. */
+  /** Whether all addresses are shown, and the link has no address of this family. */
   isBare(link: string): boolean;
   linkLocal(link: string): Address | undefined;
   sysctl(name: string): string | undefined;
-  /** Whether rules see packets that cross a bridge (br_netfilter); `link` may be a bridge. `lost`: what depends on the answer. */
+  /** Whether rules see packets that cross a bridge (br_netfilter); `link` may be that bridge. `lost`: what depends on the answer. */
   showsBridged(link: string | undefined, lost?: LostByBridge): Answer;
   carries(bridge: string, ends: BridgeEnds): Answer | 'no-hairpin' | 'isolated';
   trait(link: string | undefined, trait: keyof LinkTraits): boolean | undefined;
   portsOf(link: string): readonly string[];
   /** Whether the link is a bridge, all links are shown, and none is a port of the bridge. */
   isPortless(link: string): boolean;
-  /**
-   * The link that IP sees for packets on `link`, because a bridge or bond takes all that its ports receive (br_handle_frame,
-   * bond_handle_frame).
-   */
+  /** The link that IP sees for packets on `link`: a bridge or bond takes what its ports receive (br_handle_frame, bond_handle_frame). */
   inputOf(link: string | undefined): string | undefined;
   /** Whether the address is only tentative on the node. IPv6 accepts no advertisement for such an address (ndisc_recv_na). */
   isTentative(address: Address): boolean;
@@ -80,7 +77,7 @@ export type RouteFound =
       readonly kind: 'out';
       readonly hops: readonly NextHop[];
       readonly source?: Address | undefined;
-      /** By a route of type broadcast, anycast or multicast. */
+      /** The route has the type broadcast, anycast or multicast. */
       readonly isToMany?: boolean;
     }
   | { readonly kind: 'local'; readonly source?: Address | undefined; readonly link?: string | undefined }
@@ -88,7 +85,7 @@ export type RouteFound =
   | { readonly kind: 'either'; readonly reason: Reason; readonly taken: RouteFound; readonly passed: RouteFound }
   | { readonly kind: 'unknown'; readonly reason: Reason };
 
-/** Where a bridge carries a packet: back to the host that sent it, to a host at another port, or to any host. */
+/** Which host a bridge carries a packet to: the host that sent it, a host at another port, or any host. */
 export type BridgeEnds = 'itself' | 'apart' | 'any';
 
 export interface OwnSource {
@@ -102,7 +99,7 @@ const inward: ReadonlySet<string> = new Set([loopbackInterface, 'kube-ipvs0', 'n
 
 const receivers: ReadonlySet<string | undefined> = new Set(['bridge', 'bond', 'team', 'openvswitch']);
 
-/** Sysctls that let rules see packets that cross a bridge. They exist only with the module br_netfilter. */
+/** Sysctls of the module br_netfilter that let rules see packets that cross a bridge. */
 const bridgeSysctls: { readonly [F in Family]: string } = {
   ipv4: 'net.bridge.bridge-nf-call-iptables',
   ipv6: 'net.bridge.bridge-nf-call-ip6tables',
@@ -110,7 +107,7 @@ const bridgeSysctls: { readonly [F in Family]: string } = {
 
 const none: Routes = { routes: [], tables: new Set(), rules: undefined, answers: [], proxied: [], policies: [] };
 
-/** Builds the node's routing in one family. Its links are those in `knowledge` and those in the state, such as kube-ipvs0. */
+/** Builds the node's routing in one family, over the links in `knowledge` and in the state, such as kube-ipvs0. */
 export function routingOf(knowledge: Knowledge, state: KernelState, family: Family): Routing {
   const listed = knowledge.routes[family] ?? none;
   const isListed = listed.routes.length > 0 || listed.tables === undefined;
@@ -165,7 +162,7 @@ export function routingOf(knowledge: Knowledge, state: KernelState, family: Fami
   };
 }
 
-/** Finds the node's own addresses, from table `local` and from links. An address on a link is doubtful if the shown table lacks it. */
+/** Finds the node's own addresses, from table `local` and from links. A link's address is doubtful if table `local` is shown without it. */
 function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Routes, family: Family) {
   const allLocal = listed.routes.filter(({ type }) => type === 'local');
   const localRoutes = allLocal.filter(({ table }) => table === 'local');
@@ -177,12 +174,12 @@ function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Ro
   const hasAll = knowledge.hasAllAddresses(family) || listed.tables === undefined;
   const isRouted = (address: Address): boolean => localRoutes.some(({ destination }) => contains(destination, address));
   const local = new Set(own.map(({ address }) => address.text));
-  // Links that kube-proxy makes come with their routes.
+  // The links that kube-proxy makes are left out, because their routes come with them.
   const isTableShown = localRoutes.length > 0 && (listed.tables === undefined || listed.tables.has('local'));
   const unrouted = isTableShown
     ? knowledge.links.flatMap(({ addresses }) => addresses.filter(({ address }) => !isRouted(address)))
     : [];
-  // Addresses on links of a VRF are local in its table alone.
+  // An address on a VRF's link is local only in the VRF's own table.
   const isOfVrf = (address: Address): boolean => allLocal.some(({ destination }) => contains(destination, address));
   const unassigned = [
     ...all.filter(({ address, isTentative }) => isTentative === true && !local.has(address.text)),
@@ -195,11 +192,11 @@ function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Ro
     if (doubted.has(address.text))
       return { ...lacks({ kind: 'own-address', address, isUnrouted: true }, `own ${address.text}`), likely: true };
     if (isLoopback(address) || local.has(address.text) || isUnknownOwn(address) || isRouted(address)) return true;
-    // Rules may be outdated, so they count only if not all addresses are known.
+    // Addresses from rules may be outdated, so they count only if not all addresses are known.
     if (!hasAll && knowledge.isOwn(address)) return true;
     const isOther = hasAll || knowledge.isElsewhere(address);
     if (isOther) return false;
-    // Among endpoint addresses, only a host-network pod's is the node itself.
+    // An endpoint's address is the node's own only if the endpoint is a host-network pod.
     const isEndpoint = knowledge.isRemote(address) !== undefined;
     return { ...lacks({ kind: 'own-address', address }, `own ${address.text}`), likely: !isEndpoint };
   };
@@ -300,10 +297,11 @@ function bridgesOf({
       if ((setting === '0' && !isShown) || (kind !== undefined && kind !== 'bridge')) return false;
       return (isShown && kind === 'bridge') || lacks({ kind: 'bridge', sysctl, link, lost }, `bridge ${link ?? ''}`);
     },
-    // A pod has a port of its own (should_deliver in br_forward.c); other hosts behind a bridge may share one.
+    // A bridge sends no packet back to the port it came from (should_deliver in br_forward.c). Each pod has its own port; other hosts may
+    // share one.
     carries: (bridge, ends) => {
       const ports = portsOf(bridge);
-      // Other links have no kind, even with -d.
+      // A bridge is known by its ports or its kind. A physical link has no kind, even with `ip -d`.
       if (ports.length === 0 && named.get(bridge)?.kind !== 'bridge') return true;
       const question = { ...circumstance('bridge-port', bridge), fact: `ports of ${bridge} ${ends}` };
       const count = (trait: keyof LinkTraits, value: boolean): number =>
@@ -331,7 +329,7 @@ function bridgesOf({
   };
 }
 
-/** Finds the sources of the node's own packets by its routes if listed, or else by its links. */
+/** Finds the sources of the node's own packets by the listed routes, or else by the node's links. */
 function sourcesOf({
   own,
   networks,
@@ -372,12 +370,12 @@ function sourcesOf({
       if (isLocal(address) === true) {
         const kept = isLoopback(address) ? loopbackAddresses[family] : address;
         const { source, link = '' } = way.kind === 'local' ? way : {};
-        // A local route alone makes no address that IPv6 sends from.
+        // IPv6 does not send from an address that only a local route makes the node's own.
         const isRoute =
           family === 'ipv6' && !isLoopback(address) && !own.some(({ address: { text } }) => text === address.text);
         return !source && isRoute && isListed ? select(link, undefined, address) : { address: source ?? kept };
       }
-      // IPv6 then chooses among all addresses, and looks again with that source (ip6_dst_lookup_tail).
+      // Without a route, IPv6 chooses a source among all addresses, then looks for a route from that source (ip6_dst_lookup_tail).
       if (way.kind === 'none' && family === 'ipv6' && isListed) return select('', undefined, address);
       if (way.kind !== 'out') return byLinks(address);
       if (way.source) return { address: way.source };
@@ -405,11 +403,11 @@ function sourcesUnlisted(own: readonly OwnAddress[], networks: ReturnType<typeof
     const length = networks.find(({ network }) => contains(network, address))?.network.prefixLength;
     const routes = networks.filter(({ network }) => network.prefixLength === length && contains(network, address));
     const links = new Set((routes.length > 0 ? routes : outward).map(({ link }) => link));
-    // A link's first address in a network made the route there, and is the route's source.
+    // The first address that a link has in a network created the route to that network, and is the route's source.
     if (family === 'ipv4' && routes.length > 0)
       return [...links].flatMap((link) => routes.find((route) => route.link === link)?.source ?? []);
     const able = (isLinkLocal(address) ? own : outward).filter(({ link }) => links.has(link));
-    // Addresses without networks may be on several links, which a compiled input does not show.
+    // A compiled input shows addresses without networks or links, so they may be on several links.
     const isOfOne = links.size === 1 && able.some(({ prefixLength }) => prefixLength < addressBits[family]);
     return family === 'ipv6' && isOfOne ? closestTo(address, able) : able.map((each) => each.address);
   };

@@ -1,4 +1,4 @@
-// A dump's Services, leftovers of another mode, UDP flows, and the log of kube-proxy; and what describe prints as JSON.
+// Describes a dump's Services, leftovers of another mode, UDP flows and the kube-proxy log. Also makes the JSON of kpc describe.
 import { count, formatCount, joinWords, nameSome } from '../../base/printable.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import type { SharedSubject } from '../../ask/describe/find-items.ts';
@@ -21,7 +21,7 @@ import { portJson } from '../port-facts.ts';
 import { addedRules, describePresent } from '../changes.ts';
 import type { KernelItem, ServiceDescription } from '../../ask/describe/describe-services.ts';
 
-/** A table of a dump's Services, then leftovers of another mode, stale flows, and findings from the log. */
+/** Returns a table of a dump's Services, then leftovers of another mode, stale flows, and findings from the log. */
 export function describeDumpInWords(
   { dump, flows, ruleless }: DumpReading,
   limit: number,
@@ -52,7 +52,7 @@ function describeRuleless(ports: readonly ShownPort[]): string | false {
   );
 }
 
-/** Some Service ports of a dump with their stale flows, or chains and sets that belong to none or to all. */
+/** Describes some Service ports of a dump with their stale flows, or chains and sets that belong to no Service port or to all. */
 export function describeFoundPorts(
   ports: readonly DecompiledPort[],
   subjects: readonly SharedSubject[],
@@ -79,7 +79,7 @@ export function describeFoundPorts(
   ];
 }
 
-/** How packets still reach a left chain: "nothing jumps to it", "still reached from PREROUTING". */
+/** Tells how packets still reach a chain that was left: "nothing jumps to it", "still reached from PREROUTING". */
 function describeReach({ reachedFrom }: LeftChain): string {
   return reachedFrom.length === 0 ? 'nothing jumps to it' : `still reached from ${reachedFrom.join(', ')}`;
 }
@@ -88,7 +88,7 @@ function leftBy(mode: ProxyMode): string {
   return `Left by ${modeFacts[mode].title}`;
 }
 
-/** One line per kind. */
+/** Returns one line for each kind of object. */
 export function describeLeftovers({ chains, virtualServers, sets, addresses }: Leftovers): readonly string[] {
   const counted = (names: readonly string[], one: string, more?: string, where = ''): readonly string[] =>
     names.length === 0 ? [] : [`${count(names.length, one, more)}${where} (${nameSome(names)})`];
@@ -115,12 +115,10 @@ export function describeLeftovers({ chains, virtualServers, sets, addresses }: L
   ];
 }
 
-/** Selects Service ports. */
 type IsAsked = (port: ShownPort | undefined) => boolean;
 
 const anyPort: IsAsked = () => true;
 
-/** Whether a Service port is one of these. */
 export function isPortAmong(ports: readonly ShownPort[]): IsAsked {
   const labels = new Set(ports.map(({ label }) => label));
   return (port) => port !== undefined && labels.has(port.label);
@@ -139,7 +137,7 @@ const fates: { readonly [F in FlowFate]: string } = {
   unknown: 'unknown, because the dump does not show which Service port had this address',
 };
 
-/** The findings, with commands that delete exactly these flows. */
+/** Lists stale flows, with commands that delete exactly these flows. */
 function describeFlows({ listed, stale, change }: FlowFindings, limit: number, isAsked = anyPort): Block {
   const groups = stale.filter(({ port }) => isAsked(port));
   const total = groups.reduce((sum, { flows }) => sum + flows, 0);
@@ -164,7 +162,7 @@ function groupWords({ endpoint, flows, unanswered, because }: StaleGroup): strin
   return `${count(flows, 'flow')}${silent} to ${endpoint}, ${reasons[because]}`;
 }
 
-/** What happens to flows after a change; empty if none of them is stale. */
+/** Tells what happens to flows after a change. Empty if no flow is stale. */
 export function describeFlowChange({ release, groups }: FlowChange, limit: number, isAsked = anyPort): Block {
   const asked = groups.filter(({ port }) => isAsked(port));
   const totals = Object.entries({ ...fates, unknown: 'unknown' }).flatMap(([fate, words]) => {
@@ -192,7 +190,6 @@ function groupsJson<Group extends Pick<StaleGroup, 'port'>>(groups: readonly Gro
     .map(({ port, ...group }) => ({ servicePort: port?.label, ...group }));
 }
 
-/** A Service from manifests or a bundle in --output json of kpc describe. */
 export function serviceJson(description: ServiceDescription) {
   return {
     ...description,
@@ -214,7 +211,6 @@ function kernelItemJson({ change, takenBy }: KernelItem) {
   return { kind, ...fields, text, rules: addedRules(change), takenBy, place: place?.locate() };
 }
 
-/** A Service port from a dump in --output json. */
 export function decompiledJson(port: DecompiledPort) {
   const { endpoints: _, ...known } = portJson(port);
   return {
@@ -226,7 +222,6 @@ export function decompiledJson(port: DecompiledPort) {
   };
 }
 
-/** All Services of a dump, and leftovers of another mode, in --output json. */
 function dumpJson({ ports, leftovers }: ShownServices) {
   return { servicePorts: ports.map(decompiledJson), leftovers: unlessEmpty(describeLeftovers(leftovers)) };
 }
@@ -244,7 +239,6 @@ export function readingJson(read: DumpReading) {
   };
 }
 
-/** A dump's skipped outputs, for programs. */
 export function remarksJson({ dump: { doubts } }: Pick<DumpReading, 'dump'>) {
   return { skipped: unlessEmpty(describeSkippedListings(doubts)) };
 }

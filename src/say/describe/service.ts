@@ -22,12 +22,11 @@ import { faultWords } from '../way/lack.ts';
 import { placeWithout } from '../way/stop.ts';
 import type { Because, PortRole } from '../../ask/describe/find-ports.ts';
 
-/** The node's name, how many lines of a list to print, and whether to show kernel objects. */
+/** `limit`: how many lines of a list to print. `hasRules`: whether to show kernel objects. */
 export interface NodeWords {
   readonly hasRules: boolean;
   readonly node: string;
   readonly limit: number;
-  /** The terminal's width. */
   readonly width?: number | undefined;
 }
 
@@ -62,7 +61,7 @@ const skippedWords: { readonly [K in NonNullable<ServiceDescription['skipped']>]
   'no-cluster-ip': ', without a cluster IP yet: kube-proxy programs nothing',
 };
 
-/** How the subject relates to the Service; undefined if it is the Service itself. */
+/** Tells how the subject relates to the Service; undefined for the Service itself. */
 function describeBecause(because: Because): string | undefined {
   switch (because.kind) {
     case 'endpoint':
@@ -124,7 +123,7 @@ function familyLines(use: PortInFamily, dual: boolean, words: NodeWords, mark: W
   ];
 }
 
-/** How many endpoints the node uses, for each policy if they differ. */
+/** Tells how many endpoints the node uses, separately for each policy if the numbers differ. */
 function usedEndpointsWords(endpoints: readonly EndpointDescription[]): string {
   const used = (policy: 'cluster' | 'local'): string =>
     formatCount(endpoints.filter((endpoint) => isUse(endpoint[policy])).length);
@@ -133,13 +132,13 @@ function usedEndpointsWords(endpoints: readonly EndpointDescription[]): string {
   return `, ${formatCount(endpoints.filter(isUsedInWords).length)} used`;
 }
 
-/** A Service port from a dump, as far as the state shows it. */
+/** Describes a Service port from a dump, as far as the state shows it. */
 export function describeDecompiled(port: DecompiledPort, limit: number): Block {
   const endpoints = (port.endpoints ?? []).map(({ label, takes, draining }) => {
     const use = takes.length > 0 ? `  for policy ${takes.join(' and ')}` : '';
     return label + (draining ? '  weight 0: no new connections' : use);
   });
-  // A rule for several ports, or for all but one, shows no port of a Service.
+  // The port is unknown if a rule matches several ports, or all ports but one.
   const number = port.port === undefined ? `${port.protocol}, port unknown` : `port ${port.port}/${port.protocol}`;
   return [
     ...lines('heading', 0, port.label),
@@ -165,13 +164,13 @@ function headEndpoints({
     return `endpoints: unknown, because kube-proxy itself accepts connections, at port ${proxyPort}, and chooses one`;
   if (endpoints) return endpoints.length === 0 ? 'no endpoints' : `endpoints (${formatCount(endpoints.length)})`;
   if (fallback === 'local-drops') return 'endpoints: unknown, because rules do not show those on other nodes';
-  // What leads to endpoints but is missing from the dump.
+  // Names what the dump lacks of the objects that lead to endpoints.
   const lacking = service === undefined ? 'the virtual servers' : 'the objects that lead to them';
   const known = scheduler === undefined ? lacking : 'the real servers';
   return `endpoints: unknown, because the dump does not show ${internalPolicyLocal === undefined ? known : 'all the chains that lead to them'}`;
 }
 
-/** Policies, source ranges, what happens without an endpoint, and which clients are masqueraded. */
+/** Lists policies, source ranges, what happens without an endpoint, and which clients are masqueraded. */
 function pathLines(
   port: ShownPort,
   fallback: PortInFamily['fallback'],
@@ -201,7 +200,7 @@ function clientWords(clients: MasqueradedClients): string {
   }
 }
 
-/** How kube-proxy recognises the node's pods: "10.244.0.0/24" or "interface cni0". */
+/** Tells how kube-proxy recognises the node's pods: "10.244.0.0/24" or "interface cni0". */
 export function podWords(pods: LocalTraffic): string {
   switch (pods.kind) {
     case 'from-network':
@@ -239,7 +238,7 @@ function hintWords(hints: UnboundHints): string {
   }
 }
 
-/** A table. If the terminal is narrow, the last column keeps the most space, because it gives the reason. */
+/** Formats the endpoints as a table. On a narrow terminal, the last column keeps the most space, because it gives the reasons. */
 function endpointLines(endpoints: readonly EndpointDescription[], { limit, width }: NodeWords): Block {
   const rows = endpoints.map((endpoint) => {
     const words = `${useWords(endpoint)}${endpoint.assumed ? ' (assumed)' : ''}${at(endpoint.place)}`;
@@ -261,7 +260,6 @@ function isUse(kind: EndpointDescription['cluster' | 'local']): boolean {
   return kind === 'ready' || kind === 'last-resort' || kind === 'as-hinted' || kind === 'on-its-node';
 }
 
-/** Whether an endpoint is used, and why. */
 function useWords(endpoint: EndpointDescription): string {
   const { cluster, local } = endpoint;
   if (cluster === undefined || local === undefined || cluster === local) {
@@ -292,7 +290,6 @@ function kernelItemLines({ change, takenBy }: KernelItem): readonly string[] {
   return [`${text}${taken}${at(change.place?.locate())}`, ...(addedRules(change) ?? []).map((rule) => `  ${rule}`)];
 }
 
-/** Describes an object that several Service ports share. */
 export function describeSharedInWords({ kind, name, family, table, type, items }: SharedSubject, limit: number): Block {
   const owners = new Set(items.flatMap(({ owner }) => owner ?? []));
   const ofPorts = owners.size === 0 ? '' : `, of ${count(owners.size, 'Service port')}`;
@@ -310,12 +307,11 @@ export function describeSharedInWords({ kind, name, family, table, type, items }
   return [...lines('heading', 0, title), ...cutBlock(own, limit, 1)];
 }
 
-/** Below a heading. */
 function plain(...texts: readonly (string | false | undefined)[]): Block {
   return lines('plain', 1, ...texts);
 }
 
-/** "  (svc.yaml:12)", or nothing. */
+/** Returns "  (svc.yaml:12)", or nothing. */
 function at(place: Location | undefined): string {
   return place ? `  (${place.file}:${place.line})` : '';
 }

@@ -14,27 +14,27 @@ import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { assumedNote } from '../port-facts.ts';
 import { faultInShort } from '../way/lack.ts';
 
-/** Columns of the table of all Services. Values that kpc assumed have a star. */
+/** Columns of the table of all Services. Values that kpc assumed are marked with a star. */
 const headings = {
-  /** "namespace/name", or the name in a dump. */
+  /** "namespace/name". For a dump, the name that it shows. */
   service: 'SERVICE',
   type: 'TYPE',
-  /** Cluster IPs, then load balancer IPs, then external IPs. */
+  /** Cluster IPs, load balancer IPs and external IPs, in this order. */
   addresses: 'ADDRESSES',
-  /** "80/TCP, 443/TCP". */
+  /** For example "80/TCP, 443/TCP". */
   ports: 'PORTS',
   nodePorts: 'NODE PORTS',
-  /** Ready of total: "2/3". */
+  /** The number of ready endpoints, of all: "2/3". */
   endpoints: 'ENDPOINTS',
-  /** Policies other than the default. */
+  /** Policies that differ from the default. */
   policies: 'POLICIES',
-  /** Facts that an operator would ask about, such as missing endpoints. */
+  /** Unusual facts, such as missing endpoints. */
   notes: 'NOTES',
 } as const;
 
 type ServiceRow = { readonly [Column in keyof typeof headings]: string };
 
-/** Columns omitted if no Service has a value there. */
+/** Columns that are left out if no Service has a value there. */
 const optionalColumns: ReadonlySet<keyof ServiceRow> = new Set(['nodePorts', 'policies', 'notes']);
 
 const policyWords: { readonly [P in UnusualPolicy]: string } = {
@@ -63,7 +63,7 @@ function oddityWords(oddity: Oddity): string {
   }
 }
 
-/** One row for each Service, in the cluster's order. */
+/** Returns one row for each Service, in the cluster's order. */
 export function serviceRows(view: CompiledSnapshot): readonly ServiceRow[] {
   return listKnownServices(view).map((known) => {
     const { service, assumed, endpoints, hasAssumedEndpoints, policies, oddities } = known;
@@ -101,14 +101,14 @@ function summarizeAddresses({ service, ports }: ListedService): readonly string[
 
 export type ServiceSummary = ReturnType<typeof summarizeServices>[number];
 
-/** The table's rows as data, with real numbers and lists. */
+/** Returns the table's rows as data, with numbers and lists in place of texts. */
 export function summarizeServices(view: CompiledSnapshot) {
   return listKnownServices(view).map(({ service, endpoints, policies, oddities, assumed }) => {
     return {
       /** "namespace/name". */
       service: fullName(service),
       type: service.type,
-      /** Why kube-proxy programs nothing for it. */
+      /** Why kube-proxy programs nothing for the Service. */
       skipped: service.skipped,
       clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
       externalName: service.externalName,
@@ -118,13 +118,13 @@ export function summarizeServices(view: CompiledSnapshot) {
       endpoints,
       policies: policies.map((policy) => policyWords[policy]),
       notes: oddities.map(oddityWords),
-      /** The values that kpc chose because the input lacks them. */
+      /** Values that kpc chose because the input lacks them. */
       assumed: assumed && withoutName(assumed),
     };
   });
 }
 
-/** `named`: the Services in the manifests. They give the type, which rules may not show. */
+/** `named`: the Services in the manifests, which show the Services' types even if rules do not. */
 export function rowsOfDump(ports: readonly ShownPort[], named: Cluster | undefined): readonly ServiceRow[] {
   const types = new Map(named?.services.map((service) => [fullName(service), service.type]));
   return ports.map((port) => ({
@@ -139,23 +139,23 @@ export function rowsOfDump(ports: readonly ShownPort[], named: Cluster | undefin
   }));
 }
 
-/** A node port in IPVS mode has no addresses of its own: it is on the node's addresses of one family. */
+/** A node port in IPVS mode has no address of its own: it is at the node's addresses in one family. */
 function shownAddresses(port: ShownPort): string {
   const addresses = portAddresses(port);
   if (addresses.length > 0) return addresses.map(({ address }) => address.text).join(', ');
-  // In a part of a table, the chains may be all that was printed.
+  // If only part of a table was printed, the rules with the addresses may be missing.
   if (!port.nodePort) return '?';
   return port.family === 'ipv4' ? "the node's, IPv4" : "the node's, IPv6";
 }
 
 /**
- * The type that the state shows: a Service of type LoadBalancer without an address looks like a NodePort. In nftables mode an
- * address besides the cluster IP may be a load balancer's or an external IP.
+ * Returns the type that the state shows. A LoadBalancer without an address looks like a NodePort. In nftables mode, an address other than
+ * the cluster IP may be a load balancer IP or an external IP.
  */
 function kindsOf(port: ShownPort): string {
   const addresses = portAddresses(port);
   const has = (which: PortAddress['kind']) => addresses.some(({ kind }) => kind === which);
-  // Only a LoadBalancer has a health check node port.
+  // Only Services of type LoadBalancer have a health check node port.
   if (has('load-balancer-ip') || port.healthCheckNodePort) return 'LoadBalancer';
   const orMore = has('cluster-ip') && has('unknown') ? ' or LoadBalancer' : '';
   if (port.nodePort) return `NodePort${orMore}`;
@@ -164,13 +164,11 @@ function kindsOf(port: ShownPort): string {
 }
 
 export interface TableStyle {
-  /** The most rows to show. */
   readonly rows: number;
-  /** The terminal's width. */
   readonly width?: number | undefined;
 }
 
-/** The rows in columns, and a count of those that are left out. */
+/** Formats the rows in columns, and counts the rows that are left out. */
 export function tableOfRows(rows: readonly ServiceRow[], { rows: limit, width }: TableStyle): Block {
   const shown = rows.length <= limit + 1 ? rows : rows.slice(0, limit);
   const columns = (Object.keys(headings) as (keyof ServiceRow)[]).filter(

@@ -14,36 +14,34 @@ import { formatTestSuite, type TestCase } from './junit.ts';
 import { escapeMarkdown, inlineCode, listItems } from './markdown.ts';
 import { formatSarif } from './sarif.ts';
 
-/** The formats of every command that finds something. */
 export const answerOutputs = ['text', 'json', 'markdown', 'github', 'gitlab', 'sarif', 'junit'] as const;
 
 export type AnswerOutput = (typeof answerOutputs)[number];
 
-/** An answer, as each format needs it. Each format only calls the functions it needs. */
+/** An answer that any format can print. Each format calls only the functions that it needs. */
 export interface Answered<Markdown extends string | Promise<string> = string | Promise<string>> {
-  /** The command, and what it says besides the answer. */
+  /** The command, and its messages that are not part of the answer. */
   readonly said: SaidByCommand;
   readonly text: () => string;
-  /** For programs; undefined if findings kept kpc from an answer. */
+  /** The result for programs. Undefined if findings kept kpc from an answer. */
   readonly result: () => unknown;
   readonly markdown: () => Markdown;
-  /** The findings that a pull request shows at its lines. */
+  /** Findings to show at the lines of a pull request. */
   readonly findings: () => readonly SaidFinding[];
   /** The nodes that the answer is about. */
   readonly snapshots: () => readonly SnapshotJson[];
-  /** Whether the answer depends on what was assumed about these nodes. */
+  /** Whether the answer depends on assumptions about these nodes. */
   readonly restsOnAssumed?: boolean;
-  /** What the answer leaves open; absent if it is always complete. */
+  /** What the answer leaves unknown. Absent if the answer is always complete. */
   readonly lacks?: () => ArgumentsOf<'answer-lacks'>;
-  /** The files that were read: a finding about none of them is shown at the first. */
+  /** The files that were read. A finding that concerns none of them is shown at the first file. */
   readonly files?: readonly string[];
-  /** The suite of JUnit, if it is not the command. */
+  /** The name of JUnit's suite, by default the command. */
   readonly suite?: string;
-  /** What was checked, for JUnit. */
+  /** What was checked, as JUnit test cases. */
   readonly cases: (findings: readonly SaidFinding[]) => readonly TestCase[];
 }
 
-/** Returns the answer in the requested format. `pathOf`: see PathOf. */
 export async function formatAnswer(output: AnswerOutput, answered: Answered, pathOf: PathOf): Promise<string> {
   switch (output) {
     case 'text':
@@ -57,7 +55,7 @@ export async function formatAnswer(output: AnswerOutput, answered: Answered, pat
   }
 }
 
-/** The findings in a CI format, with one entry each for what the answer assumes and what it lacks. */
+/** Formats the findings for CI. Adds one entry for what the answer assumes, and one for what it leaves unknown. */
 function formatForCi(
   output: Exclude<AnswerOutput, 'text' | 'json' | 'markdown'>,
   {
@@ -94,7 +92,7 @@ function formatForCi(
     case 'github':
       return formatGithub([...notes, ...findings], pathOf);
     case 'gitlab':
-      // In GitLab every entry calls for attention, so an answer without findings does not list its assumptions.
+      // In GitLab, every entry calls for attention. An answer without findings therefore does not list its assumptions.
       return formatGitlab(identify(findings.length === 0 && !lacks ? [] : [...findings, ...notes]), files, pathOf);
     case 'sarif':
       return formatSarif(identify(findings), assumes || lacks ? properties : undefined, files, pathOf);
@@ -103,10 +101,10 @@ function formatForCi(
   }
 }
 
-/** The codes of findings about the input that repeat what the answer says about its assumptions. */
+/** Codes of findings about the input that repeat the assumptions of the answer. */
 const saysAssumed: ReadonlySet<string> = new Set(['assumed', 'default-mode']);
 
-/** The findings that kept a command from an answer. They were already printed for people. */
+/** Returns the findings that kept a command from an answer, which people have already seen. */
 export function refusalOf(said: SaidByCommand, looked: readonly Snapshot[]): Answered {
   const { findings } = said;
   const errors = findings.filter(({ severity }) => severity === 'error');
@@ -122,7 +120,7 @@ export function refusalOf(said: SaidByCommand, looked: readonly Snapshot[]): Ans
   };
 }
 
-/** Findings as a comment on a pull request, under a sentence that sums them up. */
+/** Formats findings as a comment on a pull request, under a sentence that sums them up. */
 export function findingsMarkdown(summary: string, findings: readonly SaidFinding[]): string {
   const items = findings.map(({ severity, code, text, help, trace, place }) => {
     const at = place && `${place.file}${place.line === undefined ? '' : `:${place.line}`}`;
@@ -133,7 +131,10 @@ export function findingsMarkdown(summary: string, findings: readonly SaidFinding
   return `**${escapeMarkdown(summary)}**\n${items.length === 0 ? '' : `\n${listItems(items)}`}`;
 }
 
-/** A case for each thing that was checked, and for each code and subject. It fails if a finding of it is an error or a difference. */
+/**
+ * Returns a case for each thing that was checked, and for each code and subject. A case fails if one of its findings is an error or a
+ * difference.
+ */
 export function casesOf(findings: readonly SaidFinding[], checked: readonly TestCase[] = []): readonly TestCase[] {
   const found = [...groupBy(findings, caseName)].map(([name, own]): TestCase => {
     const [{ text: title, place }] = own;
@@ -156,7 +157,7 @@ function caseName(finding: SaidFinding): string {
   return `${about?.kind === 'service' ? about.name : (place?.file ?? 'input')}: ${code}`;
 }
 
-/** The finding's text; for a difference, its parts as a list. */
+/** Returns the finding's text or, for a difference, the list of its parts. */
 function caseLines(finding: SaidFinding): readonly string[] {
   const advice = helpWithTrace(finding)?.split('\n') ?? [];
   if (finding.code !== 'service-differs' && finding.code !== 'state-differs') return [finding.text, ...advice];

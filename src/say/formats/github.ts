@@ -4,10 +4,10 @@ import type { Severity } from '../../base/findings/rows.ts';
 import type { ShownFinding } from '../words/said.ts';
 import type { Located } from '../../kernel/place.ts';
 
-/** The path of a file from the root of its repository, as GitHub and GitLab need it; undefined for standard input. */
+/** Returns a file's path from the root of its repository, as GitHub and GitLab need it; undefined for standard input. */
 export type PathOf = (file: string) => string | undefined;
 
-/** GitHub shows ten annotations of each level per step, and drops the rest silently. */
+/** In each step, GitHub shows ten annotations of each level and silently drops the others. */
 const mostOfLevel = 10;
 
 const levels: Readonly<Record<Severity, 'error' | 'warning' | 'notice'>> = {
@@ -16,10 +16,7 @@ const levels: Readonly<Record<Severity, 'error' | 'warning' | 'notice'>> = {
   note: 'notice',
 };
 
-/**
- * Workflow commands that make GitHub annotate the lines of the pull request. The last command of each level counts the
- * annotations that GitHub would drop.
- */
+/** Formats commands that make GitHub annotate lines. The last command of each level counts the annotations that GitHub would drop. */
 export function formatGithub(findings: readonly ShownFinding[], pathOf: PathOf): string {
   const bySeverity = groupBy(findings, ({ severity }) => severity);
   const hidden = new Set(
@@ -40,7 +37,7 @@ export function formatGithub(findings: readonly ShownFinding[], pathOf: PathOf):
   return [...shown, ...counts].join('');
 }
 
-/** Without a file, GitHub shows an annotation with the run. */
+/** Returns a place in the repository, because GitHub shows an annotation without a file only with the run. */
 function inRepository(place: Located | undefined, pathOf: PathOf): Located | undefined {
   const path = place && pathOf(place.file);
   return path === undefined ? undefined : { ...place, file: path };
@@ -54,7 +51,7 @@ function annotate(level: 'error' | 'warning' | 'notice', title: string, text: st
   return `::${level} ${[...at, `title=${escapeProperty(title)}`].join(',')}::${escapeData(text)}\n`;
 }
 
-/** A workflow command is one line, so characters that would end it early are written as %XX. */
+/** Escapes text for a workflow command, which is a single line. Characters that would end the command are written as %XX. */
 function escapeData(text: string): string {
   return printableLines(text).replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 }

@@ -5,14 +5,12 @@ import { helpWithTrace, type ShownFinding } from '../words/said.ts';
 
 const severities: Readonly<Record<Severity, string>> = { error: 'major', warning: 'minor', note: 'info' };
 
-/**
- * GitLab's report of code quality. GitLab needs a line for each finding, so a finding about the whole input is placed at its first file.
- */
+/** Formats GitLab's code quality report. GitLab needs a line for each finding, so one about the whole input is at its first file. */
 export function formatGitlab(findings: readonly ShownFinding[], files: readonly string[], pathOf: PathOf): string {
   const issues = findings.map((finding) => {
     const { code, severity, text, page, fingerprint, place } = finding;
     const { file, line = 1 } = place ?? { file: files[0] ?? '.' };
-    // Standard input has no file.
+    // Standard input has no path.
     const path = pathOf(file) ?? '';
     const help = helpWithTrace(finding);
     return {

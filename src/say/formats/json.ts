@@ -4,9 +4,9 @@ import { version } from '../../base/version.ts';
 import type { SnapshotJson, finding } from '../outputs/envelope.ts';
 import type { SaidFinding } from '../words/said.ts';
 
-/** A command's messages besides its result. */
+/** A command's messages that are not part of its result. */
 export interface SaidByCommand {
-  /** "kpc trace". */
+  /** For example "kpc trace". */
   readonly command: string;
   readonly findings: readonly SaidFinding[];
 }
@@ -19,7 +19,7 @@ export interface CommandAnswer<T> {
   readonly result?: T | undefined;
 }
 
-/** The one envelope of all answers. The type makes each command print its published shape (src/say/outputs, schemas/). */
+/** Makes the envelope of all answers. By its type, a command must print the shape published for it (src/say/outputs, schemas/). */
 export function makeEnvelope<S extends Schema>({
   command,
   snapshots = [],
@@ -29,12 +29,11 @@ export function makeEnvelope<S extends Schema>({
   return { kpc: version, command, snapshots, findings, result };
 }
 
-/** Leaves an empty list out of JSON. */
+/** Returns undefined for an empty list, to leave it out of JSON. */
 export function unlessEmpty<T>(list: readonly T[]): readonly T[] | undefined {
   return list.length > 0 ? list : undefined;
 }
 
-/** Formats an answer for --output json. */
 export function formatJson<S extends Schema = Schema>(answer: CommandAnswer<Shaped<S>>): string {
   return `${printableJson(JSON.stringify(makeEnvelope<S>(answer), undefined, 2))}\n`;
 }

@@ -9,7 +9,7 @@ export interface TestCase {
   readonly output?: readonly string[];
 }
 
-/** `properties`: facts about all cases. */
+/** `properties`: facts that apply to all cases. */
 export function formatTestSuite(
   name: string,
   cases: readonly TestCase[],

@@ -2,10 +2,10 @@ import { count, printable } from '../../base/printable.ts';
 import type { Block, Line } from '../lines.ts';
 import { signs } from './text.ts';
 
-/** The most items that a block shows; the others are folded. */
+/** The most items of a block that are shown. Further items are folded. */
 const mostItems = 6;
 
-/** Blocks as a comment on a pull request: the summary first. Commands, and changes in the kernel, are folded. */
+/** Formats blocks as a comment on a pull request: the summary first, commands and changes to the kernel folded. */
 export function formatMarkdown(blocks: readonly Block[], kernel: readonly Block[] = blocks): string {
   const all = blocks.flat();
   const commands = all.filter(({ role }) => role === 'command').map(({ text }) => text);
@@ -33,7 +33,7 @@ function formatBlock(block: Block): readonly string[] {
   ];
 }
 
-/** Roles with a place of their own. */
+/** Roles of lines that are printed outside of their block. */
 const apart: ReadonlySet<Line['role']> = new Set(['heading', 'summary', 'command']);
 
 const words: { readonly [R in Line['role']]?: string } = { worse: '**worse**: ', better: '**better**: ' };
@@ -43,12 +43,12 @@ function itemText({ role, text, name }: Line): string {
   return (name === undefined ? (words[role] ?? '') : `**${escapeMarkdown(name)}**${how}: `) + escapeMarkdown(text);
 }
 
-/** Reports whether the line is a change of an object. */
+/** Reports whether the line is a change to a kernel object. */
 function isKernel({ role, name }: Line): boolean {
   return name === undefined && (role === 'added' || role === 'removed' || role === 'changed');
 }
 
-/** The kernel changes of a block, and the lines after them, under the block's title. */
+/** Returns the kernel changes of a block and all lines after the first change, under the block's title. */
 function kernelLines(block: Block): readonly string[] {
   const at = block.findIndex(isKernel);
   const title = block.find(({ role }) => role === 'heading');
@@ -56,26 +56,25 @@ function kernelLines(block: Block): readonly string[] {
   return [`# ${title?.text ?? ''}`, ...block.slice(at).map(({ role, text }) => `${signs[role] ?? ''}${text}`)];
 }
 
-/** A folded block of code; none without lines. */
+/** Returns a folded block of code. Empty if there are no lines. */
 export function foldCode(title: string, language: string, code: readonly string[]): readonly string[] {
   return code.length === 0 ? [] : [fold(title, codeBlock(language, code))];
 }
 
-/** The fence is longer than any in the lines, so that no text of the input ends the block. */
+/** Formats a block of code, with a fence longer than any in the lines, so that no text from the input can end the block. */
 export function codeBlock(language: string, lines: readonly string[]): string {
   const code = lines.map((each) => `${printable(each)}\n`).join('');
   const fence = delimit(code, 3);
   return `${fence}${language}\n${code}${fence}\n`;
 }
 
-/** Code within a line. */
 export function inlineCode(text: string): string {
   const code = printable(text);
   const [delimiter, space] = [delimit(code, 1), code.includes('`') ? ' ' : ''];
   return `${delimiter}${space}${code}${space}${delimiter}`;
 }
 
-/** At least `least` backquotes, and more than the longest run of them in the text. */
+/** Returns at least `least` backquotes, and more than the longest run of backquotes in the text. */
 function delimit(text: string, least: number): string {
   const longest = [...text.matchAll(/`+/g)].reduce((most, [run]) => Math.max(most, run.length), 0);
   return '`'.repeat(Math.max(least, longest + 1));
@@ -85,12 +84,12 @@ function fold(title: string, content: string): string {
   return `<details><summary>${escapeMarkdown(title)}</summary>\n\n${content}\n</details>\n`;
 }
 
-/** A list of items that are already Markdown. */
+/** Formats a list of items that are already Markdown. */
 export function listItems(items: readonly string[]): string {
   return items.map((item) => `- ${item}\n`).join('');
 }
 
-/** Names and values come from users: they must not become links, tags, headings or lines. */
+/** Escapes names and values from users, so that they do not become links, tags, headings or lines. */
 export function escapeMarkdown(text: string): string {
   return printable(text).replace(/[\\`*_[\]<>|#@]/g, '\\$&');
 }

@@ -19,7 +19,7 @@ const styles: { readonly [R in Line['role']]: 'bold' | 'dim' | 'green' | 'red' |
   plain: undefined,
 };
 
-/** Precedes what changes. */
+/** The sign before a line of each role. */
 export const signs: { readonly [R in Line['role']]?: string } = {
   added: '+ ',
   better: '+ ',
@@ -53,7 +53,7 @@ export function formatText(blocks: readonly Block[], isColoured = false): string
     .join('\n');
 }
 
-/** "2 errors", "1 note": how many there are of each. */
+/** Returns the number of findings for each severity: "2 errors", "1 note". */
 export function countSeverities(all: readonly { readonly severity: string }[]): readonly string[] {
   return ['error', 'warning', 'note'].flatMap((severity) => {
     const number = all.filter((each) => each.severity === severity).length;
@@ -61,14 +61,14 @@ export function countSeverities(all: readonly { readonly severity: string }[]): 
   });
 }
 
-/** Returns a line of an input file, counted from 1; '' if it is unknown. */
+/** Returns a line of an input file, counted from 1. '' if the line is unknown. */
 export type LineOf = (file: string, line: number) => string;
 
 const maxWidth = 120;
 
 /**
- * Findings for people, each as "path:line:col: error: text [code]" with its line and a caret, then "help: what to
- * do". Ends with a newline unless there is nothing to print. Control characters of the input become dots.
+ * Formats findings for people, each as "path:line:col: error: text [code]" with its line and a caret, then "help: what to do". Ends with a
+ * newline unless there are no findings. Control characters from the input become dots.
  */
 export function formatFindings(findings: readonly SaidFinding[], lineOf: LineOf, isColoured: boolean): string {
   const chalk = new Chalk({ level: isColoured ? 1 : 0 });
@@ -84,7 +84,7 @@ export function formatFindings(findings: readonly SaidFinding[], lineOf: LineOf,
       .join(': ');
     const shows = trace === undefined ? '' : `  trace: ${printable(trace.command)}\n`;
     const advice = `${formatHelp(help)}${shows}`;
-    // Findings about skipped input need no excerpt.
+    // A finding about skipped input needs no excerpt.
     if (!isPlaced || code === 'left-out') return `${header}${advice}`;
     const excerpt = excerptLine(lineOf(file, line), column);
     const shown = excerpt === undefined ? '' : `  ${excerpt.line}\n  ${paint[severity](excerpt.caret)}\n`;
@@ -93,7 +93,7 @@ export function formatFindings(findings: readonly SaidFinding[], lineOf: LineOf,
   return blocks.join('');
 }
 
-/** An error without a code, in the form of a diagnostic. */
+/** Formats an error that has no code, in the same form as a finding. */
 export function formatError(wrong: string): string {
   return `error: ${printable(wrong)}\n`;
 }
@@ -102,7 +102,7 @@ export function formatHelp(help: string | undefined): string {
   return help === undefined ? '' : `  help: ${printable(help)}\n`;
 }
 
-/** The line and a caret below the column, cut to the text around it; undefined for a blank line. */
+/** Returns a line, cut to the text around a column, and a caret below that column; undefined for a blank line. */
 function excerptLine(line: string, column: number): { readonly line: string; readonly caret: string } | undefined {
   if (line.trim() === '') return undefined;
   const start = column > maxWidth ? column - Math.floor(maxWidth / 2) : 0;

@@ -20,20 +20,20 @@ import type { KernelState } from '../../kernel/state.ts';
 import type { CheckResult } from '../../snapshot/files/check-folder.ts';
 
 /**
- * Finding the smallest difference between two very different files takes quadratic time. Beyond this many changed lines,
- * about four seconds, kpc gives up. A limit in seconds would make the output depend on the machine.
+ * Finding the smallest difference between two very different files takes quadratic time. kpc gives up after this many changed lines, which
+ * takes about four seconds. A limit in seconds would make the output depend on the machine.
  */
 const maxEditLength = 5000;
 
-/** The most lines (including empty ones) and characters in both files together, because a diff repeats all of them. */
+/** The most lines (including empty ones) and characters of both files together. A diff may repeat all lines of both files. */
 const longest = { lines: mostLines, characters: 2 ** 27 };
 
 const headerOptions = { includeIndex: false, includeUnderline: false, includeFileHeaders: true };
 
 /**
- * The unified diff of a file, with names as in diff -u; an absent side is /dev/null. Files too different to compare
- * line by line are shown as replaced whole; a file too long for a diff gets one line that says so. Characters that a terminal would
- * act on become dots. Test: a file that is too long for a diff differs in one line
+ * Returns the unified diff of a file, with names as in diff -u. An absent side is /dev/null. Files that are too different to compare line
+ * by line are shown as replaced whole. If a file is too long for a diff, one line says so. Characters that a terminal would act on become
+ * dots. Test: a file that is too long for a diff differs in one line
  */
 export function formatUnifiedDiff(
   name: string,
@@ -41,7 +41,7 @@ export function formatUnifiedDiff(
   after: string | undefined,
   most = longest,
 ): string {
-  // git writes an absolute path as a/tmp/x: patch -p1 then takes it for one below the folder it runs in.
+  // git writes an absolute path as a/tmp/x, which patch -p1 reads as a path below the current folder.
   const path = name.replace(/^\/+/, '');
   const from: DiffedText = { path: before === undefined ? '/dev/null' : `a/${path}`, ...measureText(before ?? '') };
   const to: DiffedText = { path: after === undefined ? '/dev/null' : `b/${path}`, ...measureText(after ?? '') };
@@ -50,7 +50,6 @@ export function formatUnifiedDiff(
   return printableLines(compareLines(from, to) ?? replaceWhole(from, to));
 }
 
-/** A file of a diff. */
 interface DiffedText {
   readonly path: string;
   readonly text: string;
@@ -67,14 +66,14 @@ function endOfLine(text: string, start: number): number {
   return text.indexOf('\n', start) + 1 || text.length;
 }
 
-/** Undefined for files that are too different. */
+/** Returns the diff of two files. Undefined if the files are too different. */
 function compareLines(from: DiffedText, to: DiffedText): string | undefined {
   if (!mayBeAlike(from, to)) return undefined;
   const options = { context: 3, headerOptions, maxEditLength };
   return createTwoFilesPatch(from.path, to.path, from.text, to.text, undefined, undefined, options);
 }
 
-/** The unified diffs of a folder's files, and the names of files that no bundle has, as in diff -r. */
+/** Returns the unified diffs of a folder's files, and the names of files that do not belong in a bundle, as diff -r does. */
 export function formatFileDiffs(
   folder: string,
   { pairs, strangers }: Extract<CheckResult, { readonly kind: 'differs' }>,
@@ -85,8 +84,8 @@ export function formatFileDiffs(
 }
 
 /**
- * The unified diffs of two sides, in the form of a bundle's files. If a side is a dump, rules are normalised and chains
- * sorted by name: iptables-save neither writes rules as kube-proxy does nor keeps its order.
+ * Returns the unified diffs of two sides, in the form of a bundle's files. If a side is a dump, normalises rules and sorts chains by name,
+ * because iptables-save writes rules in another form and order than kube-proxy.
  */
 export function formatSideDiffs(one: Snapshot, other: Snapshot): string {
   const { from, to } = alignSides(one, other);
@@ -102,13 +101,13 @@ export function formatSideDiffs(one: Snapshot, other: Snapshot): string {
     .join('');
 }
 
-/** A fast estimate, ignoring the order of lines, of whether few enough lines changed to compute the difference. */
+/** Estimates quickly whether few enough lines changed to compute the difference. Ignores the order of lines. */
 function mayBeAlike(from: DiffedText, to: DiffedText): boolean {
   const difference = Math.abs(from.lines - to.lines);
   if (difference > maxEditLength) return false;
   const counts = new Map<string, number>();
   for (const line of linesOfSide(from)) counts.set(line, (counts.get(line) ?? 0) + 1);
-  // Among lines that only one file has, the longer file has `difference` more than the other.
+  // Of the lines that only one file has, the longer file has `difference` more than the shorter file.
   let added = 0;
   for (const line of linesOfSide(to)) {
     const count = counts.get(line) ?? 0;
@@ -126,7 +125,7 @@ function* linesOfSide({ text }: DiffedText): Generator<string> {
 }
 
 function replaceWhole(from: DiffedText, to: DiffedText): string {
-  // The lines themselves are added as one text: an array of them takes many times the memory.
+  // The lines are added as one text, because an array of lines would take many times the memory.
   const hunk = { oldStart: 1, oldLines: from.lines, newStart: 1, newLines: to.lines, lines: [] };
   const names = { oldFileName: from.path, newFileName: to.path, oldHeader: undefined, newHeader: undefined };
   return formatPatch({ ...names, hunks: [hunk] }, headerOptions) + signed('-', from) + signed('+', to);
@@ -138,13 +137,13 @@ function signed(sign: string, { text }: DiffedText): string {
   return text.endsWith('\n') ? marked : `${marked}\n\\ No newline at end of file\n`;
 }
 
-/** The inputs of a side; those that only kpc-apply uses are included if the other side was compiled too. */
+/** Writes the inputs of a side. Inputs that only kpc-apply uses are included if the other side was compiled too. */
 function writeInputs({ cluster, settings, state }: Snapshot, other: Snapshot) {
   if (!cluster || !settings || other.kind === 'dump')
     return { 'manifest.json': '', 'services.json': '', [sourcesSection]: '' };
   const timeouts = `ipvsTimeouts ${JSON.stringify(state.ipvsTimeouts ?? null)}\n`;
   const lists = [...nodeSettings(settings)].map(([name, value]) => `${name} ${value}\n`);
-  // A bundle does not record what endpoints are made from.
+  // A bundle does not record the sources of endpoints.
   const unknown = new Set(other.cluster?.services.flatMap((each) => (each.sources ? [] : fullName(each))));
   const sources = cluster.services.flatMap((each) =>
     each.sources && !unknown.has(fullName(each)) ? `${fullName(each)} ${JSON.stringify(each.sources)}\n` : [],
@@ -156,7 +155,7 @@ function writeInputs({ cluster, settings, state }: Snapshot, other: Snapshot) {
   };
 }
 
-/** Writes the files of a state, and the virtual servers that may be kube-proxy's. */
+/** Writes the files of a state, including virtual servers that may be kube-proxy's. */
 function writeFiles(own: KernelState, unshown: KernelState, isDumped: boolean): Readonly<Record<string, string>> {
   const servers = [...own.virtualServers, ...unshown.virtualServers];
   const virtualServers = isDumped ? servers.sort(compareVirtualServers) : servers;
@@ -164,12 +163,12 @@ function writeFiles(own: KernelState, unshown: KernelState, isDumped: boolean): 
   const texts = stateFileNames.map(
     (name) => [name, joinText(stateFiles[name].format(state, freshTexts) ?? '')] as const,
   );
-  // Positions are left out, because one missing rule would shift all later ones.
+  // Rules' positions are left out, because a single missing rule would shift all later positions.
   const plain = (text: string): string => (isDumped ? text.replace(/^-I (\S+) \d+ /gm, '-A $1 ') : text);
   return Object.fromEntries(texts.map(([name, text]) => [name, plain(text)]));
 }
 
-/** Writes equal states alike, without what tools choose, such as hash sizes. For reading, not for loading. */
+/** Writes equal states in the same way, without values that tools choose, such as hash sizes. For reading, not for loading. */
 function canonicalState(state: KernelState): KernelState {
   const { ipv4, ipv6 } = state.iptables;
   return {
@@ -183,7 +182,7 @@ function canonicalState(state: KernelState): KernelState {
 
 function canonicalTables(tables: Tables): Tables {
   const canonical = ({ name, rules }: Chain): Chain => ({ name, rules: actingRules(rules).map(canonicalRule) });
-  // A node's dump also lists tables without any object of kube-proxy.
+  // A node's dump also has tables that contain no object of kube-proxy.
   const shown = tableNames.filter((name) => {
     const chains = [...(tables[name]?.values() ?? [])];
     return chains.some((chain) => chain.rules.length > 0 || !isBuiltInChain(name, chain.name));
@@ -201,7 +200,7 @@ function canonicalTable({ family, name, chains, sets, counters }: NftTable): Nft
   };
 }
 
-/** Some versions of nft omit the flag dynamic, and print a size that nobody set. */
+/** Removes details that differ between versions of nft: some omit the flag dynamic, or print a size that nobody set. */
 function canonicalSet(set: NftSet | NftMap): NftSet | NftMap {
   if (isLearned(set)) {
     const flags = set.flags.filter((flag) => flag !== 'dynamic');

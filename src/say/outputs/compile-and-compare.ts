@@ -1,4 +1,4 @@
-// JSON output of kpc equivalence, migrate, diff, lint and compile, with --check.
+// Declares the JSON output of kpc equivalence, migrate, diff, lint and compile (with --check).
 import {
   about,
   listOf,
@@ -18,7 +18,7 @@ import { choiceFields, destinationFields, effectFields, severitySchema } from '.
 import { change, flowChange, kernelChange, place, finding } from './envelope.ts';
 import { manifestSchema } from '../../bundle/schemas.ts';
 
-/** The printed form of an Effect. */
+/** An Effect in the form in which it is printed. */
 const printedEffectFields = {
   ...effectFields,
   senders: listOf(text),
@@ -76,7 +76,7 @@ const reason = openOf({
 
 const changes = listOf(kernelChange);
 
-/** The differences of one Service port: reasons, if both sides show any, and changes in the kernel. */
+/** The differences of one Service port: the reasons, if the sides show any, and the changes in the kernel. */
 export const servicePortDifference = objectOf({
   servicePort: about('"namespace/name" or "namespace/name:port"', text),
   formerServicePort: optional(about('its name before it was renamed', text)),

@@ -175,7 +175,7 @@ const describedService = objectOf({
 
 const logPlace = objectOf({ file: text, line: wholeNumber(1) });
 
-/** A chain, a set, a map or a rule that no single Service port has. */
+/** A chain, set, map or rule that does not belong to a single Service port. */
 const sharedSubject = named(
   'subject',
   objectOf({

@@ -1,4 +1,4 @@
-// Shared parts of JSON output: findings, places and changes, the envelope of every command, and its version.
+// Declares the parts that all JSON output shares: findings, places, changes, the envelope of each command, and its version.
 import {
   about,
   anyObject,
@@ -28,7 +28,6 @@ export const place = named(
   }),
 );
 
-/** A finding of any command. */
 export const finding = named(
   'finding',
   objectOf({
@@ -105,7 +104,7 @@ const assumed = named(
   }),
 );
 
-/** One node that a command examined, from any kind of input. */
+/** A node that a command examined, from any kind of input. */
 const snapshot = named(
   'snapshot',
   objectOf({

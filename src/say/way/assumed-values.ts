@@ -7,7 +7,7 @@ import type { Step } from '../../packet/step.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 
-/** The addresses, ports and node name of a trace, in the order of its text. */
+/** Returns the addresses, ports and node name in a trace, in the order of its text. */
 export function valuesOfTrace({ sender, target, fate }: Trace, { side }: Scene): readonly string[] {
   return [
     ...socketValues(target),
@@ -54,7 +54,7 @@ function valuesOfStep(step: Step): readonly string[] {
   }
 }
 
-/** A line naming the values that kpc chose because the input lacks them; empty if it chose none. */
+/** Returns a line that names the values which kpc chose because the input lacks them. Empty if kpc chose none. */
 export function assumedLine(values: readonly string[], side: Snapshot): Block {
   const named = groupBy(assumedValues(values, side), ({ kind }) => kind);
   const parts = [...named].map(([kind, own]) => {
@@ -66,7 +66,7 @@ export function assumedLine(values: readonly string[], side: Snapshot): Block {
   return lines('dim', 1, all.length > 0 && `assumed: ${all.join(', ')}`);
 }
 
-/** The workloads of these Pods that no known Node suits. */
+/** Returns the workloads of these Pods for which no known Node is suitable. */
 function unplacedAmong(values: readonly string[], side: Snapshot): readonly string[] {
   if (side.kind === 'dump') return [];
   const unplaced = new Set(side.assumed.unplaced);
@@ -77,7 +77,7 @@ function unplacedAmong(values: readonly string[], side: Snapshot): readonly stri
   return ownPods.filter(isAsked).map(({ workload }) => workload);
 }
 
-/** Names the Nodes assumed for workloads that no known Node suits. */
+/** Names the Nodes that kpc assumed for workloads because no known Node is suitable. */
 export function unplacedWords(workloads: readonly string[]): readonly string[] {
   return workloads.length === 0 ? [] : [`a Node that fits the nodeSelector or affinity of ${nameSome(workloads)}`];
 }
@@ -88,7 +88,7 @@ function plural(noun: string): string {
 
 const mostAssumed = 6;
 
-/** Picks the values that kpc chose because the input lacks them. */
+/** Returns the values, of these, that kpc chose because the input lacks them. */
 export function assumedValues(values: readonly string[], side: Snapshot) {
   const chosen = chosenValues(side);
   return [...new Set(values)].flatMap((value) => {
@@ -97,7 +97,7 @@ export function assumedValues(values: readonly string[], side: Snapshot) {
   });
 }
 
-/** All values that kpc chose because the input lacks them, each with its kind. */
+/** Returns all values that kpc chose because the input lacks them, with the kind of each. */
 function chosenValues(side: Snapshot): ReadonlyMap<string, string> {
   if (side.kind === 'dump') return new Map();
   const { assumed, node } = side;

@@ -1,4 +1,4 @@
-// First packets that do not end like most, because one of several endpoints is cut off or nothing leads to it.
+// Lists first packets that end differently from most, because one of several endpoints is unreachable or no rule leads to it.
 import { percent } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import type { Family } from '../../kernel/address.ts';
@@ -11,14 +11,14 @@ import { endOfSteps, outcomeWords } from './connection.ts';
 interface OtherEnd {
   readonly verdict: Verdict;
   readonly probability: number;
-  /** Where a lost packet was going, if rules chose an endpoint. */
+  /** The endpoint that rules chose for a lost packet, if they chose one. */
   readonly endpoint: SocketAddress | undefined;
   readonly connection: Outcome['kind'];
-  /** What decides the end, as a clause; '' if nothing more is known. */
+  /** What decides how the packet ends, as a clause. '' if nothing more is known. */
   readonly reason: string;
 }
 
-/** Lists these ends in the order of the rules; none if it is not known how packets end. */
+/** Lists the ends that differ from most, in the order of the rules; empty if it is unknown how packets end. */
 export function otherEnds({ fate: asked, target }: Pick<Trace, 'fate' | 'target'>, scene: Scene): readonly OtherEnd[] {
   const fate = asked.otherwise ?? asked;
   if (fate.verdict === 'unknown') return [];

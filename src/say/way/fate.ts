@@ -1,4 +1,4 @@
-// How packets of one kind end on a side, and why their outcome is unknown.
+// Describes how packets of one kind end on a side, and why the outcome may be unknown.
 import { count, nameSome, percent } from '../../base/printable.ts';
 import type { End, SeenSource } from '../../ask/equivalence/ends.ts';
 import type { Unsettled } from '../../ask/equivalence/compare.ts';
@@ -9,7 +9,7 @@ export function nameOfSide(name: string): string {
   return name === '-' ? 'stdin' : name;
 }
 
-/** Why a packet's outcome is unknown on a side, and what settles it. */
+/** Tells why a packet's outcome is unknown on a side, and what would settle it. */
 export function lackWords(lacks: readonly Unsettled[]): string | undefined {
   const [first] = lacks;
   return first && `${nameOfSide(first.scene.side.name)}: ${nameSome(unsettledWords(lacks), mostReasons)}`;
@@ -21,7 +21,6 @@ export function unsettledWords(lacks: readonly Unsettled[]): readonly string[] {
 
 const mostReasons = 2;
 
-/** What happens to packets of one kind. */
 export function fateWords(end: End): string {
   const { verdict, chosen, answer, sources, loses, isUndetected } = end;
   const where = chosen === undefined ? '' : chosenWords(chosen);
@@ -67,7 +66,7 @@ const placeWords = {
   'all-nodes': 'endpoints on this and other nodes',
 } as const;
 
-/** The endpoints, or the share of connections that each of them gets. */
+/** Describes the chosen endpoints, or the share of connections that each gets. */
 function chosenWords(chosen: NonNullable<End['chosen']>): string {
   if (chosen.kind === 'endpoints') return ` to ${placeWords[chosen.on]}`;
   const shares = chosen.shares.map(percent);

@@ -1,4 +1,4 @@
-// Why Services have no endpoints, why packets do not reach their rules, why nothing is found, and what dumps do not show.
+// Tells why Services have no endpoints, why packets do not reach a Service's rules, why nothing was found, and what dumps do not show.
 import type { UnseenPods } from '../../base/findings/services.ts';
 import { isIdle, type UnfitPod, type Unready } from '../../base/findings/lint.ts';
 import { count, joinWords, nameSome } from '../../base/printable.ts';
@@ -39,7 +39,7 @@ export function faultWords(fault: PortFault): string {
   }
 }
 
-/** Why a Service has no endpoints, in few words; undefined if it may have some. */
+/** Tells in few words why a Service has no endpoints; undefined if the Service may have some. */
 export function faultInShort(fault: PortFault): string | undefined {
   switch (fault.code) {
     case 'selects-nothing':
@@ -64,7 +64,7 @@ function unreadyInShort(details: Unready): string {
   return pods === undefined ? 'empty EndpointSlices' : `its Pods ${unfitPodWords(pods, shortUnfit)}`;
 }
 
-/** A clause: why no endpoint of a Service accepts connections. */
+/** Returns a clause that tells why no endpoint of a Service accepts connections. */
 export function unreadyWords(details: Unready): string {
   const { endpoints, owner, unused, pods } = details;
   if (isIdle(details)) return `the ${owner} that it selects is scaled to 0`;
@@ -92,7 +92,7 @@ const longUnfit: Readonly<Record<UnfitPod, string>> = {
   'other-family': 'have no address of its family',
 };
 
-/** "have ended", or "have ended or are pending" if the Pods differ. */
+/** Returns "have ended", or "have ended or are pending" if the Pods differ. */
 function unfitPodWords(pods: readonly UnfitPod[], words: Readonly<Record<UnfitPod, string>>): string {
   return joinWords(
     pods.map((each) => words[each]),
@@ -100,7 +100,7 @@ function unfitPodWords(pods: readonly UnfitPod[], words: Readonly<Record<UnfitPo
   );
 }
 
-/** A clause; undefined if unknown. */
+/** Returns a clause that tells why a Service port has no endpoint. Undefined if that is unknown. */
 export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefined {
   const fault = lackOfEndpoints(port, side);
   if (fault) return faultWords(fault);
@@ -110,27 +110,27 @@ export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefin
 
 export const lostJumpCause = "something removed kube-proxy's jump; restart kube-proxy";
 
-/** Why a node's rules differ from the manifests. */
+/** Why a node's rules may differ from the manifests. */
 export const unprogrammedCause = 'kube-proxy has not programmed it yet, or another program changed its rules';
 
-/** Why nothing leads to `to`. kube-proxy itself leaves node ports unserved if it has no address to serve them at. */
+/** Tells why nothing leads to `to`. kube-proxy itself leaves node ports unserved if no node address is suitable. */
 export function lostRuleCause(to?: string): string {
   return to === baseChains.nodePorts || to === nftSets.serviceNodePorts
     ? "nodePortAddresses matches no address of the node, or something removed kube-proxy's rules"
     : "something removed kube-proxy's rules; restart kube-proxy";
 }
 
-/** A sentence with what to do about kube-proxy's dormant table. */
+/** Returns a sentence that tells what to do about a dormant table of kube-proxy. */
 export function dormantWords(table: string): string {
   return `table ${table} is dormant, so no packet reaches its rules: delete the table and restart kube-proxy`;
 }
 
-/** A clause saying that it is unknown whether a jump exists. */
+/** Returns a clause saying that it is unknown whether a jump exists. */
 export function unshownJumpWords(from: readonly string[], to: string): string {
   return `nothing in the dump jumps from ${joinWords(from, 'or')} to ${to}, so it is not known whether packets reach the rules there`;
 }
 
-/** ", unless …": what kpc cannot see but what may give a Service port endpoints; '' if there is nothing. */
+/** Returns ", unless …", with what may give a Service port endpoints that kpc cannot see; otherwise ''. */
 export function unlessUnseen(pods: UnseenPods | undefined): string {
   if (!pods) return '';
   return pods.maker === undefined
@@ -172,7 +172,7 @@ export function noSubjectWords(nothing: NoSubject): string {
   }
 }
 
-/** The Service port that an address has in manifests or other rules of a dump, although no rule on the node leads its packets there. */
+/** Names the Service port that manifests or other rules of a dump give an address, although no rule on the node leads there. */
 export function unreachedWords({ by, label }: ClaimedAddress, address: string): string {
   return by === 'manifests'
     ? `the manifests have ${label} there, but this node has no rule for it: ${unprogrammedCause}`
@@ -201,7 +201,7 @@ function subjectHintWords(hint: SubjectHint | undefined): string {
   }
 }
 
-/** A sentence: a dump shows no Service. */
+/** Returns a sentence saying that a dump shows no Service. */
 export function noServiceWords(why: NoService | undefined): string {
   return `the dump shows no Service${why ? `: ${whyNoService(why)}` : ''}`;
 }
@@ -221,7 +221,7 @@ function whyNoService(why: NoService): string {
   }
 }
 
-/** What shows the objects that a listing lacks. */
+/** The command that shows what a listing lacks. */
 export const fullListings: Readonly<Record<Unlisted['lacks'], string>> = {
   address: 'ip addr',
   set: 'ipset save',
@@ -230,7 +230,7 @@ export const fullListings: Readonly<Record<Unlisted['lacks'], string>> = {
   'real server': 'ipvsadm -Sn',
 };
 
-/** "KUBE-CLUSTER-IP names 10.96.0.1,tcp:80, but the dump lists no virtual server for it …". */
+/** Returns "KUBE-CLUSTER-IP names 10.96.0.1,tcp:80, but the dump lists no virtual server for it …". */
 export function unlistedWords({ by, entry, lacks }: Unlisted): string {
   if (lacks === 'set') return `${by} names the set ${entry}, but the dump lists no such set: the list is cut off`;
   if (lacks === 'node port')
@@ -239,7 +239,7 @@ export function unlistedWords({ by, entry, lacks }: Unlisted): string {
   return `${by} names ${entry}, but the dump lists no ${lacks} for it: the list is cut off, or ${or}`;
 }
 
-/** A sentence for each unused output, from another node or time than the first of its kind. */
+/** Returns a sentence for each output that was skipped because it is from another node or time than the first output of its kind. */
 export function describeSkippedListings(doubts: readonly Doubt[]): readonly string[] {
   return doubts.flatMap((doubt) =>
     doubt.kind === 'second-listing'
@@ -250,7 +250,7 @@ export function describeSkippedListings(doubts: readonly Doubt[]): readonly stri
   );
 }
 
-/** Words to follow "listens on". */
+/** Returns words to follow "listens on". */
 export function listenerWords(listeners: NodePortListeners): string {
   switch (listeners.kind) {
     case 'listed':

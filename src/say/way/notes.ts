@@ -21,7 +21,7 @@ import { otherFamilyAt } from '../../ask/trace/obstacles.ts';
 import { diversionIn } from '../../ask/trace/stop.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 
-/** Notes that answer an operator's next questions. */
+/** Lists notes that answer an operator's likely next questions. */
 export function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const { target } = trace;
   const { side } = scene;
@@ -46,12 +46,12 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
   return notes.filter((note) => note !== undefined);
 }
 
-/** How network policies would treat a delivered packet. */
+/** Tells how network policies would treat a delivered packet. */
 export function policyNotes(trace: Trace, scene: Scene): readonly string[] {
   return judgePolicies(trace, scene).map((finding) => policyWords(finding, trace.fate));
 }
 
-/** A note if the fate of a packet from another host depends on the link that kpc assumed it to arrive by. */
+/** Returns a note if a packet from another host would end differently on another link than the one where kpc assumed it comes in. */
 function arrivalNote(trace: Trace, scene: Scene): string | undefined {
   const { sender, target, fate } = trace;
   const arrival = fate.verdict === 'unknown' ? undefined : fate.arrival();
@@ -79,14 +79,17 @@ function endKey({ verdict, endpoints }: Fate): string {
   return [verdict, ...endpoints.map(formatSocketAddress)].join(' ');
 }
 
-/** A note on where the dump's flows between the same addresses go. */
+/** Returns a note on where the dump's flows between the same addresses go. */
 function existingFlowNote(trace: Trace, scene: Scene, port: ShownPort | undefined): string | undefined {
   const found = findExistingFlows(trace, scene);
   const labels = port?.endpoints && new Set(port.endpoints.map(({ label }) => label));
   return found && existingFlowWords(found, (endpoint) => labels?.has(endpoint));
 }
 
-/** A local program's packet needs a route before any rule sees it. In IPVS mode the node holds the address itself. */
+/**
+ * Notes that a local program's packet needs a route before any rule sees it. In IPVS mode, the node itself has the address, so no note is
+ * needed.
+ */
 function routeNote({ sender, target, fate }: Trace, { side, links }: Scene): string | undefined {
   const { mode } = side;
   const { address } = target;
@@ -99,7 +102,7 @@ function routeNote({ sender, target, fate }: Trace, { side, links }: Scene): str
   return `the node needs a route to ${address.text}, such as a default route: without one, its own connections fail with "Network is unreachable" before any rule sees them`;
 }
 
-/** What the endpoints' shares mean for a single client. */
+/** Tells what the endpoints' shares mean for a single client. */
 function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Scene): readonly string[] {
   const { steps, endpoints } = fate.otherwise ?? fate;
   if (endpoints.length < 2) return [];
@@ -107,7 +110,7 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Sce
   const notes: string[] = [];
   if (server) {
     const { scheduler, schedulerFlags, address } = server;
-    // With the flag sh-port or mh-port, the client's port counts too.
+    // With the flag sh-port or mh-port, the scheduler also uses the client's port.
     if (byClient.has(scheduler) && !schedulerFlags.includes('flag-2'))
       notes.push(
         `scheduler ${scheduler} chooses by the client's address: one client always gets the same endpoint, and the shares are averages over many clients`,
@@ -122,7 +125,7 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Sce
       ? `while it has connections, in TIME_WAIT too, and for ${port.affinitySeconds} s after them`
       : `for ${port.affinitySeconds} s`;
     notes.push(`session affinity: the chances are those of a new client, which then keeps its endpoint ${keeps}`);
-    // Each port has its own chains and lists.
+    // Each Service port has its own chains and lists of clients.
     if (side.ports.some((each) => serviceName(each) === serviceName(port) && each.label !== port.label))
       notes.push(
         'each port of the Service has its own session affinity: a client may reach one Pod at this port and another Pod at another port',
@@ -131,11 +134,11 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Sce
   return notes;
 }
 
-/** IPVS schedulers that hash one end of a connection. */
+/** IPVS schedulers that choose by a hash of the client's address (byClient) or of the destination (byDestination). */
 const byClient: ReadonlySet<string> = new Set(['sh', 'mh']);
 const byDestination: ReadonlySet<string> = new Set(['dh', 'lblc', 'lblcr']);
 
-/** Notes that a node port was traced in a family that its Service does not have. */
+/** Notes that a node port was traced in a family that its Service lacks. */
 function otherFamilyNote({ target }: Trace, { side }: Scene): string | undefined {
   const other = otherFamilyAt(target, side);
   const isOwn = side.ports.some((each) => addressKind(each, target.address) !== undefined);
@@ -150,7 +153,7 @@ function listenerNote({ label, nodePort }: ShownPort, { fate }: Trace) {
     : undefined;
 }
 
-/** Names another program's rule that diverts a packet from kube-proxy's rules. */
+/** Names another program's rule that keeps a packet from kube-proxy's rules. */
 function divertedNote(port: ShownPort, { fate }: Trace): string | undefined {
   const { verdict, steps, endpoints } = fate.otherwise ?? fate;
   const step = diversionIn(steps);
@@ -172,10 +175,10 @@ function divertedNote(port: ShownPort, { fate }: Trace): string | undefined {
   }
 }
 
-/** How the kernel loses packets with loopback addresses. */
+/** Decisions by which the kernel drops packets with loopback addresses. */
 const lostLoopbacks: ReadonlySet<RouteDecision['kind']> = new Set(['loopback-outside', 'loopback-source']);
 
-/** Why this address of the node serves no node port. */
+/** Tells why this address of the node serves no node port. */
 function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trace, { side }: Scene) {
   const { mode } = side;
   const { address, port } = target;
@@ -194,7 +197,7 @@ function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trac
   const lacking = side.doubts.find((doubt) => doubt.kind === 'unlisted' && doubt.lacks === 'address');
   if (verdict === 'local' && lacking?.kind === 'unlisted' && lacking.apart?.has(address.family))
     return `${label} has node port ${port}, which this node does not serve at ${address.text}: ${unlistedWords(lacking)}`;
-  // A dump does not show how its kube-proxy was started.
+  // A dump does not show with which flags its kube-proxy was started.
   if (verdict !== 'local' || (side.kind === 'dump' && !defaultNodePortAddresses.includes('primary'))) return undefined;
   const named = (side.settings?.nodePortAddresses ?? []).join(', ');
   const isUsual = named === '' || named === defaultNodePortAddresses.join(', ');
@@ -207,7 +210,7 @@ function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trac
   return `${label} has node port ${port}, which this node does not serve at ${address.text}: ${why}`;
 }
 
-/** Combines notes on many packets: which policies may refuse some of them, and at which endpoints. */
+/** Combines notes on many packets. Tells which policies may refuse some of the packets, and at which endpoints. */
 export function policyLines(traces: readonly Trace[], scene: Scene): readonly string[] {
   const found = traces.flatMap((trace) => judgePolicies(trace, scene));
   const byPolicies = groupBy(found, (finding) => policyNames(finding));
@@ -255,31 +258,31 @@ export function healthCheckWords(check: ServiceHealthCheck, side: Snapshot): str
   return `${words} ${status}, with ${count(local, 'ready endpoint')} on this node`;
 }
 
-/** The health check node port that a dump's rules show. */
+/** Describes a health check node port that a dump's rules show. */
 function shownHealthCheck(port: number, fate: Fate, ports: Snapshot['ports']): string | undefined {
   const label = ports.find(({ healthCheckNodePort }) => healthCheckNodePort === port)?.label;
   if (label === undefined || (fate.otherwise ?? fate).verdict !== 'local') return undefined;
   return `port ${port} is the health check of ${label}: kube-proxy answers ${byReadiness}`;
 }
 
-/** The note for one address of the node. */
+/** Returns the note on a health check at an address of the node. */
 function healthCheckNote({ target, fate }: Trace, { side }: Scene): string | undefined {
   if (side.kind === 'dump') return shownHealthCheck(target.port, fate, side.ports);
   const check = fate.verdict === 'local' && target.protocol === 'tcp' ? healthCheckFinder(side)(target) : undefined;
   return check && `this is the ${healthCheckWords(check, side)}`;
 }
 
-/** Destinations of the dump's flows between the packet's two ends. */
+/** The dump's flows to the same destination as the packet, and where these flows go. */
 interface ExistingFlows {
-  /** True for the sender's own flows, false for the flows of all clients. */
+  /** Whether these are only the sender's flows, rather than all clients' flows. */
   readonly isSender: boolean;
-  /** Sorted by number of flows, the most first. */
+  /** Sorted by number of flows, highest first. */
   readonly ends: readonly { readonly end: SocketAddress; readonly flows: number }[];
 }
 
 /**
- * Finds the listed flows to the packet's destination, because rules only decide for the first packet of a flow. Prefers the
- * sender's own flows. Undefined if there are none.
+ * Finds the listed flows to the packet's destination, because rules decide only about the first packet of a flow. Prefers the sender's own
+ * flows.
  */
 export function findExistingFlows(
   { sender, target }: Pick<Trace, 'sender' | 'target'>,
@@ -301,7 +304,7 @@ export function findExistingFlows(
 /** The most destinations that a sentence names. */
 const mostNamed = 5;
 
-/** A sentence about existing flows. `serves`: whether an endpoint gets new flows; undefined if unknown. */
+/** Returns a sentence about existing flows. `serves`: whether an endpoint gets new flows; undefined if that is unknown. */
 function existingFlowWords(
   { isSender, ends }: ExistingFlows,
   serves: (endpoint: string) => boolean | undefined,

@@ -19,9 +19,9 @@ export interface ReasonInWords {
   readonly kind: Reason['kind'];
   /** A clause: "the dump lacks the output of ipset save". */
   readonly text: string;
-  /** What to do, as imperatives: "add the output of ipset save". One of them is enough. */
+  /** Alternative things to do, as imperatives: "add the output of ipset save". */
   readonly settle: readonly string[];
-  /** The command or flag that settles it, for programs. */
+  /** The command or flag that settles the verdict, for programs. */
   readonly command?: string | undefined;
 }
 
@@ -43,7 +43,7 @@ function wordsOfReason(reason: Reason, family: Family, scene: Scene): Omit<Reaso
         const settle = ['check on the node what it does with this packet'];
         return { text: `kpc could not read all of ${text}`, settle };
       }
-      // What iptables keeps in nftables (`xt`) is shown only by iptables' own listing.
+      // Rules that iptables keeps in nftables (`xt`) are shown in full only by iptables' own listing.
       const command = jumpCommand({ tool: 'iptables', family });
       const isSaved = scene.side.coverage.iptables[family].length > 0;
       const answer =
@@ -102,7 +102,7 @@ function unshown({
   return { settle: [`look for the hosts on the node in ${command} and bridge vlan`], command };
 }
 
-/** How to see on the node whether a rule matches packets that no listing describes. */
+/** Tells how to see, on the node, whether a rule matches packets that no listing describes. */
 function watch({ tool, table, chain }: RuleStep, family: Family): Pick<ReasonInWords, 'settle' | 'command'> {
   const command =
     tool === 'iptables' ? `${listCommands[family]} -t ${table} -vnL ${shellWord(chain)}` : 'nft monitor trace';
@@ -289,7 +289,7 @@ function listing(command: string): MissingInWords {
   return { text: `the dump lacks the output of ${command}`, command, settle: ['add it'] };
 }
 
-/** nft prints a single table just like a ruleset that has only this table. */
+/** Describes missing nftables tables. nft prints a single table in the same form as a ruleset with only this table. */
 function nftablesWords({ family, chain }: Missing & { readonly kind: 'nftables' }, side: Snapshot): MissingInWords {
   const { state, coverage } = side;
   const command = jumpCommand({ tool: showsIptablesAsNft(side) ? 'iptables' : 'nftables', family });
@@ -321,10 +321,10 @@ function unlistedClause({ text }: Address, { doubts }: Snapshot): string {
 function ownAddressWords({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {
   const command = 'ip addr';
   if (kind === 'dump') return { command, settle: ['add the output of ip addr', 'name it with --host-addresses'] };
-  // No comparison of two sides traces all Nodes at once.
+  // In a comparison of two sides, a trace cannot cover all Nodes at once.
   if (nodeName === '' && objects.nodes.length > 1)
     return { command: '--node', settle: ['name one of the Nodes with --node'] };
-  // A difference is traced without its sides' objects, so an unnamed Node may exist.
+  // A difference is traced without the sides' objects, so an unnamed Node may exist although no Node is listed.
   const which = nodeName === '' ? 'name the Node with --node, and add it if the input lacks it' : 'add the Node';
   return { command, settle: [which, 'name the output of ip -j addr with --host-addresses'] };
 }
@@ -349,7 +349,7 @@ function missingFlagWords(
       command: `--node ${one}`,
     };
   }
-  // The question comes from a kernel check or the return path, not from a rule.
+  // Without a rule, the question comes from a check by the kernel or from the return path.
   if (reason.such !== undefined && !reason.rule) {
     return {
       text: 'the packet may arrive by several links of the node, and the outcome depends on which',
@@ -370,19 +370,19 @@ function ruleClause(rule: RuleStep | undefined): string {
   return rule ? `: ${whereOf(rule)}: ${ruleText(rule)}` : '';
 }
 
-/** "iptables nat KUBE-SERVICES rule 3". */
+/** Returns "iptables nat KUBE-SERVICES rule 3". */
 export function whereOf({ tool, table, chain, position }: RuleStep): string {
   if (position === unshownPosition) return `${tool} ${table} ${chain}, a rule that the dump lacks`;
   return `${tool} ${table} ${chain} rule ${position}`;
 }
 
-/** A rule in the syntax of its tool. */
+/** Formats a rule in its tool's syntax. */
 export function ruleText(step: RuleStep): string {
   if (step.tool === 'iptables') return formatIptablesRule(step.rule);
   return `${formatNftRule(step.rule)}${step.element ? ` → ${formatElement(step.element)}` : ''}`;
 }
 
-/** The conditions for the other outcome of an unknown fate: a clause that begins with "if". */
+/** Returns the conditions under which an unknown fate has the other outcome, as a clause that begins with "if". */
 export function conditionWords({ reasons, otherwise }: Fate): string {
   const conditions = [
     ...(otherwise?.assumed.flatMap(({ reason, isSo }) => assumptionWords(reason, isSo) ?? []) ?? []),

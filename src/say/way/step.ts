@@ -14,10 +14,10 @@ import type { Block } from '../lines.ts';
 
 export interface StepInWords {
   readonly hook?: Hook;
-  /** "iptables nat KUBE-SERVICES rule 3". */
+  /** For example "iptables nat KUBE-SERVICES rule 3". */
   readonly where: string;
   readonly what: string;
-  /** As the tool writes it. */
+  /** The rule as its tool writes it. */
   readonly rule?: string;
   readonly servicePort?: string | undefined;
   readonly place?: Location | undefined;
@@ -28,12 +28,12 @@ export interface TraceInWords {
   readonly heading: string;
   readonly verdict: string;
   readonly isGood: boolean;
-  /** Further reasons why the verdict is unknown, and the outcome without them. */
+  /** Further reasons why the verdict is unknown, and the outcome if these did not apply. */
   readonly doubts: readonly string[];
   readonly endpoints: readonly string[];
   readonly notes: readonly string[];
   readonly steps: readonly StepInWords[];
-  /** The values here that kpc chose because the input lacks them. */
+  /** The values in the trace that kpc chose because the input lacks them. */
   readonly assumed: Block;
 }
 
@@ -101,13 +101,13 @@ export function nodeClause(isLocal: boolean | undefined): string {
   return isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
 }
 
-/** Whether it is unknown that the rule matches, and the packet's fate depends on it. */
+/** Reports whether it is unknown if the rule matches, and the packet's fate depends on that. */
 function isDoubted(step: RuleStep, { reasons }: Pick<Fate, 'reasons'>): boolean {
   const where = whereOf(step);
   return step.action.kind !== 'unknown' && reasons.some(({ rule }) => rule !== undefined && whereOf(rule) === where);
 }
 
-/** A rule's effect, as the end of a sentence. */
+/** Describes a rule's effect, as the end of a sentence. */
 function actionWords({ tool, chain, rule, action }: RuleStep): string {
   const share = 'args' in rule ? rule.args.find((arg) => arg.kind === 'statistic')?.probability : undefined;
   const by = share === undefined ? '' : ` by chance, ${percent(Number(share))}`;
@@ -149,26 +149,26 @@ const plainActions = {
   zone: 'is put into a zone of connection tracking',
 } as const;
 
-/** kube-proxy marks packets to masquerade with one bit of the mark, and flips that bit once it has masqueraded them. */
+/** Describes a change of the mark. kube-proxy marks packets for masquerading with one bit, and flips that bit after masquerading. */
 function markWords({ stays, start, flip }: MarkChange): string {
   if (start === undefined && (stays ^ flip) >>> 0 === 0xffffffff) return 'is marked for masquerading';
   return stays === 0xffffffff && flip !== 0 ? 'loses its mark' : 'has its mark changed';
 }
 
-/** The path of packets from one kind of sender to one address, to be drawn. */
+/** The path of packets from one kind of sender to one address, as drawn in a picture. */
 export interface WayInWords {
-  /** The question, node and mode. */
+  /** The question, the node and the mode. */
   readonly heading: string;
-  /** The values that kpc chose because the input lacks them, as lines. */
+  /** Lines about the values that kpc chose because the input lacks them. */
   readonly assumed: readonly string[];
   readonly from: string;
-  /** "10.96.0.10:80/tcp". */
+  /** For example "10.96.0.10:80/tcp". */
   readonly to: string;
   readonly verdict: string;
   readonly isGood: boolean;
-  /** Whether it is known where the packets end up. */
+  /** Whether it is known how the packets end. */
   readonly isKnown: boolean;
-  /** The chains, sets and virtual servers on the path, in order. */
+  /** The chains and virtual servers on the path, in order. */
   readonly stations: readonly DrawnStation[];
   readonly endpoints: readonly WayEndpoint[];
 }
@@ -180,7 +180,7 @@ interface DrawnStation {
 
 interface WayEndpoint {
   readonly name: string;
-  /** Share of new connections, from 0 to 1. */
+  /** The share of new connections, from 0 to 1. */
   readonly share: number;
   readonly note: string;
 }
@@ -212,7 +212,7 @@ export function describeWay(
   };
 }
 
-/** The places of the steps that change something, without repeats in a row. */
+/** Returns the chains or virtual servers of the steps that change something, without repeats in a row. */
 function stationsOnWay(
   steps: readonly Step[],
   endpoints: WayInWords['endpoints'],
@@ -223,21 +223,21 @@ function stationsOnWay(
   for (const step of steps) {
     const name = placeOf(step);
     if (name === undefined) continue;
-    // The chain's last step says more than its first.
+    // In each chain, the last step tells more than the first, so it replaces the first.
     if (stations.at(-1)?.name === name) stations.pop();
     const { hook, what } = stepInWords(step, trace, scene);
     const next = step.kind === 'rule' && 'chain' in step.action ? step.action.chain : undefined;
-    // The trace follows one of several endpoints; its chain stands for all of theirs.
+    // The trace follows only one of several endpoints. That endpoint's chain represents the chains of all endpoints.
     const isOfOne = endpoints.length > 1 && step.kind === 'rule' && step.action.kind === 'dnat';
     const does = isOfOne ? `${what}; each endpoint has its own chain` : what;
-    // The next station is the jump's target.
+    // If the step is a jump, the next station is its target.
     const detail = [...(hook === undefined ? [] : [hook]), ...(next === undefined ? [does] : [])].join(': ');
     stations.push({ name, detail, next });
   }
   return stations.filter(({ next }, i) => next === undefined || stations[i + 1]?.name.endsWith(next) === true);
 }
 
-/** The chain, virtual server or proxy port of a step; undefined for a step that leads nowhere else. */
+/** Returns the chain, virtual server or proxy port of a step. Undefined for a step that leads nowhere else. */
 function placeOf(step: Step): string | undefined {
   switch (step.kind) {
     case 'rule':

@@ -1,4 +1,4 @@
-// Why a packet stops, in words, for example because a jump of kube-proxy was removed.
+// Describes in words why a packet stops, for example because a jump of kube-proxy's was removed.
 import { count, percent } from '../../base/printable.ts';
 import { failingShare, isArrival, isPart, lostShare, otherwiseShare, type KnownFate } from '../../packet/packet.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
@@ -21,7 +21,7 @@ import { addressKind, servicePortAt } from '../../ask/trace/service-ends.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 import { stopOf, type Stop } from '../../ask/trace/stop.ts';
 
-/** Why a packet is dropped or refused, or what policy Local does with a delivered one. */
+/** Tells why a packet is dropped or refused, or what policy Local does with a delivered packet. */
 export function causeNote(trace: Trace, scene: Scene): string | undefined {
   const fate = trace.fate.otherwise ?? trace.fate;
   const stop = causeOf(trace, scene);
@@ -35,8 +35,8 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
 }
 
 /**
- * What stops a packet or, if most packets arrive, the first one that does not, for programs. `text` is the note for people or, if they need
- * none, the place of the rule that stops the packet.
+ * Returns, for programs, what stops a packet. If most packets arrive, returns what stops the first that does not. `text`: the note for
+ * people or, if there is none, the place of the rule that stops the packet.
  */
 export function causeOfStop(trace: Trace, scene: Scene) {
   const fate = trace.fate.otherwise ?? trace.fate;
@@ -81,7 +81,7 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
   }
 }
 
-/** A virtual server that takes the packet, although the node's mode makes none. */
+/** Describes a virtual server that accepts the packet although the node's mode makes no virtual servers. */
 function leftServerWords({ steps }: Pick<KnownFate, 'steps'>, { side: { mode } }: Scene): string | undefined {
   const server = steps.find((step) => step.kind === 'virtual-server')?.server;
   if (!server || !mode || modeFacts[mode].kinds.has('virtualServers')) return undefined;
@@ -96,7 +96,7 @@ function noLocalWords(port: ShownPort, trace: Trace): string {
   return `${policy} is Local, but ${port.label} has no endpoint on this node`;
 }
 
-/** The assumptions and unseen facts that a verdict depends on, as words after it; '' if none. */
+/** Returns the assumptions and unseen facts that a verdict depends on, as words to add to the verdict. */
 export function stopConditionWords({ placed, unseen }: StopCondition): string {
   return `${placed === undefined ? '' : ` ${placeWithout(placed)}`}${unlessUnseen(unseen)}`;
 }
@@ -105,7 +105,7 @@ export function placeWithout(service: string): string {
   return `on nodes without a Pod of ${service}`;
 }
 
-/** In IPVS mode a virtual server may have no real servers even if the Service has endpoints elsewhere. */
+/** In IPVS mode, a virtual server may have no real servers although the Service has endpoints on other nodes. */
 function noServerWords(port: ShownPort, trace: Trace, scene: Scene): string {
   if (isLocalElsewhere(port, trace, scene)) return noLocalWords(port, trace);
   const { kind, mode } = scene.side;
@@ -119,7 +119,7 @@ function becauseOf(port: ShownPort, { side }: Scene): string {
   return why === undefined ? '' : `: ${why}`;
 }
 
-/** A sentence saying that a Service port has no endpoint, and why if that is known. It applies to all packets to the port. */
+/** Returns a sentence, for all packets to a Service port, saying that the port has no endpoint, and why if known. */
 export function lackNote({ target, fate }: Trace, scene: Scene): string | undefined {
   const kind = stopOf(fate.otherwise ?? fate)?.kind;
   const port = servicePortAt(target, scene.side.addresses);
@@ -129,7 +129,7 @@ export function lackNote({ target, fate }: Trace, scene: Scene): string | undefi
     : undefined;
 }
 
-/** Compares the source ranges in a dump's rules with those in the manifests given with it. */
+/** Compares the source ranges in a dump's rules with the ranges in the manifests beside it. */
 function rangesWords(port: ShownPort, { sender }: Trace, { side }: Scene): string {
   const { label, family } = port;
   const isDump = side.kind === 'dump';
@@ -148,7 +148,7 @@ function rangeTexts({ sourceRanges = [] }: ShownPort): string {
   return texts.toSorted().join(', ');
 }
 
-/** Packets to a cluster IP that kube-proxy refuses because of their port. */
+/** Describes packets to a cluster IP that kube-proxy refuses because of their port. */
 function unservedPortWords({ target }: Trace, scene: Scene): string | undefined {
   const { address, port, protocol } = target;
   const own = scene.side.ports.filter((each) => addressKind(each, address) !== undefined);
@@ -159,13 +159,12 @@ function unservedPortWords({ target }: Trace, scene: Scene): string | undefined 
   return `${address.text} belongs to ${serviceName(first)}, which has no port ${port}/${protocol.toUpperCase()} (has ${has})`;
 }
 
-/** What happens to an unrecognised pod, and the setting that changes it. */
+/** Tells what happens to a pod that kube-proxy does not recognise, and which setting changes this. */
 export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
   if (!isUndetectedPod(trace, scene)) return undefined;
   return `kube-proxy cannot recognise pods here, so it treats this one as a client outside the cluster; set clusterCIDR, or choose another detectLocalMode: ${titleOfMode(scene.side.mode)} then sends packets from pods to all endpoints`;
 }
 
-/** A packet's fate, in words. */
 export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): string {
   const { verdict, endpoints, ways, steps, redirectedTo } = fate;
   if (verdict === 'unknown') return verdict;
@@ -190,7 +189,7 @@ export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): 
   }
 }
 
-/** A balancer without endpoints keeps its port open, so a bare port check passes. */
+/** A balancer without endpoints keeps its port open, so a mere check of the port succeeds. */
 const closedByBalancer = { end: 'refused', meaning: 'the connection is accepted, then closed at once' };
 
 const endWords = {
@@ -199,7 +198,7 @@ const endWords = {
   forwarded: { end: 'left to routing', meaning: 'no rule of a Service changes it' },
 } as const;
 
-/** A sentence on why a packet to a Service does not reach its endpoints, and what to do. */
+/** Returns a sentence that tells why a packet to a Service does not reach its endpoints, and what to do about it. */
 export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
   const lost = lostWayOf(trace, scene);
   switch (lost?.kind) {

@@ -29,7 +29,7 @@ import { conditionWords, reasonSentence, reasonWords } from './reason.ts';
 import { servicePortAt } from '../../ask/trace/service-ends.ts';
 import { isLocalEndpoint, type Scene } from '../../ask/trace/scene.ts';
 
-/** Puts a trace into words, without steps that do nothing. */
+/** Describes a trace in words. Leaves out steps that do nothing. */
 export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   const { sender, target, fate } = trace;
   const { side } = scene;
@@ -63,7 +63,7 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   };
 }
 
-/** The Service port that a packet is sent to, named or by its address. */
+/** Returns the Service port that a packet is sent to, as named in the question or found by address. */
 function labelOfTarget({ target }: Trace, { side }: Scene): string | undefined {
   return target.label ?? (isUnknownOwn(target.address) ? undefined : servicePortAt(target, side.addresses)?.label);
 }
@@ -73,17 +73,17 @@ function senderWords({ who, address, isExample }: Sender): string {
   return `${senderName(who)} (${isExample ? 'such as ' : ''}${address.text})`;
 }
 
-/** A colon if a list of endpoints follows. */
+/** Returns a colon if a list of endpoints follows. */
 function colonIfDelivered({ verdict }: Pick<KnownFate, 'verdict'>): string {
   return verdict === 'delivered' ? ':' : '';
 }
 
-/** Adds what happens to the connection, if the first packet arrives but that is not the whole story. */
+/** Adds what happens to the connection, if the first packet arrives but the connection may still fail. */
 function withConnection(fate: KnownFate, connection: ConnectionInWords): string {
   const { kind, reason, failure, doubt, isUndecided, byEndpoint } = connection;
   if (!isArrival(fate.verdict) || reason === undefined) return colonIfDelivered(fate);
   const open = shareOf(fate, (verdict, outcome) => verdict === fate.verdict && isOpen(outcome));
-  // The verdict says how many fail, and each other end has a line of its own.
+  // The verdict already tells how many connections fail, and each other end has its own line.
   if (isPart(failingShare(fate)) || otherwiseShare(fate) > 0 || isPart(open)) {
     const why = failure === undefined ? '' : `: ${failure}`;
     const rest = doubt === undefined ? '' : `; whether ${percent(open)} of connections work is unknown: ${doubt}`;
@@ -106,7 +106,7 @@ function withConnection(fate: KnownFate, connection: ConnectionInWords): string 
   }
 }
 
-/** An address and port; "the node, port 30080" for an unknown address of the node. */
+/** Returns an address and port. For an unknown address of the node, returns "the node, port 30080". */
 function socketWords({ address, port }: SocketAddress): string {
   return isUnknownOwn(address) ? `the node, port ${port}` : joinHostPort(address.text, port);
 }
@@ -132,7 +132,7 @@ export function listTraceLines(trace: TraceInWords): Block {
   ];
 }
 
-/** Whether a later routing step decides the same: routing may run before and after a hook that changes nothing. */
+/** Reports whether a later routing step decides the same. The kernel may route a packet before and after a hook that changes nothing. */
 function isRepeated(steps: readonly Step[], index: number): boolean {
   const step = steps[index];
   if (step?.kind !== 'route') return false;
@@ -144,7 +144,7 @@ function decisionKey({ decision, destination }: RouteStep): string {
   return JSON.stringify([decision, destination.text]);
 }
 
-/** Whether a jump leads to a rule that matches, or is the last step before an unknown end. */
+/** Reports whether a jump leads to a rule that matches, or is the last step before an unknown end. */
 function leadsOn(steps: readonly Step[], index: number, endsInDoubt: boolean): boolean {
   const [step, next] = [steps[index], steps[index + 1]];
   if (step?.kind !== 'rule' || (step.action.kind !== 'jump' && step.action.kind !== 'goto')) return true;
@@ -152,7 +152,7 @@ function leadsOn(steps: readonly Step[], index: number, endsInDoubt: boolean): b
   return next.kind === 'rule' && next.chain === step.action.chain && leadsOn(steps, index + 1, endsInDoubt);
 }
 
-/** Why a verdict is unknown, one reason a line, and the outcome otherwise. */
+/** Tells why a verdict is unknown, with one reason on each line, and the outcome if these reasons did not apply. */
 function unknownReasons(trace: Trace, scene: Scene): readonly string[] {
   const { fate, target } = trace;
   const reasons = fate.reasons.map((reason) => reasonWords(reason, target.address.family, scene));
@@ -224,7 +224,7 @@ export function traceJson(trace: Trace, scene: Scene) {
   };
 }
 
-/** Why a verdict is unknown, and the outcome otherwise, for programs; empty if it is known. */
+/** Returns, for programs, why a verdict is unknown, and the outcome if the reasons did not apply. Empty if the verdict is known. */
 function unknownJson({ fate, target }: Trace, scene: Scene) {
   if (fate.verdict !== 'unknown') return {};
   const { otherwise } = fate;
@@ -258,7 +258,7 @@ function roundShare(share: number): number {
   return Number(share.toFixed(6));
 }
 
-/** Endpoints may see different sources: a pod that reaches itself sees the node's address. */
+/** Formats endpoints, which may see different sources: a pod that reaches itself sees the node's address. */
 function endpointsJson({ endpoints }: KnownFate, connection?: ConnectionInWords) {
   return endpoints.map(({ address, port, probability, source, masqueradedAs }) => ({
     address: address.text,

@@ -3,7 +3,7 @@ import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { count, formatCount, nameSome } from '../../base/printable.ts';
 import type { WordsOf } from './rows.ts';
 
-/** Differences that are not known to belong to a Service: as titles, and within sentences. */
+/** Differences without a known Service: words for titles, and for use within sentences. */
 export const otherPartWords: { readonly [P in OtherPart]: { readonly title: string; readonly what: string } } = {
   base: { title: 'What belongs to no Service', what: 'what belongs to no Service' },
   foreign: { title: "What is not kube-proxy's", what: "what is not kube-proxy's" },
@@ -15,7 +15,7 @@ export const otherPartWords: { readonly [P in OtherPart]: { readonly title: stri
   },
 };
 
-/** The most parts of a difference that its line names. */
+/** The most parts of a difference to name in its line. */
 const mostParts = 5;
 
 function parts(what: readonly string[], more = 0): string {
@@ -34,7 +34,7 @@ export const nothingLacks: ArgumentsOf<'answer-lacks'> = { notCompared: [], unkn
 
 type Unknowns = Pick<ArgumentsOf<'answer-lacks'>, 'unknown' | 'unknownOnOne' | 'reasons'>;
 
-/** "what happens to 2 classes of packets is unknown on both sides: the rules of another table"; none if all is known. */
+/** Returns "what happens to 2 classes of packets is unknown on both sides: the rules of another table". Empty if everything is known. */
 export function unknownWords({ unknown, unknownOnOne, reasons }: Unknowns): readonly string[] {
   const of = (classes: number, sides: string) =>
     classes === 0

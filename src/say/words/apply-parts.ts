@@ -1,4 +1,4 @@
-// Parts of sentences that are shared by kpc-apply's failures, node checks and remarks.
+// Parts of sentences that kpc-apply's failures, node checks and remarks share.
 import type {
   Cause,
   CommandEnd,
@@ -17,7 +17,7 @@ import { boundWords } from './unread.ts';
 
 export const rightsAdvice = 'run it as root; a container also needs the capability NET_ADMIN';
 
-/** What cannot be seen, and how to let kpc-apply see it. */
+/** What kpc-apply cannot see, and how to make it visible. */
 export const unseenWords: { readonly [U in Unseen]: readonly [text: string, advice: string] } = {
   outside: [
     'the processes of the node are not visible here',
@@ -29,12 +29,12 @@ export const unseenWords: { readonly [U in Unseen]: readonly [text: string, advi
   ],
 };
 
-/** What to do if kpc-apply cannot see processes that it must know about. */
+/** Tells what to do if kpc-apply cannot see processes that it must know about. */
 export function adviseUnseen(unseen: Unseen, what: string): string {
   return `${unseenWords[unseen][1]}; if you know that ${what} runs here, add --assume-alone`;
 }
 
-/** "kube-proxy is running (process 77)". */
+/** Returns "kube-proxy is running (process 77)". */
 export function nameProcess({ pid, within }: KubeProxyProcess): string {
   return `kube-proxy is running (${within === undefined ? '' : `in ${within}, `}process ${pid})`;
 }
@@ -48,7 +48,7 @@ export function describeCause(cause: Cause, say: Say): string {
   return typeof cause === 'string' ? cause : say(cause).text;
 }
 
-/** Why something could not be read, as the start of a sentence that continues with the consequence. */
+/** Tells why something could not be read, as the start of a sentence that continues with the consequence. */
 export function whyUnread(failure: Cited, say: Say): string {
   if (failure.code !== 'tool-missing') return say(failure).text;
   return say({ ...failure, arguments: { ...failure.arguments, to: 'change' } }).text;
@@ -58,13 +58,13 @@ export function firstLine(text: string): string {
   return text.split('\n', 1).join();
 }
 
-/** `"ipset restore" exited with status 1`. */
+/** Returns `"ipset restore" exited with status 1`. */
 export function describeEnd({ command, status, signal }: CommandEnd): string {
   const how = status === undefined ? `was killed by ${signal ?? 'a signal'}` : `exited with status ${status}`;
   return `"${command}" ${how}`;
 }
 
-/** "virtual server TCP 10.96.0.1:80". */
+/** Returns "virtual server TCP 10.96.0.1:80". */
 export function nameObject({ kind, name }: Pick<Obstacle, 'kind' | 'name'>): string {
   return `${kind === 'virtual-server' ? 'virtual server' : kind} ${name}`;
 }
@@ -110,12 +110,12 @@ export function describeOutputFault(fault: OutputFault): string {
   }
 }
 
-/** Who else could change a path, and how to prevent it. */
+/** Tells who else could change a path, and how to prevent that. */
 export function exposureWords(exposure: Exposure): readonly [text: string, advice: string] {
   const { path } = exposure;
   switch (exposure.kind) {
     case 'owner':
-      // -h: changes a link itself, not its target.
+      // The option -h makes chown change a link itself instead of its target.
       return [`${path} belongs to user ${exposure.owner}`, `check what it holds, then run "chown -h root ${path}"`];
     case 'all':
       return [`any user can write to ${path} (mode ${exposure.mode})`, `run "chmod go-w ${path}"`];
@@ -135,7 +135,7 @@ export function exposureWords(exposure: Exposure): readonly [text: string, advic
   }
 }
 
-/** What another network namespace left in the state folder. */
+/** Describes what another network namespace left in the state folder. */
 export function describeNetwork({ of, path, network, here, mark }: OtherNetwork): string {
   const where = nameNetwork({ network, here, mark });
   return of === 'journal'
@@ -143,7 +143,7 @@ export function describeNetwork({ of, path, network, here, mark }: OtherNetwork)
     : `${path} records objects made ${where}: it owns nothing here`;
 }
 
-/** "in network namespace 4026531840 (this one is 4026532281)". */
+/** Returns "in network namespace 4026531840 (this one is 4026532281)". */
 function nameNetwork({ network, here, mark }: Pick<OtherNetwork, 'network' | 'here' | 'mark'>): string {
   if (network === undefined)
     return `by an earlier version, in a network namespace that the file does not name (this one is ${here})`;
@@ -151,21 +151,19 @@ function nameNetwork({ network, here, mark }: Pick<OtherNetwork, 'network' | 'he
   return `in an earlier network namespace ${network}, or in this one before it lost its mark ${mark ?? ''}`;
 }
 
-// The states that a rollback can restore, and the last command.
-
-/** Advice if a rollback has nothing to undo, or if the state to restore is not kept. */
+/** Returns advice for a rollback that has nothing to undo, or whose state to restore was not kept. */
 export function adviseOnStates(states: readonly NamedState[]): string {
   if (states.length === 0)
     return 'no earlier state is kept, for example because the node rebooted: apply the bundle that you want';
   return `"kpc-apply rollback --to ID" goes to one of these: ${states.map(nameState).join('; ')}`;
 }
 
-/** "state 3 (bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z)". */
+/** Returns "state 3 (bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z)". */
 export function nameState(state: NamedState): string {
   return `state ${state.id} (${describeState(state)})`;
 }
 
-/** "bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z". */
+/** Returns "bundle /root/shop (3f2a9c0b1d2e), applied 2026-01-31T12:00:00Z". */
 export function describeState({ since, command, bundle }: NamedState): string {
   if (command === undefined) return 'what kpc-apply found';
   const what = bundle ? `bundle ${bundle.folder} (${bundle.digest.slice(0, 12)})` : 'nothing of kpc-apply';
@@ -174,13 +172,13 @@ export function describeState({ since, command, bundle }: NamedState): string {
   return `${what}, ${how}${when}`;
 }
 
-/** Milliseconds since 1970 → "2026-01-31T12:00:00Z". A time outside the calendar is unknown. */
+/** Formats milliseconds since 1970 as "2026-01-31T12:00:00Z". A time outside the calendar counts as unknown. */
 export function formatTime(milliseconds: number): string {
   const date = new Date(milliseconds);
   return Number.isNaN(date.getTime()) ? 'at an unknown time' : `${date.toISOString().slice(0, 19)}Z`;
 }
 
-/** Why a rollback would undo nothing: "the last command, "apply /root/shop" at 2026-…, changed nothing". */
+/** Tells why a rollback would undo nothing: "the last command, "apply /root/shop" at 2026-…, changed nothing". */
 export function describeLastCommand({ command, at, outcome, reason }: IdleCommand): string {
   const [first = ''] = (reason ?? '').split('\n');
   const why = first === '' ? '' : ` (${first})`;

@@ -28,7 +28,7 @@ const notFound = 'name the folder that "kpc compile -o" wrote, or the file that 
 const notApplied = (path: string, problems: readonly string[]) =>
   `${path} is not a bundle that can be applied:\n  ${problems.map(printable).join('\n  ')}`;
 
-/** What to do about a damaged file of the state folder. */
+/** What to do about a damaged file in the state folder. */
 const repairs = {
   record: 'remove it, then run apply or cleanup with --adopt, which takes over what it recorded',
   state: 'remove it: that earlier state is lost, so apply the bundle that you want instead',
@@ -41,7 +41,7 @@ const repairs = {
 
 const lacking = { rights: 'run it as root', space: 'free some space there, and try again' } as const;
 
-/** Advice if the lock cannot be taken. */
+/** What to do if kpc-apply cannot take its lock. */
 const lockAdvice = {
   run: () => 'run it as root, and make sure that /run is writable',
   'state-folder': () => 'free some space and make the folder writable, or choose another with --state-dir',
@@ -56,7 +56,7 @@ const tooLong = (what: string, { most, of }: { readonly most: number; readonly o
 
 const awaited = 'run it by hand to see what it waits for';
 
-/** What to do if a network namespace cannot be marked. */
+/** What to do if kpc-apply cannot mark a network namespace. */
 const noMark = {
   rights: rightsAdvice,
   names:
@@ -294,7 +294,6 @@ const applyWords: WordsOf<typeof applyFindings> = {
 
 const words = { ...applyWords, ...checkWords, ...remarkWords };
 
-/** A failure of kpc-apply, a check of a node or a remark, in words. */
 export function sayApply(fault: FailureFault | CheckFault | Remark): Said {
   return sayIn(words, fault);
 }

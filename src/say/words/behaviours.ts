@@ -5,7 +5,7 @@ import {
   type BehaviourReason,
 } from '../../kube-proxy/releases.ts';
 
-/** What kube-proxy does without and with a behaviour, as clauses without a subject. */
+/** What kube-proxy does without a behaviour and with it, as clauses without a subject. */
 export const behaviourWords: Readonly<Record<Behaviour, readonly [before: string, after: string]>> = {
   'traffic-policies': [
     'ignores traffic policies, source ranges and health check node ports',
@@ -109,7 +109,6 @@ export const behaviourWords: Readonly<Record<Behaviour, readonly [before: string
   ],
 };
 
-/** What each of two releases does. */
 export function behaviourEnds({ behaviour, from, to, isNew }: BehaviourReason) {
   const { pullRequests, samePackets }: BehaviourChange = behaviourChanges[behaviour];
   const [before, after] = behaviourWords[behaviour];

@@ -20,7 +20,7 @@ const missingOfPacket = {
   packet: 'write --from SOURCE --to DESTINATION, or --all SERVICE',
 } as const;
 
-/** Commands that need manifests, and advice for other inputs. */
+/** Commands that need manifests, with advice if they get other input. */
 const askers = {
   lint: (path: string) => ['kpc lint needs manifests', `look at it with kpc describe -f ${shellWord(path)}`],
   migrate: () => [
@@ -41,7 +41,7 @@ const leaveOut = 'leave it out';
 const oneOfTwo = 'leave out one of the two';
 const asTable = 'write --from and --to instead of --all';
 
-/** The effect of the other flag, and advice. */
+/** What the other flag does, so that this flag has no effect, and advice. */
 const idleBeside: Readonly<Record<IdleBeside, readonly [does: string, ...ways: readonly string[]]>> = {
   'whole-lists': ['prints whole lists', leaveOut],
   'always-rules': ['always shows them', leaveOut],
@@ -101,7 +101,7 @@ const notToVerify = {
   other: 'it is neither a folder nor a pack that "kpc bundle pack" wrote',
 } as const;
 
-/** Flags that replace cluster objects that kpc may not read. */
+/** Flags to use if kpc is not allowed to read these objects of a cluster. */
 const standIns: ReadonlyMap<string, string> = new Map([
   ['kube-proxy', "name kube-proxy's mode with --proxy-mode, or give its configuration with --config"],
   ['serviceCidrs', 'name the networks of cluster IPs with --service-cluster-ip-range'],
@@ -109,7 +109,7 @@ const standIns: ReadonlyMap<string, string> = new Map([
 
 const rightToList = 'ask for the right to list these in all namespaces, or give the output of kubectl get with -f';
 
-/** Calls that kpc cannot answer with their input. */
+/** Words for calls that kpc cannot answer with the given input. */
 export const callWords: WordsOf<typeof callFindings> = {
   'bad-call': byCase('problem', {
     'no-input': ({ takes }) => ['no input is named', missing[takes]],

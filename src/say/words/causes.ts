@@ -8,9 +8,9 @@ import { behaviourText } from './behaviours.ts';
 
 interface CauseWords {
   readonly title: string;
-  /** The behaviour of each mode, as words after its name. */
+  /** What each mode does, as words after the mode's name. */
   readonly modes?: { readonly [M in ProxyMode]: string | ReleaseWords };
-  /** Advice for an operator, if there is any; may depend on the sender and on the new side. */
+  /** Advice for an operator, if there is any, which may depend on the sender and on the new side. */
   readonly advice?: string | ((at: Situation) => string | undefined);
 }
 
@@ -174,7 +174,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   other: { title: 'Packets are treated differently' },
 };
 
-/** If kube-proxy cannot detect Pods, it treats them as outside clients (kubernetes issue 131765). */
+/** Advises on externalTrafficPolicy Local. kube-proxy treats Pods that it cannot recognise as outside clients (issue 131765). */
 function adviceOnExternalLocal({ place, detectsPods }: Situation): string | undefined {
   if (place === 'pod' && !detectsPods) {
     return "set clusterCIDR, or choose another detectLocalMode, before the change: otherwise kube-proxy treats the cluster's own pods as clients outside the cluster";
@@ -185,7 +185,7 @@ function adviceOnExternalLocal({ place, detectsPods }: Situation): string | unde
   return undefined;
 }
 
-/** What each side does, as sentences. */
+/** Returns sentences about what each side does. */
 export function reasonsOf({ cause, reasons, served }: Divergence): readonly string[] {
   return [
     ...new Set(reasons.flatMap((reason) => causeReason(causeWords[cause], reason))),
@@ -215,7 +215,7 @@ function causeReason({ modes }: CauseWords, reason: CauseReason): readonly strin
   }
 }
 
-/** What each side's mode does; empty if both do the same, because that explains no difference. */
+/** Returns what each side's mode does; empty if both do the same, because that does not explain a difference. */
 function modesWords(
   modes: NonNullable<CauseWords['modes']>,
   { from, to }: Extract<CauseReason, { readonly kind: 'modes' }>,
@@ -230,7 +230,7 @@ function modesWords(
   });
 }
 
-/** Returns undefined if the release decides, and is unknown. */
+/** Returns undefined if the clause depends on the release, and the release is unknown. */
 function modeClause(words: string | ReleaseWords, { by }: ModeOfSide): string | undefined {
   if (typeof words === 'string') return words;
   return by && (by.does.includes(words.behaviour) ? words.with : words.without);
@@ -248,7 +248,7 @@ function affinityWords(seconds: Fields[number]['value']): string {
   return seconds === undefined ? 'None' : `ClientIP for ${seconds} s`;
 }
 
-/** What to do, as sentences; empty if nothing that works is lost or changed. */
+/** Returns sentences about what to do. Empty if nothing that works is lost or changed. */
 export function adviceOn({ cause, situations }: Divergence): readonly string[] {
   const { advice } = causeWords[cause];
   if (advice === undefined || situations.length === 0) return [];

@@ -19,7 +19,7 @@ function suggestNearest(near: readonly string[], otherwise: string) {
   return didYouMean(near.join(' or ') || undefined, otherwise);
 }
 
-/** Why kube-proxy programs nothing for a Service. */
+/** Why kube-proxy programs nothing for a Service, and what to name instead. */
 const skipped = {
   headless: [
     'is headless: it has no cluster IP, so kube-proxy programs nothing for it',
@@ -39,7 +39,7 @@ const skipped = {
   ],
 } as const;
 
-/** Problems with kpc's own flags, with kpc.yaml, and with the packets of kpc trace and kpc test. */
+/** Words for problems with kpc's own flags, with kpc.yaml, and with the packets of kpc trace and kpc test. */
 export const commandLineWords: WordsOf<typeof commandLineFindings> = {
   'bad-expectation': byCase('problem', {
     nothing: ['no tests here', 'write them as a list under "tests:", each with from, to and expect'],

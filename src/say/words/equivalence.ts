@@ -13,7 +13,7 @@ function lostAnswersWords(to: ProxyMode | undefined): string {
   return `in IPVS mode they are on ${serviceLink}, so every node answers ARP requests for them (strictARP is false); in ${titleOfMode(to)} no node has them, and hosts on their network can no longer reach them`;
 }
 
-/** Each preparation with a command to check it, or the line to put into the configuration. */
+/** Words for each preparation, with a command to check it or the line to add to the configuration. */
 export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
   preparation: byCase('step', {
     gate: ({ fault }, say) => {

@@ -5,10 +5,12 @@ import { nodePortWords, proxyModeNames } from '../../kube-proxy/modes.ts';
 import { releaseRange } from '../../kube-proxy/releases.ts';
 import { didYouMean, type Words, type WordsOf } from './rows.ts';
 
-/** Characters that look like a space, or are invisible, where YAML needs spaces. Web pages and chats insert them. */
+/**
+ * Characters that look like a space or are invisible, but that YAML does not accept as spaces. Web pages and chats insert such characters.
+ */
 const oddSpace = /[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000]/;
 
-/** Advice on the first odd space of a text, if any. */
+/** Returns advice on the first odd space in a text. Undefined if the text has none. */
 export function adviseOnOddSpace(text: string): string | undefined {
   const [found] = oddSpace.exec(text) ?? [];
   return found && `replace ${nameCharacter(found.charCodeAt(0))}, which only looks like a space, with a normal space`;
@@ -35,7 +37,7 @@ export function foundWords(found: FoundValue): string {
   }
 }
 
-/** What to write, and why. */
+/** What to write instead, and why. */
 type FormWords = string | readonly [write: string, because: string];
 
 const oneOfEachFamily = 'one network, or one of each family';
@@ -117,14 +119,14 @@ function describeWrong(details: WrongValue): Words {
   const wrong = `${field} cannot be ${foundWords(found)}${why}${ending}`;
   if (write !== undefined) return [wrong, `write ${write}`];
   if (types.includes('string') && (found.type === 'number' || found.type === 'boolean')) {
-    // A duration needs a unit, so quotes alone do not help.
+    // A duration needs a unit, so quotes alone would not help.
     const isAnyString = expected === undefined || expected === 'a string' || found.type === 'boolean';
     return [
       `${field} is ${found.type === 'number' ? 'the number ' : ''}${foundWords(found)}, not a string`,
       isAnyString ? `put it in quotes${found.type === 'boolean' ? yesIsTrue : ''}` : `write ${expected}`,
     ];
   }
-  // Other selectors have these fields.
+  // Selectors of other kinds have these fields.
   if (types.includes('string') && /\bmatch(?:Labels|Expressions)$/.test(field)) {
     return [wrong, 'write the labels themselves here: this selector takes no matchLabels and no matchExpressions'];
   }
@@ -139,7 +141,7 @@ function describeWrong(details: WrongValue): Words {
 
 const yesIsTrue = ' (YAML 1.1 reads yes, y and on as true; no, n and off as false)';
 
-/** Problems with single fields, whatever object they belong to. */
+/** Words for problems with single fields, in any object. */
 export const fieldWords: WordsOf<typeof fieldFindings> = {
   'bad-value': describeWrong,
   'missing-field': ({ owner, field, isGenerated }) => [

@@ -42,7 +42,7 @@ function renderWays(render: string, folder: string | undefined, into: Into): rea
 /** Renders the folder on both sides, because one rendered side alone would differ from the other side's files. */
 function renderPair({ compare, sides }: RenderedPair, folder: string): string {
   const isOfSide = (name: string): boolean => name === folder || pathBelow(name, folder) !== '';
-  // A path in a revision also seems to be below the working folder.
+  // A path in a git revision also looks like a path below the working folder.
   const own = sides.toSorted((a, b) => Number(!a.checkout) - Number(!b.checkout)).find(({ name }) => isOfSide(name));
   const below = own ? pathBelow(own.name, folder) : '';
   const trees = ['../old', '../new'];
@@ -75,7 +75,7 @@ function describeTemplate(details: UnrenderedTemplate): Words {
   return [`${quote(mark)} is part of an unrendered template${more}`, ...ways];
 }
 
-/** Why a dump names no Service, and what does. */
+/** Why a dump does not name Services, and what to add so that they have names. */
 export const holdsNoNames = (mode: ProxyMode): string => `a node in ${modeFacts[mode].title} stores no Service names`;
 export const addNames = 'add manifests with -f to name them';
 
@@ -129,7 +129,7 @@ const oddYaml: Readonly<Record<OddYaml, string>> = {
   'no-text': 'a key that is not a string',
 };
 
-/** Problems with files, folders and texts, and with comparison sides that are bundles, goldens or dumps. */
+/** Words for problems with files, folders and texts, and with bundles, goldens or dumps as sides of a comparison. */
 export const fileWords: WordsOf<typeof fileFindings> = {
   'empty-file': ({ isFolder }) =>
     isFolder

@@ -16,7 +16,7 @@ function nameNodes({ nodes, of }: OnNodes, all: string): string {
   return of === 2 && all === 'all' ? 'on both nodes' : `on ${all} ${formatCount(of)} nodes`;
 }
 
-/** After "no endpoint runs". */
+/** Returns words to follow "no endpoint runs". */
 function onNone(nodes: OnNodes): string {
   return onNodes(nodes, 'any of the');
 }
@@ -48,7 +48,7 @@ function nearOr({ near, maker }: MissingObject, help: string) {
   return didYouMean(near, maker === undefined ? help : `${help}, unless ${printable(maker)} makes it`);
 }
 
-/** Rules of kpc lint: valid input that does not do what it appears to. */
+/** Why kube-proxy cannot recognise a node's Pods. */
 const undetected = {
   podCIDRs: 'its Node has no podCIDRs of that family',
   clusterCIDR: 'clusterCIDR is not set',

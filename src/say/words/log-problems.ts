@@ -2,7 +2,7 @@ import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { canaryChain } from '../../kube-proxy/chains.ts';
 import type { KnownProblem } from '../../kube-proxy/log-lines.ts';
 
-/** What a problem in kube-proxy's log means, and what to do. */
+/** What each problem in kube-proxy's log means, and what to do about it. */
 export const logProblemWords: Readonly<Record<KnownProblem['code'], readonly [meaning: string, advice: string]>> = {
   lock: [
     'another program held the lock of iptables for longer than kube-proxy waits',

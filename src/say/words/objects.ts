@@ -22,7 +22,7 @@ function waysToLeaveOut({ pattern, build }: NonNullable<DuplicateObject['leaveOu
   return [`leave one of them out${exclude}`, ...(build ? buildWays(build) : [])];
 }
 
-/** The first line of the output of kubectl get without -o. */
+/** Matches the first line that kubectl get prints without -o. */
 const tableHead = /^(?:NAMESPACE +)?NAME +[A-Z]/;
 
 function adviseOnFound(found: FoundValue): string | undefined {
@@ -30,7 +30,7 @@ function adviseOnFound(found: FoundValue): string | undefined {
   return found.type === 'string' && tableHead.test(found.value) ? 'print objects with kubectl get -o yaml' : undefined;
 }
 
-/** Programs that turn a file without objects into objects. */
+/** Programs that make objects from a file that contains none. */
 const makers = {
   kustomize: 'compile the output of "kubectl kustomize" instead',
   helm: 'compile the output of "helm template" instead',
@@ -49,7 +49,6 @@ function skippedKindsWords({ kinds, leavesOutCronJobs }: SkippedKinds): string {
   return `ignored (kube-proxy does not read them): ${list.join(', ')}${cronJobs}`;
 }
 
-/** How to allow an empty result. */
 const allowing = 'add --allow-empty if this is intended';
 
 const removesAll = 'the result would remove all Services from a node';
@@ -71,7 +70,7 @@ function describeNothingProgrammed({ services, lacking, isRefused }: NothingProg
   ];
 }
 
-/** Problems with whole objects and their names, documents that are not objects, and inputs that program nothing. */
+/** Words for problems with whole objects and their names, documents that are not objects, and input that programs nothing. */
 export const objectWords: WordsOf<typeof objectFindings> = {
   'duplicate-object': describeDuplicate,
   'duplicate-configuration': ({ isOfArguments }) => [

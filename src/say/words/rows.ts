@@ -1,16 +1,16 @@
 import { joinWays } from '../../base/printable.ts';
 import type { Cited, Row } from '../../base/findings/rows.ts';
 
-/** The problem, then each way to fix it that kpc knows; one of them is enough. */
+/** The problem, then the known ways to fix it, each of which is enough. */
 export type Words = string | readonly [wrong: string, ...ways: readonly (string | undefined)[]];
 
-/** A finding in words: the problem, and kpc's advice if it has any. */
+/** A finding in words: the problem, and kpc's advice if there is any. */
 export interface Said {
   readonly text: string;
   readonly help: string | undefined;
 }
 
-/** Rewords a text for a caller; undefined if the caller lacks an option that the text names. */
+/** Rewords a text for a caller. Returns undefined if the text names an option that the caller lacks. */
 export type Speak = (way: string) => string | undefined;
 
 export function didYouMean(near: string | undefined, otherwise?: string): string | undefined {
@@ -19,20 +19,20 @@ export function didYouMean(near: string | undefined, otherwise?: string): string
 
 export const listCodes = 'list the codes with "kpc explain"';
 
-/** Puts a finding that another finding's arguments cite into words. */
+/** Puts into words a finding that is in another finding's arguments. */
 export type Say = (cited: Cited) => Said;
 
 type Worder<Arguments> = (details: Arguments, say: Say) => Words;
 
-/** The words, or how the arguments make them. */
+/** Either words, or a function that makes words from the arguments. */
 export type Wording<Arguments> = Words | Worder<Arguments>;
 
-/** The words of the codes of a table. */
+/** Words for all codes of a table. */
 export type WordsOf<Table> = {
   readonly [Code in keyof Table]: Table[Code] extends Row<infer Arguments> ? Wording<Arguments> : never;
 };
 
-/** The words of a code with several cases; its argument `key` is the case. */
+/** Makes words for a code with several cases, which the argument named `key` distinguishes. */
 export function byCase<Key extends string, Arguments extends { readonly [K in Key]: string }>(
   key: Key,
   cases: { readonly [C in Arguments[Key]]: Wording<Extract<Arguments, { readonly [K in Key]: C }>> },
@@ -44,7 +44,7 @@ function inWords<Arguments>(wording: Wording<Arguments>, details: Arguments, say
   return typeof wording === 'function' ? wording(details, say) : wording;
 }
 
-/** Puts a finding, and the findings that it cites, into the words of a table. `speak` rewords each piece of advice for the caller. */
+/** Puts a finding, and the findings in its arguments, into the words of a table. `speak` rewords each piece of advice for the caller. */
 export function sayIn(
   table: Readonly<Record<string, unknown>>,
   { code, arguments: details }: Cited,

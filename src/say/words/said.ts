@@ -1,4 +1,4 @@
-// Findings in words, with the command that traces a packet; also shortened lists for people.
+// Puts findings into words, with the command that traces a packet, and shortens lists for people.
 import { hashName } from '../../base/hash-name.ts';
 import { projectUrl } from '../../base/version.ts';
 import { isLintCode, type FindingCode } from '../../base/findings/codes.ts';
@@ -11,19 +11,19 @@ import { wordsOf } from './words.ts';
 import { shellWord, formatCount, nameSome } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 
-/** A finding in words, for programs and all formats. The code determines the arguments. */
+/** A finding in words, for programs and all formats. The code determines the type of the arguments. */
 export type SaidFinding = Fault & {
   readonly severity: Severity;
   readonly text: string;
   readonly help?: string;
   readonly about?: About;
-  /** A command that traces a packet to show the finding, and how that packet ends. */
+  /** A command that traces a packet to show the finding, and the verdict of that trace. */
   readonly trace?: { readonly command: string; readonly verdict: string };
-  /** Where the code is explained, if the project's pages are published. */
+  /** The page that explains the code, if the project's pages are published. */
   readonly page?: string | undefined;
-  /** Stays the same when the finding only moves to other lines. */
+  /** Stays the same if the finding only moves to other lines. */
   readonly fingerprint?: string;
-  /** Absent if the finding is about no file. */
+  /** Absent if the finding concerns no file. */
   readonly place?: Located;
 };
 
@@ -43,8 +43,8 @@ export function sayFinding(finding: Finding, speak?: Speak): SaidFinding {
 }
 
 /**
- * Puts findings into words, each with its trace command, page and fingerprint. `trace`: the `kpc trace` command
- * line for the same input, without the packet's flags. `below`: file names relative to the named folder.
+ * Returns a function that puts findings into words, each with a trace command, a page and a fingerprint. `trace`: a `kpc trace` command for
+ * the same input, still without a packet. `below`: file names relative to the folder that the user named.
  */
 export function findingReporter(
   trace: readonly string[],
@@ -62,7 +62,7 @@ export function findingReporter(
   };
 }
 
-/** The findings of an answer, each with its page and a fingerprint of its own. */
+/** Gives each finding of an answer its page and a fingerprint of its own. */
 export function identify(findings: readonly SaidFinding[]): readonly SaidFinding[] {
   const numbered = numberer();
   return findings.map((finding) => ({
@@ -72,7 +72,7 @@ export function identify(findings: readonly SaidFinding[]): readonly SaidFinding
   }));
 }
 
-/** Numbers equal fingerprints to keep them distinct. */
+/** Returns a function that numbers equal fingerprints, to make them distinct. */
 function numberer(): (print: string) => string {
   const prints = new Map<string, number>();
   return (print) => {
@@ -82,7 +82,7 @@ function numberer(): (print: string) => string {
   };
 }
 
-/** The page and section that explain a code; undefined if the project has no address. */
+/** Returns the address of the page and section that explain a code. Undefined if the project has no address. */
 export function pageOf(code: FindingCode, project: string | undefined = projectUrl): string | undefined {
   return project && `${project}/blob/main/docs/${isLintCode(code) ? 'lint' : 'codes'}.md#${code}`;
 }
@@ -95,10 +95,10 @@ function commandOf(
   return traceCommand(trace, { from, to: socket, protocol: protocol.toLowerCase(), interface: undefined, node });
 }
 
-/** Arguments that may change while the finding stays the same: lists of nodes, lines, and folder names. */
+/** Arguments that may change although the finding stays the same: lists of nodes, lines, and folder names. */
 const passing: ReadonlySet<string> = new Set(['nodes', 'of', 'first', 'among', 'line', 'folder']);
 
-/** Depends on the code, the subject and the arguments, except lines, lists of nodes and the named folder. */
+/** Makes a fingerprint from the code, the subject and the arguments, without lines, lists of nodes and the named folder. */
 function fingerprintOf(
   {
     code,
@@ -113,23 +113,26 @@ function fingerprintOf(
   return hashName(JSON.stringify([code, about?.name ?? file ?? '', Object.fromEntries(others)]), 16);
 }
 
-/** The help with the trace command, for formats without a separate place for the command. */
+/** Returns the help together with the trace command, for formats without a separate place for that command. */
 export function helpWithTrace({ help, trace }: Pick<SaidFinding, 'help' | 'trace'>): string | undefined {
   if (!trace) return help;
   return `${help === undefined ? '' : `${help}\n`}trace: ${trace.command}`;
 }
 
-/** A packet as arguments of kpc trace. */
+/** A packet, as kpc trace's flags describe it. */
 export interface TracedPacket {
   readonly from: string;
   readonly to: string;
   readonly protocol: string;
   readonly interface?: string | undefined;
-  /** Empty if nothing names the node. */
+  /** Empty if no node is named. */
   readonly node: string;
 }
 
-/** A command to paste that traces a packet. `words` name the input, without the packet. For stdin, the command says to give the input again. */
+/**
+ * Returns a command that traces a packet, ready to paste. `words`: the command for the input, still without a packet. For input from stdin,
+ * the command says to give the input again.
+ */
 export function traceCommand(words: readonly string[], example: TracedPacket): string {
   const flags = [
     ...(example.node === '' ? [] : ['--node', example.node]),
@@ -147,21 +150,19 @@ export function traceCommand(words: readonly string[], example: TracedPacket): s
   return `${[...input, ...flags].map(shellWord).join(' ')}${again}`;
 }
 
-/** Findings shortened for people: equal sentences about several things appear once, and long lists are cut. */
+/** Shortens findings for people. Equal sentences about several things appear once, and long lists are cut. */
 export function findingsForPeople(findings: readonly SaidFinding[]): readonly SaidFinding[] {
   return limitShown(foldAlike(findings));
 }
 
-/**
- * Like findingsForPeople, for a list that is the result: at most `limit` findings of each code, then the number and names of the others.
- */
+/** Shortens a list that is itself the result. Shows at most `limit` findings of each code, then the number and names of the others. */
 export function listForPeople(findings: readonly SaidFinding[], limit: number): readonly SaidFinding[] {
   if (limit === Number.POSITIVE_INFINITY) return findings;
   const folded = foldAlike(findings);
   const ofCodes = groupBy(folded, ({ severity, code }) => `${severity} ${code}`);
   const cut = new Map(
     [...ofCodes.values()].flatMap((own) => {
-      // The line with the count takes as much space as one finding.
+      // A line with a count takes as much space as a single finding.
       const others = own.length > limit + 1 ? own.slice(limit) : [];
       return others.map((each, i) => [each, i === 0 ? [countOthers(each, others)] : []] as const);
     }),
@@ -169,7 +170,7 @@ export function listForPeople(findings: readonly SaidFinding[], limit: number): 
   return folded.flatMap((each) => cut.get(each) ?? each);
 }
 
-/** A line in place of a code's remaining findings. */
+/** Returns a line in place of the remaining findings of a code. */
 function countOthers(first: SaidFinding, others: readonly SaidFinding[]): SaidFinding {
   const names = [...new Set(others.flatMap((each) => nameOfSubject(each) ?? []))];
   const named = names.length === 0 ? '' : `: ${nameSome(names, mostNames)}`;
@@ -178,12 +179,12 @@ function countOthers(first: SaidFinding, others: readonly SaidFinding[]): SaidFi
   return { severity, code, arguments: details, text } as SaidFinding;
 }
 
-/** How many names are printed after the first. */
+/** How many more names are printed after the first. */
 const mostNames = 5;
 
 const mostShown = 200;
 
-/** The first findings, errors first, then one line per severity with the number of the others. */
+/** Returns the first findings, with errors first. For each severity, adds a line with the number of the others. */
 function limitShown(all: readonly SaidFinding[]): readonly SaidFinding[] {
   const made = all.filter(({ code }) => code !== 'not-shown');
   if (made.length <= mostShown) return all;
@@ -197,8 +198,8 @@ function limitShown(all: readonly SaidFinding[]): readonly SaidFinding[] {
 }
 
 /**
- * Prints equal warnings or notes about several Services or Nodes once, at the first, with the names of the
- * others. Errors are reported one by one, because each has a place to go to.
+ * Prints equal warnings or notes about several Services or Nodes once, at the first, and adds the names of the others. Does not merge
+ * errors, because each has its own place to fix.
  */
 function foldAlike(findings: readonly SaidFinding[]): readonly SaidFinding[] {
   const keyed = findings.map((finding, i) => ({ finding, key: sameWords(finding) ?? String(i) }));
@@ -211,7 +212,7 @@ function foldAlike(findings: readonly SaidFinding[]): readonly SaidFinding[] {
   });
 }
 
-/** A finding's words without its subject's name; undefined for an error, and for a sentence that does not begin with that name. */
+/** Returns a finding's words without its subject's name. Undefined for an error, and for a sentence that does not begin with that name. */
 function sameWords(finding: SaidFinding): string | undefined {
   const { severity, code, text, help = '' } = finding;
   const name = nameOfSubject(finding);
@@ -220,7 +221,7 @@ function sameWords(finding: SaidFinding): string | undefined {
   return JSON.stringify([severity, code, text.replaceAll(name, ''), help.replaceAll(name, '')]);
 }
 
-/** Findings about a whole file whose sentences do not name the file. */
+/** Findings about a whole file, whose sentences do not name the file. */
 const isOfFile: ReadonlySet<string> = new Set(['empty-file', 'unknown-kind']);
 
 function nameOfSubject({ code, arguments: details, place, about }: SaidFinding): string | undefined {

@@ -58,7 +58,7 @@ function likelyCause(likely: Likely): string | undefined {
 
 const ofEachFamily = 'range of each family with --service-cluster-ip-range';
 
-/** What a range has run out of, and the range to name instead. */
+/** The values that a range has run out of, and the range to name instead. */
 const rangedValues: Readonly<Record<RangedValue, readonly [value: string, help: string]>> = {
   clusterIP: ['cluster IP', 'larger range with --service-cluster-ip-range'],
   nodePort: ['node port', 'larger range with --service-node-port-range'],
@@ -68,7 +68,7 @@ const rangedValues: Readonly<Record<RangedValue, readonly [value: string, help: 
   ipv6: ['IPv6 address', ofEachFamily],
 };
 
-/** Problems with Services, their ports and endpoints, and with values that a cluster has not assigned yet. */
+/** Words for problems with Services, their ports and endpoints, and with values that no cluster has assigned yet. */
 export const serviceWords: WordsOf<typeof serviceFindings> = {
   'address-conflict': (details) => {
     const { address, port, protocol, holder, rival, isRefused } = details;

@@ -42,7 +42,7 @@ const saveAddresses = "save the node's `ip -j addr` output to a file";
 
 const configVersion = 'kubeproxy.config.k8s.io/v1alpha1';
 
-/** A name at most this many letters off counts as a misspelling. */
+/** A name that differs in at most this many letters counts as a misspelling. */
 const mostLettersOff = 3;
 
 function kubeProxyOf(release: Release): string {
@@ -58,7 +58,7 @@ const defaultModes = {
 
 function describeUnknownNode({ flag, names, known }: UnknownFlagNode): Words {
   const wrong = `${flag} ${nameSome(names.map((name) => quote(name)))}: the input holds no such Node`;
-  // Looking up all names of a fleet would take long.
+  // Looking up all names of a fleet would take too long.
   const near = new Set(names.slice(0, 3).flatMap((name) => findNearest(name, known) ?? []));
   const any = '(without any Node object, any name is accepted)';
   if (near.size > 0) return [wrong, `did you mean ${[...near].join(' or ')}? ${any}`];
@@ -76,7 +76,7 @@ function listGaps(known: readonly string[], { lacksAddresses, listensOnAll }: Un
   ]);
 }
 
-/** `nodes` counts the Nodes of the input. */
+/** `nodes`: the number of Nodes in the input. */
 function describeAnyNode(details: UnknownAddresses & Numbers<'nodes'> & { readonly mode: ProxyMode }): Words {
   const { nodes, mode } = details;
   const which = nodes === 0 ? 'no Node in the input' : `none of the ${nodes} nodes is named with --node`;
@@ -86,7 +86,7 @@ function describeAnyNode(details: UnknownAddresses & Numbers<'nodes'> & { readon
   ];
 }
 
-/** Problems with kube-proxy's flags and configuration and with the chosen nodes, and notes on kpc's defaults. */
+/** Words for problems with kube-proxy's flags and configuration and with the chosen nodes, and for notes on kpc's defaults. */
 export const settingWords: WordsOf<typeof settingFindings> = {
   'bad-feature-gate': byCase('problem', {
     unknown: ({ gate, release }) => {

@@ -125,7 +125,7 @@ const words: Readonly<Record<Exclude<LineFault, 'other-line'>, string>> = {
   wrapped: 'the lines are wrapped or edited, and no rule of them is read',
 };
 
-/** `of`: the kind of output. */
+/** `of`: the kind of output that has the line. */
 export function lineFaultWords(reason: LineFault, of: string): string {
   return reason === 'other-line'
     ? `not a line of ${of === 'rules' ? 'iptables rules' : of}, or not all of one`

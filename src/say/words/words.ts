@@ -31,7 +31,6 @@ export function wordsOf(finding: Cited & Pick<Finding, 'isLast'>, speak?: Speak)
   return { text: finding.isLast ? `${text}; further YAML errors in this file are not shown` : text, help };
 }
 
-/** The problem and its help on one line. */
 export function inOneLine(finding: Cited): string {
   const { text, help } = wordsOf(finding);
   return help === undefined ? text : `${text}: ${help}`;

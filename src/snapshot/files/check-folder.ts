@@ -15,7 +15,7 @@ import { diagnose, type Finding } from '../../base/findings/finding.ts';
 export type FolderContent =
   { readonly kind: 'bundle' | 'golden' | 'other' } | { readonly kind: 'fleet'; readonly example: string };
 
-/** Decides by file names, and for a fleet also by a manifest's content. Throws if the folder cannot be read. */
+/** Recognises a folder by file names, and a fleet also by the content of a manifest. Throws if the folder cannot be read. */
 export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
   if (holdsFile(folder, goldenHead, tree)) return { kind: 'golden' };
   if (holdsFile(folder, 'manifest.json', tree)) return { kind: 'bundle' };
@@ -27,7 +27,7 @@ export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
   return example === undefined ? { kind: 'other' } : { kind: 'fleet', example };
 }
 
-/** Ignores folders, because a fleet's node may be called manifest.json or golden.json. */
+/** Ignores folders, because a fleet's folder for a node may be named manifest.json or golden.json. */
 function holdsFile(folder: string, name: string, tree: FileTree): boolean {
   const path = tree.join(folder, name);
   return tree.exists(path) && !tree.isFolder(path);
@@ -59,12 +59,12 @@ function isBundle(folder: string, tree: FileTree): boolean {
   return tree.list(folder).filter(({ name }) => isBundleFile(name)).length > 1;
 }
 
-/** Reports whether kpc compile wrote the manifest. A Kubernetes manifest may have the same name, and a dump has a manifest too. */
+/** Reports whether kpc compile wrote the manifest. A Kubernetes manifest may have the same file name, and so may the manifest of a dump. */
 function isWritten(manifest: JsonObject | undefined): boolean {
   return manifest?.['formatVersion'] !== undefined && manifest['dumped'] !== true;
 }
 
-/** Returns the name of the node whose bundle or golden the folder holds; undefined if the files name none. */
+/** Returns the name of the node whose bundle or golden is in the folder. Undefined if the files name no node. */
 export function nodeOfFolder(folder: string, tree: FileTree = disk): string | undefined {
   const { node } = peekManifest(folder, tree, goldenHead) ?? peekManifest(folder, tree) ?? {};
   const name = isObject(node) ? node['name'] : undefined;
@@ -87,7 +87,7 @@ export type CheckResult =
       readonly kind: 'differs';
       readonly files: readonly string[];
       readonly strangers: readonly string[];
-      /** Bundle files before and after writing; undefined where a file does not exist. */
+      /** Bundle files before and after writing; undefined on the side where a file does not exist. */
       readonly pairs: readonly {
         readonly name: string;
         readonly from: string | undefined;

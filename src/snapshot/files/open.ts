@@ -16,7 +16,7 @@ import { loadInputs, readHostText } from './read-texts.ts';
 
 interface OpenPathsOptions extends SideOptions {
   readonly allNodes?: boolean | undefined;
-  /** Adds flows that are listed beside manifests: flows show present connections, and manifests show where new packets go. */
+  /** Whether to add flows that are listed beside manifests. Flows show present connections, and manifests show where new packets go. */
   readonly addsFlows?: boolean;
   readonly name?: string;
 }
@@ -47,7 +47,7 @@ async function openFiles(options: OpenPathsOptions): Promise<OpenedPaths> {
   return { ...opened, kind: 'manifests', path: undefined };
 }
 
-/** Opens a dump. Adds the addresses from the options, and the objects from manifests beside the dump or in its support bundle. */
+/** Opens a dump. Adds the addresses from the options, and the objects from manifests that are beside the dump or in its support bundle. */
 async function openDump(
   { beside, manifests: texts, ...input }: Recognised & { readonly kind: 'dump' },
   options: OpenPathsOptions,
@@ -56,7 +56,7 @@ async function openDump(
   const read = withHostAddresses(input, hostAddresses === undefined ? undefined : readHostText(hostAddresses));
   const { side } = read;
   if (!side || beside.length + texts.length === 0) return read;
-  // Errors in a support bundle's manifests are tolerated, because nobody chose these manifests.
+  // Errors in a support bundle's manifests are tolerated, because the user did not choose these manifests.
   return withNames({ ...read, side }, await loadInputs({ ...options, file: beside, texts }), beside.length > 0);
 }
 
@@ -78,7 +78,7 @@ export async function readManifestSide(
       const isAlone = Object.values(beside).every((fact) => fact === undefined);
       const loaded = isAlone ? read : read.under({ ...asOther, ...beside }, read.texts.config);
       const { dualStackAs, ...unflagged } = beside;
-      // Flags can express neither the slices made again nor the other side's Nodes.
+      // No flag can express `remade` (slices made again) or `nodesBeside` (the other side's Nodes).
       const isOwn = Object.values(unflagged).every((fact) => fact === undefined);
       const alone = (node: string) => {
         const own = read.under({ ...asOther, node, dualStackAs }, read.texts.config);

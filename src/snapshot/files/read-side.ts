@@ -37,10 +37,7 @@ interface SideSource {
   readonly context: SideContext;
 }
 
-/**
- * Recognises the kinds of input, in the order tried. A row returns undefined if the input is of another kind. Input that no row recognises
- * is manifests.
- */
+/** Recognises the kinds of input, in this order. A row returns undefined for another kind. Unrecognised input is manifests. */
 const kindsOfInput: readonly ((source: SideSource) => Promise<Recognised | undefined>)[] = [
   async ({ path, tree, isFolder }) => (isFolder ? readStoredFolder(path, tree) : undefined),
   recognisePack,
@@ -87,7 +84,7 @@ async function recognisePack({ path, tree, isFolder }: SideSource): Promise<Reco
   return packed && sideOfBundle(path, packed);
 }
 
-/** Reads the named node's bundle from a fleet. Reports an error if there is none, or if the folder holds several dumps. */
+/** Reads the named node's bundle from a fleet. Reports an error if the fleet has none, or if the folder holds several dumps. */
 async function readOneOfMany({ path, tree, isFolder, context }: SideSource): Promise<Recognised | undefined> {
   if (!isFolder || listFolder(path, [], tree).files.length > 0) return undefined;
   const { node } = context;
@@ -97,7 +94,7 @@ async function readOneOfMany({ path, tree, isFolder, context }: SideSource): Pro
     const found = own !== undefined && tree.exists(own) ? await readStoredFolder(own, tree) : undefined;
     return found ?? unreadable([diagnose('nodes-folder', { path, example: content.example, of: 'bundles' })]);
   }
-  // Links are skipped, as in a support bundle. Otherwise the folder's author could have any other folder searched.
+  // Links are skipped, as in a support bundle, because the folder's author could otherwise make kpc search any other folder.
   const folders = tree.list(path).filter((entry) => entry.isDirectory());
   for (const example of folders.map(({ name }) => tree.join(path, name)).toSorted()) {
     if (!(await readDumpFiles([example], undefined, new Map([[example, tree]])))) continue;
@@ -116,7 +113,7 @@ async function readStoredDump(
   return sideOfDump(paths.join(', '), found.dump, found.diagnostics, found.manifests);
 }
 
-/** Classifies paths by content. Errors in manifests are left to the manifest reader. */
+/** Classifies paths by content. Leaves errors in manifests to the reader of manifests. */
 export async function recogniseInputs(paths: readonly string[], context: SideContext): Promise<Recognised> {
   const beside: string[] = [];
   const dumps: string[] = [];
@@ -138,7 +135,7 @@ export async function recogniseInputs(paths: readonly string[], context: SideCon
 
 type AddsTexts = NonNullable<(Recognised & { readonly kind: 'dump' })['withMore']>;
 
-/** Joins dumps of one node. `folders`: dumps by kpc-apply. If there is exactly one such dump, the other texts are added to it. */
+/** Joins dumps of one node. `folders`: dumps by kpc-apply. If there is exactly one kpc-apply dump, the other texts are added to it. */
 async function joinDumps(paths: readonly string[], folders: ReadonlyMap<string, AddsTexts>, context: SideContext) {
   const { trees } = await openTrees(paths);
   const [[folder, add] = [], second] = folders;
@@ -167,8 +164,8 @@ async function readUnlessManifests(path: string, context: SideContext): Promise<
 }
 
 /**
- * Reads files taken from one node: folders, single files, and - for stdin. `diagnostics` concern the files. Returns undefined if no file
- * is, or should be, a tool's output.
+ * Reads files from one node: folders, single files, and - for stdin. `diagnostics` are about the files. Returns undefined unless a file is,
+ * or should be, the output of a tool.
  */
 async function readDumpFiles(
   sources: readonly string[],

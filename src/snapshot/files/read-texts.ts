@@ -28,7 +28,7 @@ export interface FileOptions extends LoadOptions {
   readonly renderValues?: readonly string[];
   readonly config?: string | undefined;
   readonly hostAddresses?: string | undefined;
-  /** Reads all of standard input, for the path "-". Returns the same result each time. */
+  /** Reads all of standard input, for the path "-", once for all calls. */
   readonly readStdin?: (() => Promise<Stdin>) | undefined;
 }
 
@@ -42,7 +42,7 @@ export async function loadConfiguration(options: FileOptions): Promise<LoadedInp
   return loadTexts({ manifests, config, hostAddresses: undefined }, { ...options, emptyResult: 'allowed' });
 }
 
-/** Loads the same manifests under other options, which may differ only in kube-proxy's settings. */
+/** Loads the same manifests with other options, which may differ only in kube-proxy's settings. */
 export async function loadUnder(options: FileOptions, loaded: LoadedInputs): Promise<LoadedInputs> {
   const { config } = await readInputs({ ...options, file: [], texts: [], hostAddresses: undefined });
   return loaded.under(options, config);
@@ -92,7 +92,7 @@ export function readHostText(file: string, tree: FileTree = disk): HostText | Fi
   }
 }
 
-/** Reports whether --host-addresses names a folder that holds each node's `ip -j addr` output as NODE.json. */
+/** Reports whether --host-addresses names a folder, which holds each node's `ip -j addr` output as NODE.json. */
 export function isHostFolder(path: string | undefined): path is string {
   return path !== undefined && (statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false);
 }

@@ -12,16 +12,14 @@ export interface SupportFile {
 }
 
 const largestBundle = 2 ** 28;
-/** The most files and folders to look at in a bundle; sosreports have some ten thousand. */
+/** The most files and folders of a bundle to look at. A sosreport has some ten thousand. */
 const mostEntries = 200_000;
 
 const heads: ReadonlySet<string> = new Set(
   'networking sysctls var_log sos_commands var systeminfo k8s rke k3s rke2 kubeadm'.split(' '),
 );
 
-/**
- * Reads the files of a support bundle that show a node's network; undefined if the path is not a support bundle. Throws an UnreadableFile.
- */
+/** Reads a support bundle's files about a node's network. Undefined for any other path. Throws an UnreadableFile. */
 export async function readSupportFiles(path: string, isFolder: boolean): Promise<readonly SupportFile[] | undefined> {
   const files = isFolder ? readBundleFolder(path) : await readBundleArchive(path);
   const folders = new Set(files.map((file) => bundleOfPath(file.path)?.folder));
@@ -41,13 +39,13 @@ function limited(path: string): (bytes: number) => void {
   };
 }
 
-/** Reports whether a folder may hold bundle files. This is true of any top-level folder, and of folders below `heads`. */
+/** Reports whether a folder may lead to bundle files. Any top-level folder may, and any folder below `heads`. */
 function mayLead(path: string): boolean {
   const [top = '', next] = path.split('/');
   return next === undefined || heads.has(top) || heads.has(next);
 }
 
-/** Reads a bundle's folder. Skips links, also to folders, because the bundle's author could otherwise have another file read. */
+/** Reads a bundle's folder. Skips links to files and folders, because the bundle's author could otherwise make kpc read any other file. */
 function readBundleFolder(root: string): readonly SupportFile[] {
   const files: SupportFile[] = [];
   const count = limited(root);
@@ -79,14 +77,14 @@ function unlessGone<T>(read: () => T): T | undefined {
 }
 
 function formOfArchive(path: string): 'packed' | 'plain' | undefined {
-  // A pipe can be read only once.
+  // Only regular files are examined, because a pipe can be read only once.
   if (!statSync(path).isFile()) return undefined;
   const start = readFirstBytes(path, 262);
   if (start[0] === 0x1f && start[1] === 0x8b) return 'packed';
   return start.toString('latin1', 257) === 'ustar' ? 'plain' : undefined;
 }
 
-/** Returns the name of an archive's first file; undefined if the path is not an archive or cannot be read. */
+/** Returns the name of the first file in an archive. Undefined if the path is not an archive or cannot be read. */
 export async function firstOfArchive(path: string): Promise<string | undefined> {
   const form = formOfArchive(path);
   if (!form) return undefined;

@@ -38,8 +38,8 @@ export function chooseFamilies(choice: IpFamilyChoice, used: () => readonly Fami
 }
 
 /**
- * The cluster assumed for manifests from git, unless the manifests or a flag say otherwise. Its cluster IPs, Pod networks and node ports
- * are kubeadm's. No network uses its other addresses (RFC 5737, RFC 3849).
+ * The cluster that kpc assumes for manifests from git, unless the manifests or a flag say otherwise. Its cluster IPs, Pod networks and node
+ * ports are kubeadm's. Its other addresses are documentation addresses, which no network uses (RFC 5737, RFC 3849).
  */
 const assumedCluster = {
   ipv4: { services: '10.96.0.0/12', pods: '10.244.0.0/16', balancers: '192.0.2.0/24', nodes: '198.51.100.0/24' },
@@ -60,20 +60,20 @@ export interface Assumptions {
   readonly podNetworks: readonly Network[];
   readonly families: readonly Family[];
   readonly dualStack: DualStack | undefined;
-  /** Whether kpc chose the families, because no flag or network shows them. */
+  /** Whether kpc chose the families because no flag or network shows them. */
   readonly choosesFamilies: boolean;
-  /** Empty if the input shows which nodes exist. */
+  /** The assumed Nodes. Empty if the input shows which nodes exist. */
   readonly nodes: readonly Sourced<Node>[];
-  /** kubeadm's networks, by which kube-proxy recognises Pods on assumed Nodes; empty if others are configured. */
+  /** kubeadm's Pod networks, by which kube-proxy recognises Pods on assumed Nodes; empty if other networks are configured. */
   readonly clusterCIDRs: readonly string[];
 }
 
 export interface AskedCluster {
   readonly node?: string | readonly string[] | undefined;
   readonly ipFamily: IpFamilyChoice;
-  /** The name of a comparison's other side, if its cluster is dual-stack. Then the assumed cluster is dual-stack too. */
+  /** The name of the other side of a comparison, if its cluster is dual-stack, so that the assumed cluster is dual-stack too. */
   readonly dualStackAs?: string | undefined;
-  /** Given if the other side assumes Nodes: those that its Pods name, so that both sides assume the same Nodes. */
+  /** The nodes that the other side's Pods name, if the other side assumes Nodes, so that both sides assume the same Nodes. */
   readonly nodesBeside?: readonly string[] | undefined;
 }
 
@@ -85,8 +85,8 @@ interface ToldFacts {
 }
 
 /**
- * Makes further assumptions, besides the ranges in flags and configurations and the Pod networks from --assume-endpoints. Depends only on
- * the input, so the assumptions are the same in every run.
+ * Assumes what neither the input, ranges in flags and configurations, nor the Pod networks of --assume-endpoints give. Depends only on the
+ * input, so every run makes the same assumptions.
  */
 export function assumeCluster(
   inputs: Inputs,
@@ -123,8 +123,8 @@ export function assumeCluster(
 }
 
 /**
- * Finds the families of the cluster, its Nodes and each PreferDualStack Service: from the Services' networks or a flag, or else from the
- * Pods' networks (IPv4 if there are none). The cluster has both families if a Service needs the other one or the other side is dual-stack.
+ * Finds the families of the cluster, its Nodes and each PreferDualStack Service. The Services' networks or a flag decide, or else the Pods'
+ * networks (IPv4 if there are none). The cluster has both families if a Service needs the other family or the other side is dual-stack.
  */
 function assumeFamilies(
   { services, serviceCidrs, nodes }: Inputs,
@@ -161,7 +161,10 @@ function needsFamily({ spec: { ipFamilies, ipFamilyPolicy, clusterIPs } }: Servi
   );
 }
 
-/** Reports whether to assume Nodes: if other parts of the cluster are missing too, here or beside, and the input says nothing about nodes. */
+/**
+ * Reports whether to assume Nodes. kpc does if the input says nothing about nodes and other parts of the cluster are missing too, on this
+ * side or the other.
+ */
 function needsNodes(inputs: Inputs, { nodesBeside }: Pick<AskedCluster, 'nodesBeside'>): boolean {
   const { services, pods, workloads } = inputs;
   if (saysNode(inputs)) return false;
@@ -172,7 +175,6 @@ function needsNodes(inputs: Inputs, { nodesBeside }: Pick<AskedCluster, 'nodesBe
   return workloads.length + pods.length > 0 || services.some(({ object }) => lacksAddress(object));
 }
 
-/** Whether the input shows which nodes exist. */
 export function saysNode({ slices, endpoints, nodes, pods }: Inputs): boolean {
   return (
     nodes.length > 0 ||
@@ -202,7 +204,7 @@ function makeNodes(
     .filter((name) => !ofPods.includes(name))
     .slice(0, Math.max(0, assumedNodes.length - ofPods.length));
   const usual = [...ofPods, ...spare];
-  // A node named in a flag replaces an assumed Node. An additional Node would change everything that depends on the Nodes.
+  // A node named in a flag replaces an assumed Node. Adding one would change everything that depends on the number of Nodes.
   const others = [...new Set(flagged)].filter((name) => name !== '' && !usual.includes(name));
   const free = spare.filter((name) => !flagged.includes(name));
   const renamed = new Map(free.slice(0, others.length).map((name, i) => [name, others[i] ?? name]));
@@ -217,8 +219,8 @@ function makeNodes(
 const mostNumbers = 254;
 
 /**
- * Gives each Node a number, which determines its address and Pod network. The number depends only on the Node's name, unless two names
- * have the same hash, so that adding a Node changes no other. Nodes beyond the capacity of the Pod networks get the last numbers.
+ * Gives each Node a number, which determines its address and Pod network. Unless two names have the same hash, the number depends only on
+ * the Node's name, so adding a Node changes no other. Nodes beyond the capacity of the Pod networks get the last numbers.
  */
 function numberNodes(
   names: readonly string[],
@@ -273,7 +275,7 @@ function makeNode(
   };
 }
 
-/** Returns a Node's part of the Pod network in a family; undefined if the network is too small for so many parts. */
+/** Returns a Node's part of the Pod network in a family. Undefined if the network is too small for so many Nodes. */
 function partOf(networks: readonly Network[], family: Family, at: number): string | undefined {
   const [network, length] = [networks.find((each) => each.family === family), nodePrefix[family]];
   if (!network || network.prefixLength >= length) return undefined;
@@ -322,7 +324,7 @@ export function describeAssumptions(
   ];
 }
 
-/** Returns how many values were assumed, and the networks they come from. If several networks contain an address, the first one counts. */
+/** Returns how many values were assumed, and from which networks. If several networks contain an address, the first counts. */
 function drawn(what: AssumedValues['what'], texts: readonly string[], networks: readonly Network[]): AssumedValues {
   const addresses = texts.flatMap((text) => parseAddress(text) ?? []);
   const used = new Set(addresses.flatMap((address) => networks.find((network) => contains(network, address)) ?? []));

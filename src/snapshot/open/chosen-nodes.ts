@@ -36,14 +36,15 @@ export interface CheckedNodes {
 
 type KnownCluster = Pick<Prepared, 'nodes' | 'nodeSources' | 'settings' | 'cluster'>;
 
-/** Checks the chosen names. If the input has Nodes, each name must be that of a Node, and kube-proxy must be able to start there. */
+/** Checks the chosen names. If the input has Nodes, each name must be a Node's, and kube-proxy must be able to start on that Node. */
 export function checkNodes({ names, flag }: CheckedNodes, known: KnownCluster): readonly Finding[] {
   const unknown = findUnknown(flag, known);
   return unknown.length > 0 ? unknown : [...checkLocalDetection(names, known), ...findTakenAddresses(known)];
 }
 
 /**
- * Finds node addresses that Services have too. IPVS mode puts them on every node's kube-ipvs0, so the other nodes treat them as their own.
+ * Finds node addresses that Services have too. IPVS mode puts Services' addresses on every node's kube-ipvs0, so all other nodes treat the
+ * address as their own.
  */
 function findTakenAddresses({ nodes, cluster, settings }: KnownCluster): readonly Finding[] {
   if (!modeFacts[settings.mode].kinds.has('links')) return [];
@@ -77,7 +78,7 @@ function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: K
 }
 
 /**
- * Returns an error if kube-proxy would not start (NewNodeManager, checkBadIPConfig in cmd/kube-proxy/app/server.go), and warnings for
+ * Returns an error if kube-proxy would not start (NewNodeManager, checkBadIPConfig in cmd/kube-proxy/app/server.go), and warnings about
  * other faults.
  */
 function checkLocalDetection(names: readonly string[], known: KnownCluster): readonly Finding[] {
@@ -103,10 +104,7 @@ function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings
   ];
 }
 
-/**
- * Warns if all CIDRs are of the other family. kube-proxy then starts only if the node has both families, which a Node object does not
- * show.
- */
+/** Warns if all CIDRs have the other family: kube-proxy starts only on a dual-stack node, which a Node object does not show. */
 function checkClusterCIDRs(names: readonly string[], { nodes, settings }: KnownCluster): readonly Finding[] {
   const { clusterCIDRs } = settings;
   for (const node of names) {
@@ -136,7 +134,7 @@ export function describeNodeGaps(nodeName: string, prepared: Prepared): readonly
   return [diagnose('no-node', { problem: 'compiled-for-any', nodes: nodes.size, mode: settings.mode, ...gaps })];
 }
 
-/** Returns one warning in each family about all of these nodes whose node ports listen nowhere. */
+/** Returns one warning for each family, about all of these nodes whose node ports listen on no address. */
 export function findUnreachableNodePorts(
   names: readonly string[],
   { cluster, nodes, settings }: Prepared,
@@ -178,9 +176,7 @@ function listensOnLocalhost(settings: ProxySettings, networks: NodePortNetworks)
   return concernsMode(name, settings.mode) && behaviours.has(name) && namesLocalhost(networks, behaviours);
 }
 
-/**
- * Reports whether node ports should listen only on the node's own addresses although these are unknown. Then they listen on all addresses.
- */
+/** Reports whether node ports should listen only on own addresses, but these are unknown, so that the ports listen on all. */
 function lacksPrimary({ nodePortAddresses }: ProxySettings, { nodeIPs }: NodeContext): boolean {
   return nodePortAddresses.join() === 'primary' && families.every((family) => isLoopback(nodeIPs[family]));
 }
@@ -195,7 +191,7 @@ function needsAddresses(settings: ProxySettings, node: NodeContext): boolean {
   }
 }
 
-/** Warns of node ports on localhost. A bundle does not serve them, because no rule makes kube-proxy listen there. */
+/** Warns about node ports on localhost, which a bundle does not serve, because no rule makes kube-proxy listen there. */
 export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot): readonly Finding[] {
   const handlingOf = findLocalhostHandling(state);
   const ports = cluster.servicePorts.filter(
@@ -204,7 +200,7 @@ export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot)
   return diagnoseLoopbackPorts(ports, false);
 }
 
-/** Returns one warning for all nodes about node ports on localhost of Services with endpoints. */
+/** Returns one warning for all nodes about Services with endpoints that have node ports on localhost. */
 export function describeListenersOfNodes({ cluster, settings }: Prepared): readonly Finding[] {
   const named = new Set(
     families.filter((family) =>

@@ -22,7 +22,7 @@ interface ReleaseSide {
   readonly side: CompiledSnapshot;
 }
 
-/** Compares two releases. Reports each difference with the behaviour that causes it, and what was compared. */
+/** Compares two releases. Reports each difference with the behaviour that causes it, and states what was compared. */
 export function compareReleases(
   loaded: LoadedInputs,
   name: string,
@@ -37,7 +37,7 @@ export function compareReleases(
   const compileBy = (release: Release, ipFamily: IpFamilyChoice) =>
     compileWith(release, behavioursOf(release, loaded.gates), ipFamily);
   const isDual = new Set([pair.from, pair.to].flatMap((each) => compileBy(each, options.ipFamily).side.families));
-  // If only one release has rules in a family, both must be compiled for it.
+  // If only one of the releases has rules in a family, both releases are compiled for this family.
   const ipFamily = isDual.size > 1 ? 'dual' : options.ipFamily;
   const [from, to] = [compileBy(pair.from, ipFamily), compileBy(pair.to, ipFamily)];
   const { settings } = from.side;
@@ -50,7 +50,7 @@ export function compareReleases(
     return { ...port, reasons: [...reasons, ...port.reasons] };
   });
   const made = `${name}: manifests, compiled for ${describeGrounds(from.side)}, by Kubernetes ${from.release} and ${to.release}`;
-  // The limit on tracked connections depends on the node's cores.
+  // The limit on tracked connections depends on the number of the node's cores.
   const isLimitChanged =
     steps.some(({ behaviour }) => behaviour === 'conntrack-limit') && settings.conntrack.maxPerCore > 0;
   const notes: readonly ArgumentsOf<'reading'>[] = [
@@ -99,7 +99,7 @@ function chooseReleases(loaded: LoadedInputs, nodeName: string, wanted: VersionC
     if (choice !== undefined && choice !== 'auto') return choice;
     const release = releaseOfNode(loaded.nodes.get(nodeName), nodeName, flag);
     if (typeof release === 'string') return release;
-    // An unreadable object may be the Node that names the release.
+    // An object that cannot be read may be the Node that names the release.
     if (!loaded.diagnostics.some(isError)) diagnostics.push(release);
     return undefined;
   };

@@ -39,7 +39,7 @@ export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, o
   return { ...options, ...rangesLike(like, options), assume, node, dualStackAs };
 }
 
-/** Compiles manifests. Settings without a flag, such as the mode, come from the other side. */
+/** Compiles manifests. Settings that no flag sets, such as the mode, come from the other side. */
 export function compileLike(
   path: string,
   given: LoadedInputs,
@@ -100,7 +100,7 @@ function assumedLike(
   };
 }
 
-/** Returns the flag's release, or else the release that the other side shows. `reason` says why, if no flag decided. */
+/** Returns the flag's release, or else the release that the other side shows. `reason`: why, if no flag names a release. */
 function findRelease(
   { version, gates, nodes }: LoadedInputs,
   nodeName: string,
@@ -136,7 +136,7 @@ function matchDump(dump: Snapshot, candidates: readonly Release[], compileBy: (r
   return best?.release ?? newestRelease;
 }
 
-/** Returns one release for each distinct behaviour in the mode: preferred releases first, then the newest. */
+/** Returns one release for each distinct behaviour in the mode: the preferred releases first, then the others from new to old. */
 function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mode: ProxyMode): readonly Release[] {
   const seen = new Set<string>();
   return [...preferred, newestRelease, ...releases.toReversed()].filter((release) => {
@@ -147,8 +147,8 @@ function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mo
 }
 
 /**
- * Reports whether a side may have assumptions beside `like`. A node's state follows from its cluster, not from assumptions, and a bundle
- * may have been compiled with the ranges in these flags.
+ * Reports whether a side may have assumptions when it is compared with `like`. A node's state follows from its cluster, not from
+ * assumptions. A bundle may have been compiled with the ranges in these flags.
  */
 function canAssumeBeside(like: Snapshot | undefined, options: LikeOptions): boolean {
   if (!like) return true;
@@ -163,7 +163,7 @@ function rangesLike(like: Snapshot | undefined, { serviceClusterIpRange }: LikeO
   return { serviceClusterIpRange: ranges.map(({ network }) => network.text).join(',') };
 }
 
-/** Reads flags in the other side's mode, because the mode decides which flags count, and how. */
+/** Reads flags as in the other side's mode, because the mode decides which flags count and what they mean. */
 function inModeOf(like: Snapshot | undefined, read: LoadedInputs, options: LikeOptions): LoadedInputs {
   const mode = like && modeOfSide(like);
   const { configured, settings } = read;
@@ -175,7 +175,7 @@ function modeOfSide(side: Snapshot): ProxyMode | undefined {
   return side.kind === 'dump' ? modeOfState(side.state) : side.settings.mode;
 }
 
-/** Returns the other side's settings, unless a configuration sets its own. Flags override single settings. A dump shows only its mode. */
+/** Returns the other side's settings, unless a configuration sets its own. Flags override single settings. A dump shows only a mode. */
 function settingsLike(
   like: Snapshot | undefined,
   { configured, settings }: LoadedInputs,
@@ -189,7 +189,7 @@ function settingsLike(
   return { ...settingsOver(defaultSettings(mode), settings, options), release: settings.release };
 }
 
-/** Reports whether kube-proxy handles both families of a node, because both have the chain or table that kube-proxy makes first. */
+/** Reports whether kube-proxy handles both families on a node, because both have the chain or table that kube-proxy makes first. */
 function isDualStack({ kind, families, state: { iptables, nftables } }: Snapshot): boolean {
   if (kind !== 'dump') return families.length === 2;
   return bothFamilies.every(
@@ -200,9 +200,9 @@ function isDualStack({ kind, families, state: { iptables, nftables } }: Snapshot
 }
 
 /**
- * Returns the node's addresses that the other side knows better than the manifests' Node object: all of them if there is no Node, or a
- * list from the node itself, such as of `ip addr`, which has loopback addresses. If the Node has a new address, that list may be another
- * node's.
+ * Returns the node's addresses from the other side, if that side knows them better than the manifests' Node object. The other side does if
+ * there is no Node, or if it has a list from the node itself (from `ip addr`, for example), which includes loopback addresses. If the Node
+ * has a new address, the list may be another node's.
  */
 function hostAddressesOf({ kind, hostAddresses: known = [] }: Snapshot, node: Node | undefined) {
   const own = (node?.addresses ?? []).filter(({ type }) => type === 'InternalIP');
@@ -213,12 +213,12 @@ function hostAddressesOf({ kind, hostAddresses: known = [] }: Snapshot, node: No
 
 const ofDump = " (the dump's; other settings by flags and defaults)";
 
-/** What the other side shows about the cluster that both sides belong to. Facts that change nothing are undefined. */
+/** What the other side shows about the cluster of both sides; undefined for facts that make no difference. */
 export type Beside = Pick<LoadOptions, 'dualStackAs' | 'nodesBeside' | 'remade'>;
 
 type ReadSide = Pick<LoadedInputs, 'assumedCluster' | 'inputs'>;
 
-/** Returns what the other side shows that changes `side`. `name`: the other side's name. */
+/** Returns the facts from the other side that change `side`. `name`: the other side's name. */
 export function factsBeside(side: ReadSide, other: ReadSide, name: string): Beside {
   const [own, others] = [side.assumedCluster, other.assumedCluster];
   const takesNodes = own === undefined && (others?.nodes.length ?? 0) > 0 && !saysNode(side.inputs);

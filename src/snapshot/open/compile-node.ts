@@ -52,20 +52,20 @@ export interface Prepared {
   readonly behaviours?: Behaviours | undefined;
   readonly nodes: ReadonlyMap<string, Node>;
   readonly nodeSources: ReadonlyMap<string, ObjectSource>;
-  /** Names of the assumed nodes. If no node is named, the first one is compiled. */
+  /** Names of the assumed Nodes. If no node is named, the first assumed Node is compiled. */
   readonly assumedNodes: readonly string[];
-  /** Includes what kpc assigned, and Services that kube-proxy does not program. */
+  /** All Services, with the values that kpc assigned, including Services that kube-proxy does not program. */
   readonly services: readonly Sourced<Service>[];
   readonly assigned: CompiledSnapshot['assigned'];
   readonly assumedEndpoints: CompiledSnapshot['assumedEndpoints'];
   readonly assumedPods: readonly Sourced<Pod>[];
   readonly assumedClusterCIDRs: readonly string[];
-  /** The families that kpc chose for the cluster, if a Service gets its families from the cluster; otherwise empty. */
+  /** The families that kpc chose for the cluster; empty unless a Service gets its families from the cluster. */
   readonly assumedFamilies: readonly Family[];
   readonly gates: FeatureGates;
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
   readonly portFaults: () => readonly PortFault[];
-  /** The addresses in the node's `ip -j addr` output, without kube-ipvs0; undefined if unknown. */
+  /** The addresses in the node's `ip -j addr` output, except addresses on kube-ipvs0. Undefined if unknown. */
   readonly hostAddresses: readonly Address[] | undefined;
   readonly inputs: SnapshotObjects;
   readonly modeNote?: Finding | undefined;
@@ -79,7 +79,7 @@ export interface PreparationFacts {
   readonly remade?: ReadonlySet<string> | undefined;
 }
 
-/** Takes the ranges from the cluster's objects, like the API server, unless a flag gives ranges. */
+/** Takes the ranges from the cluster's objects, as the API server does, unless a flag gives ranges. */
 function rangesToAssign(ranges: AssignmentRanges, serviceCidrs: Inputs['serviceCidrs']): AssignmentRanges {
   const ofObjects = ranges.clusterIPs.length > 0 ? [] : assignableNetworks(serviceCidrs);
   return ofObjects.length === 0 ? ranges : { ...ranges, clusterIPs: ofObjects, fromObjects: true };
@@ -102,8 +102,8 @@ function faultsOfPorts(
 }
 
 /**
- * Finds slices without a Service, and Services without endpoints. After an error, returns nothing, because the missing half may be the
- * faulty one.
+ * Finds slices without a Service, and Services without endpoints. Returns nothing after an error, because the object with the error may be
+ * the missing one.
  */
 function findLonely(
   { diagnostics, slices, endpoints }: Inputs,
@@ -115,7 +115,7 @@ function findLonely(
   return [...describeStrays(services, slices, endpoints), ...findUnserved(services, cluster, couldAssume)];
 }
 
-/** Objects as read, the slices of their Services, and the cluster. The sides of a comparison share them. */
+/** The part of the input that both sides of a comparison share: objects as read, the slices of their Services, and the cluster. */
 export class ReadObjects {
   readonly slices = new ContextMemo<Inputs, ReturnType<typeof serve>>();
   readonly clusters = new ContextMemo<FoundSlices, Cluster>();
@@ -181,7 +181,7 @@ export function prepare(
     assumedNodes: assumedNodes.map(({ object }) => object.metadata.name),
     nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
     services,
-    // Each side has its own copy, with its assumptions.
+    // Each side has its own copies, which include its assumptions.
     assigned: [...assigned],
     assumedEndpoints: found.assumed.length === 0 ? undefined : [...found.assumed],
     assumedPods: found.assumedPods,
@@ -216,8 +216,8 @@ function takesFamilies(services: readonly Sourced<Service>[], assigned: Prepared
 }
 
 /**
- * Notes that the input has a cluster's Services without the ServiceCIDRs, which affect rules. The Service default/kubernetes shows that a
- * cluster printed the input.
+ * Notes that the input has a cluster's Services but lacks its ServiceCIDRs, which affect rules. The Service default/kubernetes shows that
+ * the input was printed from a cluster.
  */
 function describeMissingRanges(
   services: readonly Sourced<Service>[],
@@ -242,9 +242,7 @@ function findIgnoredPolicies(services: readonly Sourced<Service>[], behaviours: 
   return [diagnose('userspace', { problem: 'ignored', services: names }, first.source.place([]))];
 }
 
-/**
- * Warns of deprecated fields, and of what this kube-proxy writes but its tools refuse: some source ranges in sets, and too long comments.
- */
+/** Warns about deprecated fields, and about output that kube-proxy's tools refuse: some source ranges in sets, and long comments. */
 export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 'cluster'>): readonly Finding[] {
   const cutsComments = behavioursOf(settings.release).has('short-comments');
   return [
@@ -255,7 +253,7 @@ export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 
   ];
 }
 
-/** Returns one warning for all Services with externalIPs, which will stop working. */
+/** Returns one warning for all Services with externalIPs, which will stop working in a later release. */
 function findEndingAddresses({ servicePorts }: Cluster, release: Release): readonly Finding[] {
   const users = isDeprecated('external-ips', release)
     ? servicePorts.filter(({ externalIPs }) => externalIPs.length > 0)
@@ -293,7 +291,7 @@ export class NodeMemo {
   readonly nftables = new NftablesMemo();
 }
 
-/** Compiles a node; the state is compiled on first use. `name`: the user's name for the inputs; by default the node's. */
+/** Compiles a node. The state itself is compiled on first use. `name`: the user's name for the inputs, by default the node's name. */
 export function compileNode(
   prepared: Prepared,
   nodeName: string,
@@ -371,7 +369,7 @@ export function compileState(
   }
 }
 
-/** Returns --node, or else hostnameOverride, the first assumed Node, or the only Node in the inputs; '' if there is none of these. */
+/** Returns the node's name: --node, hostnameOverride, the first assumed Node, or the only Node in the inputs; '' if none. */
 export function chooseNodeName(flag: string | undefined, { settings, nodes, assumedNodes }: Prepared): string {
   const [only, ...others] = nodes.keys();
   return flag ?? (settings.hostnameOverride || (assumedNodes[0] ?? (others.length === 0 ? (only ?? '') : '')));

@@ -48,7 +48,7 @@ export interface Compilation {
   /** Undefined if a diagnostic is an error. */
   readonly snapshot: CompiledSnapshot | undefined;
   readonly diagnostics: readonly Finding[];
-  /** Finds facts about the node that the input lacks. A call compiles the node's state. */
+  /** Finds facts about the node that the input lacks, for which it compiles the node's state. */
   readonly gaps: () => readonly Finding[];
 }
 
@@ -75,7 +75,7 @@ export function prepareChecked(loaded: LoadedInputs, nodes: CheckedNodes, refusa
   const isRead = !loaded.diagnostics.some(isError);
   const found = isRead ? checkNodes(nodes, loaded) : [];
   const { preparedFor: followed, diagnostics: ofReleases } = prepareForNodes(loaded, nodes.names);
-  // An unreadable object may be a Node.
+  // An object that cannot be read may be a Node.
   const wrong = isRead ? refusals : refusals.filter(({ code }) => code !== 'no-node' && code !== 'no-node-object');
   const { hosts } = loaded;
   const preparedFor = (node: string): Prepared =>
@@ -92,8 +92,8 @@ export function prepareChecked(loaded: LoadedInputs, nodes: CheckedNodes, refusa
 }
 
 /**
- * Prepares the input for each node. Unless a release is named, each node compiles for its own release, and for a single node a diagnostic
- * names the release. With auto, each node must have one.
+ * Prepares the input for each node. Unless a release is named, each node is compiled for the release that it runs; if there is only one
+ * node, a diagnostic names the release. With `auto`, every node must name a release.
  */
 function prepareForNodes(loaded: LoadedInputs, nodes: readonly string[]) {
   const { version: choice, settings } = loaded;
@@ -125,7 +125,7 @@ export function checkReleases(
     .filter((each) => !said.has(keyOfFault(each)) && said.add(keyOfFault(each)));
 }
 
-/** Flags as given to a command; some commands have only a few of them. */
+/** Flags as passed to a command, which may have only a few of these. */
 export interface GivenFlags extends Partial<LoadOptions>, Omit<FleetChoice, 'node'> {}
 
 function checkShard(shard: string | undefined): readonly Finding[] {
@@ -143,7 +143,7 @@ export function checkFlags(flags: GivenFlags): readonly Finding[] {
   return [...checkValues(flags), ...diagnostics.filter(isError)];
 }
 
-/** A side of a comparison may be a release, which is not named by a flag. */
+/** A side of a comparison may be a release, which no flag names. */
 function checkVersion({ kubernetesVersion, sideOf }: GivenFlags): ReturnType<typeof parseVersionChoice> {
   return sideOf === 'release'
     ? parseVersionChoice(kubernetesVersion, 'a side', false)

@@ -43,9 +43,9 @@ import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 
 export interface InputTexts {
   readonly manifests: LoadedFiles;
-  /** kube-proxy's configuration, if it is not among the manifests. */
+  /** kube-proxy's configuration, if it is separate from the manifests. */
   readonly config: TextFile | Finding | undefined;
-  /** A node's addresses, or a function that reads those of each node from a folder. */
+  /** A node's addresses, or a function that reads each node's addresses from a folder. */
   readonly hostAddresses: HostText | Finding | ReadHosts | undefined;
 }
 
@@ -58,8 +58,8 @@ export interface Hosts {
 
 export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedCluster {
   /**
-   * Whether a result without Services may be written; undefined if the result is only shown. `of-a-cluster` allows such a result with a
-   * warning if the input may be a whole cluster, because it has Nodes and nothing that needs Services.
+   * Whether a result without Services may be written. Undefined if the result is only shown. `of-a-cluster`: allowed with a warning if the
+   * input may be a whole cluster, with Nodes and nothing that needs Services.
    */
   readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
   readonly into?: Into | undefined;
@@ -67,27 +67,27 @@ export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedC
   readonly namespace?: string | undefined;
   readonly skipInvalid?: boolean | undefined;
   readonly traffic?: boolean | undefined;
-  /** Networks for the Pods assumed for workloads; true (or auto) for the known networks. */
+  /** Networks for the Pods that kpc assumes for workloads. true (or auto) means the known networks. */
   readonly assumeEndpoints?: string | true | undefined;
   /** Whether to assume what manifests from git lack: addresses, node ports, Pods and Nodes. */
   readonly assume?: boolean | 'by-default' | undefined;
   readonly unread?: UnreadLists | undefined;
   readonly remade?: ReadonlySet<string> | undefined;
-  /** The most diagnostics with the same code in one file, if not the default. */
+  /** The most diagnostics with one code in one file, if not the default number. */
   readonly mostOfCode?: number | undefined;
 }
 
 export interface LoadedInputs extends Prepared {
   readonly texts: InputTexts;
-  /** Each node's addresses, if a folder has them. Otherwise `hostAddresses` are those of the only node. */
+  /** Each node's addresses, if a folder has them; if not, the only node's are in `hostAddresses`. */
   readonly hosts: Hosts['addresses'] | undefined;
   readonly modeNote: Finding | undefined;
   readonly version: VersionChoice;
   readonly configured: boolean;
-  /** Returns the same input, as if a flag named this mode. */
+  /** Reads the same input as if a flag named this mode. */
   readonly inMode: (mode: ProxyMode) => LoadedInputs;
   /**
-   * Returns the same manifests with other kube-proxy settings; `config` is the configuration beside them. If objects were left out, reads
+   * Reads the same manifests with other kube-proxy settings. `config`: the configuration to use with them. If objects were left out, reads
    * the manifests again, because settings decide which objects are faulty.
    */
   readonly under: (options: LoadOptions, config: InputTexts['config']) => LoadedInputs;
@@ -103,10 +103,10 @@ export function loadTexts(texts: InputTexts, options: LoadOptions): LoadedInputs
   return loadBeside(texts, options, [], 0);
 }
 
-/** The most rounds of leaving out faulty objects, because each round may make others faulty. */
+/** The most rounds of leaving out faulty objects, each of which may make further objects faulty. */
 const mostRounds = 8;
 
-/** Loads again without the objects that these errors name, because some faults appear only when all objects are combined. */
+/** Loads the input again without the objects that these errors name. Some faults appear only when all objects are combined. */
 function loadBeside(
   texts: InputTexts,
   options: LoadOptions,
@@ -193,7 +193,7 @@ function loadSettings(
   const given = config ? config.config : configs[0];
   const known = facts.find(({ configures }) => configures);
   const configured = config !== undefined || configs.length > 0 || known !== undefined;
-  // kube-proxy's own configuration overrides values derived from another program.
+  // kube-proxy's own configuration overrides values that were derived from another program's.
   const derived = given && known?.fills ? flagsBeside(known.proxy, given.object) : given ? {} : known?.proxy;
   const flags = { ...derived, ...definedOf(options) };
   const { choice: version, diagnostics: wrongVersion } = parseVersionChoice(options.kubernetesVersion);
@@ -237,7 +237,7 @@ function describePreview(release: Release): readonly Finding[] {
   return isPreview(release) ? [diagnose('kubernetes-preview', { release })] : [];
 }
 
-/** Returns an error for each object that conflicts with others in compiling, except those already left out. */
+/** Returns an error for each object that conflicts with others when compiled, except objects that are already left out. */
 function findUncompiled(found: readonly Finding[], known: readonly Finding[]): readonly Finding[] {
   const keyOf = ({ place }: Finding): string | undefined => place && keyOfObject(place);
   const errors = new Map(
@@ -267,10 +267,16 @@ function diagnoseSkippedKinds(skipped: Inputs['skipped'], assumes: boolean): rea
   return [diagnose('skipped-kinds', { kinds, leavesOutCronJobs: assumes && skipped.has('CronJob') })];
 }
 
-/** 'auto' is the release that each node runs. So is undefined, but a node may lack one: it then has the newest of the other nodes. */
+/**
+ * 'auto' and undefined both mean the release that each node runs. With undefined, a node that names no release gets the newest release of
+ * the other nodes.
+ */
 export type VersionChoice = Release | 'auto' | undefined;
 
-/** Parses --kubernetes-version, another flag with the same values, or a side. After an error, the choice is undefined. */
+/**
+ * Parses the value of --kubernetes-version or of another flag with the same values, or a side's name. After an error, the choice is
+ * undefined.
+ */
 export function parseVersionChoice(
   text: string | undefined,
   flag = '--kubernetes-version',
@@ -281,7 +287,7 @@ export function parseVersionChoice(
   return { choice, diagnostics: [wrongValue(flag, text, takesAuto ? 'release-or-auto' : 'release')] };
 }
 
-/** Returns the release to check settings for before the node is known: the newest on any node in the input, if none is chosen. */
+/** Returns the release to check settings for before the node is known: the chosen one, or else the newest on any node. */
 export function startingRelease(choice: VersionChoice, nodes: Inputs['nodes']): Release {
   if (choice !== undefined && choice !== 'auto') return choice;
   const run = new Set(nodes.map(({ object }) => releaseRunBy(object)));
@@ -303,7 +309,7 @@ export function releaseOfNode(
 }
 
 /**
- * Reports that no Service is programmed, because such a result would remove all Services from a node. This is an error, unless
+ * Reports that no Service is programmed. A result without Services would remove all Services from a node, so it is an error, unless
  * `emptyResult` allows it or the result is only shown.
  */
 function describeEmptiness(
@@ -313,7 +319,7 @@ function describeEmptiness(
   { emptyResult, ipFamily, into }: LoadOptions,
 ): readonly Finding[] {
   const { services, skipped, diagnostics, nodes, pods, workloads } = inputs;
-  // An unreadable object may be a Service.
+  // An object that cannot be read may be a Service.
   if (emptyResult === 'allowed' || diagnostics.some(isError)) return [];
   const hasApplications = skipped.size > 0 || pods.length > 0 || workloads.length > 0;
   const isOfCluster = emptyResult === 'of-a-cluster' && nodes.length > 0 && (services.length > 0 || !hasApplications);
@@ -332,13 +338,13 @@ function describeEmptiness(
     const build = { folder: unbuilt, into: into ?? readsManifests };
     return [diagnose('no-input', { problem: 'kustomization', ...build })];
   }
-  // A Service with a misspelled kind would be removed from the node.
+  // If the kind of a Service is misspelled, the result would remove that Service from the node.
   const isMisspelled = diagnostics.some(({ code }) => code === 'unknown-kind');
   if (!holdsObjects && !isMisspelled) return [diagnose('no-input', { problem: 'no-objects' })];
   return [diagnose('nothing-programmed', { services: 0, lacking: [], isRefused })];
 }
 
-/** Refuses one node's addresses for several nodes. */
+/** Refuses a file with one node's addresses if several nodes are compiled. */
 export function checkHosts({ texts, hostAddresses }: LoadedInputs, nodes: readonly string[]): readonly Finding[] {
   const { hostAddresses: listed } = texts;
   if (nodes.length < 2 || !hostAddresses || !listed || !('name' in listed)) return [];
@@ -347,7 +353,7 @@ export function checkHosts({ texts, hostAddresses }: LoadedInputs, nodes: readon
 
 export type HostText = Pick<TextFile, 'name' | 'text'>;
 
-/** Reads addresses from `ip -j addr` or `ip addr`, without those on kube-ipvs0; none if a diagnostic reports a fault. */
+/** Reads addresses from `ip -j addr` or `ip addr`, without the addresses on kube-ipvs0. Returns none if a diagnostic reports a fault. */
 export function parseHostAddresses(file: HostText | Finding): {
   readonly addresses: readonly Address[];
   readonly diagnostics: readonly Finding[];
@@ -359,7 +365,7 @@ export function parseHostAddresses(file: HostText | Finding): {
   return { addresses, diagnostics };
 }
 
-/** Reads links from `ip -j addr` or `ip addr`, including kube-ipvs0; none if a diagnostic reports a fault. */
+/** Reads links from `ip -j addr` or `ip addr`, including kube-ipvs0. Returns none if a diagnostic reports a fault. */
 export function parseHostLinks(file: HostText | Finding): {
   readonly links: readonly Link[];
   readonly diagnostics: readonly Finding[];

@@ -33,7 +33,7 @@ export interface DumpFiles {
   readonly manifests: readonly TextFile[];
 }
 
-/** Matches names of documents and programs, which may quote a tool's output. */
+/** Matches file names of documents and programs, which may quote the output of a tool. */
 export const isDocument = /\.(?:ya?ml|md|markdown|adoc|rst|html?|sh|bash|py|go|js|ts|tf|toml|json5|tpl|gotmpl)$/i;
 
 export class DumpTexts {
@@ -44,7 +44,7 @@ export class DumpTexts {
   readonly #budget = new TextBudget();
   #isMeant = false;
 
-  /** Adds a file. Returns false once the files are too long to be read. */
+  /** Adds a file. Returns false once the files together are too long to read. */
   add({ name, path, file, isNamed, isManifest }: FoundFile): boolean {
     if (isManifest) {
       if (file.kind === 'text' && /^\s*\{/.test(file.text)) this.#manifests.push(new TextFile(path, file.text));
@@ -68,12 +68,10 @@ export class DumpTexts {
     return true;
   }
 
-  /**
-   * Reads the files. Returns undefined if no file is, or should be, a tool's output. `isMixed`: whether manifests may be among the files.
-   */
+  /** Reads the files. Undefined unless a file is, or should be, a tool's output. `isMixed`: whether manifests may be among the files. */
   read(isMixed: boolean): DumpFiles | undefined {
     const dump = readDump(this.#texts);
-    // A node's addresses may also accompany manifests, for --host-addresses.
+    // A list of a node's addresses may also accompany manifests, for --host-addresses.
     const isBeside = dump.files.every(({ kind }) => kind.startsWith('ip ') || kind === 'sysctl');
     const isElse = isBeside && (dump.files.length === 0 || isMixed);
     if (!this.#isMeant && isElse && !isRefusedOnly(dump)) return undefined;
@@ -92,8 +90,8 @@ export class DumpTexts {
 const ofBundle: ReadonlySet<string> = new Set([bundleHead, ...bundleFileNames]);
 
 /**
- * Recognises a folder's texts as a bundle, a golden, manifests, or a dump, with other output and manifests beside it. `called`: the user's
- * name for the texts; by default that of their folder or files.
+ * Recognises a folder's texts: a bundle, a golden, manifests, or a dump, with other tools' output and manifests beside it. `called`: the
+ * user's name for the texts, by default the name of their folder or files.
  */
 export function recogniseTexts(called: string | undefined, texts: ReadonlyMap<string, string>): Recognised {
   const heads = [...texts].flatMap(([path, text]) => (isHead(path, text) ? [path] : []));
@@ -118,7 +116,7 @@ export function recogniseTexts(called: string | undefined, texts: ReadonlyMap<st
   return { ...(whole ?? side), beside };
 }
 
-/** Reports whether a file begins a bundle or golden. A Kubernetes manifest may have the same file name, but lacks the version. */
+/** Reports whether a file is the first of a bundle or golden. A Kubernetes manifest may have the same file name, but lacks the version. */
 function isHead(path: string, text: string): boolean {
   const file = baseName(path);
   return (

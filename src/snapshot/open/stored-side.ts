@@ -28,7 +28,7 @@ export interface Reading {
   readonly files: LoadedInputs['files'];
   readonly notes: readonly string[];
   readonly made?: string;
-  /** Finds facts about the node that manifests lack. A call compiles the node's state. */
+  /** Finds facts about the node that the manifests lack, for which it compiles the node's state. */
   readonly gaps?: Compilation['gaps'];
 }
 
@@ -40,7 +40,7 @@ export type Recognised = Reading & {
         readonly kind: 'dump';
         readonly side: DumpedSnapshot;
         readonly manifests: readonly TextFile[];
-        /** Returns kpc-apply's dump with other tools' output from the same node. */
+        /** Returns kpc-apply's dump completed with other tools' output from the same node. */
         readonly withMore?: (texts: ReadonlyMap<string, string>, diagnostics: readonly Finding[]) => Recognised;
       }
     | { readonly kind: 'manifests' | 'unreadable'; readonly side: undefined }
@@ -49,7 +49,7 @@ export type Recognised = Reading & {
 export interface Opened {
   /** Undefined for a bundle or dump. */
   readonly loaded: LoadedInputs | undefined;
-  /** '' means the node in the options, or else the default node. */
+  /** '' stands for the node in the options, or else the default node. */
   readonly nodes: readonly string[];
   readonly isNodeNamed?: boolean;
   readonly at: (node: string) => Reading;
@@ -68,12 +68,12 @@ export function openManifests(name: string, loaded: LoadedInputs, options: Opene
   });
 }
 
-/** Reports whether the input has several Nodes and nothing names one, so that a comparison of the same manifests is of all of them. */
+/** Reports whether the input has several Nodes and nothing names one. A comparison of the same manifests then covers all Nodes. */
 export function namesNoNode({ nodes, settings }: LoadedInputs, node: string | undefined): boolean {
   return node === undefined && settings.hostnameOverride === '' && nodes.size > 1;
 }
 
-/** Opens nodes. A diagnostic is not repeated for another node. */
+/** Opens nodes. Reports a diagnostic that several nodes share only for the first of them. */
 export function openNodes(
   loaded: LoadedInputs,
   { allNodes = false, ...options }: OpenedNodes,
@@ -159,10 +159,7 @@ function sideOfStored(what: string, { manifest, snapshot: side }: StoredBundle):
   return { ...nothingSaid, kind: 'bundle', side, manifest, notes };
 }
 
-/**
- * Reads a kpc-apply dump, which is a bundle that was not compiled and lists no modules. `network`: other chains, links, routes and
- * sysctls.
- */
+/** Reads a kpc-apply dump, a bundle that was not compiled and lists no modules. `network`: other chains, links, routes, sysctls. */
 function readDumpedBundle(
   path: string,
   bundle: StoredBundle,
@@ -186,16 +183,16 @@ function readDumpedBundle(
       return tables ? [[family, tables]] : [];
     }),
   );
-  // Packets also meet the other tables in the tools' listings.
+  // Packets also pass the other tables that the tools list.
   const others = shown.nftables.filter(
     ({ family, name, chains }) => chains.size > 0 && !findTable(own.nftables, family, name),
   );
   const nftables = [...own.nftables, ...others];
   const sets = [...own.sets, ...shown.sets.filter(({ name }) => !own.sets.some((each) => each.name === name))];
   const state = { ...own, iptables, nftables, sets, links, sysctls: new Map([...shown.sysctls, ...own.sysctls]) };
-  // A family without rules in the dump's files has none on the node either.
+  // If the dump's files have no rules for a family, the node has none either.
   const { hostAddresses } = nodeOfBundle(manifest);
-  // The dump's own files have only kube-proxy's tables. If there are no other tables, nft prints nothing.
+  // The dump's own files have only kube-proxy's tables. If the node has no other tables, nft prints nothing.
   const lacksTables = programs(manifest.mode, 'nftables') && !/^\$ nft list ruleset$/m.test(network);
   const coverage = { ...coverAll(), modules: false, lacksTables, listed: ofNetwork.listed };
   const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts, routes, flows, hostAddresses });
@@ -218,7 +215,7 @@ function joinTables(own: Tables | undefined, others: Tables | undefined): Tables
   );
 }
 
-/** `diagnostics` concern the files; `texts` are a support bundle's manifests. */
+/** `diagnostics`: about the files. `texts`: manifests in a support bundle. */
 export function sideOfDump(
   name: string,
   dump: Dump,
@@ -236,7 +233,7 @@ export function sideOfDump(
   const read = names.map((file) => describeFile(file, dump.files)).join(', ');
   const notes = [`${name}: a dump of a node${read === '' ? ', of which no file could be read' : `: ${read}`}`];
   const links = dump.state.links.filter((link) => link.name !== serviceLink);
-  // ip addr show kube-ipvs0 shows only that link.
+  // The output of `ip addr show kube-ipvs0` has only that link.
   const hostAddresses =
     dump.coverage.links && links.length > 0
       ? links.flatMap(({ addresses }) => addresses.map(({ address }) => address))
@@ -246,7 +243,7 @@ export function sideOfDump(
   return { ...nothingSaid, kind: 'dump', side, manifests: texts, diagnostics, notes };
 }
 
-/** Returns a dump with the node's addresses from another listing; no side if a diagnostic reports a fault in the listing. */
+/** Returns a dump with the node's addresses from another listing. Returns no side if a diagnostic reports a fault in the listing. */
 export function withHostAddresses<Read extends Reading & { readonly side: DumpedSnapshot }>(
   read: Read,
   listing: HostText | Finding | undefined,
@@ -260,17 +257,14 @@ export function withHostAddresses<Read extends Reading & { readonly side: Dumped
   return { ...read, side: read.side.with({ state: () => ({ ...state, links }), coverage: covered, doubts }) };
 }
 
-/** Returns the Services in manifests, which name a dump's contents, and other objects. `cluster` is undefined after an error. */
+/** Returns the Services from manifests, which give a dump's objects names, and the other objects. `cluster` is undefined after an error. */
 export function namesInManifests({ diagnostics: all, files, inputs: objects, settings, cluster: found }: LoadedInputs) {
   const diagnostics = all.filter(isError);
   const cluster = diagnostics.length > 0 ? undefined : found;
   return { cluster, release: settings.release, objects, diagnostics, files };
 }
 
-/**
- * Returns a dump with the names and objects from manifests beside it. If `areChosen` is false, errors in the manifests only leave the dump
- * without names.
- */
+/** Adds names and objects from manifests beside a dump. If `areChosen` is false, errors in the manifests are tolerated. */
 export function withNames(
   read: Reading & { readonly side: DumpedSnapshot },
   loaded: LoadedInputs,
@@ -291,7 +285,7 @@ export function isRefusedOnly({ files, faults }: Dump): boolean {
   return files.length === 0 && faults.some(({ code }) => code === 'unread-output');
 }
 
-/** Returns "node.txt (iptables-save, ipvsadm -Ln)", or only the name if it says what is in the file. */
+/** Returns "node.txt (iptables-save, ipvsadm -Ln)", or only the file's name if the name tells what the file contains. */
 function describeFile(name: string, files: Dump['files']): string {
   const kinds = files.filter((file) => file.name === name).map(({ kind }) => kind);
   const [first] = kinds;

@@ -2,7 +2,7 @@ import type { HostPort } from '../../../../cluster/objects.ts';
 import { nameOfSelected } from '../../../../cluster/slices/slice-warnings.ts';
 import { ofServices, type LintRule } from '../../rule.ts';
 
-/** Finds Pods with host ports that bypass a Service, if the Service seems meant as the only way to these Pods. */
+/** Finds Pods with host ports that bypass a Service which seems intended as the only access to these Pods. */
 export const hostPort: LintRule<'host-port'> = ofServices(({ object: { spec }, name, selected, source }) => {
   const isRestricted = spec.type === 'LoadBalancer' && spec.loadBalancerSourceRanges.length > 0;
   if (spec.type !== 'ClusterIP' && !isRestricted) return undefined;

@@ -11,7 +11,7 @@ type UnservedPort = RuleFinding<'local-without-endpoint'>;
 
 export const localWithoutEndpoint: LintRule<'local-without-endpoint'> = {
   check: (input) => {
-    // A balancer on the node connects from the node's address, so all endpoints see the node as their client.
+    // A balancer on the node connects to endpoints from the node's address, so no endpoint sees the client's address.
     const isKept = !modeFacts[input.loaded.settings.mode].kinds.has('proxyPorts');
     return [
       ...input.services.flatMap((service) => findInternalGaps(service, input)),
@@ -48,15 +48,14 @@ function findFewPods(
 }
 
 /**
- * Finds nodes without an endpoint under externalTrafficPolicy Local to which clients of a node port or external IP still send, because no
- * load balancer keeps them away.
+ * Finds nodes without an endpoint under externalTrafficPolicy Local to which clients still send, at a node port or external IP, because no
+ * load balancer keeps the clients away.
  */
 function findExternalGaps(service: LintedService, input: LintInput): readonly UnservedPort[] {
   const { spec, ingress } = service.written;
   if (spec.externalTrafficPolicy !== 'Local' || service.skipped) return [];
   const { mode, ipvs } = input.loaded.settings;
-  // Load balancers check the health of each node. Clients of external IPs do not, and neither do clients of an address for which every node
-  // answers ARP.
+  // Load balancers check each node's health. Clients of external IPs, and of addresses for which every node answers ARP, do not.
   const isAnnounced = programs(mode, 'links') && !ipvs.strictARP && ingress.length > 0;
   const isSteered = spec.type !== 'NodePort' && spec.externalIPs.length === 0 && !isAnnounced;
   const place = service.source.place(['spec', 'externalTrafficPolicy']);
@@ -66,7 +65,7 @@ function findExternalGaps(service: LintedService, input: LintInput): readonly Un
     const isUnsteered = spec.type === 'NodePort' && !isEverywhere;
     return isUnsteered ? [{ details: { ...about, traffic: 'unsteered' }, place }] : [];
   }
-  // IPVS mode sends the packet to endpoints on other nodes, whose answers do not come back. Slices without nodeName do not show where
+  // IPVS mode sends the packet to endpoints on other nodes, but the answers do not come back. Slices without nodeName do not show where
   // endpoints run.
   const drops = modeFacts[mode].localWithoutEndpoints === 'local-drops';
   const isOpen = (port: ServicePort): boolean => {
@@ -106,7 +105,7 @@ function wayFromOutside(
     return { words, packet: isLoopback(own) ? undefined : { ...claim, to: own, port: port.nodePort } };
   }
   const [external] = port.externalIPs;
-  // An address that kpc chose proves nothing.
+  // An address that kpc chose is no evidence.
   const address = external ?? (isBalanced ? port.loadBalancerIPs[0] : undefined);
   const words = external ? 'external IP' : 'load balancer address';
   return { words: `${words} ${address?.text ?? ''}`.trimEnd(), packet: address && { ...claim, to: address } };

@@ -6,7 +6,7 @@ import { allowsPort } from '../../../trace/network-policies.ts';
 import { nameOfSelected } from '../../../../cluster/slices/slice-warnings.ts';
 import type { RuleFinding, LintRule } from '../../rule.ts';
 
-/** Finds NetworkPolicies that allow a Service's port instead of its target port, which no policy allows. */
+/** Finds NetworkPolicies that allow a Service's port but not its target port, if no other policy allows the target port either. */
 export const policyPort: LintRule<'policy-port'> = {
   check: ({ services, loaded: { inputs } }) => {
     const ofNamespaces = inputs.policies.filter(({ object }) => object.ingress);

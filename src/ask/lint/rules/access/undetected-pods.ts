@@ -6,7 +6,7 @@ import { modeFacts } from '../../../../kube-proxy/modes.ts';
 import { namesMode } from '../../lint-input.ts';
 import { claimedSocket, unanswered, findNodes, isRefusedForLack, ofServices, type LintRule } from '../../rule.ts';
 
-/** Finds externalTrafficPolicy Local on nodes where kube-proxy cannot recognise Pods, and so treats them as outside clients. */
+/** Finds externalTrafficPolicy Local on nodes where kube-proxy cannot recognise Pods and so treats them as outside clients. */
 export const undetectedPods: LintRule<'undetected-pods'> = ofServices((service, input) => {
   const { loaded } = input;
   const { settings } = loaded;
@@ -31,7 +31,7 @@ export const undetectedPods: LintRule<'undetected-pods'> = ofServices((service, 
   });
 });
 
-/** Returns what the mode lacks: Pod networks, or networks in this family because clusterCIDR has only another. */
+/** Returns what the mode lacks: all Pod networks, or only networks of this family. */
 function lackOfNetwork({ detectLocal: { mode }, clusterCIDRs }: ProxySettings, family: Family) {
   if (mode === 'NodeCIDR') return 'podCIDRs';
   return clusterCIDRs.length === 0 ? 'clusterCIDR' : family;

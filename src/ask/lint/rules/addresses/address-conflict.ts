@@ -1,7 +1,7 @@
 import { isLoopback, parseAddress } from '../../../../kernel/address.ts';
 import { unanswered, type LintRule } from '../../rule.ts';
 
-/** Shows which of two Service ports with the same address and port gets a packet. */
+/** Shows which Service port gets a packet if two have the same address and port. */
 export const addressConflict: LintRule<'address-conflict'> = {
   show: ({ address, port, rival }, { nodes }, service) => {
     const claiming = service?.ports.find(({ label }) => label === rival);

@@ -1,7 +1,6 @@
 import { parseAddress } from '../../../../kernel/address.ts';
 import type { LintRule } from '../../rule.ts';
 
-/** Finds endpoints with an address that is a cluster IP in the input. */
 export const clusterIPEndpoint: LintRule<'cluster-ip-endpoint'> = {
   check: ({ services }) => {
     const holders = new Map(

@@ -6,7 +6,7 @@ export const nodeAddress: LintRule<'node-address'> = {
   show: ({ address, node }, { nodes }) => {
     const to = parseAddress(address);
     const other = nodes.find(({ nodeName }) => nodeName !== node);
-    // Any port without a Service would do; this is the kubelet's.
+    // Any port without a Service would do. 10250 is the kubelet's.
     return (
       to &&
       other && { from: 'node', to, port: 10250, protocol: 'TCP', node: other.nodeName, ends: ['local', 'refused'] }

@@ -8,7 +8,7 @@ import type { RuleFinding, LintRule } from '../../rule.ts';
 export const refusedClusterIP: LintRule<'refused-cluster-ip'> = {
   check: ({ services, loaded }) => {
     const { ranges, inputs } = loaded;
-    // If the API server's own ServiceCIDR is missing, others may be missing too.
+    // If the API server's own ServiceCIDR is missing from the input, others may be missing too.
     const areKnown =
       inputs.serviceCidrs.length === 0 || inputs.serviceCidrs.some(({ object }) => isDefaultCidr(object));
     const known = areKnown ? serviceRanges(inputs.serviceCidrs, ranges.clusterIPs).map(({ network }) => network) : [];
@@ -22,7 +22,7 @@ export const refusedClusterIP: LintRule<'refused-cluster-ip'> = {
         const about = { service: name, address: address.text };
         const holder = holders.get(address.text);
         holders.set(address.text, holder ?? service);
-        // If the Services share a port, address-conflict reports them.
+        // If the two Services share a port, address-conflict reports them.
         if (holder && !sharesPort(holder.object, service.object)) {
           return [{ details: { problem: 'taken', ...about, holder: holder.name }, place }];
         }

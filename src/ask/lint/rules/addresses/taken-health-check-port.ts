@@ -1,6 +1,6 @@
 import { isServed, toNodePort, type LintRule } from '../../rule.ts';
 
-/** Finds health check node ports that another Service uses too, as its own or as a node port. */
+/** Finds health check node ports that another Service also uses, as a health check node port or as a node port. */
 export const takenHealthCheckPort: LintRule<'taken-health-check-port'> = {
   check: (input) => {
     const all = input.services.flatMap(({ name, ports }) => ports.map((port) => ({ name, port })));
@@ -20,7 +20,7 @@ export const takenHealthCheckPort: LintRule<'taken-health-check-port'> = {
         {
           details: { taken, service: name, port, holder },
           place: source.place(['spec', 'healthCheckNodePort']),
-          // In iptables mode, packets to a node port without endpoints go to the program that listens there.
+          // In iptables mode, packets to a node port without endpoints reach the program that listens on the port.
           packet: nodePort && isServed(nodePort.port) ? toNodePort(nodePort.port, input) : undefined,
         },
       ];

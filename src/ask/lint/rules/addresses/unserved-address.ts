@@ -3,7 +3,7 @@ import { claimedSocket, outsideAddresses, ofServices, type LintRule } from '../.
 export const unservedAddress: LintRule<'unserved-address'> = ofServices((service, { nodes }) => {
   const { ports, name, written } = service;
   const [first] = ports;
-  // Without a cluster IP, the cluster chooses the families.
+  // A Service without a cluster IP gets its families from the cluster.
   if (!first || (written.spec.clusterIP === '' && written.spec.ipFamilies.length === 0)) return undefined;
   const families = new Set(ports.map(({ family }) => family));
   const node = nodes[0]?.nodeName ?? '';

@@ -2,7 +2,7 @@ import { resolveTargetPort } from '../../../../cluster/slices/make-slices.ts';
 import { nameOfSelected } from '../../../../cluster/slices/slice-warnings.ts';
 import { ofServices, type RuleFinding, type LintRule } from '../../rule.ts';
 
-/** Finds ports of headless Services that differ from their target ports. Clients connect to Pods directly, so nothing maps the port. */
+/** Finds ports of headless Services that differ from their target ports. Clients connect directly to Pods, at the target port. */
 export const headlessPort: LintRule<'headless-port'> = ofServices(
   ({ object: { spec }, name, skipped, selected, source }) => {
     const [first] = selected;

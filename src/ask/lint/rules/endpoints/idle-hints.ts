@@ -28,7 +28,7 @@ function askingOf({ metadata, spec }: Service): AskingField | undefined {
   return { field: `trafficDistribution ${value}`, path: ['spec', 'trafficDistribution'], needs };
 }
 
-/** Finds hints without effect, and fields without effect that request hints. */
+/** Finds hints that have no effect, and fields that ask for hints without effect. */
 export const idleHints: LintRule<'idle-hints'> = ofServices((service, input) => {
   if (service.ports.length === 0) return undefined;
   const asking = askingOf(service.object);

@@ -1,7 +1,7 @@
 import type { LintRule } from '../../rule.ts';
 
 /**
- * Finds Services without slices in input that a cluster seems to have printed, because it holds Nodes or slices, and every Service has its
+ * Finds Services without slices in input that seems printed from a cluster, because it has Nodes or slices and every Service has an
  * address. In a cluster, each Service with a selector has a slice.
  */
 export const noEndpointsGiven: LintRule<'no-endpoints-given'> = {
@@ -12,7 +12,7 @@ export const noEndpointsGiven: LintRule<'no-endpoints-given'> = {
     return (
       services
         .filter(({ ports, knowsEndpoints }) => ports.length > 0 && !knowsEndpoints)
-        // The slices of a Service without a selector are written by hand, perhaps in another file.
+        // A Service without a selector has slices written by hand, which may be in another file.
         .filter(({ object }) => nodes.length > 0 || object.spec.selector !== undefined)
         .map(({ name, source }) => ({
           details: { services: [name], selecting: 1, hasWorkloads: false },

@@ -1,10 +1,7 @@
 import { whyUnready } from '../../../../cluster/slices/unready.ts';
 import { isServed, claimRefused, ofServices, type LintRule } from '../../rule.ts';
 
-/**
- * Finds Services without an endpoint that accepts connections, if their slices or Pods are known, or if they select only workloads scaled
- * to 0.
- */
+/** Finds Services without an endpoint that accepts connections, if their endpoints are known or their workloads are scaled to 0. */
 export const noReadyEndpoint: LintRule<'no-ready-endpoint'> = ofServices((service, input) => {
   const { name, object, ports, isScaledToZero, knowsEndpoints, source } = service;
   const [first] = ports;

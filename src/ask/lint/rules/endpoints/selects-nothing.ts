@@ -4,9 +4,9 @@ import { addressesOfPod, selectorWords, type EndpointSlice } from '../../../../c
 import { claimRefused, type RuleFinding, type LintRule } from '../../rule.ts';
 
 /**
- * Finds selectors that match no Pod of a cluster, or none of the manifests' workloads and Pods. A cluster's Pods do not count against a
- * Service that is only in manifests. EndpointSlices are out of date if their Pods are in the input and the selector no longer matches
- * them.
+ * Finds selectors that match none of a cluster's Pods, or none of the manifests' workloads and Pods. For a Service that is only in
+ * manifests, a cluster's Pods do not count. EndpointSlices count as out of date if their Pods are in the input and the selector no longer
+ * matches these Pods.
  */
 export const selectsNothing: LintRule<'selects-nothing'> = {
   check: (input) => {

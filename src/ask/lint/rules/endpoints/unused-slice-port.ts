@@ -13,7 +13,7 @@ export const unusedSlicePort: LintRule<'unused-slice-port'> = ofServices(
           place: source.place(['ports', i]),
         })),
       );
-    // If a Service port has no slice port, unknown-port is the better message.
+    // If a Service port has no matching slice port, unknown-port reports this better.
     if ([...known].some((port) => !written.some(({ key }) => key === port))) return undefined;
     const found = new Map<string, RuleFinding<'unused-slice-port'>>();
     for (const { port, key, place } of written) {

@@ -2,8 +2,8 @@ import { findNearest } from '../../../../base/names.ts';
 import { ofServices, type RuleFinding, type LintRule } from '../../rule.ts';
 
 /**
- * Annotations and labels on Services that control planes and load balancers read, as documented. Similar names, such as address-pool and
- * address-pools, are both listed, so that neither is reported as a misspelling of the other.
+ * Annotations and labels that control planes and load balancers read from Services, as documented. Similar names, such as address-pool and
+ * address-pools, are both listed, so that neither counts as a misspelling of the other.
  */
 const known: readonly string[] = Object.entries({
   'service.kubernetes.io': 'headless service-proxy-name topology-mode topology-aware-hints load-balancer-cleanup',

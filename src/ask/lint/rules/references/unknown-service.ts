@@ -10,14 +10,14 @@ import {
 import { hasWord, makersByNamespace, nameOfMaker } from '../../../../cluster/slices/selector-causes.ts';
 import type { RuleFinding, LintRule } from '../../rule.ts';
 
-/** Finds Services and ports that an Ingress, a route or a StatefulSet names, but the input lacks. */
+/** Finds Services and ports that an Ingress, route or StatefulSet names but that the input lacks. */
 export const unknownService: LintRule<'unknown-service'> = {
   check: ({ loaded: { inputs } }) => {
     const { services, ingresses, workloads, unread } = inputs;
     if (unread.has('services')) return [];
     const known = new Map(services.map(({ object }) => [fullName(object.metadata), object]));
     const namespaces = new Set(services.map(({ object }) => object.metadata.namespace));
-    /** If a namespace has no Service in the input, its Services may be in another input. */
+    /** If the input has no Service in a namespace, the namespace's Services may be in another input. */
     const isMissing = (namespace: string, name: string): boolean =>
       namespaces.has(namespace) && !known.has(fullName({ namespace, name }));
     const makers = makersByNamespace(inputs);
@@ -54,10 +54,7 @@ export const unknownService: LintRule<'unknown-service'> = {
   },
 };
 
-/**
- * Lists each backend once. Leaves out names that an annotation defines, because some controllers use such a name for an action, not a
- * Service.
- */
+/** Lists each backend once. Leaves out names that an annotation defines, which some controllers use for an action. */
 function listBackends({
   object: { metadata, routes },
 }: Sourced<Ingress>): readonly (IngressBackend & { service: string })[] {

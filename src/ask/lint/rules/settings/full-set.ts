@@ -3,20 +3,20 @@ import { usualSetSize } from '../../../../kube-proxy/ipvs-objects.ts';
 import { programs } from '../../../../kube-proxy/modes.ts';
 import type { LintRule } from '../../rule.ts';
 
-/** Finds sets with more entries than kube-proxy makes room for, and the nodes that have them. */
+/** Finds sets with more entries than kube-proxy creates them for, and the nodes with such sets. */
 export const fullSet: LintRule<'full-set'> = {
   check: ({ loaded, nodes, snapshots }) => {
     const { settings, cluster } = loaded;
     const { servicePorts } = cluster;
     if (!programs(settings.mode, 'sets')) return [];
-    // Usually no set can be full, so skip compiling.
+    // Usually no set can be full, so compiling is skipped.
     const ofServices = servicePorts.reduce((sum, port) => sum + countSetEntries(port), 0);
     const ofEndpoints = countByNode(servicePorts);
     const full = new Map<string, { entries: number; readonly nodes: string[] }>();
     for (const snapshot of snapshots) {
       const name = snapshot.nodeName;
       if (Math.max(ofServices, ofEndpoints.get(name) ?? 0) <= usualSetSize) continue;
-      // Compiled again, so that only one state is in memory at a time.
+      // Compile the node again, so that only one state is in memory at a time.
       const { state } = snapshot.onNode(name) ?? snapshot;
       for (const { name: set, type, entries } of state.sets) {
         if (type === 'bitmap:port' || entries.length <= usualSetSize) continue;
