@@ -233,7 +233,7 @@ test('a large file that a kustomization names often is compared once, and one be
     const { stdout } = await runKpc(['diff', 'one/big', 'two/big', '--output', 'json'], { cwd });
     return resultOf(stdout);
   };
-  expect(await compare(2 ** 20)).toMatchObject({ notCompared: [expect.stringMatching(/^1 Kustomization/)] });
+  expect(await compare(2 ** 16)).toMatchObject({ notCompared: [expect.stringMatching(/^1 Kustomization/)] });
   expect(await compare(2 ** 26)).toMatchObject({ notCompared: [expect.stringMatching(/takes from .*big\.bin/)] });
 });
 
