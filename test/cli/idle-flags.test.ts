@@ -231,7 +231,8 @@ describe('a flag of a command has an effect, or is refused by its name', () => {
     const isOfManifests = name === 'lint' || name === 'migrate';
     if (isOfManifests && input !== 'in.yaml') return;
     const idle: string[] = [];
-    for (const call of of) {
+    // Rules are read alike from the bundle and the dump: in `npm test` one call over the bundle is tried.
+    for (const call of triesAll || input !== 'nftables' ? of : of.slice(0, 1)) {
       const node = input === 'in.yaml' && !isOfManifests ? ['--node', 'worker-1'] : [];
       const words = [name, ...call.map((word) => (word === '@' ? `./${input}` : word)), ...node];
       const plain = await runKpc(words, { cwd });

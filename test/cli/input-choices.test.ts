@@ -61,7 +61,7 @@ function compile(...args: readonly string[]) {
   return runKpc(['compile', '-f', web, '--print', 'manifest', ...args], { cwd: scratch });
 }
 
-describe.concurrent('the mode that nothing names', () => {
+describe('the mode that nothing names', () => {
   test('is ipvs without a configuration, and iptables with one', async () => {
     const without = await compile();
     expect(JSON.parse(without.stdout)).toMatchObject({ mode: 'ipvs' });
@@ -104,7 +104,7 @@ describe.concurrent('the mode that nothing names', () => {
   });
 });
 
-describe.concurrent('Services whose endpoints are not in the input', () => {
+describe('Services whose endpoints are not in the input', () => {
   const selector = { selector: { app: 'x' } };
   const many = ['a', 'b', 'c', 'd'].map((name, i) => service(name, { ...selector, clusterIP: `10.96.1.${i + 1}` }));
 
@@ -139,7 +139,7 @@ describe.concurrent('Services whose endpoints are not in the input', () => {
   });
 });
 
-describe.concurrent('the node', () => {
+describe('the node', () => {
   const nodes = write(node('worker-1'), node('worker-2'));
 
   test('that no Node is', async () => {
@@ -188,7 +188,7 @@ describe.concurrent('the node', () => {
   });
 });
 
-describe.concurrent('a result without a Service', () => {
+describe('a result without a Service', () => {
   const bare = { clusterIP: undefined };
   const printIpvs = ['--print', 'ipvsadm', '--proxy-mode', 'ipvs'];
 

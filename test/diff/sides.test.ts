@@ -21,7 +21,7 @@ function write(name: string, text: string): string {
   return file;
 }
 
-describe.concurrent('the sides of kpc diff', () => {
+describe('the sides of kpc diff', () => {
   test('manifests are compiled as a bundle beside them was', async () => {
     const cwd = join(cases, 'scale-deployment');
     const bundle = join(scratch, 'iptables-bundle');

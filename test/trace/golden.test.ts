@@ -41,7 +41,7 @@ const questions: readonly (readonly [file: string, args: readonly string[]])[] =
   ['matrix-iptables.json', ['--all', 'host-network', '--proxy-mode', 'iptables', '--output', 'json']],
 ];
 
-describe.concurrent('kpc trace', () => {
+describe('kpc trace', () => {
   test.for(questions)('%s', async ([name, args]) => {
     const run = await runKpc(['trace', ...input, ...args], { cwd });
     const file = join(projectFolder, 'test/trace/expected', name);
@@ -51,7 +51,7 @@ describe.concurrent('kpc trace', () => {
   });
 });
 
-describe.concurrent('what kpc trace cannot answer', () => {
+describe('what kpc trace cannot answer', () => {
   // As kpc describe ends where nothing has the name that is asked for.
   test.for([
     [['--from', 'pod', '--to', 'svc/wbe'], 'no Service wbe here [not-found]\n  help: did you mean default/web?'],
@@ -151,7 +151,7 @@ test('a Pod by its name, with the node that it is on', async () => {
   expect(there.stdout).toContain('from Pod shop/there on another node (10.1.2.77)');
 });
 
-describe.concurrent('kpc trace over what a node has', () => {
+describe('kpc trace over what a node has', () => {
   test.for([
     ['kube-proxy-iptables-session-affinity', 'nginx-service', '2 '],
     ['kube-proxy-ipvs-dual-stack-nodeport', '10.96.7.7:80', '2 '],
