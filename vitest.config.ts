@@ -37,8 +37,6 @@ const rewrites = process.env['UPDATE_GOLDEN'] === '1' || process.env['UPDATE_DOC
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, 'package.json'), 'utf8')) as { version: string };
 
 const shared = {
-  // Less CPU time, by a fifth: fewer collections of short-lived objects, and no interpreter for code that runs a few times.
-  execArgv: ['--max-semi-space-size=32', '--always-sparkplug'],
   // A process runs one test file after the other and keeps the modules: none of them has a state, so that no file can tell.
   isolate: false,
   setupFiles: 'test/support/signal-listeners.ts',
