@@ -43,8 +43,10 @@ function isChange({ tool, args }: ToolCommand): boolean {
 
 describe('a tool goes wrong', async () => {
   const steps = await countChanges();
-  for (const [how, fault] of Object.entries(restoreFaults)) {
+  // In `npm test`, each other change, in turn.
+  for (const [kind, [how, fault]] of Object.entries(restoreFaults).entries()) {
     for (let at = 0; at < steps; at++) {
+      if (!triesAll && (at + kind) % 2 !== 0) continue;
       test(`the node is as before where change ${at + 1} of ${steps} ${how}`, async () => {
         const node = await startNode();
         const there = node.dump();
@@ -108,7 +110,7 @@ async function killApply(node: FakeNode, nth: number, when: 'before' | 'after'):
   return outcome !== 0;
 }
 
-/** Kills an apply at each thing it changes, one after the other (each third in `npm test`), and gives each node that this leaves. */
+/** Kills an apply at each thing it changes, one after the other (each fifth in `npm test`), and gives each node that this leaves. */
 async function* killEverywhere(when: 'before' | 'after'): AsyncGenerator<{
   readonly nth: number;
   readonly node: FakeNode;
@@ -117,7 +119,7 @@ async function* killEverywhere(when: 'before' | 'after'): AsyncGenerator<{
   /** What the node held before the apply that was killed. */
   readonly there: string;
 }> {
-  for (let nth = 0; ; nth += triesAll ? 1 : 3) {
+  for (let nth = 0; ; nth += triesAll ? 1 : 5) {
     const node = await startNode();
     const there = node.dump();
     if (!(await killApply(node, nth, when))) return;
@@ -138,7 +140,7 @@ describe.each(['before', 'after'] as const)('kpc-apply is killed just %s anythin
       expect((await callApply(host, 'cleanup')).status).toBe(0);
       expect(node.dump(), 'it knew what was its own').not.toContain('KUBE-');
     }
-    expect(deaths).toBeGreaterThan(triesAll ? 10 : 3);
+    expect(deaths).toBeGreaterThan(triesAll ? 10 : 2);
   });
 
   test('the next rollback makes the node whole', async () => {
@@ -153,7 +155,7 @@ describe.each(['before', 'after'] as const)('kpc-apply is killed just %s anythin
       const unfinished = /did not finish/.test(err);
       expect(unfinished ? [there] : [there, empty], `${nth}: ${err}`).toContain(node.dump());
     }
-    expect(deaths).toBeGreaterThan(triesAll ? 10 : 3);
+    expect(deaths).toBeGreaterThan(triesAll ? 10 : 2);
   });
 });
 

@@ -88,7 +88,7 @@ describe('with --confirm-timeout, a tool that hangs', () => {
     ]),
   )('of a node with %d lines has %d s', async (lines, seconds) => {
     const node = nodeWithNftables();
-    const padding = '# a line\n'.repeat(lines);
+    const padding = '#\n'.repeat(lines);
     const large: Host = {
       ...node.host,
       run: async (command) => {

@@ -139,7 +139,7 @@ describe.each(modes)('in %s mode', (mode) => {
           const end = status === 0 ? [0, wanted.dump(), false] : [3, before, false];
           expect([status, node.dump(), err.includes('The node is as it was')], err).toEqual(end);
         }),
-        { numRuns: rounds(12, 3) },
+        { numRuns: rounds(12, 6) },
       );
     },
   );
@@ -154,7 +154,7 @@ describe.each(modes)('in %s mode', (mode) => {
         const { status, err } = await callApply(garbled(node.host, tool, garble, from), 'apply', second(mode));
         expect(isTrue(status, err, node.dump(), { before, after: wanted.dump() }), err).toBe(true);
       }),
-      { numRuns: rounds(8, 2) },
+      { numRuns: rounds(8, 4) },
     );
   });
 });

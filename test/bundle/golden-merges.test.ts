@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { some } from '../support/rounds.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-merge-'));
@@ -78,7 +79,7 @@ class Repository {
   }
 }
 
-describe.each(['ipvs', 'iptables'])('branches that change Services in mode %s', (mode) => {
+describe.each(some(['ipvs', 'iptables']))('branches that change Services in mode %s', (mode) => {
   let repository: Repository;
   let count = 0;
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { countChanges, listKernelChanges, readingOrder } from '../../src/ask/changes/list-changes.ts';
 import { findOwners, type Owners } from '../../src/kube-proxy/owners.ts';
 import { diffStates, isEmptyDelta, objectKinds } from '../../src/kernel/state.ts';
+import { rounds } from '../support/rounds.ts';
 import { states } from '../kernel/arbitrary-state.ts';
 
 const all: Owners = {
@@ -28,6 +29,7 @@ describe('the changes from one state to another', () => {
             .toSorted();
         expect(texts(objectKinds)).toEqual(texts(readingOrder));
       }),
+      { numRuns: rounds(100, 4) },
     );
   });
 
@@ -45,6 +47,7 @@ describe('the changes from one state to another', () => {
         const whole = counts.filter(({ object }) => ['virtual server', 'address', 'link', 'set'].includes(object));
         expect(whole).toEqual(whole.map((each) => ({ ...each, number: numberOf(each.object, each.change) })));
       }),
+      { numRuns: rounds(100, 4) },
     );
   });
 });

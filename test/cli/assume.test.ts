@@ -31,7 +31,7 @@ const mixed = write('mixed.yaml', web + deployment + real);
 /** What it rests on follows. */
 const isSame = /^No difference\.\n\nassumed: .*1 cluster IP, /;
 
-describe.concurrent('manifests from git', () => {
+describe('manifests from git', () => {
   test('are described without flags, and each value is marked', async () => {
     const run = await runKpc(['describe', git, '--proxy-mode', 'iptables'], { cwd });
     expect(run.status).toBe(0);

@@ -45,7 +45,7 @@ async function expectRefusal(name: string, flags: readonly string[], advice: Reg
   expect(run.stderr).not.toMatch(/ENOENT|ENOTDIR|differs in/);
 }
 
-describe.concurrent('kpc compile --check of a folder that has nothing to compare with', () => {
+describe('kpc compile --check of a folder that has nothing to compare with', () => {
   for (const [name, advice] of ofOneNode) test(`one node: ${name}`, () => expectRefusal(name, [], advice));
   for (const [name, advice] of ofManyNodes) {
     test(`many nodes: ${name}`, () => expectRefusal(name, ['--all-nodes'], advice));

@@ -57,7 +57,7 @@ test.each([lines, run, flag])('the command beside a finding is one line, and nam
   expect(wordsOf(command)).toContain(file === flag ? './-x.yaml' : file);
 });
 
-test.each([lines, run])('Markdown holds the commands as they are (%#)', async (file) => {
+test.each([lines])('Markdown holds the commands as they are (%#)', async (file) => {
   const { stdout } = await runKpc(['diff', 'c.yaml', file, '--output', 'markdown'], { cwd });
   expectHarmless(stdout);
   const [, fence = '', code = ''] = /^(`{3,})sh\n([^]*?)\n\1$/m.exec(stdout) ?? [];

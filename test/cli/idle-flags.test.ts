@@ -10,6 +10,7 @@ import { addLintCommand } from '../../src/cli/kpc/lint-command.ts';
 import { addTestCommand, addTraceCommand } from '../../src/cli/kpc/trace-command.ts';
 import { openFlags } from '../../src/library/options.ts';
 import type { Terminal } from '../../src/cli/shared/terminal.ts';
+import { triesAll } from '../support/rounds.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
 
@@ -120,7 +121,9 @@ describe.each(['iptables', 'nftables', 'dump.txt'])('over %s, which is compiled 
       const words = [...command.split(' '), ...argumentsFor(input)];
       const plain = await runKpc(words, { cwd });
       const idle: string[] = [];
-      for (const flag of [...flags, ['--node', 'worker-9']]) {
+      for (const [i, flag] of [...flags, ['--node', 'worker-9']].entries()) {
+        // The two bundles are of one kind: in `npm test` each is asked of every other flag.
+        if (!triesAll && input !== 'dump.txt' && (i % 2 === 0) !== (input === 'iptables')) continue;
         // Only packets to addresses of the node depend on them.
         if ((command === 'trace' || command.startsWith('test')) && flag[0] === '--host-addresses') continue;
         const run = await runKpc([...words, ...flag], { cwd });
@@ -228,7 +231,8 @@ describe('a flag of a command has an effect, or is refused by its name', () => {
     const isOfManifests = name === 'lint' || name === 'migrate';
     if (isOfManifests && input !== 'in.yaml') return;
     const idle: string[] = [];
-    for (const call of of) {
+    // Rules are read alike from the bundle and the dump: in `npm test` one call over the bundle is tried.
+    for (const call of triesAll || input !== 'nftables' ? of : of.slice(0, 1)) {
       const node = input === 'in.yaml' && !isOfManifests ? ['--node', 'worker-1'] : [];
       const words = [name, ...call.map((word) => (word === '@' ? `./${input}` : word)), ...node];
       const plain = await runKpc(words, { cwd });

@@ -8,7 +8,7 @@ import { readPrograms } from '../../packaging/programs.ts';
 import { callApply } from '../apply/call-apply.ts';
 import { createFakeNode } from '../apply/fake-node.ts';
 import { envelopeSchema } from '../support/printed-json.ts';
-import { runKpc } from '../support/run-kpc.ts';
+import { runKpc, type Run } from '../support/run-kpc.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-envelope-'));
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
@@ -45,8 +45,18 @@ interface Printed {
   readonly result?: unknown;
 }
 
+/** What was printed, by the call: none of these changes a file. */
+const runs = new Map<string, Promise<Run>>();
+
+function runOnce(words: readonly string[]): Promise<Run> {
+  const key = JSON.stringify(words);
+  const run = runs.get(key) ?? runKpc(words, { cwd });
+  runs.set(key, run);
+  return run;
+}
+
 async function printed(words: readonly string[]): Promise<Printed> {
-  const { stdout } = await runKpc([...words, '--output', 'json'], { cwd });
+  const { stdout } = await runOnce([...words, '--output', 'json']);
   const json = JSON.parse(stdout) as Printed;
   expect(validate(json), JSON.stringify(validate.errors)).toBe(true);
   return json;
@@ -129,7 +139,7 @@ const isSaid = ({ code, text }: Printed['findings'][number]): boolean =>
 describe('kpc', () => {
   test.for(calls)('%s %s', async (words) => {
     await bundle;
-    const { stdout, stderr } = await runKpc(words, { cwd });
+    const { stdout, stderr } = await runOnce(words);
     const json = await printed(words);
     expect(json.command).toBe(`kpc ${words[0]}`);
     expect(json.result).toBeDefined();
@@ -163,7 +173,7 @@ describe('kpc', () => {
     '%s %s: text and JSON name the same node and mode, and say alike that nothing names one',
     async (words) => {
       await Promise.all([bundle, dump]);
-      const { stdout, stderr } = await runKpc(words, { cwd });
+      const { stdout, stderr } = await runOnce(words);
       const text = `${stdout}${stderr}`;
       const { snapshots } = await printed(words);
       for (const { node, mode, families } of snapshots) {
@@ -180,7 +190,7 @@ describe('kpc', () => {
 
   test.for(looks)('%s %s: what is said beside the result is among the findings, once', async (words) => {
     await Promise.all([bundle, dump]);
-    const { stderr } = await runKpc([...words, '--output', 'json'], { cwd });
+    const { stderr } = await runOnce([...words, '--output', 'json']);
     const { findings } = await printed(words);
     // Where the flags come from and what cannot be compared stands in the result.
     const said = [...stderr.matchAll(/(?:^|: )(error|warning|note): (.*) \[([a-z-]+)\]$/gm)].map((found) =>

@@ -12,7 +12,7 @@ import { resultOf } from '../support/printed-json.ts';
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-schemas-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-function writeCluster(name: string, seed: number, services = rounds(30, 3)): string {
+function writeCluster(name: string, seed: number, services = rounds(30, 6)): string {
   const path = join(scratch, name);
   writeFileSync(
     path,
@@ -78,7 +78,7 @@ describe.each(some(['nftables', 'ipvs', 'iptables']))('mode %s', (mode) => {
     const names = (services as readonly { readonly service: string; readonly skipped?: string }[]).flatMap(
       ({ service, skipped }) => (skipped === undefined ? [service] : []),
     );
-    for (const service of names.slice(0, 5)) await expectJson(['trace', old, ...flags, '--all', service]);
+    for (const service of names.slice(0, rounds(5))) await expectJson(['trace', old, ...flags, '--all', service]);
     await expectJson(['trace', old, ...flags, '--from', 'external', '--to', `svc/${names[0]}:port-0`]);
     await expectJson(['trace', old, ...ranges, '--all-nodes', '--from', 'pod', '--to', `svc/${names[0]}:port-0`]);
   });
@@ -90,7 +90,8 @@ describe.each(some(['nftables', 'ipvs', 'iptables']))('mode %s', (mode) => {
   test('kpc describe', async () => {
     await expectJson(['describe', '-f', old, ...flags]);
     const { services } = resultOf((await runKpc(['describe', '-f', old, ...flags, '--output', 'json'])).stdout);
-    for (const { service } of services.slice(0, 8)) await expectJson(['describe', service, '-f', old, ...flags]);
+    for (const { service } of services.slice(0, rounds(8)))
+      await expectJson(['describe', service, '-f', old, ...flags]);
     await expectJson(['describe', mode === 'nftables' ? 'service-ips' : 'KUBE-SERVICES', '-f', old, ...flags]);
   });
 });

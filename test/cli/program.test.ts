@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { kpcProgram, projectFolder, spawnKpc, runProgram } from '../support/run-kpc.ts';
+import { kpcProgram, projectFolder, runKpc, spawnKpc, runProgram } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-program-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -22,11 +22,11 @@ describe('the program', () => {
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toMatch(/^Usage: kpc /);
     expect(stdout).toMatch(/^ {2}compile /m);
-    expect((await spawnKpc(['compile', '--help'])).stdout).toMatch(/^Usage: kpc compile /);
+    expect((await runKpc(['compile', '--help'])).stdout).toMatch(/^Usage: kpc compile /);
   });
 
   test('shows the help on stderr where no command is given', async () => {
-    const run = await spawnKpc([]);
+    const run = await runKpc([]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
     expect(run.stderr).toMatch(/^Usage: kpc /);
   });
@@ -37,7 +37,7 @@ describe('the program', () => {
     [['compile', '--print', 'ipvs'], "argument 'ipvs' is invalid", 'ipvsadm'],
     [['compile', '-f'], 'argument missing', ''],
   ])('%j is answered with what would be right', async (args, wrong, right) => {
-    const run = await spawnKpc(args);
+    const run = await (args[0] === 'complie' ? spawnKpc : runKpc)(args);
     expect(run).toMatchObject({ status: 2, stdout: '' });
     expect(run.stderr).toContain(wrong);
     expect(run.stderr).toContain(right);

@@ -9,7 +9,7 @@ const dumps = join(projectFolder, 'fixtures/dumps');
 const expected = join(projectFolder, 'test/describe/expected');
 const names = readdirSync(dumps).filter((name) => /^(kube-proxy|nft)-/.test(name));
 
-describe.concurrent('kpc describe --from-dump', () => {
+describe('kpc describe --from-dump', () => {
   test.for(names)('%s', async (name) => {
     const dump = `fixtures/dumps/${name}`;
     const table = await runKpc(['describe', '--from-dump', dump]);

@@ -31,7 +31,7 @@ const questions: readonly (readonly [file: string, args: readonly string[]])[] =
 const rulesFor = (name: string, args: readonly string[]) =>
   name.endsWith('.txt') && args.length > 0 && !args[0]?.startsWith('-') ? ['--rules'] : [];
 
-describe.concurrent('kpc describe', () => {
+describe('kpc describe', () => {
   test.for(questions)('%s', async ([name, args]) => {
     const run = await runKpc(
       ['describe', '-f', 'input', ...rulesFor(name, args), ...(args.includes('--proxy-mode') ? [] : ipvs), ...args],
@@ -46,7 +46,7 @@ describe.concurrent('kpc describe', () => {
   });
 });
 
-describe.concurrent('what leads to a Service port', () => {
+describe('what leads to a Service port', () => {
   test.for([
     ['30080', 'store/web', 'this is its node port'],
     ['192.168.10.11:30080', 'store/web', 'this is its node port'],
@@ -104,7 +104,7 @@ test('manifests are not described as if they were a dump', async () => {
   expect(run.stderr).toContain('error: input is not a dump [bad-call]\n');
 });
 
-describe.concurrent('what is not found', () => {
+describe('what is not found', () => {
   test.for([
     ['wbe', 'did you mean store/web?'],
     ['store/wev', 'did you mean store/web?'],

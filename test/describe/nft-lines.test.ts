@@ -7,7 +7,7 @@ import { projectFolder, runKpc } from '../support/run-kpc.ts';
 const cwd = join(projectFolder, 'test/describe');
 const nftables = ['-f', 'input', '--proxy-mode', 'nftables'] as const;
 
-describe.concurrent('a line of nft list ruleset', () => {
+describe('a line of nft list ruleset', () => {
   test.for([
     ['elements = { 10.96.0.80 . tcp . 80 : goto service-R3TCM6SG-store/web/tcp/,', 'this is its cluster IP'],
     ['elements = { 10.96.0.80 . tcp . 80 : goto service-R3TCM6SG-store/web/tcp/ }', 'this is its cluster IP'],

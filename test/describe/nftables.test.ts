@@ -9,7 +9,7 @@ const update = process.env['UPDATE_GOLDEN'] === '1';
 const cwd = join(projectFolder, 'test/describe');
 const nftables = ['-f', 'input', '--proxy-mode', 'nftables'] as const;
 
-describe.concurrent('kpc describe in nftables mode', () => {
+describe('kpc describe in nftables mode', () => {
   test.for([
     ['load-balancer-nftables.txt', ['web']],
     ['load-balancer-nftables.json', ['web', '--output', 'json']],
@@ -72,7 +72,7 @@ describe.concurrent('kpc describe in nftables mode', () => {
   });
 });
 
-describe.concurrent('kpc describe --from-dump of what nft printed', () => {
+describe('kpc describe --from-dump of what nft printed', () => {
   const dump = join(projectFolder, 'fixtures/dumps/kube-proxy-nftables-affinity-external-policy-local');
   test.for([
     'web',

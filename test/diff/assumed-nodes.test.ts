@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { triesAll } from '../support/rounds.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-nodes-'));
@@ -48,11 +49,12 @@ test('a side without a Service has the Nodes and settings of the other', async (
   const [service = '', workload = ''] = manifests('').replace('ports: [{', 'ports: [{nodePort: 30080, ').split('---\n');
   writeFileSync(join(cwd, 'whole.yaml'), `${service}---\n${workload}`);
   writeFileSync(join(cwd, 'workload.yaml'), workload);
-  for (const mode of ['ipvs', 'iptables', 'nftables'])
-    for (const sides of [
+  for (const [i, mode] of ['ipvs', 'iptables', 'nftables'].entries())
+    for (const [j, sides] of [
       ['whole.yaml', 'workload.yaml'],
       ['workload.yaml', 'whole.yaml'],
-    ]) {
+    ].entries()) {
+      if (!triesAll && (i + j) % 2 !== 0) continue;
       const { stdout } = await runKpc(['diff', ...sides, '--proxy-mode', mode], { cwd });
       expect(stdout).toContain('198.51.100.1:30080');
       expect(stdout).not.toMatch(/not known|not compared|of no Service \(|port of the node itself/);

@@ -30,7 +30,7 @@ const assumed = `::notice title=answer-assumes::assumed: mode ipvs (nothing name
 const because =
   'endpoints 3 → 5; endpoint 10.244.1.8:8080 added (on node-1); endpoint 10.244.2.9:8080 added (on node-2)';
 
-describe.concurrent('kpc compile --check', () => {
+describe('kpc compile --check', () => {
   test.for(['text', 'json', 'github', 'junit'])('%s: exit status 0 where nothing differs', async (output) => {
     const run = await check('before', golden, output);
     expect(run.status).toBe(0);

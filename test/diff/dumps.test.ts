@@ -32,7 +32,7 @@ function inputsOf(name: string): readonly string[] {
   return [...files, '--config', join(at, 'config.yaml'), '--ip-family', 'dual'];
 }
 
-describe.concurrent('a dump of a node that the real kube-proxy programmed', () => {
+describe('a dump of a node that the real kube-proxy programmed', () => {
   test('there are some of each mode', () => {
     expect(ofKubeProxy.filter((name) => name.includes('-nftables-')).length).toBeGreaterThan(1);
     expect(ofKubeProxy.filter((name) => name.includes('-ipvs-')).length).toBeGreaterThan(1);

@@ -66,7 +66,7 @@ const ofService: Readonly<Record<string, RegExp>> = {
   iptables: /\+ chain KUBE-SEP-\w+ \(IPv6 nat\) with 2 rules/,
 };
 
-describe.concurrent('a family that comes or goes between two compiled sides', () => {
+describe('a family that comes or goes between two compiled sides', () => {
   const single = write();
   const dual = write({ families: ['IPv4', 'IPv6'] });
   const other = write({ families: ['IPv6'] });
@@ -113,7 +113,7 @@ describe.concurrent('a family that comes or goes between two compiled sides', ()
   });
 });
 
-describe.concurrent('what changes on a node though no Service does', () => {
+describe('what changes on a node though no Service does', () => {
   const input = write();
   const config = (fields: string) => {
     const file = join(scratch, `config-${count++}.yaml`);
@@ -151,7 +151,7 @@ describe.concurrent('what changes on a node though no Service does', () => {
   });
 });
 
-describe.concurrent('a Service that changes with little or no effect', () => {
+describe('a Service that changes with little or no effect', () => {
   const balancer = (fields: object) => ({
     service: { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 32000, ...fields },
   });

@@ -16,7 +16,7 @@ const outputs = [
   ['unified', 'diff'],
 ] as const;
 
-describe.concurrent('what a change of manifests is said to be', () => {
+describe('what a change of manifests is said to be', () => {
   for (const name of readdirSync(cases)) {
     for (const mode of ['ipvs', 'iptables', 'nftables']) {
       test.for(outputs)(`${name}: ${mode}, %s`, async ([output, extension]) => {

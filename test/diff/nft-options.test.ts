@@ -43,7 +43,7 @@ function blockOf(head: string): string {
   return `table ip kube-proxy {\n${text.slice(start, text.indexOf('\n\t}\n', start))}\n\t}\n}\n`;
 }
 
-describe.concurrent('a dump by nft with options', () => {
+describe('a dump by nft with options', () => {
   test('-n tells the same', async () => {
     const content = numericText();
     expect(content).not.toBe(text);

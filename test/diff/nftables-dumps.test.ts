@@ -37,7 +37,7 @@ function tableOf(family: 'ip' | 'ip6'): string {
   return `${nftText.slice(start, nftText.indexOf('\n}\n', start))}\n}\n`;
 }
 
-describe.concurrent('two dumps of nftables mode', () => {
+describe('two dumps of nftables mode', () => {
   test('are the same if one is pasted behind a prompt', async () => {
     const pasted = dumpOf('pasted', 'notes.txt', `root@node-1:~# nft list ruleset\n${nftText}root@node-1:~# exit\n`);
     const run = await runKpc(['diff', pasted, asText]);
@@ -95,7 +95,7 @@ describe.concurrent('two dumps of nftables mode', () => {
   });
 });
 
-describe.concurrent('a dump that does not hold all of nftables', () => {
+describe('a dump that does not hold all of nftables', () => {
   test('of one table, as nft list table prints it, says nothing of the other', async () => {
     const run = await runKpc(['diff', dumpOf('one table', 'nft', tableOf('ip')), asText]);
     const stdout = 'No difference in what could be compared; not compared: IPv6 nftables rules.\n';
@@ -134,7 +134,7 @@ describe.concurrent('a dump that does not hold all of nftables', () => {
   });
 });
 
-describe.concurrent('a ruleset without a table of kube-proxy', () => {
+describe('a ruleset without a table of kube-proxy', () => {
   test('lacks all Service ports', async () => {
     const text = 'table inet firewall {\n\tchain input {\n\t\ttcp dport > 1024 accept\n\t}\n}\n';
     const empty = dumpOf('ruleset of another program', 'nft-ruleset.txt', text);
@@ -145,7 +145,7 @@ describe.concurrent('a ruleset without a table of kube-proxy', () => {
   });
 });
 
-describe.concurrent('manifests and bundles', () => {
+describe('manifests and bundles', () => {
   const manifests = join(projectFolder, 'test/diff/cases/scale-deployment');
 
   test('manifests beside a dump are compiled for the mode that the dump shows, with its defaults', async () => {

@@ -65,7 +65,7 @@ async function differences(from: string, to: string): Promise<DifferenceJson & {
 const own = '192.168.50.11';
 const other = '203.0.113.11';
 
-describe.concurrent('what every Service port shares', () => {
+describe('what every Service port shares', () => {
   test('an address of the node that is gone differs, and so do the packets to node ports there', async () => {
     const found = await differences(
       write('two', { addresses: [own, other], config: { mode: 'iptables' } }),

@@ -90,9 +90,12 @@ describe('the packets of a review', () => {
     expect(text).toBe(packets(await reviewServed(399)));
   });
 
-  test('are compared of many that are alike, but not where many differ and none is like another', async () => {
-    const few = write('few', 1, 80);
-    expect(await compare([few, write('many', 402, 80)])).not.toContain(tooMany);
-    expect(await compare([few, write('unlike', 800, 80, {}, true)])).toContain(tooMany);
-  });
+  test.runIf(triesAll)(
+    'are compared of many that are alike, but not where many differ and none is like another',
+    async () => {
+      const few = write('few', 1, 80);
+      expect(await compare([few, write('many', 402, 80)])).not.toContain(tooMany);
+      expect(await compare([few, write('unlike', 800, 80, {}, true)])).toContain(tooMany);
+    },
+  );
 });

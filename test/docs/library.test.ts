@@ -36,14 +36,15 @@ async function runAll(kind: string, programs: readonly string[]): Promise<readon
   return stdout.split(end).slice(0, -1);
 }
 
+const page = readPage(name);
+const examples = readExamples(page, ['ts']);
+const comments = commentedExamples();
+/** What all of them print, by one process. */
+const printedByAll = runAll('example', [...examples.map(({ commands }) => commands.text), ...comments]);
+
 test('docs/library.md shows programs that work, and what they print', async () => {
-  const page = readPage(name);
-  const examples = readExamples(page, ['ts']);
   expect(examples.length).toBeGreaterThan(3);
-  const outputs = await runAll(
-    'example',
-    examples.map(({ commands }) => commands.text),
-  );
+  const outputs = (await printedByAll).slice(0, examples.length);
   // A last line that is empty would show in the page.
   const printed = outputs.map((stdout) => stdout.replace(/\n+$/, '\n'));
   const written = writeOutputs(page, examples, printed);
@@ -62,10 +63,9 @@ function commentedExamples(): readonly string[] {
 }
 
 test('the programs in the comments of the library work', async () => {
-  const programs = commentedExamples();
-  expect(programs.length).toBeGreaterThan(3);
-  const outputs = await runAll('comment', programs);
-  for (const [i, text] of programs.entries()) {
+  expect(comments.length).toBeGreaterThan(3);
+  const outputs = (await printedByAll).slice(examples.length);
+  for (const [i, text] of comments.entries()) {
     // What the comment at the end of a line says is printed.
     const said = [...text.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, words = '']) => words);
     expect(outputs[i]?.trimEnd().split('\n'), text).toEqual(said);
@@ -95,10 +95,7 @@ test('the ES module and the CommonJS module export the same', async () => {
 });
 
 test('all programs have the right types under strict', async () => {
-  const programs = [
-    ...readExamples(readPage(name), ['ts']).map(({ commands }) => commands.text),
-    ...commentedExamples(),
-  ];
+  const programs = [...examples.map(({ commands }) => commands.text), ...comments];
   const files = programs.map((text, i) => {
     writeFileSync(join(folder, `example-${i}.mts`), text);
     return `example-${i}.mts`;

@@ -1,7 +1,7 @@
 // The schemas in schemas/ are made of the shapes of src. UPDATE_DOCS=1 writes them.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Ajv } from 'ajv';
+import { Ajv, type ValidateFunction } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { readPrograms } from '../../packaging/programs.ts';
@@ -76,10 +76,16 @@ test('each command that prints JSON has a schema', async () => {
   expect(printing.filter((command) => !known.has(command))).toEqual([]);
 });
 
-const compile = (name: string) =>
-  new Ajv({ allowUnionTypes: true, schemas: [envelopeSchema] }).compile(
-    JSON.parse(readFileSync(join(projectFolder, 'schemas', `${name}.schema.json`), 'utf8')) as object,
-  );
+const compiled = new Map<string, ValidateFunction>();
+
+function compile(name: string): ValidateFunction {
+  const text = readFileSync(join(projectFolder, 'schemas', `${name}.schema.json`), 'utf8');
+  const validate =
+    compiled.get(name) ??
+    new Ajv({ allowUnionTypes: true, schemas: [envelopeSchema] }).compile(JSON.parse(text) as object);
+  compiled.set(name, validate);
+  return validate;
+}
 
 const answer = (result?: unknown) => ({ kpc: '1', command: 'kpc x', snapshots: [], findings: [], result });
 

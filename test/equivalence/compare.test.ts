@@ -12,6 +12,7 @@ import { programs, proxyModes, type ProxyMode } from '../../src/kube-proxy/modes
 import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import { labSide, lastReleaseWith } from '../packet/lab.ts';
 import { makeRandom, shuffle } from '../support/random.ts';
+import { triesAll } from '../support/rounds.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 
 async function labScene(
@@ -48,7 +49,6 @@ function shuffled(state: KernelState, seed: number): KernelState {
 describe.each(proxyModes)('%s against itself', (mode) => {
   test('all packets end alike, in whatever order its objects are', async () => {
     const from = await labScene(mode);
-    expect(find(from, await labScene(mode))).toEqual([]);
     expect(find(from, await labScene(mode, (state) => shuffled(state, 7)))).toEqual([]);
   });
 
@@ -130,7 +130,9 @@ test('the same endpoints with other shares are told from other endpoints', async
 const folder = mkdtempSync(join(tmpdir(), 'kpc-equivalence-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const lab = join(projectFolder, 'test/kernel-lab/packets');
-const inputs = ['before', 'more', 'node.yaml'].flatMap((name) => ['-f', join(lab, name)]);
+const inputs = [triesAll ? ['before', 'more'] : ['before'], 'node.yaml']
+  .flat()
+  .flatMap((name) => ['-f', join(lab, name)]);
 const flags = [...inputs, '--config', join(lab, 'config.yaml')];
 
 /** The names that the tools' own output has in a dump. */

@@ -55,7 +55,7 @@ interface PrintedEffect {
   readonly example: { readonly to: string };
 }
 
-describe.concurrent.each(['iptables', 'nftables', 'ipvs'])('in %s mode', (mode) => {
+describe.each(['iptables', 'nftables', 'ipvs'])('in %s mode', (mode) => {
   const compare = async (command: 'equivalence' | 'diff', from: string, to: string) =>
     resultOf((await runKpc([command, '-q', from, to, '--proxy-mode', mode, '--output', 'json'])).stdout);
   const waysOf = (effects: readonly PrintedEffect[]) =>

@@ -24,7 +24,7 @@ import { rounds } from '../support/rounds.ts';
 import { createRandom, excerpt, mutate, realDocuments, type Random } from './documents.ts';
 
 /** FAST_YAML_RUNS=200000 FAST_YAML_SEED=7 npx vitest run test/fast-yaml looks longer, elsewhere. */
-const runs = Number(process.env['FAST_YAML_RUNS'] ?? rounds(6000, 10));
+const runs = Number(process.env['FAST_YAML_RUNS'] ?? rounds(6000, 24));
 const firstSeed = Number(process.env['FAST_YAML_SEED'] ?? 1);
 
 /** Fails where the fast reader gives a value, and the full parser finds a fault or gives another value. */

@@ -166,7 +166,7 @@ suite('positions', () => {
   });
 
   test('one bad item in a List of megabytes is found in no time', async () => {
-    const items = Array.from({ length: triesAll ? 40_000 : 3000 }, (_, i) => json(`s${i}`));
+    const items = Array.from({ length: triesAll ? 40_000 : 1500 }, (_, i) => json(`s${i}`));
     items.push({ ...(json('bad') as object), spec: { ports: [{ port: 70_000 }] } });
     for (const text of [
       JSON.stringify({ apiVersion: 'v1', kind: 'List', items }, null, 2),

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { InputSource } from '../../src/input/documents/document.ts';
 import { Report } from '../../src/input/objects/report.ts';
 import { validate } from '../../src/input/objects/validate.ts';
+import { rounds } from '../support/rounds.ts';
 
 const metadata = {
   name: 'web',
@@ -214,8 +215,8 @@ describe.each(kinds)('%s', (kind) => {
         expect(report.hasErrors).toBe(!isRight);
         seen[isRight ? 'right' : 'wrong']++;
       }),
-      { numRuns: 2000 },
+      { numRuns: rounds(2000) },
     );
-    expect(Math.min(seen.right, seen.wrong)).toBeGreaterThan(50);
+    expect(Math.min(seen.right, seen.wrong)).toBeGreaterThan(rounds(50));
   });
 });

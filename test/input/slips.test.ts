@@ -88,13 +88,13 @@ test('lines that are indented with characters that only look like spaces are key
   ]);
 });
 
-test('a line of millions of spaces is looked at once', async () => {
+test('a line of a million spaces is looked at once', async () => {
   const cost = await costInMegabytes(() => {
-    const found = diagnose(`a: b\n${' '.repeat(4_000_000)}c: d\n`);
+    const found = diagnose(`a: b\n${' '.repeat(1_000_000)}c: d\n`);
     expect(found).toEqual([expect.stringContaining('not valid YAML')]);
   });
   // It took hours where each space was a place to look back from.
-  expect(cost).toBeLessThan(20);
+  expect(cost).toBeLessThan(5);
 });
 
 /** A Service of this spec, and what is said of it, without what the release and the mode add. */

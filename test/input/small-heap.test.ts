@@ -26,7 +26,7 @@ const texts: readonly (readonly [what: string, text: string])[] = [
   ['a block of short lines', `    a: !x |\n${'     b\n'.repeat(lines)}`],
 ];
 
-test.each(some(texts, 3))('%s that the heap does not hold is refused', (_, text) => {
+test.each(some(texts, 2))('%s that the heap does not hold is refused', (_, text) => {
   const { status, said } = compileInSmallHeap(service + text);
   expect(said).toContain('[too-long]');
   expect(status).toBe(2);

@@ -12,6 +12,7 @@ import { families, parseAddress } from '../../src/kernel/address.ts';
 import type { Rule, Tables } from '../../src/kernel/iptables/iptables.ts';
 import { diffTables, formatTablesDelta } from '../../src/kernel/iptables/iptables-delta.ts';
 import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';
+import { rounds } from '../support/rounds.ts';
 import { parseRule } from './parse-rule.ts';
 import {
   type IpSet,
@@ -119,7 +120,7 @@ describe("a delta's text does in the tool what the delta says", () => {
         runIptablesRestore(kernel, formatTablesDelta(diffTables(a, b)));
         expect(withoutEmpty(kernel)).toEqual(withoutEmpty(loadTables(b)));
       }),
-      { numRuns: 500 },
+      { numRuns: rounds(500, 8) },
     );
   });
 
@@ -149,7 +150,7 @@ describe("a delta's text does in the tool what the delta says", () => {
         runIptablesRestore(kernel, formatTablesDelta(diffTables(jumps(a), jumps(b))));
         expect(kernel.get('filter INPUT')).toEqual([...b.map(ruleMeaning), ...others]);
       }),
-      { numRuns: 500 },
+      { numRuns: rounds(500, 8) },
     );
   });
 

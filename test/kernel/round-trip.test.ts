@@ -13,6 +13,7 @@ import { formatSets, parseIpsetSave } from '../../src/kernel/ipset/ipset.ts';
 import { formatVirtualServer, parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import { formatLinks, parseIpAddrJson, parseIpBatch } from '../../src/kernel/link/link.ts';
 import { formatModules, parseModules, formatSysctls, parseSysctls } from '../../src/kernel/sysctls-and-modules.ts';
+import { rounds } from '../support/rounds.ts';
 import { links, modules, sets, sysctls, tables, virtualServers } from './arbitrary-state.ts';
 
 /** Maps compare in any order in vitest; what a chain holds, and in which order, is compared as it is. */
@@ -42,7 +43,7 @@ describe('what is written reads back as the same state', () => {
         expect(read.unread).toEqual([]);
         expect(sorted(read.tables)).toEqual(sorted(state));
       }),
-      { numRuns: 500 },
+      { numRuns: rounds(500, 8) },
     );
   });
 
@@ -121,7 +122,7 @@ describe('any text can be read', () => {
         expect(parseSysctls(formatSysctls(parseSysctls(text).sysctls)).unread).toEqual([]);
         expect(parseModules(formatModules(parseModules(text).modules)).unread).toEqual([]);
       }),
-      { numRuns: 1000 },
+      { numRuns: rounds(1000, 8) },
     );
   });
 

@@ -17,8 +17,17 @@ export function lastReleaseWith(mode: ProxyMode): Release {
   return modeHistories[mode].until ?? newestRelease;
 }
 
+/** One of each mode: nothing changes a snapshot. */
+const sides = new Map<ProxyMode, Promise<Snapshot>>();
+
 /** Node 1 of the kernel tests' network, with its Services: what packets do there is known from kernels. */
-export async function labSide(mode: ProxyMode): Promise<Snapshot> {
+export function labSide(mode: ProxyMode): Promise<Snapshot> {
+  const side = sides.get(mode) ?? openLab(mode);
+  sides.set(mode, side);
+  return side;
+}
+
+async function openLab(mode: ProxyMode): Promise<Snapshot> {
   const options = {
     file: ['before', 'more', 'node.yaml'].map((name) => join(folder, name)),
     config: join(folder, 'config.yaml'),

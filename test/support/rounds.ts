@@ -8,7 +8,7 @@ export const triesAll = process.env['KPC_ALL_ROUNDS'] === '1';
 export const isFull = process.env['KPC_FULL'] === '1';
 
 /** Returns how many rounds a test with random input runs: all, or a share of them. */
-export function rounds(all: number, share = 5): number {
+export function rounds(all: number, share = 10): number {
   return triesAll ? all : Math.ceil(all / share);
 }
 

@@ -12,7 +12,7 @@ import { projectFolder, runKpcAmong } from './run-kpc.ts';
  */
 const client = (socket: string) => `#!/usr/bin/perl
 use strict; use warnings; use Cwd; use IO::Socket::UNIX;
-if (grep { m{^/dev/|^--(?:jobs|all-nodes|shard)$} } @ARGV) {
+if ((grep { m{^/dev/|^--jobs$} } @ARGV) || $ARGV[0] eq 'compile' && grep { m{^--(?:all-nodes|shard)$} } @ARGV) {
   exec '${process.execPath}', '${join(projectFolder, 'bin', 'kpc.js')}', @ARGV;
 }
 my $stdin = '';

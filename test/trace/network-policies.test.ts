@@ -64,7 +64,7 @@ async function findBeside(kind: string, apiVersion: string, spec?: string): Prom
   return (resultOf(run.stdout).traces[0] as { readonly policies?: readonly Finding[] }).policies ?? [];
 }
 
-describe.concurrent('a policy that kpc does not read', () => {
+describe('a policy that kpc does not read', () => {
   test.for([
     ['ClusterNetworkPolicy', 'policy.networking.k8s.io/v1alpha2'],
     ['AdminNetworkPolicy', 'policy.networking.k8s.io/v1alpha1'],
@@ -81,7 +81,7 @@ describe.concurrent('a policy that kpc does not read', () => {
 const ingress = (rule: string): string => `{podSelector: {matchLabels: {app: web}}, ingress: [${rule}]}`;
 const egress = (rule: string): string => `{podSelector: {}, policyTypes: [Egress], egress: [${rule}]}`;
 
-describe.concurrent('what NetworkPolicies make of a packet that kube-proxy delivers', () => {
+describe('what NetworkPolicies make of a packet that kube-proxy delivers', () => {
   test.for([
     // Who is selected, and by which direction.
     ['{podSelector: {}}', 'shop/client', 'refused'],
@@ -207,7 +207,7 @@ describe.concurrent('what NetworkPolicies make of a packet that kube-proxy deliv
   });
 });
 
-describe.concurrent('an Ingress', () => {
+describe('an Ingress', () => {
   const cwd = projectFolder;
   const input = ['fixtures/questions', '--node', 'worker-1', '-q', '--from', 'external', '--output', 'json'];
   const ask = (to: string, ...more: readonly string[]) => runKpc(['trace', ...input, '--to', to, ...more], { cwd });

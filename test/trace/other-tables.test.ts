@@ -30,7 +30,7 @@ async function ask(dump: string, from: string, to: string, ...more: readonly str
   return run.stdout;
 }
 
-describe.concurrent('a firewall of the family inet', () => {
+describe('a firewall of the family inet', () => {
   const dump = dumpWith(read(firewall, 'nft-list-ruleset'));
   test.for([
     ['203.0.113.5', '10.244.1.2:80', 'dropped', 'firewall forward rule 2'],

@@ -17,7 +17,7 @@ import { compileState } from '../../../src/snapshot/open/compile-node.ts';
 import { makeCluster } from '../../support/make-cluster.ts';
 import { makeRandom } from '../../support/random.ts';
 import { readTree } from '../../support/read-tree.ts';
-import { some } from '../../support/rounds.ts';
+import { rounds, some } from '../../support/rounds.ts';
 import { kpcProgram, projectFolder, runKpc } from '../../support/run-kpc.ts';
 import { resultOf } from '../../support/printed-json.ts';
 
@@ -43,7 +43,7 @@ beforeAll(async () => {
     metadata: { name: `node-${i + 4}`, labels: { 'topology.kubernetes.io/zone': i % 2 ? 'east' : 'west' } },
     status: { addresses: [{ type: 'InternalIP', address: `192.168.50.${i + 14}` }] },
   }));
-  const objects = [...makeCluster(40, makeRandom(7)), ...nodes];
+  const objects = [...makeCluster(rounds(40, 3), makeRandom(7)), ...nodes];
   writeFileSync(join(input, 'cluster.json'), objects.map((object) => JSON.stringify(object)).join('\n'));
   const { status, stderr } = await compile('--all-nodes', '-o', whole);
   if (status !== 0) throw new Error(stderr);

@@ -74,7 +74,7 @@ describe('what one node leaves for the next', () => {
     { mode: 'nftables', nodePortAddresses: ['primary'], detectLocal: { mode: 'NodeCIDR' } },
   ];
   test.each(modes)('changes no byte of its bundle: %j', (settings) => {
-    for (let seed = 1; seed <= rounds(12); seed++) {
+    for (let seed = 1; seed <= rounds(12, 12); seed++) {
       const prepared = prepareCluster(seed, settings);
       const nodeMemo = new NodeMemo();
       const bundleMemo = new BundleMemo();

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { FleetFolder, type NodeFiles } from '../../../src/bundle/fleet/fleet-folder.ts';
 import type { RawObjects } from '../../../src/input/objects/validate.ts';
 import { readTree } from '../../support/read-tree.ts';
+import { triesAll } from '../../support/rounds.ts';
 import { runKpc } from '../../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-second-run-'));
@@ -339,6 +340,9 @@ async function compileTwice(before: readonly [string, readonly string[]], after:
   return said;
 }
 
+/** Kinds of which `npm test` tries the way back, too: an object that goes, and a Node. */
+const undone: ReadonlySet<string> = new Set(['Service', 'Node']);
+
 describe('a second run for all nodes', () => {
   test.each(changes)('after a change of $name writes $written nodes', async ({ change, flags = [], written }) => {
     const objects = makeObjects();
@@ -348,23 +352,25 @@ describe('a second run for all nodes', () => {
     expect(said).toContain(`2 nodes: ${written} written, ${2 - written} unchanged`);
   });
 
-  test.each(Object.entries(kindChanges))('finds a changed %s, and the change undone', async (_, change) => {
+  test.each(Object.entries(kindChanges))('finds a changed %s, and the change undone', async (kind, change) => {
     const { before, after, flags = [], written, nodes = 2 } = change;
     const inputOf = (more: readonly object[]) => writeInput([...Object.values(makeObjects()), ...more]);
     const [one, other] = [inputOf(before), inputOf(after)];
     const said = await compileTwice([one, flags], [other, flags]);
     expect(said).toContain(`${nodes} nodes: ${written} written, ${nodes - written} unchanged`);
+    if (!triesAll && !undone.has(kind)) return;
     // A Node less leaves the bundles of the others as they are.
-    const undone = nodes === 2 ? written : 0;
+    const back = nodes === 2 ? written : 0;
     expect(await compileTwice([other, flags], [one, flags])).toContain(
-      `2 nodes: ${undone} written, ${2 - undone} unchanged`,
+      `2 nodes: ${back} written, ${2 - back} unchanged`,
     );
   });
 
   test.each(options)('with %s %s writes what that alone gives', async (...flags) => {
     const input = writeInput(makeObjects());
-    expect(await compileTwice([input, []], [input, flags])).not.toContain('0 written');
-    expect(await compileTwice([input, flags], [input, []])).not.toContain('0 written');
+    const isUndone = triesAll || flags.includes('--proxy-mode');
+    for (const [before, after] of [[[], flags] as const, ...(isUndone ? [[flags, []] as const] : [])])
+      expect(await compileTwice([input, before], [input, after])).not.toContain('0 written');
   });
 
   test('takes the addresses of each node into account', async () => {
