@@ -5,6 +5,8 @@ import { beyondWords, describeUnshown } from '../say/diff-report.ts';
 import { diffServices } from '../ask/diff/service-changes.ts';
 import { type Finding, placeAtLine } from '../base/findings/finding.ts';
 import { chooseStandIns, packetsToPlaced, type Represented } from '../ask/equivalence/representatives.ts';
+import { serviceName } from '../cluster/model.ts';
+import { compareText } from '../kernel/compare.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { needsWork, type EquivalenceReport, type Tracing } from '../say/equivalence.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
@@ -123,14 +125,16 @@ export class NodeComparison {
     const { side: from } = scenes[0];
     const { side: to } = scenes[1];
     if (compared.findings.length === 0) refuseNoServices(from, to, 'packets');
-    const { classes, unknown, unknownOnOne, reasons } = compared;
-    if (compared.findings.length === 0 && unknown + unknownOnOne === classes)
-      refuse({ problem: 'nothing-known', classes, reasons: unsettledWords(reasons).toSorted() });
+    const { unknown, unknownOnOne, knowsServices, reasons } = compared;
     const report = {
       ...names,
       preparations: this.#preparations,
       trace: traceOf(scenes),
-      beyond: [...beyondOf(from, to), ...namedBeyond('nodes', this.#lone)].map(beyondWords),
+      beyond: [
+        ...beyondOf(from, to),
+        ...namedBeyond('nodes', this.#lone),
+        ...namedBeyond('other-family', inOtherFamilies(from, to)),
+      ].map(beyondWords),
       snapshots: this.#snapshots,
       ...(this.#announced ? {} : modesOf(scenes, this.#called)),
       nodes: this.counts.nodes + this.#elsewhere,
@@ -140,8 +144,18 @@ export class NodeComparison {
     };
     // A change of mode passes if nothing needs work. A comparison of two sides passes if nothing differs.
     const passed = this.#announced ? !needsWork(report) : report.findings.length === 0;
+    if (passed && unknown + unknownOnOne > 0 && !knowsServices)
+      refuse({ problem: 'nothing-known', reasons: unsettledWords(reasons).toSorted() });
     return { report, passed, placeOf: (servicePort: string) => placeOfPort(to, servicePort) };
   }
+}
+
+/** Services with ports in a family for which neither side was compiled. */
+function inOtherFamilies(...sides: readonly Snapshot[]): readonly string[] {
+  const compiled = sides.flatMap((side) => (side.kind === 'dump' ? [] : side));
+  const families = new Set(compiled.flatMap((side) => side.families));
+  const left = compiled.flatMap(({ cluster }) => cluster.servicePorts.filter(({ family }) => !families.has(family)));
+  return [...new Set(left.map(serviceName))].toSorted(compareText);
 }
 
 function beyondOf(from: Snapshot, to: Snapshot): readonly BeyondKernel[] {

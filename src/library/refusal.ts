@@ -34,7 +34,11 @@ export function refuse(why: BadCall): never {
  * count. A bundle without Services is accepted, because it was made on purpose.
  */
 export function refuseNoServices(from: Snapshot, to: Snapshot, compared: 'services' | 'packets'): void {
-  const isEmpty = ({ kind, cluster }: Snapshot): boolean =>
-    kind === 'manifests' && cluster?.[compared === 'packets' ? 'servicePorts' : 'services'].length === 0;
+  const isEmpty = (side: Snapshot): boolean => {
+    if (side.kind !== 'manifests') return false;
+    const { servicePorts, services } = side.cluster;
+    if (compared === 'services') return services.length === 0;
+    return servicePorts.every(({ family }) => !side.families.includes(family));
+  };
   if (isEmpty(from) && isEmpty(to)) refuse({ problem: 'no-services', from: from.name, to: to.name, compared });
 }

@@ -213,6 +213,8 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `which endpoints of ${nameSome(beyond.names)} are in a client's zone, because no Node's zone is known`;
     case 'nodes':
       return `packets on ${nameSome(beyond.names)}, which only one side has`;
+    case 'other-family':
+      return `packets to ${nameSome(beyond.names)} in the IP family that was left out`;
     case 'unnamed-node':
       return `what depends on the node (${nameSome(beyond.names)}), because none is named`;
     case 'readiness':

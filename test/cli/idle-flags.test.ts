@@ -31,6 +31,8 @@ status: { addresses: [{ type: InternalIP, address: 192.168.0.1 }] }
 beforeAll(async () => {
   writeFolder(cwd, {
     'in.yaml': service,
+    'slices.yaml':
+      'apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: { name: web-1, labels: { kubernetes.io/service-name: web } }\naddressType: IPv4\nports: [{ port: 80 }]\nendpoints: []\n',
     'host.json': '[{"ifname": "eth0", "addr_info": [{"local": "192.168.0.7", "prefixlen": 24}]}]',
     'config.yaml': 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: iptables\n',
     'kpc.yaml.other': 'proxy-mode: iptables\n',
@@ -168,7 +170,11 @@ const calls = {
   equivalence: { add: addEquivalenceCommand, of: [['@', 'many.yaml']] },
   migrate: {
     add: addMigrateCommand,
-    of: [['@'], ['@', '--to-kubernetes-version', '1.36'], ['@', '--from', 'iptables']],
+    of: [
+      ['@', 'slices.yaml'],
+      ['@', 'slices.yaml', '--kubernetes-version', '1.35', '--to-kubernetes-version', '1.36'],
+      ['@', 'slices.yaml', '--from', 'iptables'],
+    ],
   },
   lint: { add: addLintCommand, of: [['@'], ['@', '--output', 'json']] },
 } as const;

@@ -36,6 +36,7 @@ writeFolder(cwd, {
   'settings.yaml': 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: nftables\n',
   'name.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: x }\n',
   'headless.yaml': service('h', 'clusterIP: None, selector: { app: h }'),
+  'two.yaml': service('six', 'clusterIP: "fd00::7", ipFamilies: [IPv6]'),
   'unknown.yaml': unknown,
   'both.yaml': unknown + known,
   'node.yaml': known + node,
@@ -82,9 +83,16 @@ describe('a comparison', () => {
     'equivalence ipvs nftables -f headless.yaml',
     'migrate headless.yaml',
     'equivalence headless.yaml headless.yaml',
+    'migrate node.yaml --ip-family ipv6',
+    'migrate unknown.yaml --from iptables',
   ])('kpc %s: no packet could be compared', async (words) => {
     const { status, stdout, codes } = await run(words);
     expect({ status, stdout, last: codes.at(-1) }).toEqual({ status: 2, stdout: '', last: 'bad-call' });
+  });
+
+  test('names the Services of a family that was left out', async () => {
+    const { stdout } = await run('migrate node.yaml two.yaml --from iptables --ip-family ipv4');
+    expect(stdout).toMatch(/not compared: .*\bdefault\/six\b/i);
   });
 
   test('of what has Services passes, and so do bundles that are meant to have none', async () => {

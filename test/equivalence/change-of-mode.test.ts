@@ -277,7 +277,7 @@ describe('kpc migrate', () => {
   });
 
   test('the mode that is named is the one before, and refused if it is the one afterwards', async () => {
-    const path = write('named.yaml', service('ports: [{ port: 80 }]'), ...nodes);
+    const path = write('named.yaml', service('ports: [{ port: 80 }]'), endpoints(one), ...nodes);
     const { status, stderr } = await runKpc(['migrate', path, '--proxy-mode', 'nftables']);
     expect([status, stderr]).toEqual([2, expect.stringContaining('kube-proxy is in nftables mode already')]);
     expect((await runKpc(['migrate', path, '--from', 'nftables', '--to', 'iptables', '-q'])).status).toBe(0);
@@ -358,16 +358,12 @@ describe('kpc migrate', () => {
 
 describe('kpc migrate --to-kubernetes-version', () => {
   const plain = service('ports: [{ port: 80 }]');
+  const upgradeTo = ['--kubernetes-version', '1.37', '--to-kubernetes-version'];
 
   test('a release that kpc follows changes no mode', async () => {
-    const { status, migration } = await migrate(
-      [plain, endpoints(one), ...nodes],
-      ...withPods,
-      '--to-kubernetes-version',
-      '1.37',
-    );
+    const { status, migration } = await migrate([plain, endpoints(one), ...nodes], ...withPods, ...upgradeTo, '1.37');
     expect(migration.summary).toMatch(
-      /^iptables \(kube-proxy's default\) → 1\.37 iptables on 2 nodes: \d+ classes of packets, no difference$/,
+      /^1\.37 iptables \(kube-proxy's default\) → 1\.37 iptables on 2 nodes: \d+ classes of packets, no difference$/,
     );
     expect(migration.preparations).toEqual([]);
     expect(status).toBe(0);
@@ -375,7 +371,7 @@ describe('kpc migrate --to-kubernetes-version', () => {
 
   test('says that the default mode becomes nftables, and what that changes', async () => {
     const nodePort = service('type: NodePort, ports: [{ port: 80, nodePort: 30080 }]');
-    const flags = [...withPods, '--to-kubernetes-version', '1.40'];
+    const flags = [...withPods, ...upgradeTo, '1.40'];
     const input = [nodePort, endpoints(one), ...nodes];
     const unnamed = await migrate(input, ...flags);
     expect(unnamed.migration.summary).toContain("iptables (kube-proxy's default) → 1.40 nftables");
@@ -395,7 +391,7 @@ describe('kpc migrate --to-kubernetes-version', () => {
     ['1.40', ['--feature-gates', 'KubeProxyIPVS=true'], undefined],
     ['1.43', ['--feature-gates', 'KubeProxyIPVS=true'], 43],
   ])('IPVS mode in %s with %j', async (release, gates, minor) => {
-    const flags = [...withPods, '--proxy-mode', 'ipvs', '--to-kubernetes-version', release, ...gates];
+    const flags = [...withPods, '--proxy-mode', 'ipvs', ...upgradeTo, release, ...gates];
     const { migration } = await migrate([plain, endpoints(one), ...nodes], ...flags);
     const leaves = requiredOf(migration).filter(({ step }) => step === 'leave-mode');
     expect(leaves).toEqual(minor === undefined ? [] : [{ step: 'leave-mode', mode: 'ipvs', minor }]);
@@ -403,7 +399,7 @@ describe('kpc migrate --to-kubernetes-version', () => {
   });
 
   test('names a gate with which no kube-proxy of the new release starts', async () => {
-    const flags = ['--proxy-mode', 'iptables', '--to-kubernetes-version', '1.38', '--feature-gates'];
+    const flags = ['--proxy-mode', 'iptables', ...upgradeTo, '1.38', '--feature-gates'];
     const input = [plain, endpoints(one), ...nodes];
     const refused = await migrate(input, ...withPods, ...flags, 'MultiCIDRServiceAllocator=true,NodeSwap=true');
     expect(refused.status).toBe(1);
@@ -417,7 +413,7 @@ describe('kpc migrate --to-kubernetes-version', () => {
 
   test('does not name a gate that no longer helps', async () => {
     const external = service('externalIPs: [192.168.50.201], ports: [{ port: 80 }]');
-    const flags = ['--proxy-mode', 'ipvs', '--to-kubernetes-version'];
+    const flags = ['--proxy-mode', 'ipvs', ...upgradeTo];
     const whyOf = async (release: string) =>
       (await migrate([external, endpoints(one), ...nodes], ...withPods, ...flags, release)).migration.preparations
         .filter(({ severity }) => severity === 'warning')
@@ -429,7 +425,7 @@ describe('kpc migrate --to-kubernetes-version', () => {
 
   test('names the Services whose external IPs go, and what breaks', async () => {
     const external = service('externalIPs: [192.168.50.201], ports: [{ port: 80 }]');
-    const flags = [...withPods, '--proxy-mode', 'nftables', '--to-kubernetes-version'];
+    const flags = [...withPods, '--proxy-mode', 'nftables', ...upgradeTo];
     const input = [external, endpoints(one), ...nodes];
     const { status, migration } = await migrate(input, ...flags, '1.40');
     expect(status).toBe(1);
@@ -451,6 +447,25 @@ describe('kpc migrate --to-kubernetes-version', () => {
     const old = [1, 2].map((number) => `worker-${number} (${kernel})`);
     const asked = migration.preparations.filter((each) => each.arguments['step'] === 'kernel');
     expect(asked).toMatchObject(required ? [{ severity: 'warning', arguments: { oldest: '5.13', nodes: old } }] : []);
+  });
+
+  test.each([
+    ['no Node', [], ''],
+    ['a Node that names no release', nodes, ''],
+    [
+      'a Node of a release that kpc does not follow',
+      nodes.map((each) => each.replace('status: {', 'status: { nodeInfo: { kubeletVersion: v1.29.3 },')),
+      'v1.29.3',
+    ],
+  ])('refuses to guess the release before, with %s', async (_, beside, version) => {
+    const path = write('unnamed.yaml', plain, endpoints(one), ...beside);
+    const flags = ['--from', 'iptables', '--to-kubernetes-version', '1.37', '--output', 'json'];
+    const { status, stdout } = await runKpc(['migrate', path, ...flags]);
+    const { findings, result } = JSON.parse(stdout) as { findings: readonly unknown[]; result: unknown };
+    expect({ status, result }).toEqual({ status: 2, result: undefined });
+    expect(findings).toContainEqual(
+      expect.objectContaining({ code: 'bad-kubernetes-version', arguments: expect.objectContaining({ version }) }),
+    );
   });
 
   test.each(['1.44', '1.2', 'x'])('refuses %s', async (release) => {

@@ -15,6 +15,20 @@ const config = (name: string, text: string): string => {
   return path;
 };
 
+/** A Service that is known to have no endpoints. */
+const emptyService = `apiVersion: v1
+kind: Service
+metadata: { name: empty }
+spec: { clusterIP: 10.96.0.80, ports: [{ port: 80 }] }
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: empty-1, labels: { kubernetes.io/service-name: empty } }
+addressType: IPv4
+ports: [{ port: 80 }]
+endpoints: []
+`;
+
 interface Printed {
   readonly causes: readonly {
     readonly cause: string;
@@ -48,7 +62,10 @@ describe('kpc equivalence', () => {
     const service = join(folder, 'service.yaml');
     const bundle = join(folder, 'of-service');
     const spec = '{ clusterIP: 10.96.0.10, selector: { app: web }, ports: [{ port: 80 }] }';
-    writeFileSync(service, `apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: ${spec}\n`);
+    writeFileSync(
+      service,
+      `apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: ${spec}\n---\n${emptyService}`,
+    );
     expect((await runKpc(['compile', service, '--out', bundle])).status).toBe(0);
     const compare = async (other: string) =>
       resultOf((await runKpc(['equivalence', bundle, other, '--output', 'json'])).stdout);
@@ -98,10 +115,7 @@ describe('kpc equivalence', () => {
 
   test('the summary says a mode that nothing names, and no note does', async () => {
     const web = join(folder, 'mode.yaml');
-    writeFileSync(
-      web,
-      'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: 10.96.0.80, ports: [{ port: 80 }] }\n',
-    );
+    writeFileSync(web, emptyService);
     const unnamed = await runKpc(['equivalence', '1.30', '1.37', '-f', web]);
     expect(unnamed.stderr).not.toContain('default-mode');
     expect(unnamed.stdout).toMatch(/^1\.30 → 1\.37 in IPVS mode \(nothing names a mode\): /);

@@ -122,7 +122,7 @@ describe('kpc diff --to-kubernetes-version', () => {
     const unknown = await kpc('diff', '--to-kubernetes-version', '1.34', 'web.yaml');
     expect(unknown).toMatchObject({ status: 2, stdout: '' });
     expect(unknown.stderr).toContain(
-      'error: --kubernetes-version is not given: the input does not say what the Node "node-1" runs',
+      'error: --kubernetes-version: the input does not say what the Node "node-1" runs',
     );
   });
 
@@ -329,7 +329,7 @@ describe('--kubernetes-version auto', () => {
     ]) {
       const run = await kpc(...args);
       expect(run, args.join(' ')).toMatchObject({ status: 2, stdout: '' });
-      expect(run.stderr).toContain(`error: --kubernetes-version auto: ${words}`);
+      expect(run.stderr).toContain(`error: --kubernetes-version: ${words}`);
     }
   });
 });

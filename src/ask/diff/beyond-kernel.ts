@@ -58,6 +58,8 @@ type NamedBeyond =
   /** Services that prefer near endpoints differently, if nothing shows a Node's zone. */
   | 'zones'
   | 'nodes'
+  /** Services with ports in a family that neither side has rules for. */
+  | 'other-family'
   /** The Nodes, if none is named, and the sides' Nodes differ or one side records none. */
   | 'unnamed-node'
   /** Workloads whose Pods both sides assume to be ready, although the Pods' probes or readiness gates differ. */

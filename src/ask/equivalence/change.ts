@@ -141,7 +141,7 @@ interface ChangedSide {
   readonly words: string;
   readonly options: {
     readonly proxyMode: ProxyMode;
-    readonly kubernetesVersion?: Release;
+    readonly kubernetesVersion?: Release | 'auto';
     readonly featureGates?: readonly string[];
     /** Drops gates that would keep kube-proxy from starting, because the preparations already name them. */
     readonly refusedGates?: 'left-out';
@@ -191,7 +191,15 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
   const from = run.length === 1 ? `${run.join()} ` : '';
   return {
     kind: 'change',
-    from: { words: `${from}${mode}`, options: { proxyMode: mode, isModeUnnamed: unnamed === 'nothing' } },
+    from: {
+      words: `${from}${mode}`,
+      // An upgrade from a release that nothing names would be compared with a guess.
+      options: {
+        proxyMode: mode,
+        isModeUnnamed: unnamed === 'nothing',
+        ...(before.version === undefined ? { kubernetesVersion: 'auto' } : {}),
+      },
+    },
     to: {
       words: `1.${upgrade.minor} ${modeAfter}`,
       options: {

@@ -44,6 +44,8 @@ export interface ClassCounts {
   /** Classes whose end is unknown: on both sides (`unknown`), or on one side only. */
   readonly unknown: number;
   readonly unknownOnOne: number;
+  /** Whether both sides show the outcome of a packet to a Service. */
+  readonly knowsServices: boolean;
   /** Reasons, keyed by what would settle them. */
   readonly reasons: ReadonlyMap<string, Unsettled>;
 }
@@ -106,7 +108,13 @@ export function compareScenes(
   const clients = new Clients([from, to], asked, nodes);
   const likeness = isSingle ? undefined : Likeness.of([from, to], asked, clients, nodes);
   const answersTo = healthAnswers(from, to);
-  const counts = { classes: 0, unknown: 0, unknownOnOne: 0, reasons: new Map<string, Unsettled>() };
+  const counts = {
+    classes: 0,
+    unknown: 0,
+    unknownOnOne: 0,
+    knowsServices: false,
+    reasons: new Map<string, Unsettled>(),
+  };
   const ask = (member: Member, group?: Group): boolean => {
     const target = targetOfMember(member);
     const answer = compareTarget([from, to], target, clients, nodes, answersTo);
@@ -114,6 +122,7 @@ export function compareScenes(
     counts.classes += answer.classes * (isOfAll ? 1 + group.others.length : 1);
     counts.unknown += answer.unknown;
     counts.unknownOnOne += answer.unknownOnOne;
+    counts.knowsServices ||= answer.knowsServices;
     for (const [key, reason] of answer.reasons) counts.reasons.set(key, reason);
     const alike = isOfAll && answer.differences.length > 0 ? likesOf(group) : none;
     for (const difference of answer.differences) found(difference, alike, target.turn);
@@ -198,9 +207,14 @@ function compareTarget(
     classes: 0,
     unknown: 0,
     unknownOnOne: 0,
+    knowsServices: false,
     reasons: new Map<string, Unsettled>(),
     differences: [] as Difference[],
   };
+  const isOfService = scenes.some(({ side }) => {
+    const ports = side.claims.servicesAt(address.text);
+    return ports.some(({ port, protocol }) => port === target.port && protocol.toLowerCase() === target.protocol);
+  });
   const sources = new Set<AskedSource>();
   const reached = new Map<string, Address>();
   const senders = [...clients.usual[address.family]];
@@ -220,6 +234,7 @@ function compareTarget(
       else {
         const open = scenes.map((scene, side) => unsettled(openReasons(fates[side] ?? from, scene), packet, scene));
         const sides = open.filter((reasons) => reasons.length > 0);
+        if (isOfService && sides.length === 0) answer.knowsServices = true;
         if (sides.length === 2) answer.unknown++;
         if (sides.length === 1) answer.unknownOnOne++;
         for (const reason of sides.flat()) answer.reasons.set(keyOfUnsettled(reason), reason);

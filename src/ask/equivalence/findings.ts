@@ -244,6 +244,7 @@ export class Comparison {
   #classes = 0;
   #unknown = 0;
   #unknownOnOne = 0;
+  #knowsServices = false;
 
   /** Compares both sides of one node. `only` limits the comparison to packets that no other node represents. */
   add(scenes: readonly [Scene, Scene], only: Only | undefined): void {
@@ -253,6 +254,7 @@ export class Comparison {
     this.#classes += compared.classes;
     this.#unknown += compared.unknown;
     this.#unknownOnOne += compared.unknownOnOne;
+    this.#knowsServices ||= compared.knowsServices;
   }
 
   result(): Compared {
@@ -260,6 +262,7 @@ export class Comparison {
       classes: this.#classes,
       unknown: this.#unknown,
       unknownOnOne: this.#unknownOnOne,
+      knowsServices: this.#knowsServices,
       reasons: [...this.#reasons.values()],
       findings: this.#findings.list(),
       asked: [...this.#asked],

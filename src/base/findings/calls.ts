@@ -1,7 +1,7 @@
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { BundleFault } from './bundle.ts';
 import type { Unread, ProgramProblem } from '../unread.ts';
-import { byProblem, row, warningIf, type Lists, type None, type Numbers, type Strings } from './rows.ts';
+import { byProblem, row, warningIf, type Lists, type None, type Strings } from './rows.ts';
 
 export type FolderFault =
   | { readonly kind: 'not-a-bundle'; readonly strangers: readonly string[] }
@@ -69,7 +69,7 @@ export const callFindings = {
     'second-input': Strings<'path'>;
     'nothing-in-common': Strings<'from' | 'to'>;
     /** Sentences that say why the receiver of every packet is unknown. */
-    'nothing-known': Numbers<'classes'> & Lists<'reasons'>;
+    'nothing-known': Lists<'reasons'>;
     'no-services': Strings<'from' | 'to'> & { readonly compared: 'services' | 'packets' };
     'empty-shard': Strings<'shard'>;
     'stdin-of-two-sides': None;

@@ -1,6 +1,6 @@
 import { modeFacts, proxyModeNames, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { unreadWords } from './unread.ts';
-import { count, joinWords, printable, quote, quotePrintable, shellWord } from '../../base/printable.ts';
+import { joinWords, printable, quote, quotePrintable, shellWord } from '../../base/printable.ts';
 import type { callFindings, IdleBeside, IdleFlags } from '../../base/findings/calls.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
 import { firstRelease, releases, releasesOfMode } from '../../kube-proxy/releases.ts';
@@ -160,13 +160,13 @@ export const callWords: WordsOf<typeof callFindings> = {
     ],
     'nothing-in-common': ({ from, to }) =>
       `${from} or ${to} does not show how packets reach the endpoints of Services, so kpc cannot tell whether they differ`,
-    'nothing-known': ({ classes, reasons }) => [
-      `no packet could be compared: none of ${count(classes, 'class', 'classes')} has a known outcome on both sides`,
+    'nothing-known': ({ reasons }) => [
+      'nothing could be compared: no packet to a Service has a known outcome on both sides',
       reasons.length > 1 ? `for one, ${reasons[0]}` : reasons[0],
     ],
     'no-services': ({ from, to, compared }) => [
       compared === 'packets'
-        ? 'no packet could be compared: the input holds no Service that kube-proxy programs'
+        ? 'no packet could be compared: kube-proxy programs no Service of the input in the IP families that were compared'
         : from === to
           ? `${from} holds no Service that could be compared`
           : `neither ${from} nor ${to} holds a Service that could be compared`,

@@ -103,8 +103,7 @@ function chooseReleases(loaded: LoadedInputs, nodeName: string, wanted: VersionC
     if (!loaded.diagnostics.some(isError)) diagnostics.push(release);
     return undefined;
   };
-  const fromFlag = version === 'auto' ? '--kubernetes-version auto' : '--kubernetes-version is not given';
-  const [from, to] = [releaseFor(version, fromFlag), releaseFor(wanted, `${toFlag} auto`)];
+  const [from, to] = [releaseFor(version, '--kubernetes-version'), releaseFor(wanted, `${toFlag} auto`)];
   const named = [...new Set([from, to])].filter((release) => release !== undefined);
   const seen = named.map((release) => prepareForRelease(loaded, release));
   return { from, to, diagnostics: [...diagnostics, ...checkReleases(loaded, seen)] };

@@ -301,7 +301,7 @@ export function releaseRunBy(node: Node | undefined): Release | undefined {
 export function releaseOfNode(
   node: Node | undefined,
   nodeName: string,
-  flag = '--kubernetes-version auto',
+  flag = '--kubernetes-version',
 ): Release | Finding {
   const version = node?.kubernetesVersion ?? '';
   const isAssumed = node?.assumedAs === undefined ? undefined : true;
