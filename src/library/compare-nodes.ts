@@ -1,12 +1,10 @@
 import { preparationsFor, sortPreparations } from '../ask/equivalence/change.ts';
 import { Comparison } from '../ask/equivalence/findings.ts';
-import { beyondKernel, namedBeyond, type BeyondKernel } from '../ask/diff/beyond-kernel.ts';
+import { beyondKernel, inOtherFamilies, namedBeyond, type BeyondKernel } from '../ask/diff/beyond-kernel.ts';
 import { beyondWords, describeUnshown } from '../say/diff-report.ts';
 import { diffServices } from '../ask/diff/service-changes.ts';
 import { type Finding, placeAtLine } from '../base/findings/finding.ts';
 import { chooseStandIns, packetsToPlaced, type Represented } from '../ask/equivalence/representatives.ts';
-import { serviceName } from '../cluster/model.ts';
-import { compareText } from '../kernel/compare.ts';
 import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
 import { needsWork, type EquivalenceReport, type Tracing } from '../say/equivalence.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
@@ -130,11 +128,9 @@ export class NodeComparison {
       ...names,
       preparations: this.#preparations,
       trace: traceOf(scenes),
-      beyond: [
-        ...beyondOf(from, to),
-        ...namedBeyond('nodes', this.#lone),
-        ...namedBeyond('other-family', inOtherFamilies(from, to)),
-      ].map(beyondWords),
+      beyond: [...beyondOf(from, to), ...namedBeyond('nodes', this.#lone), ...inOtherFamilies(from, to)].map(
+        beyondWords,
+      ),
       snapshots: this.#snapshots,
       ...(this.#announced ? {} : modesOf(scenes, this.#called)),
       nodes: this.counts.nodes + this.#elsewhere,
@@ -148,14 +144,6 @@ export class NodeComparison {
       refuse({ problem: 'nothing-known', reasons: unsettledWords(reasons).toSorted() });
     return { report, passed, placeOf: (servicePort: string) => placeOfPort(to, servicePort) };
   }
-}
-
-/** Services with ports in a family for which neither side was compiled. */
-function inOtherFamilies(...sides: readonly Snapshot[]): readonly string[] {
-  const compiled = sides.flatMap((side) => (side.kind === 'dump' ? [] : side));
-  const families = new Set(compiled.flatMap((side) => side.families));
-  const left = compiled.flatMap(({ cluster }) => cluster.servicePorts.filter(({ family }) => !families.has(family)));
-  return [...new Set(left.map(serviceName))].toSorted(compareText);
 }
 
 function beyondOf(from: Snapshot, to: Snapshot): readonly BeyondKernel[] {

@@ -285,6 +285,14 @@ function changedIn(fields: readonly string[], changes: readonly ServiceChange[])
   return [...new Set(own.map(({ service }) => service))];
 }
 
+/** Lists the Services with ports in a family for which neither side was compiled. */
+export function inOtherFamilies(...sides: readonly Snapshot[]): readonly BeyondKernel[] {
+  const compiled = sides.flatMap((side) => (side.kind === 'dump' ? [] : side));
+  const families = new Set(compiled.flatMap((side) => side.families));
+  const left = compiled.flatMap(({ cluster }) => cluster.servicePorts.filter(({ family }) => !families.has(family)));
+  return namedBeyond('other-family', [...new Set(left.map(serviceName))].toSorted(compareText));
+}
+
 export function namedBeyond(kind: NamedBeyond, names: readonly string[]): readonly BeyondKernel[] {
   return names.length === 0 ? [] : [{ kind, names }];
 }
