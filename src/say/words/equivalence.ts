@@ -1,6 +1,7 @@
 import type { equivalenceFindings } from '../../base/findings/equivalence.ts';
 import { formatCount, joinWords, nameSome } from '../../base/printable.ts';
-import { announcedDefault, announcedEndWords, kepLink } from '../../kube-proxy/announced.ts';
+import { announcedDefault } from '../../kube-proxy/announced.ts';
+import { announcedEndWords, kepLink } from './behaviours.ts';
 import { modeFacts, type ProxyMode, titleOfMode } from '../../kube-proxy/modes.ts';
 import { newSetsWords, readsAllNft } from '../../kube-proxy/nft-table.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';

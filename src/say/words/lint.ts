@@ -1,7 +1,7 @@
 import { count, formatCount, joinWords, nameSome, escapeText, printable } from '../../base/printable.ts';
 import { familyNames } from '../../kernel/address.ts';
-import { announcedDefault, kepLink } from '../../kube-proxy/announced.ts';
-import { behaviourWords } from './behaviours.ts';
+import { announcedDefault } from '../../kube-proxy/announced.ts';
+import { behaviourWords, kepLink } from './behaviours.ts';
 import { unreadyWords } from '../way/lack.ts';
 import { byCase, didYouMean, listCodes, type WordsOf } from './rows.ts';
 import { type OnNodes, type Unready, type MissingObject, isIdle, type lintFindings } from '../../base/findings/lint.ts';

@@ -1,6 +1,6 @@
 import { count, nameSome, quote, printable } from '../../base/printable.ts';
 import { familyNames, joinHostPort } from '../../kernel/address.ts';
-import { announcedEndWords } from '../../kube-proxy/announced.ts';
+import { announcedEndWords } from './behaviours.ts';
 import { byCase, type WordsOf } from './rows.ts';
 import {
   type Assumed,
