@@ -10,7 +10,8 @@ import { formatJson } from './formats/json.ts';
 import { countSeverities } from './formats/text.ts';
 import type { doctor as doctorSchema } from './outputs/node.ts';
 import { snapshotsJson } from './snapshots.ts';
-import type { ChangeEvent, ChangeOutcome } from '../apply/change/observe-node.ts';
+import { isDone, type ChangeEvent, type ChangeOutcome } from '../apply/change/observe-node.ts';
+import type { Round } from '../apply/monitor/metrics.ts';
 import type { standBy } from '../apply/change/unconfirmed-apply.ts';
 import type { Plan } from '../apply/plan/plan.ts';
 import type { Manifest } from '../bundle/manifest.ts';
@@ -48,6 +49,13 @@ export function describeDone(
   const work =
     kind === 'unchanged' ? `nothing to do: ${printable(nothing)}` : `done: ${printable(what)}${summarizePlan(plan)}`;
   return `${work}${describeConnections(plan)}`;
+}
+
+/** "the node matches the last good bundle: bad-bundle". */
+export function describeRound({ isGood, outcome, failure }: Round): string {
+  const isMatch = outcome !== undefined && isDone(outcome);
+  const result = isMatch ? `the node matches the ${isGood ? '' : 'last good '}bundle` : 'the last round failed';
+  return failure ? `${result}: ${failure.code}` : result;
 }
 
 /** How many changes to name that could not be rolled back. Further changes are only counted. */

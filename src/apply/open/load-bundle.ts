@@ -15,7 +15,6 @@ import { readJsonFile, writeJson, readLastBundle, stateFolder, type StateFolder 
 import type { Host } from '../node/host.ts';
 import { readNodeNetwork } from '../node/network.ts';
 import { readTrusted } from '../state/trusted-files.ts';
-import { printable } from '../../base/printable.ts';
 import {
   checkSignature,
   digestOf,
@@ -34,7 +33,7 @@ interface SourceOptions {
 
 interface SourceEnvironment {
   readonly host: Host;
-  readonly terminal: { readonly err: (text: string) => Promise<void> };
+  readonly terminal: { readonly note: (remark: Remark) => Promise<void> };
 }
 
 /** A command's bundle, in a folder or a pack, which may be signed. Reports each new digest on stderr. */
@@ -45,7 +44,7 @@ export class BundleSource {
   readonly #host: SourceEnvironment['host'];
   readonly #terminal: SourceEnvironment['terminal'];
   #serial: number | undefined;
-  #said = '';
+  #noted = '';
 
   constructor(path: string, { trust, stateDir }: SourceOptions, { host, terminal }: SourceEnvironment) {
     this.#path = path;
@@ -68,8 +67,7 @@ export class BundleSource {
     const { files, isPack } = await readTrusted(request, readBundleFiles);
     if (!isPack) return files;
     const signature = readSignature(files);
-    const signer = typeof signature === 'object' && signature.keyId;
-    await this.#say(files, signer ? `signed by key ${signer}, which was not checked (no --trust)` : 'not signed');
+    await this.#note(files, typeof signature === 'object' ? signature.keyId : undefined, false);
     return files;
   }
 
@@ -90,10 +88,12 @@ export class BundleSource {
     }
   }
 
-  async #say(files: BundleFiles, signer: string): Promise<void> {
-    const text = `digest ${groupDigest(digestOf(files))}, ${signer}`;
-    if (text !== this.#said) await this.#terminal.err(`${printable(this.#path)}: ${text}\n`);
-    this.#said = text;
+  async #note(files: BundleFiles, signer: string | undefined, isChecked: boolean): Promise<void> {
+    const digest = groupDigest(digestOf(files));
+    const noted = `${digest} ${signer}`;
+    if (noted !== this.#noted)
+      await this.#terminal.note(remarkOf('read-pack', { path: this.#path, digest, signer, isChecked }));
+    this.#noted = noted;
   }
 
   async #openFolder(): Promise<StateFolder> {
@@ -127,7 +127,7 @@ export class BundleSource {
 
   async #accept(files: BundleFiles, { keyId, serial }: Signature): Promise<BundleFiles> {
     this.#serial = serial;
-    await this.#say(files, `signed by key ${keyId}`);
+    await this.#note(files, keyId, true);
     return files;
   }
 
@@ -211,7 +211,7 @@ function areSameFiles(a: BundleFiles, b: BundleFiles): boolean {
 interface BundleListener {
   readonly refused: (failure: Failure) => Promise<unknown>;
   readonly warn: (remark: Remark) => Promise<void>;
-  readonly note: (text: string) => Promise<void>;
+  readonly note: (remark: Remark) => Promise<void>;
 }
 
 /** Follows the bundle in a folder, which may be replaced or damaged at any time. Reports each problem once, and once when it is solved. */
@@ -241,7 +241,7 @@ export function watchBundle(path: string, { host, folder }: Session, source: Bun
     async read(): Promise<StoredBundle | undefined> {
       try {
         good = await loadBundleToApply(path, source, good);
-        if (wrong) await listener.note(`${path} is a good bundle again`);
+        if (wrong) await listener.note(remarkOf('good-bundle-again', { path }));
         wrong = undefined;
       } catch (error) {
         // If the stored bundle is bad too, report only the problem of the bundle itself.

@@ -83,6 +83,7 @@ export interface IdleCommand {
   readonly command: string;
   readonly at: number;
   readonly outcome: 'unchanged' | 'put-back' | 'refused';
+  /** Undefined for a rollback of an apply that did not finish. */
   readonly reason?: string | undefined;
 }
 
@@ -151,7 +152,8 @@ export const applyFindings = {
   'internal-error': row<Strings<'reason'>>('error'),
   interrupted: row<None>('error'),
   'node-too-large': row<(LongListing & Limit) | By<'problem', { flows: Numbers<'most'> & Strings<'tool'> }>>('error'),
-  'not-confirmed': row<Numbers<'seconds'>>('error'),
+  /** `seconds` is undefined if the standby process rolled back, not the apply itself. */
+  'not-confirmed': row<{ readonly seconds?: number }>('error'),
   'not-ready': byProblem<{
     'kube-proxy': { readonly process: KubeProxyProcess };
     'unseen-kube-proxy': { readonly unseen: Unseen };
@@ -200,6 +202,7 @@ export const applyFindings = {
     metrics: Strings<'path'>;
     sysctl: Strings<'name' | 'value'> & { readonly cause: Cause };
   }>('error'),
+  /** `rest`: the first lines of the commands that are still to run. */
   'wrong-result': row<Lists<'rest'>>('error'),
 };
 

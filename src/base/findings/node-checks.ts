@@ -109,6 +109,12 @@ export type CheckFault = {
   };
 }[keyof CheckArguments];
 
+export type PortUse = Numbers<'port'> &
+  By<
+    'use',
+    { metrics: Strings<'host'>; health: Strings<'host'>; service: Strings<'service'> & { readonly family: Family } }
+  >;
+
 export interface RemarkArguments {
   /** Why there is no process or no timer to roll back an unconfirmed apply. */
   'one-standby': { readonly lacks: 'process' | 'timer'; readonly cause: Cause };
@@ -126,11 +132,13 @@ export interface RemarkArguments {
   'check-failed': { readonly check: CheckFault };
   'cut-output': Strings<'command'> & Numbers<'most'> & { readonly of: 'stdout' | 'stderr' };
   'other-network': OtherNetwork;
+  'read-pack': Strings<'path' | 'digest'> & { readonly signer?: string | undefined; readonly isChecked: boolean };
+  'good-bundle-again': Strings<'path'>;
   'on-last-good-bundle': None;
   'no-good-bundle': None;
   'bundle-not-kept': { readonly cause: Cause };
   'serial-not-kept': Strings<'path'> & { readonly cause: Cause };
-  'port-not-opened': Strings<'port'> & { readonly cause: Cause };
+  'port-not-opened': { readonly of: PortUse; readonly cause: Cause };
   'metrics-not-written': { readonly cause: Cause };
 }
 

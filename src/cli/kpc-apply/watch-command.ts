@@ -11,6 +11,7 @@ import { reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning, type ApplyTerminal } from './environment.ts';
 import { applyFlags, defineApplyCommand, type Options } from './options.ts';
 import { BundleSource, readBundleVersion, watchBundle } from '../../apply/open/load-bundle.ts';
+import { describeRound } from '../../say/apply-outcomes.ts';
 import { exitStatus } from '../shared/terminal.ts';
 
 export const watch = defineApplyCommand({
@@ -28,7 +29,7 @@ export const watch = defineApplyCommand({
     const bundle = watchBundle(path, session, new BundleSource(path, options, environment), {
       refused: (failure) => reportFailure(failure, terminal),
       warn: (problem) => reportWarning(problem, terminal),
-      note: (text) => terminal.tell(text),
+      note: terminal.note,
     });
     // Only this command needs Node's module for sockets.
     const { createWatchMonitor } = await import('../../apply/monitor/watch-monitor.ts');
@@ -40,6 +41,7 @@ export const watch = defineApplyCommand({
       },
       isHealthy: () => rounds.isHealthy(),
       isLive: () => rounds.isLive(),
+      describe: describeRound,
     });
     const rounds = createWatch({
       ...options,

@@ -184,7 +184,7 @@ export function describeLastCommand({ command, at, outcome, reason }: IdleComman
   const why = first === '' ? '' : ` (${first})`;
   const what = {
     unchanged: 'changed nothing',
-    'put-back': `rolled everything back${why}`,
+    'put-back': `rolled everything back${why || ' (an apply did not finish)'}`,
     refused: `was refused and changed nothing${why}`,
   }[outcome];
   return `the last command, "${command}" at ${formatTime(at)}, ${what}`;

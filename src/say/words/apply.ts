@@ -144,7 +144,7 @@ const applyWords: WordsOf<typeof applyFindings> = {
     ],
   }),
   'not-confirmed': ({ seconds }) => [
-    `no confirmation within ${seconds} s`,
+    `no confirmation${seconds === undefined ? '' : ` within ${seconds} s`}`,
     'if the node can still be reached, run the command again, and "kpc-apply confirm" in time',
   ],
   'not-ready': byCase('problem', {

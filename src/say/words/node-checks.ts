@@ -251,12 +251,16 @@ export const remarkWords: NodeCheckWords<RemarkArguments> = {
   'cut-output': ({ command, most, of }) =>
     `"${command}" prints more than ${most / 2 ** 20} MB on its ${of}: the rest is left out`,
   'other-network': describeNetwork,
+  'read-pack': ({ path, digest, signer, isChecked }) =>
+    `${path}: digest ${digest}, ${signer === undefined ? 'not signed' : `signed by key ${signer}${isChecked ? '' : ', which was not checked (no --trust)'}`}`,
+  'good-bundle-again': ({ path }) => `${path} is a good bundle again`,
   'on-last-good-bundle': 'the node stays on the last good bundle until there is a new good one',
   'no-good-bundle': 'no good bundle is known: the node is left as it is until there is one',
   'bundle-not-kept': ({ cause }, say) =>
     `kpc-apply cannot save the bundle for the next watch: ${describeCause(cause, say)}`,
   'serial-not-kept': ({ path, cause }, say) =>
     `kpc-apply cannot save the serial of ${path}: ${describeCause(cause, say)}`,
-  'port-not-opened': ({ port, cause }, say) => `cannot open ${port}: ${describeCause(cause, say)}`,
+  'port-not-opened': ({ of, cause }, say) =>
+    `cannot open ${of.use === 'service' ? `health check port ${of.port} of ${of.service} (${of.family})` : `${of.use} port ${of.port} of ${of.host}`}: ${describeCause(cause, say)}`,
   'metrics-not-written': ({ cause }, say) => `cannot write the metrics: ${describeCause(cause, say)}`,
 };
