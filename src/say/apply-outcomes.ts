@@ -2,7 +2,7 @@
 import { Chalk } from 'chalk';
 import { count, joinWords, nameSome, printable } from '../base/printable.ts';
 import { fitModes, type NodeCheck } from '../apply/doctor/node-checks.ts';
-import { describeStep, listPlan } from '../apply/plan/steps.ts';
+import { listPlan } from '../apply/plan/steps.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
@@ -16,7 +16,7 @@ import type { standBy } from '../apply/change/unconfirmed-apply.ts';
 import type { Plan } from '../apply/plan/plan.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { describeConnections, formatPlanText, summarizePlan } from './plan-text.ts';
-import { formatTime, nameObject } from './words/apply-parts.ts';
+import { describeStep, formatTime, nameObject } from './words/apply-parts.ts';
 import { sayApply } from './words/apply.ts';
 
 export function describeEvent(event: Exclude<ChangeEvent, { readonly kind: 'warning' }>): string {
@@ -35,8 +35,6 @@ export function describeEvent(event: Exclude<ChangeEvent, { readonly kind: 'warn
       return `kpc-apply: waiting for "${event.command}" since ${formatTime(event.since)}; kpc-apply stops it after ${event.limit / 1000} s`;
     case 'putting-back':
       return `rolling back: ${sayApply(event.because.finding).text}`;
-    default:
-      return event satisfies never;
   }
 }
 
@@ -105,8 +103,6 @@ export function describeStandBy(end: StandByEnd, id: string): string {
       return `done: apply ${id} was confirmed, so its changes stay`;
     case 'put-back':
       return `done: apply ${id} was not confirmed, so it was rolled back`;
-    default:
-      return end satisfies never;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { RollBackPlan, RollBackStates } from '../apply/change/roll-back.ts';
 import type { Foresight } from '../apply/change/apply-bundle.ts';
-import { countPlan, listPlan, describeStep, listSteps, type PlanStep } from '../apply/plan/steps.ts';
+import { countPlan, listPlan, listSteps, type PlanStep } from '../apply/plan/steps.ts';
 import type { ChangeKind, KernelChange } from '../ask/changes/kernel-change.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { countObjects, describeKernelSubject } from './changes.ts';
@@ -18,7 +18,14 @@ import { formatText } from './formats/text.ts';
 import { formatJson, unlessEmpty, type SaidByCommand } from './formats/json.ts';
 import { snapshotsJson } from './snapshots.ts';
 import type { plan as planSchema } from './outputs/node.ts';
-import { describeLastCommand, describeState, formatTime, nameObject, nameState } from './words/apply-parts.ts';
+import {
+  describeLastCommand,
+  describeState,
+  describeStep,
+  formatTime,
+  nameObject,
+  nameState,
+} from './words/apply-parts.ts';
 import { sayApply } from './words/apply.ts';
 import { chooseEndpoints } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/grouping.ts';

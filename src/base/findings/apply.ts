@@ -100,6 +100,19 @@ interface Holder {
 
 export type Hang = By<'problem', { late: Numbers<'seconds'>; 'not-stopped': None; 'open-output': None }>;
 
+/** A step of a change. */
+export type ChangeStep = By<
+  'kind',
+  {
+    run: {
+      readonly command: Strings<'tool'> & Lists<'args'> & { readonly stdin?: string | undefined };
+      readonly isRemoval: boolean;
+    };
+    write: { readonly setting: Strings<'name' | 'value'> };
+    balance: { readonly proxyPorts: readonly object[] };
+  }
+>;
+
 interface ToolRefusal extends CommandEnd {
   readonly line?: Strings<'number' | 'text'> | undefined;
 }
@@ -202,8 +215,7 @@ export const applyFindings = {
     metrics: Strings<'path'>;
     sysctl: Strings<'name' | 'value'> & { readonly cause: Cause };
   }>('error'),
-  /** `rest`: the first lines of the commands that are still to run. */
-  'wrong-result': row<Lists<'rest'>>('error'),
+  'wrong-result': row<{ readonly rest: readonly ChangeStep[] }>('error'),
 };
 
 /** The code of a failure: stable, documented in docs/codes.md, and counted by the metrics of watch. */

@@ -122,7 +122,8 @@ export interface RemarkArguments {
   'open-journal': Strings<'path'> & { readonly cause: Cause };
   'rules-unseen': { readonly failure: Cited };
   'rules-left': { readonly objects: readonly Obstacle[] };
-  'dump-lacks': { readonly failure: Cited; readonly part?: string };
+  /** `isForeign`: only the objects of other programs are lacking. */
+  'dump-lacks': { readonly failure: Cited; readonly isForeign: boolean };
   'flows-of-gone-services': None;
   'flows-of-gone-endpoints': { readonly cause: Cause };
   /** `why` says how the value is computed. */

@@ -11,6 +11,7 @@ import {
   describeLastCommand,
   describeOutputFault,
   exposureWords,
+  listRest,
   nameObject,
   nameProcess,
   rightsAdvice,
@@ -287,7 +288,7 @@ const applyWords: WordsOf<typeof applyFindings> = {
     ],
   }),
   'wrong-result': ({ rest }) => [
-    `the tools reported success, but the node is not as it should be; still to do:\n${rest.join('\n')}`,
+    `the tools reported success, but the node is not as it should be; still to do:\n${listRest(rest).join('\n')}`,
     'check whether another program (kube-proxy, a firewall manager) changes the same rules, then apply again',
   ],
 };

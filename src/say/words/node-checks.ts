@@ -230,10 +230,8 @@ export const remarkWords: NodeCheckWords<RemarkArguments> = {
     `${firstLine(whyUnread(failure, say))}: it is unknown whether rules that a kube-proxy left still match connections`,
   'rules-left': ({ objects }) =>
     `these objects still match connections: ${nameSome(objects.map(nameObject))}; apply --adopt takes them over`,
-  'dump-lacks': ({ failure, part }, say) =>
-    part === undefined
-      ? `${whyUnread(failure, say)}, so the dump lacks what it lists`
-      : `${say(failure).text}, so the dump lacks the ${part}`,
+  'dump-lacks': ({ failure, isForeign }, say) =>
+    `${whyUnread(failure, say)}, so the dump lacks what it lists${isForeign ? ' of other programs' : ''}`,
   'flows-of-gone-services':
     'UDP clients may keep sending to Services that are gone: no record names the Services before this apply',
   'flows-of-gone-endpoints': ({ cause }, say) =>
