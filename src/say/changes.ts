@@ -1,4 +1,5 @@
 // Describes changes to a kernel, each on one line.
+import { reasonWords } from './words/apply-parts.ts';
 import type { ChangedObject, ChangeKind, ChangeOf, KernelChange, RuleEdits } from '../ask/changes/kernel-change.ts';
 import { count } from '../base/printable.ts';
 import { type Family, joinHostPort } from '../kernel/address.ts';
@@ -100,7 +101,7 @@ function subjectWords(change: KernelChange, plus: string): string {
     }
     case 'sysctl': {
       const { name, from = '(not set)', to = '(left as it is)', reason } = change.fields;
-      return `${name}: ${from} → ${to}${reason === undefined ? '' : ` (${reason})`}`;
+      return `${name}: ${from} → ${to}${reasonWords(reason)}`;
     }
     case 'proxy-port':
       return proxyPortSubject(change, plus);

@@ -146,7 +146,11 @@ function endWords(end: RouteEnd): string {
     case 'service':
       return end.name;
     case 'other':
-      return end.what;
+      return 'something else than a Service';
+    case 'redirect':
+      return 'a redirect';
+    case 'unknown-filter':
+      return `the filter ${end.filter}, which kpc does not know`;
     case 'none':
       return 'an error, because no backend accepts requests';
   }

@@ -1,5 +1,6 @@
 // Findings of doctor about a node, and remarks of kpc-apply during its work. These codes are not printed.
 import type { Family } from '../../kernel/address.ts';
+import type { SysctlReason } from '../../kernel/sysctls-and-modules.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Cause, KubeProxyProcess, Obstacle, Unseen } from './apply.ts';
 import type { By, Cited, Lists, None, Numbers, Strings } from './rows.ts';
@@ -126,8 +127,7 @@ export interface RemarkArguments {
   'dump-lacks': { readonly failure: Cited; readonly isForeign: boolean };
   'flows-of-gone-services': None;
   'flows-of-gone-endpoints': { readonly cause: Cause };
-  /** `why` says how the value is computed. */
-  'lower-limit': Strings<'name' | 'from' | 'to'> & { readonly why?: string | undefined };
+  'lower-limit': Strings<'name' | 'from' | 'to'> & { readonly why?: SysctlReason | undefined };
   'left-sysctls': { readonly mode: ProxyMode } & Lists<'names'>;
   'affinity-lost': { readonly from: ProxyMode; readonly to: ProxyMode };
   'check-failed': { readonly check: CheckFault };

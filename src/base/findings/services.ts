@@ -134,5 +134,8 @@ export const serviceFindings = {
   // A Pod counts once for each Service that selects it.
   'too-many-pods': row<Limited & Strings<'of' | 'largest'> & Numbers<'most'>>('error'),
   // `found` are the existing ports, such as "http/TCP". `service` is the Service that has the port.
-  'unknown-port': row<Strings<'service' | 'owner' | 'protocol' | 'name'> & Numbers<'port'> & Lists<'found'>>('warning'),
+  /** `found`: the ports of the Service's slices, or of the Pods that it selects. */
+  'unknown-port': row<
+    Strings<'service' | 'protocol' | 'name'> & Numbers<'port'> & Lists<'found'> & { readonly of: 'slices' | 'pods' }
+  >('warning'),
 };

@@ -10,6 +10,7 @@ import {
   describeNetwork,
   firstLine,
   nameObject,
+  reasonWords,
   nameProcess,
   rightsAdvice,
   stopProcess,
@@ -237,7 +238,7 @@ export const remarkWords: NodeCheckWords<RemarkArguments> = {
   'flows-of-gone-endpoints': ({ cause }, say) =>
     `UDP clients may keep sending to removed endpoints for now: ${describeCause(cause, say)}`,
   'lower-limit': ({ name, from, to, why }) =>
-    `${name} goes down from ${from} to ${to}, the value that kube-proxy sets${why === undefined ? '' : ` (${why})`}; to leave it as it is, compile with --conntrack-max-per-core 0`,
+    `${name} goes down from ${from} to ${to}, the value that kube-proxy sets${reasonWords(why)}; to leave it as it is, compile with --conntrack-max-per-core 0`,
   'left-sysctls': ({ mode, names }) =>
     `sysctls that only ${modeFacts[mode].title} needs stay as they are: ${names.join(', ')}`,
   'affinity-lost': ({ from, to }) =>

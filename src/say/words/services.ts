@@ -2,6 +2,7 @@ import { count, nameSome, quote, printable } from '../../base/printable.ts';
 import { familyNames, joinHostPort } from '../../kernel/address.ts';
 import { announcedEndWords } from './behaviours.ts';
 import { byCase, type WordsOf } from './rows.ts';
+import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import {
   type Assumed,
   type DualStack,
@@ -67,6 +68,13 @@ const rangedValues: Readonly<Record<RangedValue, readonly [value: string, help: 
   ipv4: ['IPv4 address', ofEachFamily],
   ipv6: ['IPv6 address', ofEachFamily],
 };
+
+/** "no EndpointSlice or Endpoints of shop/web has a TCP port named http". */
+export function unknownPortWords({ of, service, name, protocol }: ArgumentsOf<'unknown-port'>): string {
+  const owner =
+    of === 'pods' ? `container of the Pods that ${service} selects` : `EndpointSlice or Endpoints of ${service}`;
+  return `no ${owner} has a ${protocol} port ${name === '' ? 'without a name' : `named ${printable(name)}`}`;
+}
 
 /** Words for problems with Services, their ports and endpoints, and with values that no cluster has assigned yet. */
 export const serviceWords: WordsOf<typeof serviceFindings> = {
@@ -256,10 +264,9 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   'too-many-pods': ({ of, count: number, limit, largest, most }) =>
     `the ${of} of the input add up to ${number} Pods, but the limit is ${limit}: ${largest} alone has ${most}`,
   'unknown-port': (details) => {
-    const { owner, protocol, name, port, found } = details;
-    const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${printable(name)}`;
+    const { name, port, found } = details;
     return [
-      `${owner} has a ${what}, so the Service port ${port} has no endpoints`,
+      `${unknownPortWords(details)}, so the Service port ${port} has no endpoints`,
       found.length === 0
         ? name === ''
           ? 'they have no ports'
