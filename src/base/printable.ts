@@ -108,19 +108,6 @@ export function joinWays(ways: readonly string[]): string {
   return ways.join(', or ');
 }
 
-/** Keeps the first lines, and says how many more there are. A single further line is kept, because the count takes a line too. */
-export function cutLines<Line>(lines: readonly Line[], most: number, more: (words: string) => Line): readonly Line[] {
-  if (lines.length <= most + 1) return lines;
-  return [...lines.slice(0, most), more(`and ${formatCount(lines.length - most)} more`)];
-}
-
-const mostShown = 3;
-
-export function nameSome(names: readonly string[], most: number = mostShown): string {
-  const some = names.slice(0, most).join(', ');
-  return names.length > most ? `${some} and ${formatCount(names.length - most)} more` : some;
-}
-
 export interface TableForm {
   /** The terminal's width in columns; undefined for other output, in which no cell is cut. */
   readonly width: number | undefined;

@@ -1,6 +1,7 @@
 // What kpc-apply prints about its work, while it runs and at the end.
 import { Chalk } from 'chalk';
-import { count, joinWords, nameSome, printable } from '../base/printable.ts';
+import { count, joinWords, printable } from '../base/printable.ts';
+import { nameSome } from './words/rows.ts';
 import { fitModes, type NodeCheck } from '../apply/doctor/node-checks.ts';
 import { listPlan } from '../apply/plan/steps.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';

@@ -1,5 +1,6 @@
 import { otherParts } from '../base/findings/answers.ts';
-import { count, escapeText, formatCount, joinWords, nameSome, pluralOf } from '../base/printable.ts';
+import { count, escapeText, formatCount, joinWords, pluralOf } from '../base/printable.ts';
+import { nameSome } from './words/rows.ts';
 import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { describeKernelChange } from './changes.ts';
 import type { KernelChange } from '../ask/changes/kernel-change.ts';

@@ -1,4 +1,5 @@
-import { joinWords, nameSome, count, formatCount } from '../base/printable.ts';
+import { joinWords, count, formatCount } from '../base/printable.ts';
+import { nameSome } from './words/rows.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { lines, section, type Block } from './lines.ts';
 import { addressWords } from './port-facts.ts';

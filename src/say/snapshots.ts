@@ -1,5 +1,6 @@
 import { unplacedWords } from './way/assumed-values.ts';
-import { count, joinWords, nameSome } from '../base/printable.ts';
+import { count, joinWords } from '../base/printable.ts';
+import { nameSome } from './words/rows.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { families, type Family, familyNames } from '../kernel/address.ts';

@@ -1,5 +1,6 @@
 // Describes a dump's Services, leftovers of another mode, UDP flows and the kube-proxy log. Also makes the JSON of kpc describe.
-import { count, formatCount, joinWords, nameSome } from '../../base/printable.ts';
+import { count, formatCount, joinWords } from '../../base/printable.ts';
+import { nameSome } from '../words/rows.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import type { SharedSubject } from '../../ask/describe/find-items.ts';
 import type { FlowChange, FlowFate, FlowFindings, StaleGroup } from '../../ask/describe/find-flows.ts';

@@ -1,4 +1,5 @@
-import { joinWords, nameSome } from '../../base/printable.ts';
+import { joinWords } from '../../base/printable.ts';
+import { nameSome } from '../words/rows.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { lines, type Block } from '../lines.ts';
 import type { Address } from '../../kernel/address.ts';

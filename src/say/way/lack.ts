@@ -1,7 +1,8 @@
 // Tells why Services have no endpoints, why packets do not reach a Service's rules, why nothing was found, and what dumps do not show.
 import type { UnseenPods } from '../../base/findings/services.ts';
 import { isIdle, type UnfitPod, type Unready } from '../../base/findings/lint.ts';
-import { count, joinWords, nameSome } from '../../base/printable.ts';
+import { count, joinWords } from '../../base/printable.ts';
+import { nameSome } from '../words/rows.ts';
 import { unknownPortWords } from '../words/services.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import { familyNames } from '../../kernel/address.ts';

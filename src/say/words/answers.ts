@@ -1,7 +1,7 @@
 import type { answerFindings, OtherPart } from '../../base/findings/answers.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
-import { count, formatCount, nameSome } from '../../base/printable.ts';
-import type { WordsOf } from './rows.ts';
+import { count, formatCount } from '../../base/printable.ts';
+import { nameSome, type WordsOf } from './rows.ts';
 
 /** Differences without a known Service: words for titles, and for use within sentences. */
 export const otherPartWords: { readonly [P in OtherPart]: { readonly title: string; readonly what: string } } = {

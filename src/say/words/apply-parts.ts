@@ -11,11 +11,11 @@ import type {
   ChangeStep,
   Unseen,
 } from '../../base/findings/apply.ts';
-import { count, cutLines } from '../../base/printable.ts';
+import { count } from '../../base/printable.ts';
+import { cutLines, type Say } from './rows.ts';
 import type { SysctlReason } from '../../kernel/sysctls-and-modules.ts';
 import type { OtherNetwork } from '../../base/findings/node-checks.ts';
 import type { Cited } from '../../base/findings/rows.ts';
-import type { Say } from './rows.ts';
 import { boundWords } from './unread.ts';
 
 export const rightsAdvice = 'run it as root; a container also needs the capability NET_ADMIN';

@@ -1,7 +1,7 @@
 import type { FailureFault, applyFindings } from '../../base/findings/apply.ts';
 import { unreadWords } from './unread.ts';
 import type { CheckFault, Remark } from '../../base/findings/node-checks.ts';
-import { nameSome, printable } from '../../base/printable.ts';
+import { printable } from '../../base/printable.ts';
 import { version } from '../../base/version.ts';
 import {
   adviseOnStates,
@@ -20,7 +20,7 @@ import {
 } from './apply-parts.ts';
 import { bundleFaultWords, describeFolderProblem } from './bundle.ts';
 import { checkWords, remarkWords } from './node-checks.ts';
-import { byCase, sayIn, type Said, type WordsOf } from './rows.ts';
+import { byCase, sayIn, type Said, type WordsOf, nameSome } from './rows.ts';
 
 const trusted = { bundle: 'the bundle', keys: 'the keys in' } as const;
 

@@ -1,5 +1,5 @@
 import type { CheckArguments, NftFeature, RemarkArguments } from '../../base/findings/node-checks.ts';
-import { count, joinWords, nameSome } from '../../base/printable.ts';
+import { count, joinWords } from '../../base/printable.ts';
 import { familyNames } from '../../kernel/address.ts';
 import { forwardingSysctls } from '../../kernel/sysctls-and-modules.ts';
 import { modeFacts, proxyModes } from '../../kube-proxy/modes.ts';
@@ -17,7 +17,7 @@ import {
   unseenWords,
   whyUnread,
 } from './apply-parts.ts';
-import { byCase, type Wording } from './rows.ts';
+import { byCase, type Wording, nameSome } from './rows.ts';
 
 /** What is lost if an optional tool is missing. */
 const losses: Readonly<Record<string, string>> = {

@@ -1,8 +1,8 @@
 import { buildWays } from './files.ts';
-import { count, nameSome, printable, quote, pluralOf } from '../../base/printable.ts';
+import { count, printable, quote, pluralOf } from '../../base/printable.ts';
 import type { FoundValue } from '../../base/findings/fields.ts';
 import { foundWords } from './fields.ts';
-import { byCase, didYouMean, type Words, type WordsOf } from './rows.ts';
+import { byCase, didYouMean, type Words, type WordsOf, nameSome } from './rows.ts';
 import type { DuplicateObject, SkippedKinds, NothingProgrammed, objectFindings } from '../../base/findings/objects.ts';
 
 function describeDuplicate({ kind, name, first, files, among, leaveOut, isUnread }: DuplicateObject): Words {

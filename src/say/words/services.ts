@@ -1,7 +1,7 @@
-import { count, nameSome, quote, printable } from '../../base/printable.ts';
+import { count, quote, printable } from '../../base/printable.ts';
 import { familyNames, joinHostPort } from '../../kernel/address.ts';
 import { announcedEndWords } from './behaviours.ts';
-import { byCase, type WordsOf } from './rows.ts';
+import { byCase, type WordsOf, nameSome } from './rows.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import {
   type Assumed,
@@ -174,9 +174,9 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
           `${service}: loadBalancerIP ${asked} is taken by ${holder}: kpc chooses another address`,
           'give one of them another address; Services share an address only if they request it with different ports',
         ],
-  'range-is-full': ({ what, service, ranges }) => {
+  'range-is-full': ({ what, service, pods = [], ranges }) => {
     const [value, help] = rangedValues[what];
-    return [`${service}: no ${value} of ${nameSome(ranges)} is free`, `name a ${help}`];
+    return [`${service ?? nameSome(pods)}: no ${value} of ${nameSome(ranges)} is free`, `name a ${help}`];
   },
   'assumed-endpoints': ({ pods, workloads, unplaced }) => {
     const which = pods === 1 ? '1 ready Pod and its address are' : `${pods} ready Pods and their addresses are`;

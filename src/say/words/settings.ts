@@ -1,4 +1,4 @@
-import { count, joinWords, nameSome, quote } from '../../base/printable.ts';
+import { count, joinWords, quote } from '../../base/printable.ts';
 import { lineFaultWords, unreadWords } from './unread.ts';
 import { findNearest } from '../../base/names.ts';
 import { familyNames } from '../../kernel/address.ts';
@@ -16,7 +16,7 @@ import {
   releaseRange,
 } from '../../kube-proxy/releases.ts';
 import type { Numbers } from '../../base/findings/rows.ts';
-import { byCase, type Words, type WordsOf } from './rows.ts';
+import { byCase, type Words, type WordsOf, nameSome } from './rows.ts';
 import type {
   ModeOfRelease,
   UnknownFlagNode,
