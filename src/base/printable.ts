@@ -85,7 +85,7 @@ export function formatCount(whole: number): string {
   return String(whole).replace(/\B(?=(?:\d{3}){1,5}$)/g, ',');
 }
 
-export function count(number: number, one: string, more = `${one}s`): string {
+export function count(number: number, one: string, more = pluralOf(one)): string {
   return `${formatCount(number)} ${number === 1 ? one : more}`;
 }
 

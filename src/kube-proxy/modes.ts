@@ -39,7 +39,7 @@ export interface ModeFacts {
   readonly sysctls: readonly string[];
   /** Further sysctls, which the configuration or the kernel's release may require. */
   readonly conditionalSysctls: readonly string[];
-  readonly summary: readonly (readonly [count: CountName, one: string, more?: string])[];
+  readonly summary: readonly (readonly [count: CountName, one: string])[];
   /** How many objects name their Services, in comments or in names. */
   readonly namesServices: 'all' | 'some' | 'none';
   /** Whether each Service port has chains of its own: KUBE-SVC- and so on. */
@@ -80,8 +80,8 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     summary: [
       ['virtualServers', 'virtual server'],
       ['realServers', 'real server'],
-      ['addresses', 'address', 'addresses'],
-      ['setEntries', 'set entry', 'set entries'],
+      ['addresses', 'address'],
+      ['setEntries', 'set entry'],
       ['rules', 'iptables rule'],
     ],
     namesServices: 'none',

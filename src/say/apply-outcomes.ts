@@ -110,7 +110,7 @@ export function describeStandBy(end: StandByEnd, id: string): string {
 export function describeDumped({ counts }: Manifest, folder: string): string {
   const { virtualServers = 0, chains = 0, sets = 0, addresses = 0 } = counts;
   const parts = [count(virtualServers, 'virtual server'), count(sets, 'set'), count(chains, 'chain')];
-  return `${parts.join(', ')} and ${count(addresses, 'address', 'addresses')}, written to ${folder}`;
+  return `${parts.join(', ')} and ${count(addresses, 'address')}, written to ${folder}`;
 }
 
 export function formatNodeChecksJson(

@@ -1,5 +1,5 @@
 import { otherParts } from '../base/findings/answers.ts';
-import { count, escapeText, formatCount, joinWords, pluralOf } from '../base/printable.ts';
+import { count, escapeText, formatCount, joinWords } from '../base/printable.ts';
 import { nameSome } from './words/rows.ts';
 import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { describeKernelChange } from './changes.ts';
@@ -222,7 +222,7 @@ export function beyondWords(beyond: BeyondKernel): string {
 }
 
 function countOf({ of, count: number }: CountedKind): string {
-  return count(number, of, pluralOf(of));
+  return count(number, of);
 }
 
 /** Names the iptables rules that a dump lacks: "table filter of IPv4". */

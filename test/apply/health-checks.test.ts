@@ -95,7 +95,10 @@ test('says what it cannot open, and tries again with the next bundle', async () 
     {
       code: 'port-not-opened',
       arguments: {
-        of: { use: 'service', service: 'shop/web', port, family: 'ipv4' },
+        use: 'health check',
+        of: 'shop/web',
+        port,
+        family: 'ipv4',
         cause: expect.stringContaining('EADDRINUSE'),
       },
     },

@@ -216,7 +216,7 @@ describe('ports', () => {
   test('that are taken are reported, and tried again each round', async () => {
     const other = createPorts();
     const host = '127.0.0.1';
-    const taken = { of: { use: 'metrics', host, port }, addresses: [host], answer: () => undefined } as const;
+    const taken = { use: { use: 'metrics', of: host, port }, addresses: [host], answer: () => undefined } as const;
     expect(await other.update([taken])).toEqual([]);
     const found: number[] = [];
     const said = await watchFor(createFakeNode(), 15, ['--metrics', String(port)], {

@@ -149,7 +149,7 @@ function format(
 }
 
 export interface ServedPort {
-  readonly of: PortUse;
+  readonly use: PortUse;
   readonly addresses: readonly string[];
   readonly answer: AnswerPath;
 }
@@ -160,7 +160,7 @@ export function createPorts() {
   let wanted: ReadonlyMap<string, ServedPort> = new Map();
 
   /** Opens a port on all of its addresses or none, as kube-proxy does. The next update retries a failed port. */
-  async function openPort(name: string, { addresses, of: { port } }: ServedPort): Promise<void> {
+  async function openPort(name: string, { addresses, use: { port } }: ServedPort): Promise<void> {
     const servers: Server[] = [];
     try {
       for (const address of addresses) {
@@ -176,7 +176,7 @@ export function createPorts() {
   /** Opens new ports, closes removed ones and updates the answers of the rest. Returns a remark for each port that could not be opened. */
   async function update(ports: readonly ServedPort[]): Promise<readonly Remark[]> {
     const failures: Remark[] = [];
-    wanted = new Map(ports.map((port) => [JSON.stringify(port.of), port]));
+    wanted = new Map(ports.map((port) => [JSON.stringify(port.use), port]));
     for (const [name, servers] of open) {
       if (wanted.has(name)) continue;
       open.delete(name);
@@ -185,7 +185,7 @@ export function createPorts() {
     for (const [name, port] of wanted) {
       if (open.has(name)) continue;
       await openPort(name, port).catch((error: unknown) =>
-        failures.push(remarkOf('port-not-opened', { of: port.of, cause: causeOf(error) })),
+        failures.push(remarkOf('port-not-opened', { ...port.use, cause: causeOf(error) })),
       );
     }
     return failures;
@@ -220,7 +220,7 @@ export function healthCheckPorts(
       const count = counts[family];
       if (count === undefined) return [];
       const answer = () => answerHealthCheck(service, count, isHealthy());
-      return [{ of: { use: 'service', service, port, family }, addresses: listenOn[family], answer }];
+      return [{ use: { use: 'health check', of: service, port, family }, addresses: listenOn[family], answer }];
     }),
   );
 }

@@ -37,7 +37,7 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, descri
   const own: ServedPort[] = [];
   let wanted: readonly ServedPort[] = own;
   const serve = (use: 'metrics' | 'health', at: ListenAddress | undefined, answer: ServedPort['answer']): void => {
-    if (at) own.push({ of: { use, ...at }, addresses: [at.host], answer });
+    if (at) own.push({ use: { use, port: at.port, of: at.host }, addresses: [at.host], answer });
   };
   const headers = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
   serve('metrics', options.metrics, (path) =>

@@ -110,11 +110,11 @@ export type CheckFault = {
   };
 }[keyof CheckArguments];
 
-export type PortUse = Numbers<'port'> &
-  By<
-    'use',
-    { metrics: Strings<'host'>; health: Strings<'host'>; service: Strings<'service'> & { readonly family: Family } }
-  >;
+/** A port of watch. `of`: the address, or the Service whose health it shows. */
+export interface PortUse extends Numbers<'port'>, Strings<'of'> {
+  readonly use: 'metrics' | 'health' | 'health check';
+  readonly family?: Family;
+}
 
 export interface RemarkArguments {
   /** Why there is no process or no timer to roll back an unconfirmed apply. */
@@ -139,7 +139,7 @@ export interface RemarkArguments {
   'no-good-bundle': None;
   'bundle-not-kept': { readonly cause: Cause };
   'serial-not-kept': Strings<'path'> & { readonly cause: Cause };
-  'port-not-opened': { readonly of: PortUse; readonly cause: Cause };
+  'port-not-opened': PortUse & { readonly cause: Cause };
   'metrics-not-written': { readonly cause: Cause };
 }
 

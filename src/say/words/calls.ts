@@ -161,7 +161,7 @@ export const callWords: WordsOf<typeof callFindings> = {
     'nothing-in-common': ({ from, to }) =>
       `${from} or ${to} does not show how packets reach the endpoints of Services, so kpc cannot tell whether they differ`,
     'nothing-known': ({ classes, reasons }) => [
-      `no packet could be compared: none of ${count(classes, 'class', 'classes')} has a known outcome on both sides`,
+      `no packet could be compared: none of ${count(classes, 'class')} has a known outcome on both sides`,
       reasons.length > 1 ? `for one, ${reasons[0]}` : reasons[0],
     ],
     'no-services': ({ from, to, compared }) => [

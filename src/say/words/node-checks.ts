@@ -259,7 +259,7 @@ export const remarkWords: NodeCheckWords<RemarkArguments> = {
     `kpc-apply cannot save the bundle for the next watch: ${describeCause(cause, say)}`,
   'serial-not-kept': ({ path, cause }, say) =>
     `kpc-apply cannot save the serial of ${path}: ${describeCause(cause, say)}`,
-  'port-not-opened': ({ of, cause }, say) =>
-    `cannot open ${of.use === 'service' ? `health check port ${of.port} of ${of.service} (${of.family})` : `${of.use} port ${of.port} of ${of.host}`}: ${describeCause(cause, say)}`,
+  'port-not-opened': ({ use, port, of, family, cause }, say) =>
+    `cannot open ${use} port ${port} of ${of}${family ? ` (${family})` : ''}: ${describeCause(cause, say)}`,
   'metrics-not-written': ({ cause }, say) => `cannot write the metrics: ${describeCause(cause, say)}`,
 };

@@ -17,9 +17,8 @@ const asTheClusterHasThem = 'give the objects as the cluster has them (kubectl g
 function assumedWords({ values, dualStack, nodes, unplaced, isDefault }: Assumed): string {
   const counts = values.map(({ what, count: number, from }) => {
     if (what === 'clusterCIDR') return `${what} ${from.join(',')}`;
-    const plural = what.endsWith('s') ? `${what}es` : `${what}s`;
     const networks = from.length === 0 ? '' : ` from ${nameSome(from)}`;
-    return `${count(number, what, plural)}${networks}`;
+    return `${count(number, what)}${networks}`;
   });
   const named = nodes.length === 0 ? '' : ` (${nameSome(nodes)})`;
   const both = dualStack ? `, a dual-stack cluster (as ${describeDualStack(dualStack)})` : '';
