@@ -1,5 +1,5 @@
 // Describes changes to a kernel, each on one line.
-import { reasonWords } from './words/apply-parts.ts';
+import type { SysctlReason } from '../kernel/sysctls-and-modules.ts';
 import type { ChangeKind, ChangeOf, KernelChange, RuleEdits } from '../ask/changes/kernel-change.ts';
 import { count } from '../base/printable.ts';
 import { type Family, joinHostPort } from '../kernel/address.ts';
@@ -90,7 +90,7 @@ function subjectWords(change: KernelChange, plus: string): string {
     }
     case 'sysctl': {
       const { name, from = '(not set)', to = '(left as it is)', reason } = change.fields;
-      return `${name}: ${from} → ${to}${reasonWords(reason)}`;
+      return `${name}: ${from} → ${to}${decisionWords(reason)}`;
     }
     case 'proxy-port':
       return proxyPortSubject(change, plus);
@@ -100,6 +100,24 @@ function subjectWords(change: KernelChange, plus: string): string {
       return change.fields.name;
     case 'setting':
       return `${change.fields.name}: ${turn(change.fields.from, change.fields.to)}`;
+  }
+}
+
+/** " (32768 × 4 cores, at least 131072)"; '' if unknown. */
+export function decisionWords(reason: SysctlReason | undefined): string {
+  switch (reason?.kind) {
+    case 'configuration':
+      return ' (the configuration)';
+    case 'quarter':
+      return ' (a quarter of nf_conntrack_max)';
+    case 'old-kernel':
+      return ` (kernel ${reason.release} is older than 5.9)`;
+    case 'cores': {
+      const { perCore, cores, bound } = reason;
+      return ` (${perCore} × ${count(cores, 'core')}${bound ? `, at ${bound.join(' ')}` : ''})`;
+    }
+    case undefined:
+      return '';
   }
 }
 

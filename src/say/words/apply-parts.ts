@@ -13,7 +13,6 @@ import type {
 } from '../../base/findings/apply.ts';
 import { count } from '../../base/printable.ts';
 import { cutLines, type Say } from './rows.ts';
-import type { SysctlReason } from '../../kernel/sysctls-and-modules.ts';
 import type { OtherNetwork } from '../../base/findings/node-checks.ts';
 import type { Cited } from '../../base/findings/rows.ts';
 import { boundWords } from './unread.ts';
@@ -73,24 +72,6 @@ export function listRest(steps: readonly ChangeStep[]): readonly string[] {
     ...(step.kind === 'run' ? (step.command.stdin?.trimEnd().split('\n') ?? []) : []).map((line) => `  ${line}`),
   ]);
   return cutLines(lines, 12, String);
-}
-
-/** " (32768 × 4 cores, at least 131072)"; '' if unknown. */
-export function reasonWords(reason: SysctlReason | undefined): string {
-  switch (reason?.kind) {
-    case 'configuration':
-      return ' (the configuration)';
-    case 'quarter':
-      return ' (a quarter of nf_conntrack_max)';
-    case 'old-kernel':
-      return ` (kernel ${reason.release} is older than 5.9)`;
-    case 'cores': {
-      const { perCore, cores, bound } = reason;
-      return ` (${perCore} × ${count(cores, 'core')}${bound ? `, at ${bound.join(' ')}` : ''})`;
-    }
-    case undefined:
-      return '';
-  }
 }
 
 export function firstLine(text: string): string {

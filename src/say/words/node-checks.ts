@@ -1,6 +1,7 @@
 import type { CheckArguments, NftFeature, RemarkArguments } from '../../base/findings/node-checks.ts';
 import { count, joinWords } from '../../base/printable.ts';
 import { familyNames } from '../../kernel/address.ts';
+import { decisionWords } from '../changes.ts';
 import { forwardingSysctls } from '../../kernel/sysctls-and-modules.ts';
 import { modeFacts, proxyModes } from '../../kube-proxy/modes.ts';
 import { newSetsWords, readsAllNft } from '../../kube-proxy/nft-table.ts';
@@ -10,7 +11,6 @@ import {
   describeNetwork,
   firstLine,
   nameObject,
-  reasonWords,
   nameProcess,
   rightsAdvice,
   stopProcess,
@@ -238,7 +238,7 @@ export const remarkWords: NodeCheckWords<RemarkArguments> = {
   'flows-of-gone-endpoints': ({ cause }, say) =>
     `UDP clients may keep sending to removed endpoints for now: ${describeCause(cause, say)}`,
   'lower-limit': ({ name, from, to, why }) =>
-    `${name} goes down from ${from} to ${to}, the value that kube-proxy sets${reasonWords(why)}; to leave it as it is, compile with --conntrack-max-per-core 0`,
+    `${name} goes down from ${from} to ${to}, the value that kube-proxy sets${decisionWords(why)}; to leave it as it is, compile with --conntrack-max-per-core 0`,
   'left-sysctls': ({ mode, names }) =>
     `sysctls that only ${modeFacts[mode].title} needs stay as they are: ${names.join(', ')}`,
   'affinity-lost': ({ from, to }) =>
