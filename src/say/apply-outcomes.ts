@@ -52,8 +52,8 @@ export function describeDone(
 
 /** "the node matches the last good bundle: bad-bundle". */
 export function describeRound({ isGood, outcome, failure }: Round): string {
-  const isMatch = outcome !== undefined && isDone(outcome);
-  const result = isMatch ? `the node matches the ${isGood ? '' : 'last good '}bundle` : 'the last round failed';
+  const result =
+    outcome && isDone(outcome) ? `the node matches the ${isGood ? '' : 'last good '}bundle` : 'the last round failed';
   return failure ? `${result}: ${failure.code}` : result;
 }
 

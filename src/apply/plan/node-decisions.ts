@@ -81,8 +81,12 @@ function decideConntrack(
     decisions.push(behaviours.has('conntrack-raise') ? { ...decision, onlyRaises: true } : decision);
     const buckets = Math.floor(max.value / 4);
     if (facts.conntrackBuckets !== undefined && facts.conntrackBuckets < buckets) {
-      const reason = { kind: 'quarter' } as const;
-      decisions.push({ path: conntrackBucketsPath, name: conntrackBucketsName, value: `${buckets}`, reason });
+      decisions.push({
+        path: conntrackBucketsPath,
+        name: conntrackBucketsName,
+        value: `${buckets}`,
+        reason: { kind: 'quarter' },
+      });
     }
   }
   for (const [name, seconds] of [
