@@ -29,7 +29,11 @@ export function readPrograms(): Promise<readonly ProgramCommands[]> {
   return Promise.all(
     [
       kpcProgram(silent),
-      kpcApplyProgram({ host: realHost, terminal: { ...silent, tell: async () => {} }, onEvent: () => {} }),
+      kpcApplyProgram({
+        host: realHost,
+        terminal: { ...silent, tell: async () => {}, note: async () => {} },
+        onEvent: () => {},
+      }),
     ].map(readCommands),
   );
 }

@@ -85,7 +85,7 @@ export function formatCount(whole: number): string {
   return String(whole).replace(/\B(?=(?:\d{3}){1,5}$)/g, ',');
 }
 
-export function count(number: number, one: string, more = `${one}s`): string {
+export function count(number: number, one: string, more = pluralOf(one)): string {
   return `${formatCount(number)} ${number === 1 ? one : more}`;
 }
 
@@ -106,19 +106,6 @@ export function joinWords(words: readonly string[], conjunction: 'and' | 'or' = 
 
 export function joinWays(ways: readonly string[]): string {
   return ways.join(', or ');
-}
-
-/** Keeps the first lines, and says how many more there are. A single further line is kept, because the count takes a line too. */
-export function cutLines<Line>(lines: readonly Line[], most: number, more: (words: string) => Line): readonly Line[] {
-  if (lines.length <= most + 1) return lines;
-  return [...lines.slice(0, most), more(`and ${formatCount(lines.length - most)} more`)];
-}
-
-const mostShown = 3;
-
-export function nameSome(names: readonly string[], most: number = mostShown): string {
-  const some = names.slice(0, most).join(', ');
-  return names.length > most ? `${some} and ${formatCount(names.length - most)} more` : some;
 }
 
 export interface TableForm {

@@ -193,7 +193,7 @@ function checkValue(
 ): readonly Finding[] {
   const value = object.metadata.annotations[annotation];
   if (value === undefined || known.includes(value)) return [];
-  const details = { field: annotation, found: foundOf(value), expected: `one of ${known.join(', ')}` };
+  const details = { field: annotation, found: foundOf(value), form: 'one-of', expected: known.join(', ') } as const;
   return [diagnose('bad-value', details, annotationPlace(source, annotation))];
 }
 

@@ -444,10 +444,14 @@ export interface IngressRoute {
   readonly backends: readonly IngressBackend[];
 }
 
+/** A backend that is no Service. */
+export type OtherBackend =
+  { readonly kind: 'redirect' | 'other' } | { readonly kind: 'unknown-filter'; readonly filter: string };
+
 export interface IngressBackend {
-  /** Undefined for a backend of another kind, which `instead` describes. */
+  /** Undefined for any other backend, which `instead` describes. */
   readonly service: string | undefined;
-  readonly instead: string;
+  readonly instead: OtherBackend;
   readonly namespace: string;
   readonly port: string;
   readonly isCopy: boolean;

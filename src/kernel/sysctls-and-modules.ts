@@ -43,6 +43,17 @@ export function sysctlPath(name: string): string {
 }
 
 /** The number of buckets in the connection tracking table, which is the only network setting outside /proc/sys. */
+/** Why a node needs a value. `bound`: the limit that nf_conntrack_max was cut or raised to. */
+export type SysctlReason =
+  | { readonly kind: 'configuration' | 'quarter' }
+  | { readonly kind: 'old-kernel'; readonly release: string }
+  | {
+      readonly kind: 'cores';
+      readonly perCore: number;
+      readonly cores: number;
+      readonly bound?: readonly ['most' | 'least', number];
+    };
+
 export const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
 
 /** Reports whether kpc-apply can have changed the setting in this file. */

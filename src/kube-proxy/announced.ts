@@ -37,14 +37,3 @@ export function parseMinor(text: string): Minor | undefined {
 export function isDeprecated(behaviour: keyof typeof announcedEnds, release: Release): boolean {
   return (parseMinor(release) ?? 0) >= announcedEnds[behaviour].deprecatedIn;
 }
-
-export function announcedEndWords(behaviour: keyof typeof announcedEnds, seenFrom: Minor = 0): string {
-  const { offIn, goneIn, kep, gate } = announcedEnds[behaviour];
-  const source = `(announced: KEP-${kep}, ${kepLink(kep)})`;
-  if (seenFrom >= goneIn) return `gone in 1.${goneIn}, and no feature gate keeps it ${source}`;
-  return `off from 1.${offIn} on, unless the feature gate ${gate} is true, and gone in 1.${goneIn} ${source}`;
-}
-
-export function kepLink(kep: number): string {
-  return `https://kep.k8s.io/${kep}`;
-}

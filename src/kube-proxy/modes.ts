@@ -39,13 +39,11 @@ export interface ModeFacts {
   readonly sysctls: readonly string[];
   /** Further sysctls, which the configuration or the kernel's release may require. */
   readonly conditionalSysctls: readonly string[];
-  readonly summary: readonly (readonly [count: CountName, one: string, more?: string])[];
+  readonly summary: readonly (readonly [count: CountName, one: string])[];
   /** How many objects name their Services, in comments or in names. */
   readonly namesServices: 'all' | 'some' | 'none';
   /** Whether each Service port has chains of its own: KUBE-SVC- and so on. */
   readonly hasServiceChains: boolean;
-  /** What does not work if the node's name is unknown, as phrases for the warning. */
-  readonly gapsWithoutNode: readonly string[];
   /** Where node ports listen: on known addresses, or on any local address unless --nodeport-addresses selects some. */
   readonly nodePorts: 'known-addresses' | 'any-local-address';
   /** Families with node ports on loopback addresses, unless settings forbid it. */
@@ -82,13 +80,12 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     summary: [
       ['virtualServers', 'virtual server'],
       ['realServers', 'real server'],
-      ['addresses', 'address', 'addresses'],
-      ['setEntries', 'set entry', 'set entries'],
+      ['addresses', 'address'],
+      ['setEntries', 'set entry'],
       ['rules', 'iptables rule'],
     ],
     namesServices: 'none',
     hasServiceChains: false,
-    gapsWithoutNode: ['the hairpin set stays empty'],
     nodePorts: 'known-addresses',
     loopbackNodePorts: [],
     localWithoutEndpoints: 'local-to-all',
@@ -112,7 +109,6 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     ],
     namesServices: 'all',
     hasServiceChains: true,
-    gapsWithoutNode: [],
     nodePorts: 'any-local-address',
     loopbackNodePorts: ['ipv4'],
     localWithoutEndpoints: 'local-drops',
@@ -139,7 +135,6 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     ],
     namesServices: 'some',
     hasServiceChains: false,
-    gapsWithoutNode: ['the hairpin set stays empty'],
     nodePorts: 'any-local-address',
     loopbackNodePorts: [],
     localWithoutEndpoints: 'local-drops',
@@ -164,7 +159,6 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     ],
     namesServices: 'all',
     hasServiceChains: false,
-    gapsWithoutNode: ['the node itself reaches no Service'],
     nodePorts: 'any-local-address',
     loopbackNodePorts: ['ipv4'],
     localWithoutEndpoints: 'local-to-all',

@@ -1,5 +1,5 @@
 import { diagnose, isError, type Finding } from '../base/findings/finding.ts';
-import { nameSome } from '../base/printable.ts';
+import { nameSome } from '../say/words/rows.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import { TextFile } from '../input/documents/text-file.ts';
 import { writeYaml } from '../input/yaml/parse.ts';

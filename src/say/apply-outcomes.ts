@@ -1,8 +1,9 @@
 // What kpc-apply prints about its work, while it runs and at the end.
 import { Chalk } from 'chalk';
-import { count, joinWords, nameSome, printable } from '../base/printable.ts';
+import { count, joinWords, printable } from '../base/printable.ts';
+import { nameSome } from './words/rows.ts';
 import { fitModes, type NodeCheck } from '../apply/doctor/node-checks.ts';
-import { describeStep, listPlan } from '../apply/plan/steps.ts';
+import { listPlan } from '../apply/plan/steps.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
@@ -10,12 +11,13 @@ import { formatJson } from './formats/json.ts';
 import { countSeverities } from './formats/text.ts';
 import type { doctor as doctorSchema } from './outputs/node.ts';
 import { snapshotsJson } from './snapshots.ts';
-import type { ChangeEvent, ChangeOutcome } from '../apply/change/observe-node.ts';
+import { isDone, type ChangeEvent, type ChangeOutcome } from '../apply/change/observe-node.ts';
+import type { Round } from '../apply/monitor/metrics.ts';
 import type { standBy } from '../apply/change/unconfirmed-apply.ts';
 import type { Plan } from '../apply/plan/plan.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { describeConnections, formatPlanText, summarizePlan } from './plan-text.ts';
-import { formatTime, nameObject } from './words/apply-parts.ts';
+import { describeStep, formatTime, nameObject } from './words/apply-parts.ts';
 import { sayApply } from './words/apply.ts';
 
 export function describeEvent(event: Exclude<ChangeEvent, { readonly kind: 'warning' }>): string {
@@ -34,8 +36,6 @@ export function describeEvent(event: Exclude<ChangeEvent, { readonly kind: 'warn
       return `kpc-apply: waiting for "${event.command}" since ${formatTime(event.since)}; kpc-apply stops it after ${event.limit / 1000} s`;
     case 'putting-back':
       return `rolling back: ${sayApply(event.because.finding).text}`;
-    default:
-      return event satisfies never;
   }
 }
 
@@ -48,6 +48,13 @@ export function describeDone(
   const work =
     kind === 'unchanged' ? `nothing to do: ${printable(nothing)}` : `done: ${printable(what)}${summarizePlan(plan)}`;
   return `${work}${describeConnections(plan)}`;
+}
+
+/** "the node matches the last good bundle: bad-bundle". */
+export function describeRound({ isGood, outcome, failure }: Round): string {
+  const result =
+    outcome && isDone(outcome) ? `the node matches the ${isGood ? '' : 'last good '}bundle` : 'the last round failed';
+  return failure ? `${result}: ${failure.code}` : result;
 }
 
 /** How many changes to name that could not be rolled back. Further changes are only counted. */
@@ -97,15 +104,13 @@ export function describeStandBy(end: StandByEnd, id: string): string {
       return `done: apply ${id} was confirmed, so its changes stay`;
     case 'put-back':
       return `done: apply ${id} was not confirmed, so it was rolled back`;
-    default:
-      return end satisfies never;
   }
 }
 
 export function describeDumped({ counts }: Manifest, folder: string): string {
   const { virtualServers = 0, chains = 0, sets = 0, addresses = 0 } = counts;
   const parts = [count(virtualServers, 'virtual server'), count(sets, 'set'), count(chains, 'chain')];
-  return `${parts.join(', ')} and ${count(addresses, 'address', 'addresses')}, written to ${folder}`;
+  return `${parts.join(', ')} and ${count(addresses, 'address')}, written to ${folder}`;
 }
 
 export function formatNodeChecksJson(

@@ -87,7 +87,7 @@ export function summarizeSide(side: CompiledSnapshot, modeFrom?: string): string
 
 /** Returns one line. `modeFrom`: where the mode comes from, in brackets, if it was not named. */
 export function summarize(side: CompiledSnapshot, counts: Manifest['counts'], modeFrom?: string): string {
-  const many = (name: string, one: string, more?: string) => count(counts[name] ?? 0, one, more);
+  const many = (name: string, one: string) => count(counts[name] ?? 0, one);
   const parts = modeFacts[side.mode].summary.map((part) => many(...part));
   const where = describeGrounds(side, modeFrom);
   return `${many('services', 'Service')} (${many('servicePorts', 'port')}) on ${where}: ${parts.join(', ')}`;

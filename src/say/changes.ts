@@ -1,5 +1,6 @@
 // Describes changes to a kernel, each on one line.
-import type { ChangedObject, ChangeKind, ChangeOf, KernelChange, RuleEdits } from '../ask/changes/kernel-change.ts';
+import type { SysctlReason } from '../kernel/sysctls-and-modules.ts';
+import type { ChangeKind, ChangeOf, KernelChange, RuleEdits } from '../ask/changes/kernel-change.ts';
 import { count } from '../base/printable.ts';
 import { type Family, joinHostPort } from '../kernel/address.ts';
 
@@ -39,17 +40,6 @@ export function addedRules(change: KernelChange): readonly string[] | undefined 
   return change.kind === 'nft-chain' ? change.fields.added : undefined;
 }
 
-/** Returns "1 chain", or "1,200 set entries". */
-export function countObjects(number: number, object: ChangedObject): string {
-  return count(number, object, plurals[object]);
-}
-
-const plurals: { readonly [O in ChangedObject]?: string } = {
-  'set entry': 'set entries',
-  address: 'addresses',
-  'IPVS timeouts': 'IPVS timeouts',
-};
-
 /** Returns "nat", or "IPv6 nat". */
 export function tableWords(family: Family, table: string): string {
   return family === 'ipv4' ? table : `IPv6 ${table}`;
@@ -69,7 +59,7 @@ function subjectWords(change: KernelChange, plus: string): string {
       return `${change.fields.set} ${change.fields.value}`;
     case 'set': {
       const { set, entries, from, to } = change.fields;
-      return set + (change.change === 'changed' ? `: ${from} → ${to}` : holding(entries, 'entry', 'entries'));
+      return set + (change.change === 'changed' ? `: ${from} → ${to}` : holding(entries, 'entry'));
     }
     case 'chain':
       return chainSubject(change, plus);
@@ -96,11 +86,11 @@ function subjectWords(change: KernelChange, plus: string): string {
       return `${change.fields.address} on ${change.fields.link}`;
     case 'link': {
       const { link, addresses } = change.fields;
-      return link + holding(addresses, 'address', 'addresses');
+      return link + holding(addresses, 'address');
     }
     case 'sysctl': {
       const { name, from = '(not set)', to = '(left as it is)', reason } = change.fields;
-      return `${name}: ${from} → ${to}${reason === undefined ? '' : ` (${reason})`}`;
+      return `${name}: ${from} → ${to}${decisionWords(reason)}`;
     }
     case 'proxy-port':
       return proxyPortSubject(change, plus);
@@ -113,9 +103,27 @@ function subjectWords(change: KernelChange, plus: string): string {
   }
 }
 
+/** " (32768 × 4 cores, at least 131072)"; '' if unknown. */
+export function decisionWords(reason: SysctlReason | undefined): string {
+  switch (reason?.kind) {
+    case 'configuration':
+      return ' (the configuration)';
+    case 'quarter':
+      return ' (a quarter of nf_conntrack_max)';
+    case 'old-kernel':
+      return ` (kernel ${reason.release} is older than 5.9)`;
+    case 'cores': {
+      const { perCore, cores, bound } = reason;
+      return ` (${perCore} × ${count(cores, 'core')}${bound ? `, at ${bound.join(' ')}` : ''})`;
+    }
+    case undefined:
+      return '';
+  }
+}
+
 /** Describes the content of an added or removed object; '' if the object is empty. */
-function holding(number: number, one: string, more?: string): string {
-  return number === 0 ? '' : ` with ${count(number, one, more)}`;
+function holding(number: number, one: string): string {
+  return number === 0 ? '' : ` with ${count(number, one)}`;
 }
 
 function serverName({ protocol, address, port }: ChangeOf<'virtual-server'>['fields']): string {

@@ -1,5 +1,6 @@
 import { otherParts } from '../base/findings/answers.ts';
-import { count, escapeText, formatCount, joinWords, nameSome, pluralOf } from '../base/printable.ts';
+import { count, escapeText, formatCount, joinWords } from '../base/printable.ts';
+import { nameSome } from './words/rows.ts';
 import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { describeKernelChange } from './changes.ts';
 import type { KernelChange } from '../ask/changes/kernel-change.ts';
@@ -223,7 +224,7 @@ export function beyondWords(beyond: BeyondKernel): string {
 }
 
 function countOf({ of, count: number }: CountedKind): string {
-  return count(number, of, pluralOf(of));
+  return count(number, of);
 }
 
 /** Names the iptables rules that a dump lacks: "table filter of IPv4". */

@@ -1,5 +1,6 @@
 import { assignedTexts } from '../cluster/assign-addresses.ts';
-import { count, formatCount, percent, joinWords, nameSome } from '../base/printable.ts';
+import { count, formatCount, percent, joinWords } from '../base/printable.ts';
+import { nameSome } from './words/rows.ts';
 import { groupBy, uniqueBy } from '../cluster/grouping.ts';
 import { serviceName } from '../cluster/model.ts';
 import { fullName } from '../cluster/objects.ts';

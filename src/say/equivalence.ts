@@ -1,4 +1,5 @@
-import { joinWords, nameSome, count, formatCount } from '../base/printable.ts';
+import { joinWords, count, formatCount } from '../base/printable.ts';
+import { nameSome } from './words/rows.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { lines, section, type Block } from './lines.ts';
 import { addressWords } from './port-facts.ts';
@@ -126,7 +127,6 @@ function countClasses(effects: readonly Effect[]): string {
   return count(
     effects.reduce((sum, { classes }) => sum + classes, 0),
     'class',
-    'classes',
   );
 }
 
@@ -174,7 +174,7 @@ function summarizeEquivalence(report: EquivalenceReport): string {
   });
   const telling = counts.filter(({ severity }) => severity !== 'unknown' && severity !== 'fails-otherwise');
   const isKnown = report.unknown + report.unknownOnOne === 0 && counts.every(({ severity }) => severity !== 'unknown');
-  const all = count(classes, 'class of packets', 'classes of packets');
+  const all = count(classes, 'class of packets');
   const open = [
     ...(report.unknown > 0 ? [`; ${formatCount(report.unknown)} not known on either side`] : []),
     ...(report.unknownOnOne > 0 ? [`; ${formatCount(report.unknownOnOne)} known on one side only`] : []),

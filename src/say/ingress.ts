@@ -3,7 +3,8 @@ import type { FollowedObject, IngressWay, RoutedRequests, RouteEnd } from '../as
 import type { Scene } from '../ask/trace/scene.ts';
 import { unlessEmpty } from './formats/json.ts';
 import { lines, type Block } from './lines.ts';
-import { joinWords, nameSome } from '../base/printable.ts';
+import { joinWords } from '../base/printable.ts';
+import { nameSome } from './words/rows.ts';
 import { inOneLine } from './words/words.ts';
 
 const controller = 'the controller is a pod on this node and connects to the cluster IPs of Services';
@@ -146,7 +147,11 @@ function endWords(end: RouteEnd): string {
     case 'service':
       return end.name;
     case 'other':
-      return end.what;
+      return 'something else than a Service';
+    case 'redirect':
+      return 'a redirect';
+    case 'unknown-filter':
+      return `the filter ${end.filter}, which kpc does not know`;
     case 'none':
       return 'an error, because no backend accepts requests';
   }

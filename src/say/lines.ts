@@ -1,5 +1,5 @@
 import type { ChangeKind } from '../ask/changes/kernel-change.ts';
-import { cutLines } from '../base/printable.ts';
+import { cutLines } from './words/rows.ts';
 
 /** A line for people. Each format shows the line's role in its own way, such as by a colour, a sign or a heading. */
 export interface Line {

@@ -1,6 +1,7 @@
 // Prints the results of kpc test, and writes tests that the present state passes.
 import { diagnose } from '../base/findings/finding.ts';
-import { printable, count, joinWords, nameSome, percent } from '../base/printable.ts';
+import { printable, count, joinWords, percent } from '../base/printable.ts';
+import { nameSome } from './words/rows.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import { lines, type Block } from './lines.ts';
 import { addressWords } from './port-facts.ts';

@@ -1,9 +1,9 @@
 import type { RollBackPlan, RollBackStates } from '../apply/change/roll-back.ts';
 import type { Foresight } from '../apply/change/apply-bundle.ts';
-import { countPlan, listPlan, describeStep, listSteps, type PlanStep } from '../apply/plan/steps.ts';
+import { countPlan, listPlan, listSteps, type PlanStep } from '../apply/plan/steps.ts';
 import type { ChangeKind, KernelChange } from '../ask/changes/kernel-change.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { countObjects, describeKernelSubject } from './changes.ts';
+import { describeKernelSubject } from './changes.ts';
 import { count, formatCount, joinWords, printable, printableLines } from '../base/printable.ts';
 import { compareText } from '../kernel/compare.ts';
 import { joinHostPort } from '../kernel/address.ts';
@@ -18,7 +18,14 @@ import { formatText } from './formats/text.ts';
 import { formatJson, unlessEmpty, type SaidByCommand } from './formats/json.ts';
 import { snapshotsJson } from './snapshots.ts';
 import type { plan as planSchema } from './outputs/node.ts';
-import { describeLastCommand, describeState, formatTime, nameObject, nameState } from './words/apply-parts.ts';
+import {
+  describeLastCommand,
+  describeState,
+  describeStep,
+  formatTime,
+  nameObject,
+  nameState,
+} from './words/apply-parts.ts';
 import { sayApply } from './words/apply.ts';
 import { chooseEndpoints } from '../cluster/endpoint-choice.ts';
 import { groupBy } from '../cluster/grouping.ts';
@@ -78,13 +85,13 @@ function describeObjects(changes: readonly KernelChange[], namesAll: boolean): B
     ...changes
       .filter((each) => !isCounted(each))
       .flatMap((each) => lines(each.change, 1, `${each.object} ${describeKernelSubject(each)}`)),
-    ...[...many.values()].flatMap((own) => lines(own[0].change, 1, countObjects(own.length, own[0].object))),
+    ...[...many.values()].flatMap((own) => lines(own[0].change, 1, count(own.length, own[0].object))),
   ];
 }
 
 /** Returns "3 virtual servers added, 1 chain changed". */
 export function summarizePlan(plan: Plan): string {
-  const parts = countPlan(plan).map(({ object, change, number }) => `${countObjects(number, object)} ${change}`);
+  const parts = countPlan(plan).map(({ object, change, number }) => `${count(number, object)} ${change}`);
   return parts.length > 0 ? parts.join(', ') : 'nothing changed';
 }
 
@@ -133,9 +140,7 @@ function summarizeDrift(plan: Plan): string {
 function listByChange(plan: Plan): readonly string[] {
   const counts = countPlan(plan);
   return (['added', 'changed', 'removed'] as const).map((change) =>
-    joinWords(
-      counts.filter((each) => each.change === change).map(({ object, number }) => countObjects(number, object)),
-    ),
+    joinWords(counts.filter((each) => each.change === change).map(({ object, number }) => count(number, object))),
   );
 }
 

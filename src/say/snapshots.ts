@@ -1,5 +1,6 @@
 import { unplacedWords } from './way/assumed-values.ts';
-import { count, joinWords, nameSome } from '../base/printable.ts';
+import { count, joinWords } from '../base/printable.ts';
+import { nameSome } from './words/rows.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { families, type Family, familyNames } from '../kernel/address.ts';
@@ -136,12 +137,12 @@ function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
     [sum(({ clusterIPs }) => clusterIPs), 'cluster IP'],
     [sum(({ nodePorts }) => Object.entries(nodePorts).map(String)), 'node port'],
     [sum(({ healthCheckNodePort = [] }) => healthCheckNodePort), 'health check node port'],
-    [sum(({ loadBalancerIPs = [] }) => loadBalancerIPs), 'load balancer address', 'load balancer addresses'],
+    [sum(({ loadBalancerIPs = [] }) => loadBalancerIPs), 'load balancer address'],
     [pods.size, 'ready Pod'],
   ] as const;
   return [
     ...(nodes.length === 0 ? [] : [`node ${nameSome(nodes)}`]),
-    ...counts.flatMap(([number, one, many]) => (number === 0 ? [] : [count(number, one, many)])),
+    ...counts.flatMap(([number, one]) => (number === 0 ? [] : [count(number, one)])),
     ...clusters,
     ...(cidrs.length === 0 ? [] : [`clusterCIDR ${cidrs.join(', ')}`]),
     ...unplacedWords(unplaced),

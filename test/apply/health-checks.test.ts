@@ -5,7 +5,7 @@ import net, { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { createPorts, healthCheckPorts, type ServedPorts } from '../../src/apply/monitor/serve-ports.ts';
+import { createPorts, healthCheckPorts, type ServedPort } from '../../src/apply/monitor/serve-ports.ts';
 import type { Manifest } from '../../src/bundle/manifest.ts';
 import { loadBundle } from '../../src/apply/open/load-bundle.ts';
 
@@ -19,7 +19,7 @@ afterEach(async () => {
   await servers.close();
 });
 
-function withEndpoints(localEndpoints: number, at = port): ServedPorts {
+function withEndpoints(localEndpoints: number, at = port): readonly ServedPort[] {
   const asked: Manifest = {
     ...manifest,
     families: ['ipv4'],
@@ -95,7 +95,10 @@ test('says what it cannot open, and tries again with the next bundle', async () 
     {
       code: 'port-not-opened',
       arguments: {
-        port: expect.stringMatching('^health check port '),
+        use: 'health check',
+        of: 'shop/web',
+        port,
+        family: 'ipv4',
         cause: expect.stringContaining('EADDRINUSE'),
       },
     },
@@ -119,7 +122,7 @@ const patience = { timeout: 8000 };
 const request = 'GET /healthz HTTP/1.1\r\nHost: node\r\n\r\n';
 
 test('connections that ask for nothing make room for new ones, the oldest first, over all ports', async () => {
-  expect(await servers.update(new Map([...withEndpoints(1), ...withEndpoints(2, port + 1)]))).toEqual([]);
+  expect(await servers.update([...withEndpoints(1), ...withEndpoints(2, port + 1)])).toEqual([]);
   const silent = Array.from({ length: 300 }, (_, i) => open(port + (i % 2)));
   try {
     await expect.poll(() => silent.filter(({ socket }) => socket.destroyed).length, patience).toBe(300 - 256);
@@ -185,9 +188,9 @@ test('hears each of many connections that came while it was busy', async () => {
 
 test('gives one answer a connection, and reads nothing after the request', async () => {
   let answers = 0;
-  const [[name = '', served] = []] = withEndpoints(1);
+  const [served] = withEndpoints(1);
   if (!served) throw new Error('no port');
-  await servers.update(new Map([[name, { ...served, answer: (path) => (answers++, served.answer(path)) }]]));
+  await servers.update([{ ...served, answer: (path) => (answers++, served.answer(path)) }]);
   const { socket } = open();
   socket.write(request.repeat(2000));
   await new Promise((resolve) => socket.on('close', resolve));

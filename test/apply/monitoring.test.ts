@@ -215,8 +215,9 @@ describe('ports', () => {
 
   test('that are taken are reported, and tried again each round', async () => {
     const other = createPorts();
-    const taken = { addresses: ['127.0.0.1'], port, answer: () => undefined };
-    expect(await other.update(new Map([['taken', taken]]))).toEqual([]);
+    const host = '127.0.0.1';
+    const taken = { use: { use: 'metrics', of: host, port }, addresses: [host], answer: () => undefined } as const;
+    expect(await other.update([taken])).toEqual([]);
     const found: number[] = [];
     const said = await watchFor(createFakeNode(), 15, ['--metrics', String(port)], {
       5: () => other.close(),

@@ -202,7 +202,7 @@ describe('a dump', () => {
     ['table inet theirs {\n$ sysctl -a\n}\n', 'line 6 has another format'],
   ])('whose tables cannot be read (%j) decides nothing', async (ruleset, why) => {
     const { network, err, trace } = await dump(ruleset);
-    expect(err).toMatch(/so the dump lacks the tables of nftables of other programs/);
+    expect(err).toMatch(/so the dump lacks what it lists of other programs/);
     expect(err).toContain(why);
     expect(network).not.toContain('nft list ruleset');
     expect(trace).toMatchObject({

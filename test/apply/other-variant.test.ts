@@ -49,9 +49,9 @@ describe.each(variants)('rules in %s, and iptables is %s', (old, used) => {
       const node = await startNode();
       const there = node.dump();
       const { status, err } = await callApply(node.host, 'apply', bundleOf(mode));
-      expect([status, err]).toEqual([3, expect.stringContaining(`chain ipv4 nat KUBE-SERVICES of ${old} iptables`)]);
+      expect([status, err]).toEqual([3, expect.stringContaining(`chain ipv4 nat KUBE-SERVICES (iptables-${old})`)]);
       expect(err).toContain('--adopt');
-      expect((await callApply(node.host, 'plan', bundleOf(mode))).out).toContain(`of ${old} iptables exists already`);
+      expect((await callApply(node.host, 'plan', bundleOf(mode))).out).toContain(`(iptables-${old}) exists already`);
       expect((await callApply(node.host, 'doctor', bundleOf(mode))).out).toMatch(
         `warning iptables is the ${used} variant, but the ${old} variant also holds`,
       );
@@ -80,7 +80,7 @@ describe.each(variants)('rules in %s, and iptables is %s', (old, used) => {
       await clean.host.run({ tool: `iptables-${old}-restore`, args: ['--noflush'], stdin });
       const verified = await callApply(clean.host, 'verify', bundleOf(mode));
       expect(verified).toMatchObject({ status: 1, out: expect.stringContaining('Drift: ') });
-      expect((await callApply(clean.host, 'apply', bundleOf(mode))).err).toContain(`of ${old} iptables`);
+      expect((await callApply(clean.host, 'apply', bundleOf(mode))).err).toContain(`(iptables-${old})`);
       expect((await callApply(clean.host, 'apply', '--adopt', bundleOf(mode))).status).toBe(0);
       expect(await chainsOf(clean, old)).toEqual([]);
     });

@@ -66,6 +66,15 @@ describe('a pack without --trust', () => {
     expect(await callApply(node.host, 'verify', path)).toMatchObject({ status: 0 });
     expect(await callApply(node.host, 'plan', path)).toMatchObject({ status: 0 });
   });
+
+  test('is named in a record of --log-format json', async () => {
+    const { err } = await callApply(createFakeNode().host, 'apply', unsigned, '--log-format', 'json');
+    const records = err.trimEnd().split('\n');
+    expect(records.map((line) => JSON.parse(line))[0]).toMatchObject({
+      level: 'info',
+      message: expect.stringMatching(/: digest .*, not signed$/),
+    });
+  });
 });
 
 describe('--trust', () => {

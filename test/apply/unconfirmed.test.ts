@@ -206,7 +206,6 @@ describe('with systemd', () => {
           '--quiet',
           '--collect',
           `--unit=kpc-apply-way-back-${id}`,
-          '--description=Puts back what kpc-apply did, unless it is confirmed',
           '--on-active=65s',
           '--timer-property=AccuracySec=1s',
           '--',

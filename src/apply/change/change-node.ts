@@ -4,7 +4,7 @@ import { readStartTime } from '../node/processes.ts';
 import { assertNoOrphans, inHaste, shortLimit } from '../node/tool-time-limits.ts';
 import { guardOf } from '../plan/access-guard.ts';
 import { ownedNamesIn } from '../plan/ownership.ts';
-import { changedParts, describeStep, listSteps } from '../plan/steps.ts';
+import { changedParts, listSteps } from '../plan/steps.ts';
 import { isEmptyPlan, joinRelease, planRelease, withoutRelease, type Plan } from '../plan/plan.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { addressKey, isNothingOwned, joinOwned, nothingOwned, withoutOwned } from '../state/owned-names.ts';
@@ -261,13 +261,5 @@ async function readBack(
     after = await lookAgain(after, { ...done, changed: new Set(), steps: [] });
   }
   if (isEmptyPlan(after.plan)) return after;
-  throw new Failure('wrong-result', { rest: listRest(after.plan) });
-}
-
-function listRest(plan: Plan): readonly string[] {
-  const lines = listSteps(plan).flatMap((step) => [
-    describeStep(step),
-    ...(step.kind === 'run' ? (step.command.stdin?.trimEnd().split('\n') ?? []) : []).map((line) => `  ${line}`),
-  ]);
-  return [...lines.slice(0, 12), ...(lines.length > 12 ? ['…'] : [])];
+  throw new Failure('wrong-result', { rest: listSteps(after.plan) });
 }

@@ -126,7 +126,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     roomForOthers: limitListings(lacking),
     settings: names.map(sysctlPath),
   });
-  for (const { finding } of leftOut.values()) onEvent(remark('dump-lacks', { failure: finding }));
+  for (const { finding } of leftOut.values()) onEvent(remark('dump-lacks', { failure: finding, isForeign: false }));
   const present = parseReading(reading);
   const ownership = decideOwnership(present, emptyState, { owned: record.owned, variants, adopt: true, excluded: [] });
   const evidence = weighEvidence(present);
@@ -163,7 +163,7 @@ export async function dumpNode(session: Session, nodeName: string): Promise<Omit
     network: await listNetwork(
       host,
       { ...present, dumped: state, variants, lacking, needsTables: programs(mode, 'nftables') },
-      (part, { finding }) => onEvent(remark('dump-lacks', { failure: finding, part })),
+      ({ finding }, isForeign) => onEvent(remark('dump-lacks', { failure: finding, isForeign })),
     ),
   };
 }
@@ -197,11 +197,12 @@ function isDumped(chain: string, table: TableName): boolean {
 }
 
 const listings = [
-  ['routes of IPv4', ['route', 'show', 'table', 'all']],
-  ['routes of IPv6', ['-6', 'route', 'show', 'table', 'all']],
-  ['routing rules of IPv4', ['rule']],
-  ['routing rules of IPv6', ['-6', 'rule']],
-  ['addresses that the node answers for', ['neigh', 'show', 'proxy']],
+  ['route', 'show', 'table', 'all'],
+  ['-6', 'route', 'show', 'table', 'all'],
+  ['rule'],
+  ['-6', 'rule'],
+  // The addresses that the node answers for.
+  ['neigh', 'show', 'proxy'],
 ] as const;
 
 const sysctlsOfNode: readonly string[] = [
@@ -230,15 +231,19 @@ interface Dumped extends Pick<KernelState, 'links' | 'iptables'> {
 async function listNetwork(
   host: Host,
   node: Dumped,
-  onLeftOut: (what: string, failure: Failure) => void,
+  onLeftOut: (failure: Failure, isForeign: boolean) => void,
 ): Promise<string> {
   const { links, iptables, variants, lacking, needsTables } = node;
-  const attempt = async (what: string, read: () => Promise<string>, isNeeded = true): Promise<string | undefined> => {
+  const attempt = async (
+    read: () => Promise<string>,
+    isForeign = false,
+    isNeeded = true,
+  ): Promise<string | undefined> => {
     try {
       return await read();
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      if (isNeeded || error.code !== 'tool-missing') onLeftOut(what, error);
+      if (isNeeded || error.code !== 'tool-missing') onLeftOut(error, isForeign);
       return undefined;
     }
   };
@@ -246,29 +251,23 @@ async function listNetwork(
     text === undefined ? '' : `$ ${prompt}\n${text}`;
   const rules = rulesPlaces.map((place) => {
     const prompt = `${toolNames[familyOfPlace(place)]}-${variantOfPlace(place, variants)}-save`;
-    if (lacking.has(place))
-      onLeftOut(
-        'chains of iptables of other programs',
-        tooLarge({ problem: 'output', command: prompt }, new Room(mostListed)),
-      );
+    if (lacking.has(place)) onLeftOut(tooLarge({ problem: 'output', command: prompt }, new Room(mostListed)), true);
     const text = formatLacking(node, place, lacking.has(place) ? isKeptWhole : () => true);
     return prompted(prompt, text === '' ? undefined : text);
   });
-  const routes = listings.map(async ([what, args]) =>
+  const routes = listings.map(async (args) =>
     prompted(
       `ip ${args.join(' ')}`,
-      await attempt(what, () => readWith(host, { tool: 'ip', args, room: new Room(mostListed) })),
+      await attempt(() => readWith(host, { tool: 'ip', args, room: new Room(mostListed) })),
     ),
   );
-  const policies = attempt('policies of IPsec', () => listPolicies(host)).then((text) =>
+  const policies = attempt(() => listPolicies(host)).then((text) =>
     text === '' ? '' : prompted('ip xfrm policy', text),
   );
-  const tables = attempt(
-    'tables of nftables of other programs',
-    () => listOtherTables(host, iptables, variants),
-    needsTables,
-  ).then((text) => prompted('nft list ruleset', text));
-  const sets = attempt('sets of other programs', () => listOtherSets(host, node.dumped.sets), false).then((text) =>
+  const tables = attempt(() => listOtherTables(host, iptables, variants), true, needsTables).then((text) =>
+    prompted('nft list ruleset', text),
+  );
+  const sets = attempt(() => listOtherSets(host, node.dumped.sets), true, false).then((text) =>
     text === '' ? '' : prompted('ipset save', text),
   );
   const read = [...rules, ...(await Promise.all([...routes, policies, tables, sets]))];

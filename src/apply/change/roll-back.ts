@@ -51,7 +51,7 @@ export async function rollBack(session: Session, choices: RollBackChoices): Prom
     const left = await putBack(session, unfinished);
     if (left === 'nothing') {
       await endUnconfirmed(session).catch(() => undefined);
-      await noteCommand(session, { command: 'rollback', outcome: 'put-back', reason: 'an apply did not finish' });
+      await noteCommand(session, { command: 'rollback', outcome: 'put-back' });
     }
     return { kind: 'unfinished', left };
   }

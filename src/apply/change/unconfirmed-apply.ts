@@ -70,7 +70,6 @@ async function setTimer(host: Host, id: string, command: readonly string[], seco
     '--quiet',
     '--collect',
     `--unit=${unitName(id)}`,
-    '--description=Puts back what kpc-apply did, unless it is confirmed',
     `--on-active=${seconds}s`,
     '--timer-property=AccuracySec=1s',
     ...(host.toolPath === undefined ? [] : [`--setenv=PATH=${host.toolPath}`]),
@@ -230,7 +229,7 @@ export async function standBy(session: Session, id: string): Promise<StandByOutc
     let outcome: StandByOutcome | 'busy' = 'busy';
     if (await isAbandoned(session, unconfirmed)) {
       if ((await host.readFile(folder.awaiting).catch(() => '')) === undefined) await host.sleep(orphanMilliseconds);
-      outcome = await unlessBusy(session, 'rollback of an unconfirmed apply', () => endStandBy(session, id));
+      outcome = await unlessBusy(session, `rollback --unconfirmed ${id}`, () => endStandBy(session, id));
     }
     if (outcome === 'busy') {
       await endIdle(session, unconfirmed);
@@ -267,7 +266,8 @@ async function endStandBy(session: Session, id: string): Promise<StandByOutcome>
   if (left !== 'nothing') return 'stuck';
   await endUnconfirmed(session);
   if (!snapshot) return 'nothing-to-do';
-  await noteCommand(session, { command: 'apply', outcome: 'put-back', reason: 'it was not confirmed' });
+  const reason = session.say(new Failure('not-confirmed', {}));
+  await noteCommand(session, { command: 'apply', outcome: 'put-back', reason });
   return 'put-back';
 }
 

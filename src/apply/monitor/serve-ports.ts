@@ -1,4 +1,4 @@
-import { remarkOf, type Remark } from '../../base/findings/node-checks.ts';
+import { remarkOf, type PortUse, type Remark } from '../../base/findings/node-checks.ts';
 import { causeOf } from '../state/failure.ts';
 import { createServer, type Server, type Socket } from 'node:net';
 import { nodeOfBundle, type Manifest } from '../../bundle/manifest.ts';
@@ -149,20 +149,18 @@ function format(
 }
 
 export interface ServedPort {
+  readonly use: PortUse;
   readonly addresses: readonly string[];
-  readonly port: number;
   readonly answer: AnswerPath;
 }
-
-export type ServedPorts = ReadonlyMap<string, ServedPort>;
 
 export function createPorts() {
   const connections = new HttpConnections();
   const open = new Map<string, readonly Server[]>();
-  let wanted: ServedPorts = new Map();
+  let wanted: ReadonlyMap<string, ServedPort> = new Map();
 
   /** Opens a port on all of its addresses or none, as kube-proxy does. The next update retries a failed port. */
-  async function openPort(name: string, { addresses, port }: ServedPort): Promise<void> {
+  async function openPort(name: string, { addresses, use: { port } }: ServedPort): Promise<void> {
     const servers: Server[] = [];
     try {
       for (const address of addresses) {
@@ -176,9 +174,9 @@ export function createPorts() {
   }
 
   /** Opens new ports, closes removed ones and updates the answers of the rest. Returns a remark for each port that could not be opened. */
-  async function update(ports: ServedPorts): Promise<readonly Remark[]> {
+  async function update(ports: readonly ServedPort[]): Promise<readonly Remark[]> {
     const failures: Remark[] = [];
-    wanted = ports;
+    wanted = new Map(ports.map((port) => [JSON.stringify(port.use), port]));
     for (const [name, servers] of open) {
       if (wanted.has(name)) continue;
       open.delete(name);
@@ -187,13 +185,13 @@ export function createPorts() {
     for (const [name, port] of wanted) {
       if (open.has(name)) continue;
       await openPort(name, port).catch((error: unknown) =>
-        failures.push(remarkOf('port-not-opened', { port: name, cause: causeOf(error) })),
+        failures.push(remarkOf('port-not-opened', { ...port.use, cause: causeOf(error) })),
       );
     }
     return failures;
   }
 
-  return { update, close: () => update(new Map()) };
+  return { update, close: () => update([]) };
 }
 
 /** The addresses to listen on, by family. "0.0.0.0" and "::" mean all. */
@@ -212,17 +210,19 @@ export async function chooseListenAddresses(host: Host, manifest: Manifest): Pro
 }
 
 /** Answers like kube-proxy (healthcheck/service_health.go): 200 with an endpoint on this node and if `isHealthy`, otherwise 503. */
-export function healthCheckPorts(manifest: Manifest, listenOn: ListenAddresses, isHealthy: () => boolean): ServedPorts {
-  const ports = new Map<string, ServedPort>();
-  for (const { service, port, localEndpoints: counts } of manifest.healthChecks) {
-    for (const family of manifest.families) {
+export function healthCheckPorts(
+  manifest: Manifest,
+  listenOn: ListenAddresses,
+  isHealthy: () => boolean,
+): readonly ServedPort[] {
+  return manifest.healthChecks.flatMap(({ service, port, localEndpoints: counts }) =>
+    manifest.families.flatMap((family): readonly ServedPort[] => {
       const count = counts[family];
-      if (count === undefined) continue;
+      if (count === undefined) return [];
       const answer = () => answerHealthCheck(service, count, isHealthy());
-      ports.set(`health check port ${port} of ${service} (${family})`, { addresses: listenOn[family], port, answer });
-    }
-  }
-  return ports;
+      return [{ use: { use: 'health check', of: service, port, family }, addresses: listenOn[family], answer }];
+    }),
+  );
 }
 
 /** Formats the same body as kube-proxy, byte for byte. */

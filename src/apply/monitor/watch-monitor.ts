@@ -1,6 +1,6 @@
 import { remarkOf, type Remark } from '../../base/findings/node-checks.ts';
 import { causeOf, Failure } from '../state/failure.ts';
-import { createPorts, healthCheckPorts, type HttpAnswer, type ServedPort, type ServedPorts } from './serve-ports.ts';
+import { createPorts, healthCheckPorts, type HttpAnswer, type ServedPort } from './serve-ports.ts';
 import { WatchMetrics, type Round } from './metrics.ts';
 import { isDone } from '../change/observe-node.ts';
 import type { createWatch } from '../change/watch.ts';
@@ -23,19 +23,21 @@ interface MonitorOptions {
 interface Monitored extends Pick<ReturnType<typeof createWatch>, 'isHealthy' | 'isLive'> {
   readonly host: Host;
   readonly warn: (remark: Remark) => Promise<void>;
+  /** The status that systemd shows after a round. */
+  readonly describe: (round: Round) => string;
 }
 
-export function createWatchMonitor(options: MonitorOptions, { host, warn, isHealthy, isLive }: Monitored) {
+export function createWatchMonitor(options: MonitorOptions, { host, warn, describe, isHealthy, isLive }: Monitored) {
   const metrics = new WatchMetrics(version);
   const notifier = createNotifier(host, process.env);
   const ports = createPorts();
   let lastSuccess: number | undefined;
   let families: readonly Family[] = [];
 
-  const own = new Map<string, ServedPort>();
-  let wanted: ServedPorts = own;
-  const serve = (what: string, at: ListenAddress | undefined, answer: ServedPort['answer']): void => {
-    if (at) own.set(`${what} port ${at.port} of ${at.host}`, { addresses: [at.host], port: at.port, answer });
+  const own: ServedPort[] = [];
+  let wanted: readonly ServedPort[] = own;
+  const serve = (use: 'metrics' | 'health', at: ListenAddress | undefined, answer: ServedPort['answer']): void => {
+    if (at) own.push({ use: { use, port: at.port, of: at.host }, addresses: [at.host], answer });
   };
   const headers = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
   serve('metrics', options.metrics, (path) =>
@@ -57,11 +59,11 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
       await openPorts();
       const begun = host.uptime();
       const round = await work();
-      const { bundle, isGood, outcome, failure } = round;
+      const { bundle, outcome } = round;
       metrics.onRound(round, host.now(), (host.uptime() - begun) / 1000);
       if (bundle) {
         ({ families } = bundle.manifest);
-        wanted = new Map([...own, ...healthCheckPorts(bundle.manifest, bundle.listenOn, isHealthy)]);
+        wanted = [...own, ...healthCheckPorts(bundle.manifest, bundle.listenOn, isHealthy)];
         await openPorts();
       }
       const done = outcome !== undefined && isDone(outcome);
@@ -74,8 +76,7 @@ export function createWatchMonitor(options: MonitorOptions, { host, warn, isHeal
           await warn(remarkOf('metrics-not-written', { cause: causeOf(error) }));
         }
       }
-      const result = done ? `the node matches the ${isGood ? '' : 'last good '}bundle` : 'the last round failed';
-      await notifier.report(failure ? `${result}: ${failure.code}` : result);
+      await notifier.report(describe(round));
       return done;
     },
     async close(): Promise<void> {

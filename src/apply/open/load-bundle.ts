@@ -15,7 +15,6 @@ import { readJsonFile, writeJson, readLastBundle, stateFolder, type StateFolder 
 import type { Host } from '../node/host.ts';
 import { readNodeNetwork } from '../node/network.ts';
 import { readTrusted } from '../state/trusted-files.ts';
-import { printable } from '../../base/printable.ts';
 import {
   checkSignature,
   digestOf,
@@ -34,109 +33,92 @@ interface SourceOptions {
 
 interface SourceEnvironment {
   readonly host: Host;
-  readonly terminal: { readonly err: (text: string) => Promise<void> };
+  readonly terminal: { readonly note: (remark: Remark) => Promise<void> };
 }
 
-/** A command's bundle, in a folder or a pack, which may be signed. Reports each new digest on stderr. */
-export class BundleSource {
-  readonly #path: string;
-  readonly #trust: SourceOptions['trust'];
-  readonly #stateDir: string;
-  readonly #host: SourceEnvironment['host'];
-  readonly #terminal: SourceEnvironment['terminal'];
-  #serial: number | undefined;
-  #said = '';
+/** A command's bundle, in a folder or a pack, which may be signed. Notes each new digest. */
+export type BundleSource = ReturnType<typeof bundleSource>;
 
-  constructor(path: string, { trust, stateDir }: SourceOptions, { host, terminal }: SourceEnvironment) {
-    this.#path = path;
-    this.#trust = trust;
-    this.#stateDir = stateDir;
-    this.#host = host;
-    this.#terminal = terminal;
-  }
+export function bundleSource(path: string, { trust, stateDir }: SourceOptions, { host, terminal }: SourceEnvironment) {
+  let serial: number | undefined;
+  let noted = '';
+  const openFolder = async () => stateFolder(stateDir, await readNodeNetwork(host, false));
 
-  async check(files: BundleFiles): Promise<BundleFiles> {
-    return this.#trust.length === 0 ? files : this.#accept(files, await this.#assertTrusted(files));
-  }
-
-  /** Reads the files. Throws a Failure if --trust refuses them, before any file is parsed. */
-  async read(): Promise<BundleFiles> {
-    const path = this.#path;
-    // A signed pack may have any owner, because a change would break its signature.
-    if (this.#trust.length > 0) return this.#readSigned();
-    const request = { host: this.#host, path, of: 'bundle' } as const;
-    const { files, isPack } = await readTrusted(request, readBundleFiles);
-    if (!isPack) return files;
-    const signature = readSignature(files);
-    const signer = typeof signature === 'object' && signature.keyId;
-    await this.#say(files, signer ? `signed by key ${signer}, which was not checked (no --trust)` : 'not signed');
-    return files;
-  }
-
-  serial(): number | undefined {
-    return this.#serial;
-  }
-
-  /** Stores the serial, so that --trust refuses lower ones. Call once the bundle is applied for good. Returns a remark on failure. */
-  async remember(): Promise<readonly Remark[]> {
-    const serial = this.#serial;
-    if (serial === undefined || serial <= (await this.#readNewest())) return [];
-    const { newestSerial } = await this.#openFolder();
-    try {
-      await writeJson(this.#host, newestSerial, { serial });
-      return [];
-    } catch (error) {
-      return [remarkOf('serial-not-kept', { path: this.#path, cause: causeOf(error) })];
-    }
-  }
-
-  async #say(files: BundleFiles, signer: string): Promise<void> {
-    const text = `digest ${groupDigest(digestOf(files))}, ${signer}`;
-    if (text !== this.#said) await this.#terminal.err(`${printable(this.#path)}: ${text}\n`);
-    this.#said = text;
-  }
-
-  async #openFolder(): Promise<StateFolder> {
-    return stateFolder(this.#stateDir, await readNodeNetwork(this.#host, false));
-  }
-
-  async #readNewest(): Promise<number> {
-    const { newestSerial } = await this.#openFolder();
-    const newest = await readJsonFile(this.#host, newestSerial, serialCheck, 'serial');
-    return newest?.serial ?? 0;
-  }
-
-  /** Throws a Failure for a serial lower than an applied one. Accepts the node's present bundle, even after a rollback to it. */
-  async #assertNoStepBack(files: BundleFiles, found: number): Promise<void> {
-    const [newest, last] = [await this.#readNewest(), await readLastBundle(this.#host, await this.#openFolder())];
-    const least = Math.max(newest, last?.serial ?? 0);
-    if (found >= least || digestOf(files) === last?.digest) return;
-    throw new Failure('not-trusted', { problem: 'older', path: this.#path, serial: found, least });
+  async function note(files: BundleFiles, signer: string | undefined, isChecked: boolean): Promise<void> {
+    const digest = groupDigest(digestOf(files));
+    const now = `${digest} ${signer}`;
+    if (now === noted) return;
+    noted = now;
+    await terminal.note(remarkOf('read-pack', { path, digest, signer, isChecked }));
   }
 
   /** `files`: all files of a bundle, or only its signature and manifest. */
-  async #assertTrusted(files: BundleFiles): Promise<Signature> {
-    const readFrom = (file: string) =>
-      readTrusted({ host: this.#host, path: file, of: 'keys' }, (examined) => readKeys(examined, file));
-    const keys = (await Promise.all(this.#trust.map(readFrom))).flat();
-    const signature = checkSignature(this.#path, files, keys);
+  async function assertTrusted(files: BundleFiles): Promise<Signature> {
+    const keys = await Promise.all(trust.map((file) => readKeys(host, file)));
+    const signature = checkSignature(path, files, keys.flat());
     if ('problem' in signature) throw new Failure('not-trusted', signature);
-    await this.#assertNoStepBack(files, signature.serial);
+    await assertNoStepBack(host, await openFolder(), { path, files, serial: signature.serial });
     return signature;
   }
 
-  async #accept(files: BundleFiles, { keyId, serial }: Signature): Promise<BundleFiles> {
-    this.#serial = serial;
-    await this.#say(files, `signed by key ${keyId}`);
+  async function accept(files: BundleFiles, signature: Signature): Promise<BundleFiles> {
+    ({ serial } = signature);
+    await note(files, signature.keyId, true);
     return files;
   }
 
-  async #readSigned(): Promise<BundleFiles> {
+  async function readSigned(): Promise<BundleFiles> {
     let signature: Signature | undefined;
-    const files = await readPackAt(this.#path, async (head) => void (signature = await this.#assertTrusted(head)));
-    if (!files || !signature) throw new Failure('not-trusted', { problem: 'unsigned', path: this.#path });
-    return this.#accept(files, signature);
+    const files = await readPackAt(path, async (head) => void (signature = await assertTrusted(head)));
+    if (!files || !signature) throw new Failure('not-trusted', { problem: 'unsigned', path });
+    return accept(files, signature);
   }
+
+  return {
+    check: async (files: BundleFiles): Promise<BundleFiles> =>
+      trust.length === 0 ? files : accept(files, await assertTrusted(files)),
+    /** Reads the files. Throws a Failure if --trust refuses them, before any file is parsed. */
+    async read(): Promise<BundleFiles> {
+      // A signed pack may have any owner, because a change would break its signature.
+      if (trust.length > 0) return readSigned();
+      const { files, isPack } = await readTrusted({ host, path, of: 'bundle' }, readBundleFiles);
+      if (!isPack) return files;
+      await note(files, keyOf(readSignature(files)), false);
+      return files;
+    },
+    serial: () => serial,
+    /** Stores the serial, so that --trust refuses lower ones. Call once the bundle is applied for good. Returns a remark on failure. */
+    async remember(): Promise<readonly Remark[]> {
+      if (serial === undefined) return [];
+      const folder = await openFolder();
+      if (serial <= (await readNewest(host, folder))) return [];
+      return writeJson(host, folder.newestSerial, { serial }).then(
+        () => [],
+        (error: unknown) => [remarkOf('serial-not-kept', { path, cause: causeOf(error) })],
+      );
+    },
+  };
+}
+
+function keyOf(signature: ReturnType<typeof readSignature>): string | undefined {
+  return typeof signature === 'object' ? signature.keyId : undefined;
+}
+
+async function readNewest(host: Host, { newestSerial }: StateFolder): Promise<number> {
+  const newest = await readJsonFile(host, newestSerial, serialCheck, 'serial');
+  return newest?.serial ?? 0;
+}
+
+/** Throws a Failure for a serial lower than an applied one. Accepts the node's present bundle, even after a rollback to it. */
+async function assertNoStepBack(
+  host: Host,
+  folder: StateFolder,
+  { path, files, serial }: { readonly path: string; readonly files: BundleFiles; readonly serial: number },
+): Promise<void> {
+  const [newest, last] = [await readNewest(host, folder), await readLastBundle(host, folder)];
+  const least = Math.max(newest, last?.serial ?? 0);
+  if (serial >= least || digestOf(files) === last?.digest) return;
+  throw new Failure('not-trusted', { problem: 'older', path, serial, least });
 }
 
 async function readPackAt(
@@ -156,10 +138,12 @@ async function readBundleFiles(path: string) {
     : { files: await readFolder(path, isStoredFile, largestBundle), isPack: false };
 }
 
-function readKeys(examined: string, path: string): readonly TrustedKey[] {
-  const keys = readKeyFile(examined, readPublicKeys);
-  if (!('reason' in keys)) return keys;
-  throw new Failure('bad-usage', { problem: 'no-keys', path, ...keys });
+function readKeys(host: Host, path: string): Promise<readonly TrustedKey[]> {
+  return readTrusted({ host, path, of: 'keys' }, (examined) => {
+    const keys = readKeyFile(examined, readPublicKeys);
+    if (!('reason' in keys)) return keys;
+    throw new Failure('bad-usage', { problem: 'no-keys', path, ...keys });
+  });
 }
 
 type BundleReader = Pick<BundleSource, 'read'>;
@@ -211,7 +195,7 @@ function areSameFiles(a: BundleFiles, b: BundleFiles): boolean {
 interface BundleListener {
   readonly refused: (failure: Failure) => Promise<unknown>;
   readonly warn: (remark: Remark) => Promise<void>;
-  readonly note: (text: string) => Promise<void>;
+  readonly note: (remark: Remark) => Promise<void>;
 }
 
 /** Follows the bundle in a folder, which may be replaced or damaged at any time. Reports each problem once, and once when it is solved. */
@@ -241,7 +225,7 @@ export function watchBundle(path: string, { host, folder }: Session, source: Bun
     async read(): Promise<StoredBundle | undefined> {
       try {
         good = await loadBundleToApply(path, source, good);
-        if (wrong) await listener.note(`${path} is a good bundle again`);
+        if (wrong) await listener.note(remarkOf('good-bundle-again', { path }));
         wrong = undefined;
       } catch (error) {
         // If the stored bundle is bad too, report only the problem of the bundle itself.

@@ -1,5 +1,5 @@
 import type { ProxySettings } from '../../cluster/objects.ts';
-import { conntrackBucketsPath, sysctlPath } from '../../kernel/sysctls-and-modules.ts';
+import { conntrackBucketsPath, sysctlPath, type SysctlReason } from '../../kernel/sysctls-and-modules.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import { behavioursOf, type Behaviours } from '../../kube-proxy/releases.ts';
 import type { Host } from '../node/host.ts';
@@ -15,8 +15,8 @@ export interface RequiredSysctl {
   readonly path: string;
   readonly name: string;
   readonly value: string;
-  /** The origin of a value that the node decided, such as "32768 × 4 cores". */
-  readonly reason?: string | undefined;
+  /** Set if the node decided on the value. */
+  readonly reason?: SysctlReason | undefined;
   /** Set if a higher present value may stay. */
   readonly onlyRaises?: true | undefined;
   /** The values that kpc-apply set. Any other value is another program's and stays. */
@@ -64,8 +64,10 @@ function decideConnReuseMode(settings: ProxySettings, facts: NodeFacts): readonl
   if (!modeFacts[settings.mode].conditionalSysctls.includes(name)) return [];
   if (compareVersions(facts.kernel, connReuseModeSince) < 0) return [];
   if (compareVersions(facts.kernel, connReuseModeFixed) >= 0) return [];
-  return [requireSysctl(name, 0, `kernel ${facts.kernel.join('.')} is older than 5.9`)];
+  return [requireSysctl(name, 0, { kind: 'old-kernel', release: facts.kernel.join('.') })];
 }
+
+const configured: SysctlReason = { kind: 'configuration' };
 
 function decideConntrack(
   conntrack: ProxySettings['conntrack'],
@@ -79,8 +81,12 @@ function decideConntrack(
     decisions.push(behaviours.has('conntrack-raise') ? { ...decision, onlyRaises: true } : decision);
     const buckets = Math.floor(max.value / 4);
     if (facts.conntrackBuckets !== undefined && facts.conntrackBuckets < buckets) {
-      const reason = 'a quarter of nf_conntrack_max';
-      decisions.push({ path: conntrackBucketsPath, name: conntrackBucketsName, value: `${buckets}`, reason });
+      decisions.push({
+        path: conntrackBucketsPath,
+        name: conntrackBucketsName,
+        value: `${buckets}`,
+        reason: { kind: 'quarter' },
+      });
     }
   }
   for (const [name, seconds] of [
@@ -89,10 +95,10 @@ function decideConntrack(
     ['nf_conntrack_udp_timeout', conntrack.udpTimeout],
     ['nf_conntrack_udp_timeout_stream', conntrack.udpStreamTimeout],
   ] as const) {
-    if (seconds > 0) decisions.push(requireSysctl(`net.netfilter.${name}`, Math.floor(seconds), 'the configuration'));
+    if (seconds > 0) decisions.push(requireSysctl(`net.netfilter.${name}`, Math.floor(seconds), configured));
   }
   if (conntrack.tcpBeLiberal) {
-    decisions.push(requireSysctl('net.netfilter.nf_conntrack_tcp_be_liberal', 1, 'the configuration'));
+    decisions.push(requireSysctl('net.netfilter.nf_conntrack_tcp_be_liberal', 1, configured));
   }
   return decisions;
 }
@@ -101,17 +107,18 @@ function decideConntrackMax(
   conntrack: ProxySettings['conntrack'],
   cores: number,
   behaviours: Behaviours,
-): { readonly value: number; readonly reason: string } | undefined {
-  if (conntrack.maxPerCore <= 0) return undefined;
-  const scaled = conntrack.maxPerCore * cores;
-  const product = `${conntrack.maxPerCore} × ${cores} ${cores === 1 ? 'core' : 'cores'}`;
+): { readonly value: number; readonly reason: SysctlReason } | undefined {
+  const { maxPerCore: perCore, min } = conntrack;
+  if (perCore <= 0) return undefined;
+  const scaled = perCore * cores;
+  const reason = { kind: 'cores', perCore, cores } as const;
   if (scaled > conntrackMaxLimit && behaviours.has('conntrack-limit'))
-    return { value: conntrackMaxLimit, reason: `${product}, at most ${conntrackMaxLimit}` };
-  if (scaled > conntrack.min) return { value: scaled, reason: product };
-  return { value: conntrack.min, reason: `${product}, at least ${conntrack.min}` };
+    return { value: conntrackMaxLimit, reason: { ...reason, bound: ['most', conntrackMaxLimit] } };
+  if (scaled > min) return { value: scaled, reason };
+  return { value: min, reason: { ...reason, bound: ['least', min] } };
 }
 
-export function requireSysctl(name: string, value: number | string, reason?: string): RequiredSysctl {
+export function requireSysctl(name: string, value: number | string, reason?: SysctlReason): RequiredSysctl {
   return { path: sysctlPath(name), name, value: `${value}`, reason };
 }
 

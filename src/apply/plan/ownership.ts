@@ -370,10 +370,10 @@ function collideChains(node: KubeletNode, { table, chain: twin }: PlacedChain, c
   return undefined;
 }
 
-/** Names a chain: "ipv4 nat KUBE-SERVICES" or "ipv4 nat KUBE-SERVICES of legacy iptables". */
+/** Names a chain: "ipv4 nat KUBE-SERVICES" or "ipv4 nat KUBE-SERVICES (iptables-legacy)". */
 function nameChain({ draft, place }: KubeletNode, table: TableName, { name }: Chain): string {
   const family = familyOfPlace(place);
-  const of = place === family ? '' : ` of ${variantOfPlace(place, draft.claims.variants)} iptables`;
+  const of = place === family ? '' : ` (iptables-${variantOfPlace(place, draft.claims.variants)})`;
   return `${family} ${table} ${name}${of}`;
 }
 

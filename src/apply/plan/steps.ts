@@ -1,4 +1,3 @@
-import { count } from '../../base/printable.ts';
 import { splitDelta, type KernelDelta, objectKinds } from '../../kernel/state.ts';
 import { families } from '../../kernel/address.ts';
 import { withAdditions, type ProxyPort } from '../../kernel/balancer/balancer.ts';
@@ -33,8 +32,7 @@ import {
 import { findOwners } from '../../kube-proxy/owners.ts';
 
 export type PlanStep =
-  /** The purpose of the command, or what distinguishes its input from the tool's other inputs. */
-  | { readonly kind: 'run'; readonly command: ToolCommand; readonly what: string }
+  | { readonly kind: 'run'; readonly command: ToolCommand; readonly isRemoval: boolean }
   | { readonly kind: 'write'; readonly setting: RequiredSysctl }
   | { readonly kind: 'balance'; readonly proxyPorts: readonly ProxyPort[] };
 
@@ -50,9 +48,7 @@ function restore(tool: keyof typeof restoreCommands, phase: 'add' | 'remove', st
 }
 
 function feed(command: ToolCommand, phase: 'add' | 'remove', stdin: string): readonly PlanStep[] {
-  return stdin === ''
-    ? []
-    : [{ kind: 'run', command: { ...command, stdin }, what: phase === 'remove' ? ', removals' : '' }];
+  return stdin === '' ? [] : [{ kind: 'run', command: { ...command, stdin }, isRemoval: phase === 'remove' }];
 }
 
 type RulesMoment = 'before IPVS' | 'between' | 'after IPVS';
@@ -124,17 +120,17 @@ export function listSteps(plan: Plan): readonly PlanStep[] {
 function listStageSteps(plan: Plan): readonly PlanStep[] {
   const { modules, settings, delta } = plan;
   const { nftables, sets, virtualServers, links } = splitDelta(delta);
-  const run = (what: string, tool: string, ...args: readonly string[]): PlanStep => ({
+  const run = (tool: string, ...args: readonly string[]): PlanStep => ({
     kind: 'run',
     command: { tool, args },
-    what,
+    isRemoval: false,
   });
   const { to } = delta.ipvsTimeouts ?? {};
   const timeouts = to && [to.tcp, to.tcpFin, to.udp];
   return [
-    ...(modules.length > 0 ? [run(`load ${modules.join(', ')}`, 'modprobe', '-a', '--', ...modules)] : []),
+    ...(modules.length > 0 ? [run('modprobe', '-a', '--', ...modules)] : []),
     ...settings.map(({ setting }): PlanStep => ({ kind: 'write', setting })),
-    ...(timeouts ? [run('set the timeouts of IPVS', 'ipvsadm', '--set', ...timeouts.map(String))] : []),
+    ...(timeouts ? [run('ipvsadm', '--set', ...timeouts.map(String))] : []),
     ...restoreNft('add', nftables.additions),
     ...restore('ipset', 'add', formatSetsDelta(sets.additions)),
     ...balance('add', plan),
@@ -197,14 +193,6 @@ export function changedParts(plans: readonly Plan[]): ReadonlySet<ReadingPart> {
 export function toolOf(step: PlanStep): string | undefined {
   if (step.kind === 'run') return step.command.tool;
   return step.kind === 'balance' ? 'nginx' : undefined;
-}
-
-/** Describes a step, such as "ipset: 12 lines". */
-export function describeStep(step: PlanStep): string {
-  if (step.kind === 'write') return `set ${step.setting.name} to ${step.setting.value}`;
-  if (step.kind === 'balance') return `give the balancer ${count(step.proxyPorts.length, 'proxy port')}`;
-  const { tool, stdin } = step.command;
-  return stdin === undefined ? step.what : `${tool}: ${count(stdin.split('\n').length - 1, 'line')}${step.what}`;
 }
 
 export function listPlan(plan: Plan): readonly KernelChange[] {

@@ -21,14 +21,13 @@ export async function identifyOwnProcess(host: Host): Promise<ProcessIdentity> {
 }
 
 /**
- * Reports whether a process runs. "out of sight": in another PID namespace (a container and its node, for example), or hidden by /proc.
+ * Reports whether a process runs. "unseen": in another PID namespace (a container and its node, for example), or hidden by /proc.
  */
 export async function findProcess(host: Host, process: ProcessIdentity) {
   if (process.bootId !== (await readBootId(host))) return 'gone';
-  if (process.namespace !== undefined && process.namespace !== (await namespaceLink(host, 'pid')))
-    return 'out of sight';
+  if (process.namespace !== undefined && process.namespace !== (await namespaceLink(host, 'pid'))) return 'unseen';
   const started = await readStartTime(host, process.pid);
-  if (started === undefined && (await hidesProcesses(host))) return 'out of sight';
+  if (started === undefined && (await hidesProcesses(host))) return 'unseen';
   return started === process.started ? 'running' : 'gone';
 }
 
@@ -116,7 +115,7 @@ async function lookAtClaims(host: Host, claims: string, own?: string) {
 
 async function isHeld(host: Host, claim: LockClaim): Promise<boolean> {
   const place = await findProcess(host, claim);
-  if (place === 'out of sight') return host.uptime() - (claim.since ?? 0) < unseenMilliseconds;
+  if (place === 'unseen') return host.uptime() - (claim.since ?? 0) < unseenMilliseconds;
   return place === 'running';
 }
 

@@ -1,3 +1,4 @@
+import type { SysctlReason } from '../../kernel/sysctls-and-modules.ts';
 import type { Family, Protocol } from '../../kernel/address.ts';
 import type { IpvsTimeouts } from '../../kernel/ipvs/ipvs.ts';
 import type { Rule, TableName } from '../../kernel/iptables/iptables.ts';
@@ -77,12 +78,12 @@ interface ChangeFields {
   };
   readonly address: { readonly link: string; readonly address: string };
   readonly link: { readonly link: string; readonly addresses: number };
-  /** `reason`: why the node decided on this value ("32768 × 4 cores"). */
+  /** `reason`: why the node decided on this value . */
   readonly sysctl: {
     readonly name: string;
     readonly from: string | undefined;
     readonly to: string | undefined;
-    readonly reason: string | undefined;
+    readonly reason: SysctlReason | undefined;
   };
   readonly 'proxy-port': {
     readonly protocol: Protocol;

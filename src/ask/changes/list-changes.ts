@@ -1,3 +1,4 @@
+import type { SysctlReason } from '../../kernel/sysctls-and-modules.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { objectKinds, type KernelDelta, type ObjectKind } from '../../kernel/state.ts';
 import {
@@ -95,7 +96,7 @@ export function sysctlChange(
   name: string,
   from: string | undefined,
   to: string | undefined,
-  reason?: string,
+  reason?: SysctlReason,
 ): KernelChange {
   return changeOf('sysctl', 'sysctl', kindOfChange(from, to), { name, from, to, reason });
 }

@@ -6,6 +6,7 @@ import {
   routeKinds,
   type Ingress,
   type IngressBackend,
+  type OtherBackend,
   type IngressRoute,
   titleOfObject,
 } from '../../cluster/objects.ts';
@@ -60,10 +61,7 @@ export interface RoutedRequests extends Pick<IngressRoute, 'hosts' | 'path' | 'p
   readonly copies: readonly RouteEnd[];
 }
 
-export type RouteEnd =
-  | { readonly kind: 'service'; readonly name: string }
-  | { readonly kind: 'other'; readonly what: string }
-  | { readonly kind: 'none' };
+export type RouteEnd = { readonly kind: 'service'; readonly name: string } | OtherBackend | { readonly kind: 'none' };
 
 /**
  * Follows a question about an Ingress, Gateway or route ("ingress/name", "httproute/name"), or about a request ("https://host/path" or
@@ -240,8 +238,6 @@ function endsOf(backends: readonly IngressBackend[], areCopies: boolean): readon
   const own = backends.filter(({ isCopy }) => isCopy === areCopies);
   if (own.length === 0 && !areCopies) return [{ kind: 'none' }];
   return own.map((backend) =>
-    backend.service === undefined
-      ? { kind: 'other', what: backend.instead }
-      : { kind: 'service', name: backendName(backend) },
+    backend.service === undefined ? backend.instead : { kind: 'service', name: backendName(backend) },
   );
 }

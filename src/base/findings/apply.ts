@@ -83,6 +83,7 @@ export interface IdleCommand {
   readonly command: string;
   readonly at: number;
   readonly outcome: 'unchanged' | 'put-back' | 'refused';
+  /** Undefined for a rollback of an apply that did not finish. */
   readonly reason?: string | undefined;
 }
 
@@ -98,6 +99,19 @@ interface Holder {
 }
 
 export type Hang = By<'problem', { late: Numbers<'seconds'>; 'not-stopped': None; 'open-output': None }>;
+
+/** A step of a change. */
+export type ChangeStep = By<
+  'kind',
+  {
+    run: {
+      readonly command: Strings<'tool'> & Lists<'args'> & { readonly stdin?: string | undefined };
+      readonly isRemoval: boolean;
+    };
+    write: { readonly setting: Strings<'name' | 'value'> };
+    balance: { readonly proxyPorts: readonly object[] };
+  }
+>;
 
 interface ToolRefusal extends CommandEnd {
   readonly line?: Strings<'number' | 'text'> | undefined;
@@ -151,7 +165,8 @@ export const applyFindings = {
   'internal-error': row<Strings<'reason'>>('error'),
   interrupted: row<None>('error'),
   'node-too-large': row<(LongListing & Limit) | By<'problem', { flows: Numbers<'most'> & Strings<'tool'> }>>('error'),
-  'not-confirmed': row<Numbers<'seconds'>>('error'),
+  /** `seconds` is undefined if the standby process rolled back, not the apply itself. */
+  'not-confirmed': row<{ readonly seconds?: number }>('error'),
   'not-ready': byProblem<{
     'kube-proxy': { readonly process: KubeProxyProcess };
     'unseen-kube-proxy': { readonly unseen: Unseen };
@@ -200,7 +215,7 @@ export const applyFindings = {
     metrics: Strings<'path'>;
     sysctl: Strings<'name' | 'value'> & { readonly cause: Cause };
   }>('error'),
-  'wrong-result': row<Lists<'rest'>>('error'),
+  'wrong-result': row<{ readonly rest: readonly ChangeStep[] }>('error'),
 };
 
 /** The code of a failure: stable, documented in docs/codes.md, and counted by the metrics of watch. */

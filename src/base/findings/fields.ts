@@ -59,6 +59,7 @@ export interface WrongValue extends OfOneMode, Strings<'field'> {
 
 export type ValueForm =
   | NameRule
+  | 'one-of'
   | 'label-value'
   | 'zone'
   | 'port-name'

@@ -1,5 +1,6 @@
 // Findings of doctor about a node, and remarks of kpc-apply during its work. These codes are not printed.
 import type { Family } from '../../kernel/address.ts';
+import type { SysctlReason } from '../../kernel/sysctls-and-modules.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Cause, KubeProxyProcess, Obstacle, Unseen } from './apply.ts';
 import type { By, Cited, Lists, None, Numbers, Strings } from './rows.ts';
@@ -109,6 +110,12 @@ export type CheckFault = {
   };
 }[keyof CheckArguments];
 
+/** A port of watch. `of`: the address, or the Service whose health it shows. */
+export interface PortUse extends Numbers<'port'>, Strings<'of'> {
+  readonly use: 'metrics' | 'health' | 'health check';
+  readonly family?: Family;
+}
+
 export interface RemarkArguments {
   /** Why there is no process or no timer to roll back an unconfirmed apply. */
   'one-standby': { readonly lacks: 'process' | 'timer'; readonly cause: Cause };
@@ -116,21 +123,23 @@ export interface RemarkArguments {
   'open-journal': Strings<'path'> & { readonly cause: Cause };
   'rules-unseen': { readonly failure: Cited };
   'rules-left': { readonly objects: readonly Obstacle[] };
-  'dump-lacks': { readonly failure: Cited; readonly part?: string };
+  /** `isForeign`: only the objects of other programs are lacking. */
+  'dump-lacks': { readonly failure: Cited; readonly isForeign: boolean };
   'flows-of-gone-services': None;
   'flows-of-gone-endpoints': { readonly cause: Cause };
-  /** `why` says how the value is computed. */
-  'lower-limit': Strings<'name' | 'from' | 'to'> & { readonly why?: string | undefined };
+  'lower-limit': Strings<'name' | 'from' | 'to'> & { readonly why?: SysctlReason | undefined };
   'left-sysctls': { readonly mode: ProxyMode } & Lists<'names'>;
   'affinity-lost': { readonly from: ProxyMode; readonly to: ProxyMode };
   'check-failed': { readonly check: CheckFault };
   'cut-output': Strings<'command'> & Numbers<'most'> & { readonly of: 'stdout' | 'stderr' };
   'other-network': OtherNetwork;
+  'read-pack': Strings<'path' | 'digest'> & { readonly signer?: string | undefined; readonly isChecked: boolean };
+  'good-bundle-again': Strings<'path'>;
   'on-last-good-bundle': None;
   'no-good-bundle': None;
   'bundle-not-kept': { readonly cause: Cause };
   'serial-not-kept': Strings<'path'> & { readonly cause: Cause };
-  'port-not-opened': Strings<'port'> & { readonly cause: Cause };
+  'port-not-opened': PortUse & { readonly cause: Cause };
   'metrics-not-written': { readonly cause: Cause };
 }
 

@@ -93,7 +93,10 @@ export const serviceFindings = {
     Strings<'service' | 'asked'> & Lists<'ranges'> & { readonly holder?: string | undefined }
   >('warning'),
   // `service` is the Service, or the Pods, for which the range is too small. If `what` is a family, no range has that family.
-  'range-is-full': row<Strings<'service'> & Lists<'ranges'> & { readonly what: RangedValue }>('error'),
+  /** Who needs the value: a Service, or Pods. */
+  'range-is-full': row<
+    Lists<'ranges'> & { readonly what: RangedValue; readonly service?: string; readonly pods?: readonly string[] }
+  >('error'),
   // `workloads` are like "3 of Deployment default/web". `unplaced` are those for which no Node is suitable.
   'assumed-endpoints': ofCompiling<Numbers<'pods'> & Lists<'workloads' | 'unplaced'>>('note'),
   'empty-selector': row<Strings<'service'>>('warning'),
@@ -134,5 +137,8 @@ export const serviceFindings = {
   // A Pod counts once for each Service that selects it.
   'too-many-pods': row<Limited & Strings<'of' | 'largest'> & Numbers<'most'>>('error'),
   // `found` are the existing ports, such as "http/TCP". `service` is the Service that has the port.
-  'unknown-port': row<Strings<'service' | 'owner' | 'protocol' | 'name'> & Numbers<'port'> & Lists<'found'>>('warning'),
+  /** `found`: the ports of the Service's slices, or of the Pods that it selects. */
+  'unknown-port': row<
+    Strings<'service' | 'protocol' | 'name'> & Numbers<'port'> & Lists<'found'> & { readonly of: 'slices' | 'pods' }
+  >('warning'),
 };

@@ -24,7 +24,7 @@ import {
   type ApplyTerminal,
 } from './environment.ts';
 import { applyFlags, defineApplyCommand, type Options } from './options.ts';
-import { BundleSource, loadBundleToApply } from '../../apply/open/load-bundle.ts';
+import { bundleSource, loadBundleToApply } from '../../apply/open/load-bundle.ts';
 import {
   describeLeftSettings,
   formatDryRun,
@@ -42,7 +42,7 @@ export const apply = defineApplyCommand({
   flags: ['dryRun', 'confirmTimeout', ...applyFlags, 'logFormat'],
   async run(options, environment, folder) {
     const { terminal, host } = environment;
-    const source = new BundleSource(folder, options, environment);
+    const source = bundleSource(folder, options, environment);
     const load = async () => {
       const bundle = await loadBundleToApply(folder, source);
       const origin = { kind: 'apply', folder: resolve(folder), serial: source.serial() } as const;

@@ -158,6 +158,7 @@ interface MessageDetails {
 /** A terminal for long work. Its messages may go to a log. */
 export interface ApplyTerminal extends Terminal {
   readonly tell: (text: string, details?: MessageDetails) => Promise<void>;
+  readonly note: (remark: Remark) => Promise<void>;
 }
 
 export function formatMessage(text: string, { level, code, help }: MessageDetails = {}): string {

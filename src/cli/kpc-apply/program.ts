@@ -14,6 +14,8 @@ import {
 } from './environment.ts';
 import type { Options } from './options.ts';
 import { watch } from './watch-command.ts';
+import { printable } from '../../base/printable.ts';
+import { sayApply } from '../../say/words/apply.ts';
 import { addCompletionCommand, addVersionCommand } from '../shared/common-commands.ts';
 import { runCommands, type Program } from '../shared/run-commands.ts';
 import { type ExitStatus, type Terminal, exitStatus } from '../shared/terminal.ts';
@@ -105,6 +107,7 @@ function makePatient(terminal: Terminal, format: typeof formatMessage): ApplyTer
     out: clearing(terminal.out),
     err,
     tell: (text, details) => err(format(text, details)),
+    note: (remark) => err(format(printable(sayApply(remark).text))),
   };
 }
 

@@ -10,7 +10,7 @@ import { replaceFolder } from '../../bundle/folder.ts';
 import { makeBundle } from '../../bundle/make-bundle.ts';
 import { describeDumped, formatNodeChecks, formatNodeChecksJson } from '../../say/apply-outcomes.ts';
 import { formatPlanJson, formatPlanText } from '../../say/plan-text.ts';
-import { loadBundle, BundleSource } from '../../apply/open/load-bundle.ts';
+import { loadBundle, bundleSource } from '../../apply/open/load-bundle.ts';
 import { type ExitStatus, exitStatus } from '../shared/terminal.ts';
 import { openSession, type ApplyEnvironment } from './environment.ts';
 import { defineApplyCommand, type Options } from './options.ts';
@@ -41,7 +41,7 @@ async function compareNode(
 ): Promise<ExitStatus> {
   const { host, terminal } = environment;
   const session = await openSession(environment, { ...options, mayChange: false });
-  const bundle = await loadBundle(folder, new BundleSource(folder, options, environment));
+  const bundle = await loadBundle(folder, bundleSource(folder, options, environment));
   const request = requestBundle(host, bundle, { ...options, origin: { kind: 'apply', folder }, force: true });
   const observation = await observe(session, request);
   const { plan: found } = observation;
@@ -64,7 +64,7 @@ export const doctor = defineApplyCommand({
     const { terminal, host } = environment;
     const state = await examineState(host, options.stateDir);
     const bundle =
-      folder === undefined ? undefined : await loadBundle(folder, new BundleSource(folder, options, environment));
+      folder === undefined ? undefined : await loadBundle(folder, bundleSource(folder, options, environment));
     const needs = bundle && needsOf(bundle);
     const checks = [
       ...(needs ? await examineNode(host, needs, state.owned) : await examineForAnyMode(host, state.owned)),

@@ -10,7 +10,8 @@ import type { Round } from '../../apply/monitor/metrics.ts';
 import { reportOutcome } from './apply-command.ts';
 import { openSession, reportFailure, reportWarning, type ApplyTerminal } from './environment.ts';
 import { applyFlags, defineApplyCommand, type Options } from './options.ts';
-import { BundleSource, readBundleVersion, watchBundle } from '../../apply/open/load-bundle.ts';
+import { bundleSource, readBundleVersion, watchBundle } from '../../apply/open/load-bundle.ts';
+import { describeRound } from '../../say/apply-outcomes.ts';
 import { exitStatus } from '../shared/terminal.ts';
 
 export const watch = defineApplyCommand({
@@ -25,10 +26,10 @@ export const watch = defineApplyCommand({
     const said = new Set<string>();
     const stopping = new AbortController();
     const session = await openSession(environment, { ...options, mayChange: true, signal: stopping.signal });
-    const bundle = watchBundle(path, session, new BundleSource(path, options, environment), {
+    const bundle = watchBundle(path, session, bundleSource(path, options, environment), {
       refused: (failure) => reportFailure(failure, terminal),
       warn: (problem) => reportWarning(problem, terminal),
-      note: (text) => terminal.tell(text),
+      note: terminal.note,
     });
     // Only this command needs Node's module for sockets.
     const { createWatchMonitor } = await import('../../apply/monitor/watch-monitor.ts');
@@ -40,6 +41,7 @@ export const watch = defineApplyCommand({
       },
       isHealthy: () => rounds.isHealthy(),
       isLive: () => rounds.isLive(),
+      describe: describeRound,
     });
     const rounds = createWatch({
       ...options,

@@ -1,5 +1,4 @@
 import type { Names } from '../grouping.ts';
-import { nameSome } from '../../base/printable.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { nodeAddresses } from '../node-context.ts';
@@ -419,8 +418,7 @@ function describeLacks(all: readonly PlacedPod[], { services, given }: Assumptio
   const crowded = placed.filter((each) => !each.onHost && ownOf(each) < each.networks.length);
   if (crowded.length > 0) {
     const networks = [...new Set(crowded.flatMap((each) => each.networks.map(({ text }) => text)))];
-    const service = nameSome(namesOf(crowded));
-    lacks.push(diagnose('range-is-full', { what: 'podIP', ranges: networks, service }));
+    lacks.push(diagnose('range-is-full', { what: 'podIP', ranges: networks, pods: namesOf(crowded) }));
   }
   const known = new Set(placed.flatMap(({ networks }) => networks.map(({ family }) => family)));
   for (const family of families) {

@@ -56,9 +56,8 @@ export function describeSlicePorts(services: readonly ServiceWithSlices[]): read
       if (filled.some(({ object: slice }) => slice.ports.some((each) => isPort(each, name, protocol)))) continue;
       const found = listPorts(filled.flatMap(({ object: slice }) => slice.ports));
       const service = fullName(object.metadata);
-      const owner = `no EndpointSlice or Endpoints of ${service}`;
       const place = placeOfOtherPort(object, filled);
-      diagnostics.push(diagnose('unknown-port', { service, owner, port, protocol, name, found }, place));
+      diagnostics.push(diagnose('unknown-port', { service, of: 'slices', port, protocol, name, found }, place));
     }
   }
   return diagnostics;
@@ -105,8 +104,8 @@ export function describeTargetPorts(
       if (pods.some((pod) => pod.object.spec.ports.some((each) => isPort(each, targetPort, protocol)))) return [];
       const found = listPorts(pods.flatMap((pod) => pod.object.spec.ports).filter(({ name }) => name !== ''));
       const place = source.place(['spec', 'ports', i, 'targetPort']);
-      const owner = `no container of the Pods that ${label} selects`;
-      return [diagnose('unknown-port', { service: label, owner, port, protocol, name: targetPort, found }, place)];
+      const wanted = { port, protocol, name: targetPort };
+      return [diagnose('unknown-port', { service: label, of: 'pods', ...wanted, found }, place)];
     });
   });
 }

@@ -9,6 +9,7 @@ import {
   type Gateway,
   type Ingress,
   type IngressBackend,
+  type OtherBackend,
   type IngressRoute,
   type GatewayListener,
   type ReferenceGrant,
@@ -143,7 +144,7 @@ function readRouteRule(
   const used = (backendRefs ?? []).filter(({ weight }) => weight !== 0);
   const ends = used.flatMap((ref) => readFilters(ref.filters, readReference(ref, namespace), namespace));
   const backends = readFilters(filters, undefined, namespace);
-  const isAnswered = backends.some(({ instead, isCopy }) => instead === redirect && !isCopy);
+  const isAnswered = backends.some(({ instead, isCopy }) => instead.kind === 'redirect' && !isCopy);
   const all = isAnswered ? backends : [...ends, ...backends];
   return (matches?.length ? matches : [{}]).map((match) => ({
     hosts,
@@ -160,7 +161,7 @@ function readReference(
   const isService = (ref.kind || 'Service') === 'Service' && !ref.group;
   return {
     service: isService && ref.name ? ref.name : undefined,
-    instead: 'something else than a Service',
+    instead: { kind: 'other' },
     namespace: ref.namespace || namespace,
     port: String(ref.port ?? ''),
     isCopy: false,
@@ -169,22 +170,20 @@ function readReference(
 
 const harmless = new Set(['RequestHeaderModifier', 'ResponseHeaderModifier', 'URLRewrite', 'CORS']);
 
-const redirect = 'a redirect';
-
 /** Applies the filters of a backend or its rule. A redirect replaces the backend; any other filter adds one. */
 function readFilters(
   filters: RawRouteRule['filters'],
   backend: IngressBackend | undefined,
   namespace: string,
 ): readonly IngressBackend[] {
-  const instead = (words: string): IngressBackend => ({ ...readReference({}, namespace), instead: words });
+  const other = (instead: OtherBackend): IngressBackend => ({ ...readReference({}, namespace), instead });
   const given = (filters ?? []).filter(({ type }) => type && !harmless.has(type));
   const more = given.map(({ type, requestMirror }): IngressBackend => {
-    if (type === 'RequestRedirect') return instead(redirect);
-    if (type !== 'RequestMirror') return instead(`the filter ${type}, which kpc does not know`);
+    if (type === 'RequestRedirect') return other({ kind: 'redirect' });
+    if (type !== 'RequestMirror') return other({ kind: 'unknown-filter', filter: String(type) });
     return { ...readReference(requestMirror?.backendRef ?? {}, namespace), isCopy: true };
   });
-  const isRedirected = more.some((each) => each.instead === redirect);
+  const isRedirected = more.some(({ instead }) => instead.kind === 'redirect');
   return backend && !isRedirected ? [backend, ...more] : more;
 }
 

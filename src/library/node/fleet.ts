@@ -1,7 +1,8 @@
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { formatCount, nameSome } from '../../base/printable.ts';
+import { formatCount } from '../../base/printable.ts';
+import { nameSome } from '../../say/words/rows.ts';
 import { holdsGolden, isFile } from '../../bundle/folder.ts';
 import { FleetFolder, hashInputs, type NodeFiles, type WrittenNode } from '../../bundle/fleet/fleet-folder.ts';
 import { isInShard } from '../../bundle/fleet/shard.ts';

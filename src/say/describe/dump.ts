@@ -1,5 +1,6 @@
 // Describes a dump's Services, leftovers of another mode, UDP flows and the kube-proxy log. Also makes the JSON of kpc describe.
-import { count, formatCount, joinWords, nameSome } from '../../base/printable.ts';
+import { count, formatCount, joinWords } from '../../base/printable.ts';
+import { nameSome } from '../words/rows.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import type { SharedSubject } from '../../ask/describe/find-items.ts';
 import type { FlowChange, FlowFate, FlowFindings, StaleGroup } from '../../ask/describe/find-flows.ts';
@@ -90,8 +91,8 @@ function leftBy(mode: ProxyMode): string {
 
 /** Returns one line for each kind of object. */
 export function describeLeftovers({ chains, virtualServers, sets, addresses }: Leftovers): readonly string[] {
-  const counted = (names: readonly string[], one: string, more?: string, where = ''): readonly string[] =>
-    names.length === 0 ? [] : [`${count(names.length, one, more)}${where} (${nameSome(names)})`];
+  const counted = (names: readonly string[], one: string, where = ''): readonly string[] =>
+    names.length === 0 ? [] : [`${count(names.length, one)}${where} (${nameSome(names)})`];
   const dead = chains.filter(({ reachedFrom }) => reachedFrom.length === 0).map(({ chain }) => chain.name);
   const live = chains.filter(({ reachedFrom }) => reachedFrom.length > 0);
   const servers = virtualServers.map(
@@ -100,7 +101,7 @@ export function describeLeftovers({ chains, virtualServers, sets, addresses }: L
   const ofIpvs = [
     ...counted(servers, 'virtual server'),
     ...counted(sets, 'set'),
-    ...counted(addresses, 'address', 'addresses', ' on kube-ipvs0'),
+    ...counted(addresses, 'address', ' on kube-ipvs0'),
   ];
   return [
     ...counted(dead, 'chain').map((text) => `${otherPartWords.dead.title}: ${text}`),

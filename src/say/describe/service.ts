@@ -294,7 +294,7 @@ export function describeSharedInWords({ kind, name, family, table, type, items }
   const owners = new Set(items.flatMap(({ owner }) => owner ?? []));
   const ofPorts = owners.size === 0 ? '' : `, of ${count(owners.size, 'Service port')}`;
   const where = family && table ? ` (${tableWords(family, table)})` : '';
-  const entries = `${name}${where}, ${type ?? ''}: ${count(items.length, 'entry', 'entries')}${ofPorts}`;
+  const entries = `${name}${where}, ${type ?? ''}: ${count(items.length, 'entry')}${ofPorts}`;
   const title = {
     chain: `Chain ${name}${where}: ${count(items.length, 'rule')}${ofPorts}`,
     set: `Set ${entries}`,

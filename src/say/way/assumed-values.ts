@@ -1,4 +1,5 @@
-import { joinWords, nameSome } from '../../base/printable.ts';
+import { joinWords, pluralOf } from '../../base/printable.ts';
+import { nameSome } from '../words/rows.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { lines, type Block } from '../lines.ts';
 import type { Address } from '../../kernel/address.ts';
@@ -60,7 +61,7 @@ export function assumedLine(values: readonly string[], side: Snapshot): Block {
   const parts = [...named].map(([kind, own]) => {
     const names = own.map(({ value }) => value);
     const listed = names.length > mostAssumed ? nameSome(names, mostAssumed) : joinWords(names);
-    return `${own.length === 1 ? kind : plural(kind)} ${listed}`;
+    return `${own.length === 1 ? kind : pluralOf(kind)} ${listed}`;
   });
   const all = [...parts, ...unplacedWords(unplacedAmong(values, side))];
   return lines('dim', 1, all.length > 0 && `assumed: ${all.join(', ')}`);
@@ -80,10 +81,6 @@ function unplacedAmong(values: readonly string[], side: Snapshot): readonly stri
 /** Names the Nodes that kpc assumed for workloads because no known Node is suitable. */
 export function unplacedWords(workloads: readonly string[]): readonly string[] {
   return workloads.length === 0 ? [] : [`a Node that fits the nodeSelector or affinity of ${nameSome(workloads)}`];
-}
-
-function plural(noun: string): string {
-  return `${noun}${noun.endsWith('s') ? 'es' : 's'}`;
 }
 
 const mostAssumed = 6;

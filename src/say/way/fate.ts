@@ -1,5 +1,6 @@
 // Describes how packets of one kind end on a side, and why the outcome may be unknown.
-import { count, nameSome, percent } from '../../base/printable.ts';
+import { count, percent } from '../../base/printable.ts';
+import { nameSome } from '../words/rows.ts';
 import type { End, SeenSource } from '../../ask/equivalence/ends.ts';
 import type { Unsettled } from '../../ask/equivalence/compare.ts';
 import { reasonSentence, reasonWords } from './reason.ts';

@@ -1,7 +1,9 @@
 // Tells why Services have no endpoints, why packets do not reach a Service's rules, why nothing was found, and what dumps do not show.
 import type { UnseenPods } from '../../base/findings/services.ts';
 import { isIdle, type UnfitPod, type Unready } from '../../base/findings/lint.ts';
-import { count, joinWords, nameSome } from '../../base/printable.ts';
+import { count, joinWords } from '../../base/printable.ts';
+import { nameSome } from '../words/rows.ts';
+import { unknownPortWords } from '../words/services.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import { familyNames } from '../../kernel/address.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
@@ -28,9 +30,8 @@ export function faultWords(fault: PortFault): string {
       return `its endpoints have only ${familyNames[other]} addresses, no ${familyNames[family]} ones`;
     }
     case 'unknown-port': {
-      const { owner, protocol, name, found } = fault.arguments;
-      const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${name}`;
-      return `${owner} has a ${what}${found.length === 0 ? '' : ` (they have ${joinWords(found)})`}`;
+      const { found } = fault.arguments;
+      return `${unknownPortWords(fault.arguments)}${found.length === 0 ? '' : ` (they have ${joinWords(found)})`}`;
     }
     case 'undeclared-port': {
       const { port, owner, ports } = fault.arguments;

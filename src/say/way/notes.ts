@@ -1,4 +1,5 @@
-import { count, joinWords, formatCount, nameSome } from '../../base/printable.ts';
+import { count, joinWords, formatCount } from '../../base/printable.ts';
+import { nameSome } from '../words/rows.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';

@@ -1,4 +1,4 @@
-import { nameSome } from '../../base/printable.ts';
+import { nameSome } from '../words/rows.ts';
 import { compareText } from '../../kernel/compare.ts';
 import type { EffectSender } from '../../ask/equivalence/effects.ts';
 import type { SenderName } from '../../ask/trace/question.ts';

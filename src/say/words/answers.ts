@@ -1,7 +1,7 @@
 import type { answerFindings, OtherPart } from '../../base/findings/answers.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
-import { count, formatCount, nameSome } from '../../base/printable.ts';
-import type { WordsOf } from './rows.ts';
+import { count, formatCount } from '../../base/printable.ts';
+import { nameSome, type WordsOf } from './rows.ts';
 
 /** Differences without a known Service: words for titles, and for use within sentences. */
 export const otherPartWords: { readonly [P in OtherPart]: { readonly title: string; readonly what: string } } = {
@@ -37,9 +37,7 @@ type Unknowns = Pick<ArgumentsOf<'answer-lacks'>, 'unknown' | 'unknownOnOne' | '
 /** Returns "what happens to 2 classes of packets is unknown on both sides: the rules of another table". Empty if everything is known. */
 export function unknownWords({ unknown, unknownOnOne, reasons }: Unknowns): readonly string[] {
   const of = (classes: number, sides: string) =>
-    classes === 0
-      ? []
-      : [`what happens to ${count(classes, 'class of packets', 'classes of packets')} is unknown on ${sides}`];
+    classes === 0 ? [] : [`what happens to ${count(classes, 'class of packets')} is unknown on ${sides}`];
   const said = [...of(unknown, 'both sides'), ...of(unknownOnOne, 'one side')];
   const why = reasons.length === 0 ? '' : `: ${nameSome(reasons)}`;
   return said.length === 0 ? [] : [`${said.join(', and ')}${why}`];

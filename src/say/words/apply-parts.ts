@@ -8,11 +8,13 @@ import type {
   NamedState,
   Obstacle,
   OutputFault,
+  ChangeStep,
   Unseen,
 } from '../../base/findings/apply.ts';
+import { count } from '../../base/printable.ts';
+import { cutLines, type Say } from './rows.ts';
 import type { OtherNetwork } from '../../base/findings/node-checks.ts';
 import type { Cited } from '../../base/findings/rows.ts';
-import type { Say } from './rows.ts';
 import { boundWords } from './unread.ts';
 
 export const rightsAdvice = 'run it as root; a container also needs the capability NET_ADMIN';
@@ -52,6 +54,24 @@ export function describeCause(cause: Cause, say: Say): string {
 export function whyUnread(failure: Cited, say: Say): string {
   if (failure.code !== 'tool-missing') return say(failure).text;
   return say({ ...failure, arguments: { ...failure.arguments, to: 'change' } }).text;
+}
+
+/** "ipset: 12 lines". */
+export function describeStep(step: ChangeStep): string {
+  if (step.kind === 'write') return `set ${step.setting.name} to ${step.setting.value}`;
+  if (step.kind === 'balance') return `give the balancer ${count(step.proxyPorts.length, 'proxy port')}`;
+  const { tool, args, stdin } = step.command;
+  if (stdin === undefined) return [tool, ...args].join(' ');
+  return `${tool}: ${count(stdin.split('\n').length - 1, 'line')}${step.isRemoval ? ', removals' : ''}`;
+}
+
+/** The first lines of steps and of what their tools read. */
+export function listRest(steps: readonly ChangeStep[]): readonly string[] {
+  const lines = steps.flatMap((step) => [
+    describeStep(step),
+    ...(step.kind === 'run' ? (step.command.stdin?.trimEnd().split('\n') ?? []) : []).map((line) => `  ${line}`),
+  ]);
+  return cutLines(lines, 12, String);
 }
 
 export function firstLine(text: string): string {
@@ -105,8 +125,6 @@ export function describeOutputFault(fault: OutputFault): string {
       return 'it is not complete JSON';
     case 'long-json':
       return `it is ${boundWords(fault)}`;
-    default:
-      return fault satisfies never;
   }
 }
 
@@ -130,8 +148,6 @@ export function exposureWords(exposure: Exposure): readonly [text: string, advic
       const text = `an access control list lets ${exposure.of} ${exposure.id} write to ${path}`;
       return [text, `see "getfacl ${path}", then run "setfacl -b ${path}"`];
     }
-    default:
-      return exposure satisfies never;
   }
 }
 
@@ -184,7 +200,7 @@ export function describeLastCommand({ command, at, outcome, reason }: IdleComman
   const why = first === '' ? '' : ` (${first})`;
   const what = {
     unchanged: 'changed nothing',
-    'put-back': `rolled everything back${why}`,
+    'put-back': `rolled everything back${why || ' (an apply did not finish)'}`,
     refused: `was refused and changed nothing${why}`,
   }[outcome];
   return `the last command, "${command}" at ${formatTime(at)}, ${what}`;

@@ -1,7 +1,7 @@
 import type { FailureFault, applyFindings } from '../../base/findings/apply.ts';
 import { unreadWords } from './unread.ts';
 import type { CheckFault, Remark } from '../../base/findings/node-checks.ts';
-import { nameSome, printable } from '../../base/printable.ts';
+import { printable } from '../../base/printable.ts';
 import { version } from '../../base/version.ts';
 import {
   adviseOnStates,
@@ -11,6 +11,7 @@ import {
   describeLastCommand,
   describeOutputFault,
   exposureWords,
+  listRest,
   nameObject,
   nameProcess,
   rightsAdvice,
@@ -19,7 +20,7 @@ import {
 } from './apply-parts.ts';
 import { bundleFaultWords, describeFolderProblem } from './bundle.ts';
 import { checkWords, remarkWords } from './node-checks.ts';
-import { byCase, sayIn, type Said, type WordsOf } from './rows.ts';
+import { byCase, sayIn, type Said, type WordsOf, nameSome } from './rows.ts';
 
 const trusted = { bundle: 'the bundle', keys: 'the keys in' } as const;
 
@@ -144,7 +145,7 @@ const applyWords: WordsOf<typeof applyFindings> = {
     ],
   }),
   'not-confirmed': ({ seconds }) => [
-    `no confirmation within ${seconds} s`,
+    `no confirmation${seconds === undefined ? '' : ` within ${seconds} s`}`,
     'if the node can still be reached, run the command again, and "kpc-apply confirm" in time',
   ],
   'not-ready': byCase('problem', {
@@ -287,7 +288,7 @@ const applyWords: WordsOf<typeof applyFindings> = {
     ],
   }),
   'wrong-result': ({ rest }) => [
-    `the tools reported success, but the node is not as it should be; still to do:\n${rest.join('\n')}`,
+    `the tools reported success, but the node is not as it should be; still to do:\n${listRest(rest).join('\n')}`,
     'check whether another program (kube-proxy, a firewall manager) changes the same rules, then apply again',
   ],
 };

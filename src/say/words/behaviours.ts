@@ -1,3 +1,4 @@
+import { announcedEnds, type Minor } from '../../kube-proxy/announced.ts';
 import {
   behaviourChanges,
   type Behaviour,
@@ -127,4 +128,16 @@ export function behaviourText(reason: BehaviourReason): string {
   const isOneRelease = from.release === to.release;
   const [before, after] = isOneRelease ? ['on the old side', 'on the new side'] : [from.release, to.release];
   return `kube-proxy ${before} ${from.does}; ${after} ${to.does}${effect} (${pulls})`;
+}
+
+/** "off from 1.40 on, unless …": what is announced of a behaviour, as seen from a release. */
+export function announcedEndWords(behaviour: keyof typeof announcedEnds, seenFrom: Minor = 0): string {
+  const { offIn, goneIn, kep, gate } = announcedEnds[behaviour];
+  const source = `(announced: KEP-${kep}, ${kepLink(kep)})`;
+  if (seenFrom >= goneIn) return `gone in 1.${goneIn}, and no feature gate keeps it ${source}`;
+  return `off from 1.${offIn} on, unless the feature gate ${gate} is true, and gone in 1.${goneIn} ${source}`;
+}
+
+export function kepLink(kep: number): string {
+  return `https://kep.k8s.io/${kep}`;
 }

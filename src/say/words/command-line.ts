@@ -1,10 +1,10 @@
-import { formatCount, joinWords, nameSome, escapeText, quote } from '../../base/printable.ts';
+import { formatCount, joinWords, escapeText, quote } from '../../base/printable.ts';
 import { foundWords } from './fields.ts';
 import { addNames, holdsNoNames } from './files.ts';
 import { familyNames } from '../../kernel/address.ts';
 import { senderName } from '../way/sender.ts';
 import { noServiceWords, noSubjectWords } from '../way/lack.ts';
-import { byCase, didYouMean, listCodes, type WordsOf } from './rows.ts';
+import { byCase, didYouMean, listCodes, type WordsOf, nameSome } from './rows.ts';
 import type { commandLineFindings } from '../../base/findings/command-line.ts';
 
 const expectedValues = {

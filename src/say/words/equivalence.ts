@@ -1,10 +1,11 @@
 import type { equivalenceFindings } from '../../base/findings/equivalence.ts';
-import { formatCount, joinWords, nameSome } from '../../base/printable.ts';
-import { announcedDefault, announcedEndWords, kepLink } from '../../kube-proxy/announced.ts';
+import { formatCount, joinWords } from '../../base/printable.ts';
+import { announcedDefault } from '../../kube-proxy/announced.ts';
+import { announcedEndWords, kepLink } from './behaviours.ts';
 import { modeFacts, type ProxyMode, titleOfMode } from '../../kube-proxy/modes.ts';
 import { newSetsWords, readsAllNft } from '../../kube-proxy/nft-table.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
-import { byCase, type WordsOf } from './rows.ts';
+import { byCase, type WordsOf, nameSome } from './rows.ts';
 
 const tooOld = 'kube-proxy does not start in nftables mode on an older kernel';
 const ways = 'with a route to a node, MetalLB or kube-vip, or on a link of one node';

@@ -67,6 +67,7 @@ const forms: { readonly [Form in ValueForm]: FormWords | ((expected: string) => 
     'a Service of type NodePort or LoadBalancer cannot be headless',
   ],
   'of-other-type': ['no address, or another type', 'a Service of type ExternalName has no cluster IP'],
+  'one-of': (known) => `one of ${known}`,
   'external-name': [
     'a DNS name; for an address, use an EndpointSlice and a Service without a selector',
     'DNS looks it up as a name, and finds none',

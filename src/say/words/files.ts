@@ -1,13 +1,4 @@
-import {
-  count,
-  formatCount,
-  joinWords,
-  nameSome,
-  escapeText,
-  quote,
-  shellWord,
-  quotePrintable,
-} from '../../base/printable.ts';
+import { count, formatCount, joinWords, escapeText, quote, shellWord, quotePrintable } from '../../base/printable.ts';
 import { boundWords, gitWords, lineFaultWords, programWords, unreadWords } from './unread.ts';
 import { pathBelow, resolvePath } from '../../base/names.ts';
 import { bundleFaultWords, mergeConflict } from './bundle.ts';
@@ -24,7 +15,7 @@ import {
   lostRuleCause,
   unshownJumpWords,
 } from '../way/lack.ts';
-import { byCase, didYouMean, type Words, type WordsOf } from './rows.ts';
+import { byCase, didYouMean, type Words, type WordsOf, nameSome } from './rows.ts';
 import type {
   DumpNote,
   Into,

@@ -1,9 +1,9 @@
-import { count, formatCount, joinWords, nameSome, escapeText, printable } from '../../base/printable.ts';
+import { count, formatCount, joinWords, escapeText, printable } from '../../base/printable.ts';
 import { familyNames } from '../../kernel/address.ts';
-import { announcedDefault, kepLink } from '../../kube-proxy/announced.ts';
-import { behaviourWords } from './behaviours.ts';
+import { announcedDefault } from '../../kube-proxy/announced.ts';
+import { behaviourWords, kepLink } from './behaviours.ts';
 import { unreadyWords } from '../way/lack.ts';
-import { byCase, didYouMean, listCodes, type WordsOf } from './rows.ts';
+import { byCase, didYouMean, listCodes, type WordsOf, nameSome } from './rows.ts';
 import { type OnNodes, type Unready, type MissingObject, isIdle, type lintFindings } from '../../base/findings/lint.ts';
 
 function onNodes({ family, ...on }: OnNodes, all = 'all'): string {

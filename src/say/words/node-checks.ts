@@ -1,6 +1,7 @@
 import type { CheckArguments, NftFeature, RemarkArguments } from '../../base/findings/node-checks.ts';
-import { count, joinWords, nameSome } from '../../base/printable.ts';
+import { count, joinWords } from '../../base/printable.ts';
 import { familyNames } from '../../kernel/address.ts';
+import { decisionWords } from '../changes.ts';
 import { forwardingSysctls } from '../../kernel/sysctls-and-modules.ts';
 import { modeFacts, proxyModes } from '../../kube-proxy/modes.ts';
 import { newSetsWords, readsAllNft } from '../../kube-proxy/nft-table.ts';
@@ -16,7 +17,7 @@ import {
   unseenWords,
   whyUnread,
 } from './apply-parts.ts';
-import { byCase, type Wording } from './rows.ts';
+import { byCase, type Wording, nameSome } from './rows.ts';
 
 /** What is lost if an optional tool is missing. */
 const losses: Readonly<Record<string, string>> = {
@@ -230,16 +231,14 @@ export const remarkWords: NodeCheckWords<RemarkArguments> = {
     `${firstLine(whyUnread(failure, say))}: it is unknown whether rules that a kube-proxy left still match connections`,
   'rules-left': ({ objects }) =>
     `these objects still match connections: ${nameSome(objects.map(nameObject))}; apply --adopt takes them over`,
-  'dump-lacks': ({ failure, part }, say) =>
-    part === undefined
-      ? `${whyUnread(failure, say)}, so the dump lacks what it lists`
-      : `${say(failure).text}, so the dump lacks the ${part}`,
+  'dump-lacks': ({ failure, isForeign }, say) =>
+    `${whyUnread(failure, say)}, so the dump lacks what it lists${isForeign ? ' of other programs' : ''}`,
   'flows-of-gone-services':
     'UDP clients may keep sending to Services that are gone: no record names the Services before this apply',
   'flows-of-gone-endpoints': ({ cause }, say) =>
     `UDP clients may keep sending to removed endpoints for now: ${describeCause(cause, say)}`,
   'lower-limit': ({ name, from, to, why }) =>
-    `${name} goes down from ${from} to ${to}, the value that kube-proxy sets${why === undefined ? '' : ` (${why})`}; to leave it as it is, compile with --conntrack-max-per-core 0`,
+    `${name} goes down from ${from} to ${to}, the value that kube-proxy sets${decisionWords(why)}; to leave it as it is, compile with --conntrack-max-per-core 0`,
   'left-sysctls': ({ mode, names }) =>
     `sysctls that only ${modeFacts[mode].title} needs stay as they are: ${names.join(', ')}`,
   'affinity-lost': ({ from, to }) =>
@@ -251,12 +250,16 @@ export const remarkWords: NodeCheckWords<RemarkArguments> = {
   'cut-output': ({ command, most, of }) =>
     `"${command}" prints more than ${most / 2 ** 20} MB on its ${of}: the rest is left out`,
   'other-network': describeNetwork,
+  'read-pack': ({ path, digest, signer, isChecked }) =>
+    `${path}: digest ${digest}, ${signer === undefined ? 'not signed' : `signed by key ${signer}${isChecked ? '' : ', which was not checked (no --trust)'}`}`,
+  'good-bundle-again': ({ path }) => `${path} is a good bundle again`,
   'on-last-good-bundle': 'the node stays on the last good bundle until there is a new good one',
   'no-good-bundle': 'no good bundle is known: the node is left as it is until there is one',
   'bundle-not-kept': ({ cause }, say) =>
     `kpc-apply cannot save the bundle for the next watch: ${describeCause(cause, say)}`,
   'serial-not-kept': ({ path, cause }, say) =>
     `kpc-apply cannot save the serial of ${path}: ${describeCause(cause, say)}`,
-  'port-not-opened': ({ port, cause }, say) => `cannot open ${port}: ${describeCause(cause, say)}`,
+  'port-not-opened': ({ use, port, of, family, cause }, say) =>
+    `cannot open ${use} port ${port} of ${of}${family ? ` (${family})` : ''}: ${describeCause(cause, say)}`,
   'metrics-not-written': ({ cause }, say) => `cannot write the metrics: ${describeCause(cause, say)}`,
 };

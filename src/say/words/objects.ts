@@ -1,8 +1,8 @@
 import { buildWays } from './files.ts';
-import { count, nameSome, printable, quote, pluralOf } from '../../base/printable.ts';
+import { count, printable, quote } from '../../base/printable.ts';
 import type { FoundValue } from '../../base/findings/fields.ts';
 import { foundWords } from './fields.ts';
-import { byCase, didYouMean, type Words, type WordsOf } from './rows.ts';
+import { byCase, didYouMean, type Words, type WordsOf, nameSome } from './rows.ts';
 import type { DuplicateObject, SkippedKinds, NothingProgrammed, objectFindings } from '../../base/findings/objects.ts';
 
 function describeDuplicate({ kind, name, first, files, among, leaveOut, isUnread }: DuplicateObject): Words {
@@ -39,7 +39,7 @@ const makers = {
 const mostKinds = 5;
 
 function skippedKindsWords({ kinds, leavesOutCronJobs }: SkippedKinds): string {
-  const list = kinds.slice(0, mostKinds).map((each) => count(each.count, each.kind, pluralOf(each.kind)));
+  const list = kinds.slice(0, mostKinds).map((each) => count(each.count, each.kind));
   const rest = kinds.slice(mostKinds);
   if (rest.length > 0) {
     const objects = rest.reduce((sum, each) => sum + each.count, 0);

@@ -1,4 +1,4 @@
-import { joinWays } from '../../base/printable.ts';
+import { formatCount, joinWays } from '../../base/printable.ts';
 import type { Cited, Row } from '../../base/findings/rows.ts';
 
 /** The problem, then the known ways to fix it, each of which is enough. */
@@ -53,4 +53,17 @@ export function sayIn(
   const made = inWords(table[code] as Wording<unknown>, details, (cited) => sayIn(table, cited, speak));
   const [text, ...ways] = typeof made === 'string' ? [made] : made;
   return { text: speak(text) ?? text, help: joinWays(ways.flatMap((way) => (way && speak(way)) ?? [])) || undefined };
+}
+
+/** Keeps the first lines, and says how many more there are. A single further line is kept, because the count takes a line too. */
+export function cutLines<Line>(lines: readonly Line[], most: number, more: (words: string) => Line): readonly Line[] {
+  if (lines.length <= most + 1) return lines;
+  return [...lines.slice(0, most), more(`and ${formatCount(lines.length - most)} more`)];
+}
+
+const mostShown = 3;
+
+export function nameSome(names: readonly string[], most: number = mostShown): string {
+  const some = names.slice(0, most).join(', ');
+  return names.length > most ? `${some} and ${formatCount(names.length - most)} more` : some;
 }

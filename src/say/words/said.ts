@@ -6,9 +6,9 @@ import { locate, diagnose, isError, type About, type Fault, type Finding } from 
 import type { Severity } from '../../base/findings/rows.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import type { Located } from '../../kernel/place.ts';
-import type { Speak } from './rows.ts';
 import { wordsOf } from './words.ts';
-import { shellWord, formatCount, nameSome } from '../../base/printable.ts';
+import { shellWord, formatCount } from '../../base/printable.ts';
+import { nameSome, type Speak } from './rows.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 
 /** A finding in words, for programs and all formats. The code determines the type of the arguments. */

@@ -1,7 +1,8 @@
-import { count, nameSome, quote, printable } from '../../base/printable.ts';
+import { count, quote, printable } from '../../base/printable.ts';
 import { familyNames, joinHostPort } from '../../kernel/address.ts';
-import { announcedEndWords } from '../../kube-proxy/announced.ts';
-import { byCase, type WordsOf } from './rows.ts';
+import { announcedEndWords } from './behaviours.ts';
+import { byCase, type WordsOf, nameSome } from './rows.ts';
+import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import {
   type Assumed,
   type DualStack,
@@ -16,9 +17,8 @@ const asTheClusterHasThem = 'give the objects as the cluster has them (kubectl g
 function assumedWords({ values, dualStack, nodes, unplaced, isDefault }: Assumed): string {
   const counts = values.map(({ what, count: number, from }) => {
     if (what === 'clusterCIDR') return `${what} ${from.join(',')}`;
-    const plural = what.endsWith('s') ? `${what}es` : `${what}s`;
     const networks = from.length === 0 ? '' : ` from ${nameSome(from)}`;
-    return `${count(number, what, plural)}${networks}`;
+    return `${count(number, what)}${networks}`;
   });
   const named = nodes.length === 0 ? '' : ` (${nameSome(nodes)})`;
   const both = dualStack ? `, a dual-stack cluster (as ${describeDualStack(dualStack)})` : '';
@@ -67,6 +67,13 @@ const rangedValues: Readonly<Record<RangedValue, readonly [value: string, help: 
   ipv4: ['IPv4 address', ofEachFamily],
   ipv6: ['IPv6 address', ofEachFamily],
 };
+
+/** "no EndpointSlice or Endpoints of shop/web has a TCP port named http". */
+export function unknownPortWords({ of, service, name, protocol }: ArgumentsOf<'unknown-port'>): string {
+  const owner =
+    of === 'pods' ? `container of the Pods that ${service} selects` : `EndpointSlice or Endpoints of ${service}`;
+  return `no ${owner} has a ${protocol} port ${name === '' ? 'without a name' : `named ${printable(name)}`}`;
+}
 
 /** Words for problems with Services, their ports and endpoints, and with values that no cluster has assigned yet. */
 export const serviceWords: WordsOf<typeof serviceFindings> = {
@@ -166,9 +173,9 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
           `${service}: loadBalancerIP ${asked} is taken by ${holder}: kpc chooses another address`,
           'give one of them another address; Services share an address only if they request it with different ports',
         ],
-  'range-is-full': ({ what, service, ranges }) => {
+  'range-is-full': ({ what, service, pods = [], ranges }) => {
     const [value, help] = rangedValues[what];
-    return [`${service}: no ${value} of ${nameSome(ranges)} is free`, `name a ${help}`];
+    return [`${service ?? nameSome(pods)}: no ${value} of ${nameSome(ranges)} is free`, `name a ${help}`];
   },
   'assumed-endpoints': ({ pods, workloads, unplaced }) => {
     const which = pods === 1 ? '1 ready Pod and its address are' : `${pods} ready Pods and their addresses are`;
@@ -256,10 +263,9 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   'too-many-pods': ({ of, count: number, limit, largest, most }) =>
     `the ${of} of the input add up to ${number} Pods, but the limit is ${limit}: ${largest} alone has ${most}`,
   'unknown-port': (details) => {
-    const { owner, protocol, name, port, found } = details;
-    const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${printable(name)}`;
+    const { name, port, found } = details;
     return [
-      `${owner} has a ${what}, so the Service port ${port} has no endpoints`,
+      `${unknownPortWords(details)}, so the Service port ${port} has no endpoints`,
       found.length === 0
         ? name === ''
           ? 'they have no ports'

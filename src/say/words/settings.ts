@@ -1,8 +1,8 @@
-import { count, joinWords, nameSome, quote } from '../../base/printable.ts';
+import { count, joinWords, quote } from '../../base/printable.ts';
 import { lineFaultWords, unreadWords } from './unread.ts';
 import { findNearest } from '../../base/names.ts';
 import { familyNames } from '../../kernel/address.ts';
-import { announcedEndWords } from '../../kube-proxy/announced.ts';
+import { announcedEndWords } from './behaviours.ts';
 import { gatesOf, releasesWithGate } from '../../kube-proxy/feature-gates.ts';
 import { type ProxyMode, modeFacts } from '../../kube-proxy/modes.ts';
 import {
@@ -16,7 +16,7 @@ import {
   releaseRange,
 } from '../../kube-proxy/releases.ts';
 import type { Numbers } from '../../base/findings/rows.ts';
-import { byCase, type Words, type WordsOf } from './rows.ts';
+import { byCase, type Words, type WordsOf, nameSome } from './rows.ts';
 import type {
   ModeOfRelease,
   UnknownFlagNode,
@@ -76,12 +76,22 @@ function listGaps(known: readonly string[], { lacksAddresses, listensOnAll }: Un
   ]);
 }
 
+const withoutHairpins = ['the hairpin set stays empty'];
+
+/** What does not work in a mode if the node's name is unknown. */
+const gapsWithoutNode: Readonly<Record<ProxyMode, readonly string[]>> = {
+  ipvs: withoutHairpins,
+  iptables: [],
+  nftables: withoutHairpins,
+  userspace: ['the node itself reaches no Service'],
+};
+
 /** `nodes`: the number of Nodes in the input. */
 function describeAnyNode(details: UnknownAddresses & Numbers<'nodes'> & { readonly mode: ProxyMode }): Words {
   const { nodes, mode } = details;
   const which = nodes === 0 ? 'no Node in the input' : `none of the ${nodes} nodes is named with --node`;
   return [
-    `${which}: ${listGaps(['no endpoint counts as local', ...modeFacts[mode].gapsWithoutNode], details)}`,
+    `${which}: ${listGaps(['no endpoint counts as local', ...gapsWithoutNode[mode]], details)}`,
     nodes === 0 ? 'give the Node object (kubectl get nodes -o yaml) with -f and its name with --node' : 'name one',
   ];
 }
