@@ -98,6 +98,7 @@ export function unreadWords(reason: Unread): string {
 const words: Readonly<Record<Exclude<LineFault, 'other-line'>, string>> = {
   'control-character': 'a control character in the line',
   duplicate: 'what it names is listed above already',
+  elided: 'not a line that nft prints, or not all of one: the table may hold more around it',
   fragments: 'a rule for fragments',
   'long-line': 'too long a line',
   'mark-server': 'a firewall-mark virtual server, which kube-proxy does not make',
