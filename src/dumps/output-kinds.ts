@@ -41,9 +41,7 @@ const refused: Readonly<Record<RefusedOutput, Recogniser>> = {
   ),
   'ipvsadm -Lc': refuseOutput(/^IPVS connection entries/),
   ifconfig: refuseOutput(/^\S+: flags=\d+</, /^\S+[ \t]+Link encap:/),
-  'ip link': refuseOutput(
-    /^\S+[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN)[ \t]+(?:[\da-f]{2}:){5}[\da-f]{2} <[A-Z,_]+>/,
-  ),
+  'ip link': refuseOutput(/^\S+[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN)[ \t]+(?:[\da-f]{2}:){5}[\da-f]{2} <[A-Z,_]+>/),
   'ipset list -o xml': refuseOutput(/^<ipsets>\n/),
   'nft -j': refuseOutput(/^\{\s*"nftables"\s*:/),
   'services.json': { ...refuseOutput(/^==> services\.json <==\n/), holds: anyLine },
