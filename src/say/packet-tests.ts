@@ -319,7 +319,14 @@ function merge(tests: readonly HoldingTest[], field: 'from' | 'to' | 'node'): re
 }
 
 /** Returns a comment for a file of expectations that names the flags which the file cannot hold. */
-export function madeWith(flags: readonly string[]): string {
-  if (flags.length === 0) return '';
-  return `# Made with ${flags.map(printable).join(' ')}: run kpc test with ${flags.length === 1 ? 'it' : 'them'}.\n`;
+export function testComments(flags: readonly string[], isModeAssumed: boolean, leftOut: readonly string[]): string {
+  const texts = [
+    'Written by kpc test --init: what holds now.',
+    flags.length > 0 &&
+      `Made with ${flags.map(printable).join(' ')}: run kpc test with ${flags.length === 1 ? 'it' : 'them'}.`,
+    isModeAssumed && 'Nothing names a mode, and kpc takes this one: write that of your nodes.',
+    leftOut.length > 0 &&
+      `Left out, as the input does not show what becomes of all packets to them: ${nameSome(leftOut)}.`,
+  ];
+  return texts.map((text) => (text === false ? '' : `# ${text}\n`)).join('');
 }

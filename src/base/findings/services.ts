@@ -20,7 +20,7 @@ export interface AssumedValues extends Numbers<'count'>, Lists<'from'> {
   readonly what: ClusterValue | 'readyPod' | 'Node' | 'clusterCIDR';
 }
 
-export type ClusterValue = 'clusterIP' | 'nodePort' | 'healthCheckNodePort' | 'loadBalancerIP';
+type ClusterValue = 'clusterIP' | 'nodePort' | 'healthCheckNodePort' | 'loadBalancerIP';
 
 export type Limited = Numbers<'count' | 'limit'>;
 
