@@ -151,7 +151,6 @@ export function serviceReasonWords(reason: ServiceReason, write: WriteValue = St
 }
 
 const listNames: ReadonlyMap<string, string> = new Map([
-  ['dnsAddresses', 'addresses in DNS'],
   ['hostnames', 'host names in DNS'],
   ['loadBalancerIPs', 'load balancer addresses'],
 ]);

@@ -206,7 +206,7 @@ function diffNames(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[]
   const [hosts = [], otherHosts = []] = ready.map((endpoints) =>
     endpoints.flatMap(({ hostname, address }) => (hostname === undefined ? [] : [`${hostname} ${address}`])),
   );
-  return [...listReason('dnsAddresses', names, others), ...listReason('hostnames', hosts, otherHosts)];
+  return [...listReason('addresses in DNS', names, others), ...listReason('hostnames', hosts, otherHosts)];
 }
 
 function diffServiceFields(
