@@ -1,4 +1,4 @@
-import { families, type Family, familyNames } from '../kernel/address.ts';
+import { families, type Family } from '../kernel/address.ts';
 import { tableNames, type TableName } from '../kernel/iptables/iptables.ts';
 import { objectKinds, type ObjectKind, type KernelState } from '../kernel/state.ts';
 import type { FamilyTables } from '../kernel/iptables/iptables-delta.ts';
@@ -92,10 +92,6 @@ function cutRules(iptables: FamilyTables, shown: Shown['iptables']): FamilyTable
 }
 
 export const workingTables: readonly TableName[] = ['nat', 'filter'];
-
-export function lackingNftables({ nftables }: Pick<Coverage, 'nftables'>): readonly string[] {
-  return families.filter((family) => !nftables.includes(family)).map((family) => familyNames[family]);
-}
 
 /** Reports whether a dump shows any kernel object other than tracked flows. */
 export function showsAnything(coverage: Coverage): boolean {

@@ -19,6 +19,7 @@ import {
 } from '../kube-proxy/unshown.ts';
 import { isKubeProxyTable, isWholeNftTable } from '../kube-proxy/nft-table.ts';
 import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
+import type { UnreadOutput } from '../base/findings/files.ts';
 import { faultOf, type Fault } from '../base/findings/finding.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
 import type { NftChain, NftTable } from '../kernel/nftables/table.ts';
@@ -138,7 +139,7 @@ export class DumpDraft {
   );
   readonly flows = new Listed<TrackedFlow>(
     ({ protocol, source, destination }) =>
-      `${protocol} from ${formatSocketAddress(source)} to ${formatSocketAddress(destination)}`,
+      `${protocol} src=${formatSocketAddress(source)} dst=${formatSocketAddress(destination)}`,
     ({ answers }) => formatSocketAddress(answers),
   );
   /** Texts of nftables chains, sets and maps, to recognise a second listing. */
@@ -180,21 +181,21 @@ export class DumpDraft {
     this.#host ??= host;
     if (host === undefined || host === this.#host) return false;
     const output = kind === 'rules' ? (command?.tool ?? 'iptables') : kind;
-    this.#skip(file, output, [`the host: ${host}`], firstLine);
+    this.#skip(file, { output, from: host }, firstLine);
     return true;
   }
 
-  #skip(file: string, output: string, differences: readonly string[], line: number): void {
-    this.fault(file, 'second-listing', { output, differences }, line);
+  #skip(file: string, details: ArgumentsOf<'second-listing'>, line: number): void {
+    const { output } = details;
+    this.fault(file, 'second-listing', details, line);
     const isKnown = this.#doubts.some(
       (each) => each.kind === 'second-listing' && each.file === file && each.output === output,
     );
     if (!isKnown) this.doubt({ file, kind: 'second-listing', output });
   }
 
-  /** Reports an output that kpc cannot read. `reason`: a clause about the output. */
-  refuse(file: string, line: number, output: string, reason: string): void {
-    this.fault(file, 'unread-output', { output, reason, isAll: false }, line);
+  refuse(file: string, line: number, details: UnreadOutput): void {
+    this.fault(file, 'unread-output', { ...details, isAll: false }, line);
   }
 
   doubt(doubt: Doubt): void {
@@ -237,7 +238,7 @@ export class DumpDraft {
    */
   list<T>(listed: Listed<T>, items: Iterable<T>, isWhole: boolean, { file, line, kind }: Printed): boolean {
     const differences = listed.add(Array.isArray(items) ? (items as readonly T[]) : [...items], isWhole);
-    if (differences.length > 0) this.#skip(file, kind, differences, line);
+    if (differences.length > 0) this.#skip(file, { output: kind, differences }, line);
     else this.file(file, kind);
     return differences.length === 0;
   }
@@ -285,7 +286,7 @@ export class DumpDraft {
   readRoutes(output: ToolOutput, kind: RoutingKind, file: string): readonly UnreadLine[] {
     this.file(file, kind);
     const { unread, differences } = this.#routes.read(output, kind, file);
-    if (differences.length > 0) this.#skip(file, kind, differences, output.firstLine);
+    if (differences.length > 0) this.#skip(file, { output: kind, differences }, output.firstLine);
     return unread;
   }
 
@@ -299,9 +300,7 @@ export class DumpDraft {
     const other = this.#log.read(file, text, firstLine);
     if (!this.#log.isKnown) return;
     this.file(file, 'kube-proxy log');
-    if (!other) return;
-    const differences = [`where it comes from: ${other.from}`];
-    this.fault(file, 'second-listing', { output: 'kube-proxy log', differences }, other.line);
+    if (other) this.fault(file, 'second-listing', { output: 'kube-proxy log', from: other.from }, other.line);
   }
 
   rulesOf(family: Family): RuleListings {
@@ -324,7 +323,7 @@ export class DumpDraft {
     if (endless !== undefined)
       this.fault(at.file, 'dump-reading', { problem: 'filtered', command: at.kind, chain: endless }, at.line);
     const differences = this.rulesOf(family).add(tables, shown, variant);
-    if (differences.length > 0) this.#skip(at.file, at.kind, differences, at.line);
+    if (differences.length > 0) this.#skip(at.file, { output: at.kind, differences }, at.line);
     else this.file(at.file, at.kind);
     return differences.length === 0;
   }

@@ -1,3 +1,4 @@
+import type { RefusedOutput } from '../base/findings/files.ts';
 import { continuesLogLine, startsLogLine } from './kube-proxy-log.ts';
 
 /** How to recognise an output. `starts` matches a trimmed line, a line feed and the next line. `continues` matches a raw line. */
@@ -14,14 +15,13 @@ interface Recogniser {
   readonly holds?: RegExp;
   /** The part of a line that occurs only once in a listing: the name of a table, set, virtual server or link. */
   readonly once?: RegExp;
-  readonly refusal?: string;
 }
 
 const anyLine = /^/;
 
 /** Recognises an output that kpc cannot read, or that lacks facts which kpc needs. The output ends where another one begins. */
-function refuseOutput(refusal: string, ...starts: readonly RegExp[]): Recogniser {
-  return { starts, continues: anyLine, refusal };
+function refuseOutput(...starts: readonly RegExp[]): Recogniser {
+  return { starts, continues: anyLine };
 }
 
 /** Returns a pattern for routes; `rest` matches what follows the destination. Neighbours, which look similar, do not match. */
@@ -35,32 +35,22 @@ function routePattern(rest: RegExp): RegExp {
 
 const forbidden = /^(?:throw|unreachable|prohibit|blackhole) (?:default|[\da-fA-F]*[.:][\da-fA-F.:]*(?:\/\d{1,3})?)\s/;
 
-const listInstead = 'print ipvsadm -Ln or ipvsadm -Sn instead';
-
-const refused = {
-  'ipvsadm with other columns': refuseOutput(
-    `leaves out schedulers, weights or how real servers are reached: ${listInstead}`,
+const refused: Readonly<Record<RefusedOutput, Recogniser>> = {
+  'ipvsadm --stats': refuseOutput(
     /^(?:IP Virtual Server version .*\n)?Prot LocalAddress:Port .*(?:InPkts|InPPS|Uthreshold|PersistConn)/,
   ),
-  'ipvsadm -Lc': refuseOutput(`lists connections, not virtual servers: ${listInstead}`, /^IPVS connection entries/),
-  ifconfig: refuseOutput('leaves out addresses: print ip addr instead', /^\S+: flags=\d+</, /^\S+[ \t]+Link encap:/),
-  'ip link': refuseOutput(
-    'shows no addresses: print ip addr instead',
-    /^\S+[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN)[ \t]+(?:[\da-f]{2}:){5}[\da-f]{2} <[A-Z,_]+>/,
-  ),
-  'ipset list -o xml': refuseOutput('is XML, which kpc does not read: print ipset save instead', /^<ipsets>\n/),
-  'nft -j': refuseOutput('is JSON, which kpc does not read: print nft list ruleset instead', /^\{\s*"nftables"\s*:/),
-  "one Service's file of a golden": {
-    ...refuseOutput("is no node's: name the folder of the golden instead", /^==> services\.json <==\n/),
-    holds: anyLine,
-  },
-  'a part of nft list ruleset': refuseOutput(
-    'lacks the line that names its table: copy it from a line such as "table ip kube-proxy {" on, to its last brace',
+  'ipvsadm -Lc': refuseOutput(/^IPVS connection entries/),
+  ifconfig: refuseOutput(/^\S+: flags=\d+</, /^\S+[ \t]+Link encap:/),
+  'ip link': refuseOutput(/^\S+[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN)[ \t]+(?:[\da-f]{2}:){5}[\da-f]{2} <[A-Z,_]+>/),
+  'ipset list -o xml': refuseOutput(/^<ipsets>\n/),
+  'nft -j': refuseOutput(/^\{\s*"nftables"\s*:/),
+  'services.json': { ...refuseOutput(/^==> services\.json <==\n/), holds: anyLine },
+  nft: refuseOutput(
     /^(?:chain|set|map) \S+ \{\n/,
     /^type (?:nat|filter|route) hook /,
     /^(?:ip6? [sd]addr |meta l4proto |numgen random |fib daddr ).*(?:goto|jump|vmap|dnat|masquerade|drop|reject)\b/,
   ),
-} satisfies Record<string, Recogniser>;
+};
 
 export const titleOfList = /^(?:IP Virtual Server version|Prot) /;
 
@@ -152,7 +142,7 @@ const readable = {
 
 export type ReadableKind = keyof typeof readable;
 
-export type OutputKind = ReadableKind | keyof typeof refused;
+export type OutputKind = ReadableKind | RefusedOutput;
 
 /** Matches an IPv4 or IPv6 address or a part of one. Also matches digits that a terminal wrapped to a new line. */
 const pieceOfAddress = /\d\.\d{1,3}\.\d|::|(?:[\da-f]{1,4}:){3}|^[\d\s]+$/i;
@@ -163,7 +153,7 @@ export function mayContinue(kind: OutputKind, line: string): boolean {
 }
 
 export function isReadable(kind: OutputKind): kind is ReadableKind {
-  return recognisers[kind].refusal === undefined;
+  return kind in readable;
 }
 
 /** Tried in this order. A new kind of output needs a row in one of these two tables, and a case in read-dump.ts. */

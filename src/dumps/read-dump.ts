@@ -1,4 +1,4 @@
-import { isReadable, recognisers } from './output-kinds.ts';
+import { isReadable } from './output-kinds.ts';
 import { isEllipsis, splitOutputs, type ToolOutput } from './split-outputs.ts';
 import { parseIpAddrText, isRoutingKind } from './read-ip.ts';
 import { parseConntrack } from '../kernel/conntrack.ts';
@@ -96,7 +96,7 @@ function lacksTables(text: string, strays: readonly number[]): boolean {
 
 /** Replaces the names in the output of `ipvsadm -S` with the addresses in a list below that output, which has no other use. */
 function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
-  const list = outputs.find(({ kind }) => kind === 'ipvsadm with other columns');
+  const list = outputs.find(({ kind }) => kind === 'ipvsadm --stats');
   const saved = outputs.find(({ kind }) => kind === 'ipvsadm -Sn');
   if (!list || !saved) return outputs;
   const lists = list.text.split('LocalAddress:Port').slice(0, 3);
@@ -141,8 +141,8 @@ function hasContent(text: string): boolean {
 function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { kind, firstLine: line, text } = output;
   // A chain or map outside of any table shows that the start of the listing is cut off.
-  if (kind === 'a part of nft list ruleset') draft.isNftCut = true;
-  if (!isReadable(kind)) return draft.refuse(file, line, kind, recognisers[kind].refusal ?? '');
+  if (kind === 'nft') draft.isNftCut = true;
+  if (!isReadable(kind)) return draft.refuse(file, line, { problem: kind });
   if (kind === 'rules') return readRules(draft, file, output);
   if (kind === 'iptables -L') return readRuleList(draft, file, output);
   if (kind === 'nft list ruleset') return readNftTable(draft, file, output);
@@ -157,9 +157,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       const { sets, unread } = listed ?? parseIpsetSave(text);
       const lacks = listed?.lacks;
       reportUnread(unread);
-      if (lacks === 'members') {
-        return draft.refuse(file, line, 'ipset list -t', 'shows no members: print ipset save instead');
-      }
+      if (lacks === 'members') return draft.refuse(file, line, { problem: 'ipset list -t' });
       // kube-proxy makes the same sets on every node, so a list of other sets completes the first list instead of contradicting it.
       const isAll = isWhole && lacks === undefined && !draft.sets.isCompletedBy(sets);
       const last = sets.at(-1);

@@ -46,13 +46,11 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
     draft.addNftables([], isRuleset);
     if (!tables || tables.length === 0 || tables.some(({ chains }) => chains.size > 0))
       draft.addOtherTable({ table, tables, hooked: findHooked(family, text) });
-    if (!ofIptables.test(text)) return;
-    const reason = 'shows the rules of iptables mode in other words: print iptables-save instead';
-    return draft.refuse(file, firstLine, nftList, reason);
+    if (ofIptables.test(text)) draft.refuse(file, firstLine, { problem: 'iptables-as-nft' });
+    return;
   }
   if (dormantFlag.test(text)) {
-    const reason = `shows that table ${table} is dormant: no packet comes to it, and none of its Services works`;
-    draft.refuse(file, firstLine, nftList, reason);
+    draft.refuse(file, firstLine, { problem: 'dormant', table });
     const tables = readOwnTable(text, isCutOff).tables.map((each) => withoutHooks(each));
     draft.addOtherTable({ table, tables, hooked: [] });
     for (const each of isCutOff ? [] : familiesOfTable(family)) draft.dormant.add(each);
@@ -60,12 +58,12 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   }
   const { tables, unread } = readOwnTable(text, isCutOff);
   draft.unread(file, nftList, unread, firstLine - 1);
-  if (isCutOff || unread.some(({ reason }) => reason === 'other-line')) {
+  if (isCutOff || unread.some(({ reason }) => reason === 'elided')) {
     for (const each of familiesOfTable(family)) draft.nftParts.add(each);
   }
   const lack = tables.map(findLack).find((each) => each !== undefined);
   if (lack) {
-    draft.refuse(file, firstLine, lack.output, lack.reason);
+    draft.refuse(file, firstLine, { problem: lack });
     for (const each of families) draft.nftParts.add(each);
   } else {
     if (!draft.list(draft.nftRules, listNftables(tables), false, at)) return;
@@ -115,18 +113,18 @@ const ofIptables = new RegExp(`[\\s"]${baseChains.services}[\\s"]`);
 const dormantFlag = /^[ \t]*flags\b[^{\n\r\u2028\u2029]*\bdormant\b/m;
 
 /** Finds parts of kube-proxy's table that an nft option omitted. The remaining parts show Services, but are not enough for a comparison. */
-function findLack({ chains, sets }: NftTable): { readonly output: string; readonly reason: string } | undefined {
+function findLack({ chains, sets }: NftTable): 'nft -S' | 'nft -t' | undefined {
   const elements = [...sets.values()].flatMap((set) => set.elements.map((element) => ({ set, element })));
   const isPortName = (value: Value, type: string | undefined): boolean =>
     type === 'inet_service' && value.kind === 'word' && /^[a-z]/i.test(value.text);
   if (elements.some(({ set, element }) => element.key.some((value, i) => isPortName(value, set.keyType[i])))) {
-    return { output: 'nft -S', reason: 'shows names of ports: print nft list ruleset without -S instead' };
+    return 'nft -S';
   }
   const ownSets = [...sets.values()].filter((set) => !isLearned(set) && !set.isPart);
   const leadsNowhere = ownSets.length > 0 && ownSets.every((set) => set.elements.length === 0);
   // A Service with endpoints has a chain, and an address or node port must lead to that chain.
   if (leadsNowhere && [...chains.values()].some(({ name, rules }) => rules.length > 0 && isNftServiceName(name))) {
-    return { output: 'nft -t', reason: 'shows no elements: print nft list ruleset without -t instead' };
+    return 'nft -t';
   }
   return undefined;
 }

@@ -1,4 +1,3 @@
-import { joinWords } from '../base/printable.ts';
 import { parseAddressRange } from '../kernel/address-range.ts';
 import type { Family } from '../kernel/address.ts';
 import { findHiddenTables, parseIptablesSave } from '../kernel/iptables/parse-save.ts';
@@ -109,9 +108,7 @@ export function noteHidden(draft: DumpDraft, file: string, kind: DumpFileKind, t
   const hidden = tableNames.filter((name) => found.some(([table, { isPart }]) => table === name && !isPart));
   const first = found.find(([, { isPart }]) => !isPart);
   if (!first) return;
-  const those = hidden.length === 1 ? 'the table' : 'the tables';
-  const reason = `leaves out ${those} ${joinWords(hidden)}: others put there what only nft reads`;
-  draft.refuse(file, first[1].line, kind, reason);
+  draft.refuse(file, first[1].line, { problem: 'hidden-tables', command: kind, tables: hidden });
   for (const name of hidden) draft.rulesOf(family).hidden.add(name);
 }
 

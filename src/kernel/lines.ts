@@ -49,6 +49,7 @@ export class LineList {
 export type LineFault =
   | 'control-character'
   | 'duplicate'
+  | 'elided'
   | 'fragments'
   | 'long-line'
   | 'mark-server'

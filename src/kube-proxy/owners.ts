@@ -162,7 +162,7 @@ function indexServers(states: readonly KernelState[]) {
     for (const server of state.virtualServers) {
       const { family, protocol, address, port } = server;
       const isNodePort = isNodePortServer(server);
-      const name = isNodePort ? `node port ${port}/${protocol}` : `${joinHostPort(address.text, port)}/${protocol}`;
+      const name = `${joinHostPort(isNodePort ? 'node' : address.text, port)}/${protocol}`;
       addLabel(servers, virtualServerKey(server), name);
       const label = servers.get(virtualServerKey(server));
       if (isNodePort) addLabel(nodePorts, `${family} ${protocol} ${port}`, label);

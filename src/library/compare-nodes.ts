@@ -5,8 +5,7 @@ import { beyondWords, describeUnshown } from '../say/diff-report.ts';
 import { diffServices } from '../ask/diff/service-changes.ts';
 import { type Finding, placeAtLine } from '../base/findings/finding.ts';
 import { chooseStandIns, packetsToPlaced, type Represented } from '../ask/equivalence/representatives.ts';
-import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
-import { needsWork, type EquivalenceReport, type Tracing } from '../say/equivalence.ts';
+import { modesOf, needsWork, type EquivalenceReport, type Tracing } from '../say/equivalence.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import { unsettledWords } from '../say/way/fate.ts';
 import { snapshotWriter } from '../say/snapshots.ts';
@@ -155,23 +154,4 @@ function beyondOf(from: Snapshot, to: Snapshot): readonly BeyondKernel[] {
 
 function placeOfPort({ cluster }: Snapshot, servicePort: string) {
   return cluster?.servicePorts.find(({ label }) => label === servicePort)?.places?.port;
-}
-
-/** Names the mode that both sides share, or else the mode of each side whose own name does not tell it. */
-function modesOf(
-  [old, fresh]: readonly [Scene, Scene],
-  [first, second]: readonly [CalledSide, CalledSide],
-): Pick<EquivalenceReport, 'sharedMode' | 'modeFrom' | 'modeTo'> {
-  const titleOf = ({ side: { mode } }: Scene) => mode && modeFacts[mode].title;
-  const isAssumed = ({ side: { assumed } }: Scene) => assumed?.mode === true;
-  const isSame = titleOf(old) === titleOf(fresh);
-  if (isSame && isAssumed(old) === isAssumed(fresh)) {
-    const shared = titleOf(fresh);
-    return { sharedMode: shared && `${shared}${isAssumed(fresh) ? ` ${unnamedMode}` : ''}` };
-  }
-  const wordsOf = (scene: Scene, { name }: CalledSide) => {
-    if (isAssumed(scene)) return ` (${titleOf(scene)}, which nothing names)`;
-    return isSame || scene.side.mode === undefined || name === scene.side.mode ? '' : ` (${titleOf(scene)})`;
-  };
-  return { modeFrom: wordsOf(old, first), modeTo: wordsOf(fresh, second) };
 }

@@ -1,7 +1,6 @@
-import { inOneLine } from '../say/words/words.ts';
 import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { type Finding, distinct, faultOf } from '../base/findings/finding.ts';
+import { type Finding, distinct } from '../base/findings/finding.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { planChange } from '../ask/equivalence/change.ts';
 import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
@@ -17,7 +16,7 @@ import { checkPacketOptions, diagnosticsOfNode, looked, openTexts, type Manifest
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { namesNoNode, openReading, type Opened } from '../snapshot/open/stored-side.ts';
 import { checkOptionNames, expectSnapshot, listTexts, type NamedText } from './inputs.ts';
-import { diagnosticsOf, inOptions } from './words.ts';
+import { diagnosticsOf, misuse } from './words.ts';
 
 /** A side of a comparison: a mode, release or kube-proxy configuration to compile the manifests for, or an opened snapshot. */
 export type ComparedSide = ProxyMode | Release | NamedText | Snapshot;
@@ -82,10 +81,10 @@ export function optionsOfSide(side: ComparedSide): OptionsOfSide | undefined {
     if (mode) return { proxyMode: mode, sideOf: 'mode' };
     const release = parseRelease(side);
     if (release) return { kubernetesVersion: release, sideOf: 'release' };
-    throw new TypeError(`"${side}" is neither a mode nor a release`);
+    return misuse({ problem: 'wrong-argument', what: `"${side}"`, is: 'side' });
   }
   if ('text' in Object(side)) return { config: side as NamedText };
-  expectSnapshot(side as Snapshot, 'a side that is no mode, release or configuration');
+  expectSnapshot(side as Snapshot, 'side', 'side');
   return undefined;
 }
 
@@ -106,7 +105,7 @@ function specOf(
 
 function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, read?: LoadedInputs): Spec {
   const { manifests } = input;
-  if (manifests === undefined) throw new TypeError('manifests are missing, which a side is compiled from');
+  if (manifests === undefined) misuse({ problem: 'no-input', takes: 'both-sides' });
   const files = listTexts(manifests, 'manifests').map((each) => each.name);
   return {
     name,
@@ -160,7 +159,7 @@ export function migrate(options: MigrateOptions): EquivalenceResult {
   const { from: _, to: __, toKubernetesVersion: ___, ...input } = options;
   const { loaded } = openTexts(input, false);
   const change = planChange(options, loaded);
-  if (change.kind === 'refused') throw new TypeError(inOptions(inOneLine(faultOf('bad-call', change.why))));
+  if (change.kind === 'refused') misuse(change.why);
   const allNodes = namesNoNode(loaded, options.node);
   const specs = [change.from, change.to].map(({ words, options: own }) =>
     compiledSpec(words, { ...input, ...own, allNodes }, loaded),

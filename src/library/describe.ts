@@ -17,7 +17,7 @@ import {
   remarksJson,
   serviceJson,
 } from '../say/describe/dump.ts';
-import { describeServiceInWords, describeSharedInWords } from '../say/describe/service.ts';
+import { describeServiceInWords, nodeWords, rulesHint, describeSharedInWords } from '../say/describe/service.ts';
 import { serviceRows, summarizeServices, tableOfRows, type ServiceSummary } from '../say/describe/table.ts';
 import { summarizeSide } from '../say/bundle-text.ts';
 import { formatText } from '../say/formats/text.ts';
@@ -143,19 +143,12 @@ function describeSubject(what: string, side: CompiledSnapshot, style: Descriptio
   if (isJson) {
     return foundAsData({ services: services.map(({ because, ...each }) => ({ because, ...serviceJson(each) })) });
   }
-  const { node, assumed } = side;
-  const name = assumed.node ? `${node.name} (assumed)` : node.name;
   const blocks = services.map((each) => {
     const hasRules = rules === true || each.because.some(({ kind }) => ofKernel.has(kind));
-    const unnamed = side.anyOf ? 'one node or another' : 'a node without a name';
-    const limits = { node: name === '' ? unnamed : name, limit, width, hasRules };
-    return describeServiceInWords(each, each.because, limits);
+    return describeServiceInWords(each, each.because, { node: nodeWords(side), limit, width, hasRules });
   });
   const hidden = matches.length - services.length;
-  const closing = [
-    ...(modeFrom === '' ? [] : [`mode ${side.mode}${modeFrom}`]),
-    ...(rules ? [] : ['--rules shows what is in the kernel']),
-  ];
+  const closing = [...(modeFrom === '' ? [] : [`mode ${side.mode}${modeFrom}`]), ...(rules ? [] : [rulesHint])];
   const rest = [
     lines('dim', 0, hidden > 0 && `… and ${count(hidden, 'more Service')}`),
     lines('dim', 0, closing.join('; ')),

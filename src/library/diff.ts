@@ -3,6 +3,7 @@ import { diffToJson, type DifferenceJson } from '../say/differences.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffAnswer, formatSideDiffs } from './differences.ts';
 import { checkOptionNames, expectSnapshot } from './inputs.ts';
+import { misuse } from './words.ts';
 
 export interface DiffOptions {
   /** Whether to compare objects of other programs too. */
@@ -32,13 +33,13 @@ export function formatDiff(
 ): string {
   checkOptionNames(options, ['foreign', 'limit']);
   checkSides(from, to);
-  if (!formats.includes(format)) throw new TypeError(`format is not one of ${formats.join(', ')}`);
+  if (!formats.includes(format)) misuse({ problem: 'not-one-of', option: 'format', values: formats });
   const { foreign = false, limit = 20 } = options;
   if (format === 'unified') return formatSideDiffs(from, to);
   return diffAnswer({ from, to, diff: diffSides(from, to, { foreign }) }, { limit })[format]();
 }
 
 function checkSides(from: Snapshot, to: Snapshot): void {
-  expectSnapshot(from, 'the first side');
-  expectSnapshot(to, 'the second side');
+  expectSnapshot(from, 'from');
+  expectSnapshot(to, 'to');
 }

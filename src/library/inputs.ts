@@ -1,6 +1,4 @@
 // Checks the texts and options that a program passes.
-import { faultOf } from '../base/findings/finding.ts';
-import { inOneLine } from '../say/words/words.ts';
 import { findNearest } from '../base/names.ts';
 import { type IpFamilyChoice, ipFamilyChoices } from '../snapshot/open/assumptions.ts';
 import type { LoadOptions as PipelineOptions, InputTexts } from '../snapshot/open/load-texts.ts';
@@ -9,6 +7,7 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Release } from '../kube-proxy/releases.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { CommonOptions } from './options.ts';
+import { misuse } from './words.ts';
 
 /** `name`: the text's name in diagnostics, such as a path. */
 export interface NamedText {
@@ -20,11 +19,10 @@ export interface NamedText {
 
 /** Throws a TypeError for an unknown option. A program without types would not notice that the option is ignored. */
 export function checkOptionNames(options: object | null | undefined, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null) throw new TypeError('the options are missing');
+  if (typeof options !== 'object' || options === null)
+    misuse({ problem: 'wrong-argument', what: 'options', is: 'object' });
   const strange = Object.keys(options).find((name) => !known.includes(name));
-  if (strange === undefined) return;
-  const near = findNearest(strange, known);
-  throw new TypeError(`no option "${strange}"${near === undefined ? '' : `: did you mean ${near}?`}`);
+  if (strange !== undefined) misuse({ problem: 'no-option', name: strange, near: findNearest(strange, known) });
 }
 
 /** A Map or an object from name to text, or a list of { name, text }. */
@@ -34,13 +32,13 @@ export type Texts = ReadonlyMap<string, string> | Readonly<Record<string, string
 export function checkText(value: NamedText, what: string): NamedText {
   const { name, text } = (value ?? {}) as Partial<Record<'name' | 'text', unknown>>;
   if (typeof name === 'string' && typeof text === 'string') return value;
-  throw new TypeError(`${what} is not { name, text } with two strings`);
+  return misuse({ problem: 'wrong-argument', what, is: 'text' });
 }
 
 /** Throws a TypeError if an untyped program passes something else, such as the missing snapshot of an unreadable input. */
-export function expectSnapshot(value: Snapshot, what: string): void {
+export function expectSnapshot(value: Snapshot, what: string, is: 'snapshot' | 'side' = 'snapshot'): void {
   const { kind } = (value ?? {}) as Partial<Snapshot>;
-  if (kind === undefined) throw new TypeError(`${what} is not a snapshot: open and compile make them`);
+  if (kind === undefined) misuse({ problem: 'wrong-argument', what, is });
 }
 
 export function mapTexts(texts: Texts, what: string): ReadonlyMap<string, string> {
@@ -56,8 +54,7 @@ export function eachOnce(texts: readonly NamedText[], what: string): readonly Na
   const first = new Map<string, NamedText>();
   for (const each of texts) {
     const other = first.get(each.name);
-    if (other && other.text !== each.text)
-      throw new TypeError(inOneLine(faultOf('bad-call', { problem: 'same-name', what, name: each.name })));
+    if (other && other.text !== each.text) misuse({ problem: 'same-name', what, name: each.name });
     first.set(each.name, other ?? each);
   }
   return [...first.values()];
@@ -70,13 +67,11 @@ export function listTexts(texts: Texts, what: string): readonly NamedText[] {
       texts.map((each: NamedText) => checkText(each, `one of ${what}`)),
       what,
     );
-  if (typeof texts !== 'object' || texts === null) {
-    throw new TypeError(`${what} is not a Map, an object or an array of texts`);
-  }
+  if (typeof texts !== 'object' || texts === null) return misuse({ problem: 'wrong-argument', what, is: 'texts' });
   const entries: readonly (readonly [string, unknown])[] =
     texts instanceof Map ? [...(texts as ReadonlyMap<string, unknown>)] : Object.entries(texts);
   return entries.map(([name, text]) => {
-    if (typeof text !== 'string') throw new TypeError(`${what}: ${name} is not a string`);
+    if (typeof text !== 'string') return misuse({ problem: 'wrong-argument', what: `${what}: ${name}`, is: 'string' });
     return { name, text };
   });
 }
@@ -130,8 +125,7 @@ export function shownOptions<Options extends Omit<InputOptions, 'manifests' | 'c
   allowEmpty: _,
   ...options
 }: Options) {
-  if (!ipFamilyChoices.includes(ipFamily)) {
-    throw new TypeError(`ipFamily is not one of ${ipFamilyChoices.join(', ')}`);
-  }
+  if (!ipFamilyChoices.includes(ipFamily))
+    misuse({ problem: 'not-one-of', option: 'ipFamily', values: ipFamilyChoices });
   return { ...options, ipFamily };
 }

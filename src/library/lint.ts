@@ -14,7 +14,7 @@ import { snapshotsJson } from '../say/snapshots.ts';
 import { shownOptions, readInputTexts, listTexts } from './inputs.ts';
 import { checkPacketOptions, type ManifestsOfNodes } from './open.ts';
 import { traceWords } from './options.ts';
-import { diagnosticsOf } from './words.ts';
+import { diagnosticsOf, misuse } from './words.ts';
 
 export type { Ignore };
 
@@ -107,7 +107,7 @@ export function lint(options: LintOptions): LintResult {
   const { ignore = [], strict = false, ...input } = options;
   const ignores = ignore.map((each) => ({ by: 'ignore', ...(typeof each === 'string' ? { code: each } : each) }));
   const strange = ignores.find(({ code }) => !findingCodes.some((each) => each === code))?.code;
-  if (strange !== undefined) throw new TypeError(`ignore: no finding has the code ${strange}`);
+  if (strange !== undefined) misuse({ problem: 'unknown-code', name: strange });
   const request = shownOptions(input);
   const loaded = loadTexts(readInputTexts(input, input.hostAddresses), optionsOfLint(request));
   const files = listTexts(input.manifests, 'manifests').map(({ name }) => name);

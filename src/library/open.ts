@@ -29,7 +29,7 @@ import {
   type Texts,
 } from './inputs.ts';
 import { openOptions } from './options.ts';
-import { diagnosticsOf } from './words.ts';
+import { diagnosticsOf, misuse } from './words.ts';
 
 export { sceneOf, type Scene };
 
@@ -125,7 +125,9 @@ export function checkPacketOptions(options: PacketInput, others: readonly string
   if (!('side' in options)) return;
   expectSnapshot(options.side, 'side');
   const idle = Object.keys(options).find((name) => name !== 'side' && !others.includes(name));
-  if (idle !== undefined) throw new TypeError(`option "${idle}" is only for manifests: a side is compiled already`);
+  if (idle === undefined) return;
+  const because = { kind: 'compiled-already', path: options.side.name, of: 'snapshot' } as const;
+  misuse({ problem: 'idle-flag', flags: [idle], because });
 }
 
 export interface Scenes {

@@ -1,9 +1,8 @@
 import { diagnose, isError, type Finding } from '../base/findings/finding.ts';
-import { nameSome } from '../say/words/rows.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import { TextFile } from '../input/documents/text-file.ts';
 import { writeYaml } from '../input/yaml/parse.ts';
-import { holdingTests, resultJson, madeWith } from '../say/packet-tests.ts';
+import { holdingTests, resultJson, testComments } from '../say/packet-tests.ts';
 import {
   readPacketTests,
   runPacketTest,
@@ -99,14 +98,8 @@ export function writeHoldingTests(
     node: allNodes ? 'all' : settings && (first?.side.node?.name || undefined),
   };
   const { file: tests, leftOut } = holdingTests(head, scenes);
-  const lack =
-    leftOut.length === 0
-      ? ''
-      : `# Left out, as the input does not show what becomes of all packets to them: ${nameSome(leftOut)}.\n`;
-  const chosen = first?.side.assumed?.mode
-    ? '# Nothing names a mode, and kpc takes this one: write that of your nodes.\n'
-    : '';
-  const text = `# Written by kpc test --init: what holds now.\n${madeWith(flags)}${chosen}${lack}${writeYaml(tests)}`;
+  const isModeAssumed = first?.side.assumed?.mode === true;
+  const text = `${testComments(flags, isModeAssumed, leftOut)}${writeYaml(tests)}`;
   return { text: tests.tests.length === 0 ? undefined : text, leftOut };
 }
 

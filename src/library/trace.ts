@@ -12,7 +12,7 @@ import { sceneOfSender } from '../ask/trace/read-sender.ts';
 import { faultsOfWords, hasNoNames } from '../ask/trace/question.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import { checkPacketOptions, scenesOf, type PacketInput, type Scenes } from './open.ts';
-import { diagnosticsOf } from './words.ts';
+import { diagnosticsOf, misuse } from './words.ts';
 
 export { packetProtocols } from '../packet/packet.ts';
 export type { Scene, TraceQuestion };
@@ -120,7 +120,8 @@ const questionOptions = ['from', 'to', 'proto', 'inInterface', 'all', 'namespace
  */
 export function trace(options: TraceOptions): TraceResult {
   checkPacketOptions(options, questionOptions);
-  if (lackOfQuestion(options)) throw new TypeError('name from and to, or all');
+  const lacks = lackOfQuestion(options);
+  if (lacks) misuse({ problem: 'no-packet', lacks });
   return traceIn(scenesOf(inputOf(options)), options);
 }
 

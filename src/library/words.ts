@@ -1,6 +1,8 @@
-import type { Finding } from '../base/findings/finding.ts';
+import type { ArgumentsOf } from '../base/findings/codes.ts';
+import { faultOf, type Finding } from '../base/findings/finding.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import { findingsForPeople, sayFinding, type SaidFinding } from '../say/words/said.ts';
+import { inOneLine } from '../say/words/words.ts';
 import { modeFromWords as modeFrom } from '../kube-proxy/modes.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { flagKey } from '../settings/flag.ts';
@@ -34,6 +36,11 @@ const library = callerWith(options);
 
 export function diagnosticsOf(diagnostics: readonly Finding[]): readonly SaidFinding[] {
   return diagnostics.map((each) => sayFinding(each, inOptions));
+}
+
+/** Throws a TypeError, because the program that calls the library is wrong. */
+export function misuse(why: ArgumentsOf<'bad-call'>): never {
+  throw new TypeError(inOptions(inOneLine(faultOf('bad-call', why))));
 }
 
 /** Turns "name one with --proxy-mode" into "name one with proxyMode". */

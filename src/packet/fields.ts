@@ -171,7 +171,7 @@ function isOfPort({ routing, input = '' }: Flow, pattern: Value, has: Answer): A
   const ports = routing.portsOf(input);
   const named = ports.filter((port) => holdsValue(pattern, port) === true).length;
   const isOpen = ports.length === 0 || (named > 0 && named < ports.length);
-  return isOpen ? circumstance('content', 'a port of a bridge') : named > 0;
+  return isOpen ? circumstance('content') : named > 0;
 }
 
 /** If it is unknown whether a bridge carried the packet, the likely answer is no: most packets that rules see are routed. */

@@ -164,8 +164,7 @@ function indexIpSet(set: IpSet, all: IpSetTests): IpSetTest {
 
 /** Builds a set's test. Apart from kube-proxy's set types, only types with addresses and ports are read. */
 function setTestOf({ name, type, family, entries, options }: IpSet, all: IpSetTests): IpSetTest {
-  const shaping = options?.find((option) => /^(?:netmask|bitmask|markmask)$/.test(option));
-  if (shaping !== undefined) return () => unreadRule(`set ${name} with ${shaping}`);
+  if (options?.some((option) => /^(?:netmask|bitmask|markmask)$/.test(option))) return () => unreadRule(`set ${name}`);
   if (type === 'bitmap:port') return portTest(entries);
   if (type === 'list:set') {
     return (flow, directions) =>
@@ -175,7 +174,7 @@ function setTestOf({ name, type, family, entries, options }: IpSet, all: IpSetTe
       });
   }
   const [, parts] = /^(?:hash|bitmap(?=:ip$)):((?:ip|net)(?:,port(?:,(?:ip|net))?)?)$/.exec(type) ?? [];
-  if (parts === undefined) return () => unreadRule(`set ${name} of type ${type}`);
+  if (parts === undefined) return () => unreadRule(`set ${name}`);
   return addressTest(name, entries, family === 'inet6' ? 'ipv6' : 'ipv4', parts.split(',').length);
 }
 
@@ -185,7 +184,7 @@ function portTest(entries: readonly SetEntry[]): IpSetTest {
   return (flow, [direction]) => {
     // In a bitmap:port set, the kernel does not look up SCTP ports.
     if (flow.protocol !== 'tcp' && flow.protocol !== 'udp') return false;
-    if (direction === 'src') return circumstance('source-port', 'a set of ports');
+    if (direction === 'src') return circumstance('source-port');
     return ports.has(flow.port) || (unread !== undefined && unreadValue(unread));
   };
 }
@@ -220,7 +219,7 @@ function addressTest(
   return (flow, [first, second, third]) => {
     if ([second, third].slice(0, dimensions - 1).includes(undefined)) return unreadRule(`--match-set ${name}`);
     if (flow.family !== family) return false;
-    if (dimensions > 1 && second === 'src') return circumstance('source-port', 'a set of addresses and ports');
+    if (dimensions > 1 && second === 'src') return circumstance('source-port');
     const testFirst = (address: Address): Answer => {
       const same = findFirst(flow, address);
       if (dimensions < 3) return same.length > 0 ? !isException(same[0]) : otherwise;

@@ -6,8 +6,8 @@ import type { AskedSource, Step } from './step.ts';
 
 /** Stands for an unknown address of the node. The text is not an address, and only a network of all addresses contains it. */
 export const unknownOwn: { readonly [F in Family]: Address } = {
-  ipv4: { family: 'ipv4', text: 'an IPv4 address of the node', bits: 0 },
-  ipv6: { family: 'ipv6', text: 'an IPv6 address of the node', groups: [0, 0, 0, 0, 0, 0, 0, 0] },
+  ipv4: { family: 'ipv4', text: 'the node (IPv4)', bits: 0 },
+  ipv6: { family: 'ipv6', text: 'the node (IPv6)', groups: [0, 0, 0, 0, 0, 0, 0, 0] },
 };
 
 export function isUnknownOwn(address: Address): boolean {

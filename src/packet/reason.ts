@@ -31,7 +31,7 @@ export function all<U>(...results: readonly Maybe<U>[]): Maybe<U> {
   return allOf(results, (each) => each);
 }
 
-interface LineOfFile {
+export interface LineOfFile {
   readonly file: string;
   readonly line: number;
 }
@@ -113,7 +113,8 @@ export type Reason = {
   | { readonly kind: 'missing-flag'; readonly flag: '--from'; readonly to: Address; readonly such: Address }
   /** `--node` would tell which Node of the input is meant, because the two treat the packet differently. */
   | { readonly kind: 'missing-flag'; readonly flag: '--node'; readonly nodes: readonly [string, string] }
-  | { readonly kind: 'unread-rule'; readonly text: string }
+  /** `of`: a table or line, or what kpc does not read in a known rule. */
+  | { readonly kind: 'unread-rule'; readonly of: string | LineOfFile }
   | { readonly kind: 'unread-value'; readonly text: string }
   /** Two chains with the same hook and priority. The kernel runs the newer one first. `isListable`: nft can show which is newer. */
   | { readonly kind: 'unknown-order'; readonly chains: readonly [string, string]; readonly isListable: boolean }
@@ -133,15 +134,16 @@ export const reasonKinds = [
   'too-many-ways',
 ] as const satisfies readonly Reason['kind'][];
 
-export function unreadRule(text: string): Reason {
-  return { kind: 'unread-rule', text };
+export function unreadRule(of: string | LineOfFile): Reason {
+  return { kind: 'unread-rule', of };
 }
 
 export function unreadValue(text: string): Reason {
   return { kind: 'unread-value', text };
 }
 
-export function circumstance(of: Circumstance, text: string): Reason {
+/** `text`: what to look at on the node, or what tells questions of one rule apart. */
+export function circumstance(of: Circumstance, text = ''): Reason {
   return { kind: 'circumstance', of, text };
 }
 

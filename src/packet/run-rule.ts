@@ -156,7 +156,7 @@ function matches(asking: RuleQuestion, { left: fields, operator, right: among }:
   const [reading] = readings;
   const [limit] = 'elements' in among ? (among.elements[0]?.key ?? []) : [];
   if (!reading) return false;
-  if (limit?.kind !== 'number') return unreadRule(`${operator} of what is no number`);
+  if (limit?.kind !== 'number') return unreadRule(operator);
   const { value } = limit;
   const [first, last] = operator.startsWith('<')
     ? [0, operator === '<' ? value - 1 : value]
@@ -197,7 +197,7 @@ function nameFields(fields: Selector): string {
  * IPS_DST_NAT and IPS_SRC_NAT together with other bits (nf_nat_setup_info), and the rest later.
  */
 function isWholeStatus(among: Right): Answer {
-  if ('set' in among) return unreadRule(`a set of whole statuses, ${among.set}`);
+  if ('set' in among) return unreadRule(among.set);
   const strange = among.elements.find(({ key: [value] }) => value?.kind !== 'word' || !statusBits.has(value.text));
   return strange ? unreadValue(textOfKey(strange.key)) : false;
 }

@@ -266,7 +266,7 @@ function indexListeners(
   return ({ protocol, destination, port, asked }) => {
     if (port === undefined) return undefined;
     const isTranslated = asked.port !== port || asked.address.text !== destination.text;
-    if (lacksProxyPorts && isTranslated) return unknown(circumstance('listener', 'kube-proxy itself listens'));
+    if (lacksProxyPorts && isTranslated) return unknown(circumstance('listener'));
     const name = protocol.toUpperCase() as ProxyPort['protocol'];
     const listens = (address: Address) => ports.get(proxyPortKey({ protocol: name, address, port }));
     return listens(destination) ?? (destination.family === 'ipv4' ? listens(unspecifiedIPv4) : undefined);

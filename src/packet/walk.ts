@@ -328,7 +328,7 @@ function receive(flow: Flow, visitors: Visitors): End {
   if (!server) return arrived(flow, 'local');
   if ('kind' in server) return server;
   const { endpoints } = server;
-  if (!endpoints) return unknown(circumstance('listener', 'kube-proxy itself listens'));
+  if (!endpoints) return unknown(circumstance('listener'));
   const chosen = drawOne(flow, endpoints);
   flow.steps.push({ kind: 'listener', server: { ...server, endpoints }, chosen });
   if (!chosen) return 'refused';

@@ -63,7 +63,7 @@ export function passesReverse(flow: Flow, flags: readonly string[]): Answer {
 
 export function isOfInterface(flow: Flow, address: Address, type: string, end: 'input' | 'output'): Answer {
   const link = flow[end];
-  if (type.toLowerCase() !== 'local') return circumstance('content', 'addresses of one interface');
+  if (type.toLowerCase() !== 'local') return circumstance('content');
   return link === undefined ? lacks({ kind: 'route', address }) : flow.routing.isLocalAt(address, link);
 }
 

@@ -2,9 +2,11 @@ import { countState, countServices, type BundleFiles } from '../bundle/make-bund
 import { describeGrounds } from '../snapshot/grounds.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import type { Manifest } from '../bundle/manifest.ts';
+import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { stateFileNames, stateFiles, type BundleFileName, type StateFileName } from '../bundle/state-files.ts';
 import { modeFacts, proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
-import { count } from '../base/printable.ts';
+import { count, formatCount, printable } from '../base/printable.ts';
+import { nameSome } from './words/rows.ts';
 import { formatJson, type SaidByCommand } from './formats/json.ts';
 import type { compiled } from './outputs/compile-and-compare.ts';
 import { snapshotsJson } from './snapshots.ts';
@@ -81,12 +83,66 @@ interface CompiledFiles {
   readonly files: () => BundleFiles;
 }
 
+/** What was written for many nodes. `stale` are folders without a Node object. */
+export function fleetWords(
+  {
+    nodes,
+    total,
+    shard,
+  }: {
+    readonly nodes: readonly string[];
+    readonly total: number;
+    readonly shard?: { readonly index: number; readonly count: number } | undefined;
+  },
+  { written, unchanged, path }: { readonly written: number; readonly unchanged: number; readonly path: string },
+  stale: readonly string[],
+  isPruned = false,
+): string {
+  const all = formatCount(nodes.length);
+  const of = shard
+    ? `${all} of ${formatCount(total)} nodes (shard ${shard.index}/${shard.count})`
+    : count(nodes.length, 'node');
+  const folders = `the folders ${nameSome(stale, 5)}`;
+  const gone = isPruned
+    ? `Removed ${folders}, for which there is no Node object\n`
+    : `No Node object for ${folders}: --prune removes them\n`;
+  return `${of}: ${written} written, ${unchanged} unchanged, in ${path}\n${stale.length === 0 ? '' : gone}`;
+}
+
+interface Digested {
+  readonly bytes: number;
+  readonly digest: string;
+  readonly keyId?: string | undefined;
+}
+
+function digestWords(what: string, { bytes, digest, keyId }: Digested, checked = ''): string {
+  const signer = keyId === undefined ? 'not signed' : `signed by key ${keyId}${checked}`;
+  return `${what}, ${formatCount(bytes)} bytes, ${signer}\ndigest ${digest}\n`;
+}
+
+export function packedWords(path: string, node: string, files: Digested): string {
+  return digestWords(`${path}: the bundle${node === '' ? '' : ` for node ${node}`}`, files);
+}
+
+/** `serial` is undefined if no key was given to check the signature. */
+export function verifiedWords(
+  what: string,
+  { manifest, snapshot }: StoredBundle,
+  files: Digested,
+  serial: number | undefined,
+): string {
+  const checked = serial === undefined ? ', which is not checked (no --trust)' : `, serial ${serial}`;
+  const head = digestWords(`${printable(what)} as kpc ${manifest.kpcVersion} writes it`, files, checked);
+  return `${head}${printable(summarize(snapshot, manifest.counts))}\n`;
+}
+
+/** Like summarize, for a side that was compiled but not written. */
 export function summarizeSide(side: CompiledSnapshot, modeFrom?: string): string {
   return summarize(side, { ...countServices(side.cluster), ...countState(side.state) }, modeFrom);
 }
 
 /** Returns one line. `modeFrom`: where the mode comes from, in brackets, if it was not named. */
-export function summarize(side: CompiledSnapshot, counts: Manifest['counts'], modeFrom?: string): string {
+function summarize(side: CompiledSnapshot, counts: Manifest['counts'], modeFrom?: string): string {
   const many = (name: string, one: string) => count(counts[name] ?? 0, one);
   const parts = modeFacts[side.mode].summary.map((part) => many(...part));
   const where = describeGrounds(side, modeFrom);

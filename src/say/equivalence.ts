@@ -5,6 +5,9 @@ import { lines, section, type Block } from './lines.ts';
 import { addressWords } from './port-facts.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import type { Place } from '../kernel/place.ts';
+import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import type { Scene } from '../ask/trace/scene.ts';
 import { isRequired } from '../ask/equivalence/change.ts';
 import type { Compared } from '../ask/equivalence/findings.ts';
 import type { Represented } from '../ask/equivalence/representatives.ts';
@@ -363,4 +366,25 @@ function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly Te
     return { name, failure, output: [help] };
   });
   return [...(causes.length > 0 ? causes : [passed]), ...steps];
+}
+
+type Named = Pick<Snapshot, 'name'>;
+
+/** Names the mode that both sides share, or else the mode of each side whose name does not say it. */
+export function modesOf(
+  [old, fresh]: readonly [Scene, Scene],
+  [first, second]: readonly [Named, Named],
+): Pick<EquivalenceReport, 'sharedMode' | 'modeFrom' | 'modeTo'> {
+  const titleOf = ({ side: { mode } }: Scene) => mode && modeFacts[mode].title;
+  const isAssumed = ({ side: { assumed } }: Scene) => assumed?.mode === true;
+  const isSame = titleOf(old) === titleOf(fresh);
+  if (isSame && isAssumed(old) === isAssumed(fresh)) {
+    const shared = titleOf(fresh);
+    return { sharedMode: shared && `${shared}${isAssumed(fresh) ? ` ${unnamedMode}` : ''}` };
+  }
+  const modeWords = (scene: Scene, { name }: Named) => {
+    if (isAssumed(scene)) return ` (${titleOf(scene)}, which nothing names)`;
+    return isSame || scene.side.mode === undefined || name === scene.side.mode ? '' : ` (${titleOf(scene)})`;
+  };
+  return { modeFrom: modeWords(old, first), modeTo: modeWords(fresh, second) };
 }

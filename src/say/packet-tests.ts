@@ -83,6 +83,13 @@ function faultWords(fault: Unexpected, { trace, scene }: Pick<PacketResult, 'tra
   }
 }
 
+/** "NAME: tcp from pod to svc/web (node-1, ipvs)". */
+function titleOf({ name, from, to, trace, scene: { side } }: PacketResult): string {
+  const where = [side.node?.name, side.mode].filter(Boolean).join(', ');
+  const packet = `${name === undefined ? '' : `${name}: `}${trace.target.protocol} from ${from} to ${to}`;
+  return printable(`${packet}${where === '' ? '' : ` (${where})`}`);
+}
+
 const hasFailed = ({ faults }: PacketResult): boolean => faults.length > 0;
 
 function assumedIn(results: readonly PacketResult[]): string | undefined {
@@ -93,7 +100,7 @@ function resultsToText(results: readonly PacketResult[], isColoured: boolean): s
   const failed = results.filter(hasFailed);
   const role = failed.length === 0 ? 'good' : 'bad';
   const blocks = [...groupBy(failed, failureKey).values()].map((alike) => [
-    ...lines('bad', 0, ...alike.map(({ place, title }) => `${placeText(place)}: ${title}`)),
+    ...lines('bad', 0, ...alike.map((each) => `${placeText(each.place)}: ${titleOf(each)}`)),
     ...alike.slice(0, 1).flatMap(explainResult),
   ]);
   const end = [
@@ -118,15 +125,15 @@ function resultsToMarkdown(results: readonly PacketResult[]): string {
   const beside = [...allBeside(results), assumedIn(results)].flatMap((each) => each ?? []);
   return [
     findingsMarkdown(summarizeTests(results), failuresOf(results)),
-    ...alike.flatMap(([first]) => foldCode(`Trace: ${first.title}`, '', explainLines(first))),
+    ...alike.flatMap(([first]) => foldCode(`Trace: ${titleOf(first)}`, '', explainLines(first))),
     ...(beside.length > 0 ? [formatMarkdown([lines('plain', 0, ...beside)])] : []),
   ].join('\n');
 }
 
 function failuresOf(results: readonly PacketResult[]): readonly SaidFinding[] {
   const failed = results.filter(hasFailed).map((result) => {
-    const { title: packet, place } = result;
-    const details = { packet, faults: faultsInWords(result) };
+    const { place } = result;
+    const details = { packet: titleOf(result), faults: faultsInWords(result) };
     return diagnose('unexpected-packet', details, { file: place.file, locate: () => place });
   });
   return sayFindings(failed);
@@ -153,10 +160,12 @@ function failureKey(result: PacketResult): string {
  * Returns remarks about a result: outputs that were skipped, network policies, and whether the connection is unknown. Leaves out the
  * connection if the test failed, because the trace shows it.
  */
-function besideOf({ title, trace, scene, faults }: PacketResult): readonly string[] {
+function besideOf(result: PacketResult): readonly string[] {
+  const { trace, scene, faults } = result;
   const { isUndecided, reason } = connectionWords(trace, scene);
   const open = isUndecided ? [`it is not known whether the connection works: ${reason}`] : [];
-  const notes = faults.length > 0 ? [] : [...open, ...policyNotes(trace, scene)].map((note) => `${title}: ${note}`);
+  const notes =
+    faults.length > 0 ? [] : [...open, ...policyNotes(trace, scene)].map((note) => `${titleOf(result)}: ${note}`);
   return [...notes, ...describeSkippedListings(scene.side.doubts)];
 }
 
@@ -193,16 +202,21 @@ function placeText({ file, line: row, column }: Location): string {
 }
 
 function caseOf(result: PacketResult): TestCase {
-  const { title: name, place } = result;
   const failure = hasFailed(result)
     ? { title: faultsInWords(result).join('; '), lines: explainLines(result) }
     : undefined;
-  return { name, place, output: besideOf(result), failure };
+  return { name: titleOf(result), place: result.place, output: besideOf(result), failure };
 }
 
 export function resultJson(result: PacketResult): Shaped<typeof tested>['tests'][number] {
-  const { title: name, place, trace, scene } = result;
-  return { name, passed: !hasFailed(result), place, faults: faultsInWords(result), trace: traceJson(trace, scene) };
+  const { place, trace, scene } = result;
+  return {
+    name: titleOf(result),
+    passed: !hasFailed(result),
+    place,
+    faults: faultsInWords(result),
+    trace: traceJson(trace, scene),
+  };
 }
 
 /** The head of a file for kpc test: everything except the tests and undefined fields. */
@@ -306,7 +320,14 @@ function merge(tests: readonly HoldingTest[], field: 'from' | 'to' | 'node'): re
 }
 
 /** Returns a comment for a file of expectations that names the flags which the file cannot hold. */
-export function madeWith(flags: readonly string[]): string {
-  if (flags.length === 0) return '';
-  return `# Made with ${flags.map(printable).join(' ')}: run kpc test with ${flags.length === 1 ? 'it' : 'them'}.\n`;
+export function testComments(flags: readonly string[], isModeAssumed: boolean, leftOut: readonly string[]): string {
+  const texts = [
+    'Written by kpc test --init: what holds now.',
+    flags.length > 0 &&
+      `Made with ${flags.map(printable).join(' ')}: run kpc test with ${flags.length === 1 ? 'it' : 'them'}.`,
+    isModeAssumed && 'Nothing names a mode, and kpc takes this one: write that of your nodes.',
+    leftOut.length > 0 &&
+      `Left out, as the input does not show what becomes of all packets to them: ${nameSome(leftOut)}.`,
+  ];
+  return texts.map((text) => (text === false ? '' : `# ${text}\n`)).join('');
 }

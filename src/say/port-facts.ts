@@ -5,6 +5,7 @@ import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
 import { familyNames } from '../kernel/address.ts';
 import { turn } from './changes.ts';
 import { behaviourEnds, behaviourText } from './words/behaviours.ts';
+import { affinityWords } from './words/causes.ts';
 import { faultWords, listenerWords, localhostWords } from './way/lack.ts';
 import type { EndpointState, ServiceReason, Skip } from '../ask/diff/service-reasons.ts';
 
@@ -115,7 +116,9 @@ export function serviceReasonWords(reason: ServiceReason, write: WriteValue = St
     case 'port-renamed':
       return `port renamed: ${turn(reason.from, reason.to)}`;
     case 'field':
-      return `${reason.field} ${turn(write(reason.from), write(reason.to))}`;
+      return reason.field === 'sessionAffinity'
+        ? `${reason.field} ${affinityWords(reason.from)} → ${affinityWords(reason.to)}`
+        : `${reason.field} ${turn(write(reason.from), write(reason.to))}`;
     case 'node-port':
       return `${nodePortField(reason, write)} ${turn(...listenerEnds(reason))}`;
     case 'list': {
@@ -123,7 +126,7 @@ export function serviceReasonWords(reason: ServiceReason, write: WriteValue = St
         ...reason.added.map((item) => `+ ${write(item)}`),
         ...reason.removed.map((item) => `− ${write(item)}`),
       ];
-      return `${reason.field}: ${items.join(', ')}`;
+      return `${listNames.get(reason.field) ?? reason.field}: ${items.join(', ')}`;
     }
     case 'scaled':
       return `endpoints ${reason.from} → ${reason.to}`;
@@ -146,6 +149,11 @@ export function serviceReasonWords(reason: ServiceReason, write: WriteValue = St
         .join(', ');
   }
 }
+
+const listNames: ReadonlyMap<string, string> = new Map([
+  ['hostnames', 'host names in DNS'],
+  ['loadBalancerIPs', 'load balancer addresses'],
+]);
 
 /** A reason for programs, whose kind determines the other fields. */
 export interface ReasonJson {

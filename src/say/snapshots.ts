@@ -1,5 +1,5 @@
 import { unplacedWords } from './way/assumed-values.ts';
-import { count, joinWords } from '../base/printable.ts';
+import { joinWords } from '../base/printable.ts';
 import { nameSome } from './words/rows.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import type { Coverage } from '../dumps/coverage.ts';
@@ -8,6 +8,7 @@ import { unnamedMode } from '../kube-proxy/modes.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { unlessEmpty } from './formats/json.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';
+import { countValues } from './words/services.ts';
 
 type SnapshotAssumed = NonNullable<SnapshotJson['assumed']>;
 
@@ -134,15 +135,15 @@ function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
   const sum = (valuesOf: (service: (typeof services)[number]) => string | number | readonly (string | number)[]) =>
     new Set(services.flatMap((each) => [valuesOf(each)].flat().map((value) => `${each.service} ${value}`))).size;
   const counts = [
-    [sum(({ clusterIPs }) => clusterIPs), 'cluster IP'],
-    [sum(({ nodePorts }) => Object.entries(nodePorts).map(String)), 'node port'],
-    [sum(({ healthCheckNodePort = [] }) => healthCheckNodePort), 'health check node port'],
-    [sum(({ loadBalancerIPs = [] }) => loadBalancerIPs), 'load balancer address'],
-    [pods.size, 'ready Pod'],
+    [sum(({ clusterIPs }) => clusterIPs), 'clusterIP'],
+    [sum(({ nodePorts }) => Object.entries(nodePorts).map(String)), 'nodePort'],
+    [sum(({ healthCheckNodePort = [] }) => healthCheckNodePort), 'healthCheckNodePort'],
+    [sum(({ loadBalancerIPs = [] }) => loadBalancerIPs), 'loadBalancerIP'],
+    [pods.size, 'readyPod'],
   ] as const;
   return [
     ...(nodes.length === 0 ? [] : [`node ${nameSome(nodes)}`]),
-    ...counts.flatMap(([number, one]) => (number === 0 ? [] : [count(number, one)])),
+    ...counts.flatMap(([number, what]) => (number === 0 ? [] : [countValues(what, number)])),
     ...clusters,
     ...(cidrs.length === 0 ? [] : [`clusterCIDR ${cidrs.join(', ')}`]),
     ...unplacedWords(unplaced),

@@ -22,6 +22,7 @@ import {
   endpointNamed,
   endpointOn,
   markedClients,
+  nodePortPlace,
   PortDraft,
   type DecompiledPort,
   type DraftEndpoint,
@@ -96,7 +97,7 @@ class RulesReader {
   }
 
   #draftOf({ label, leadsTo, address, port, protocol }: ReadRule): PortDraft | undefined {
-    const place = address === undefined ? `node port ${port}` : joinHostPort(address.text, port ?? 0);
+    const place = joinHostPort(address?.text ?? nodePortPlace, port ?? 0);
     const name = label ?? (port === undefined || protocol === undefined ? undefined : `${place}/${protocol}`);
     if (name === undefined) return undefined;
     const draft =

@@ -142,8 +142,8 @@ class ServersReader {
 
   readListener(listener: Frontend, label: string | undefined) {
     const { family, protocol, address, port, isNodePort } = listener;
-    const place = isNodePort || !address ? `node port ${port}` : joinHostPort(address.text, port);
-    const name = label ?? `${place}/${protocol}`;
+    const place = isNodePort || !address ? nodePortPlace : address.text;
+    const name = label ?? `${joinHostPort(place, port)}/${protocol}`;
     const draft = this.drafts.get(`${family} ${name}`) ?? new PortDraft(name, family, protocol);
     this.drafts.set(`${family} ${name}`, draft);
     const entry = formatEntry({ address, protocol, port });
@@ -164,7 +164,7 @@ class ServersReader {
     const clients = this.#masquerade.get(`${family} ${set}`);
     if (clients && (isLocal === false || !isExternal))
       draft.masquerade[isExternal ? 'external' : 'clusterIP'] = clients;
-    return { draft, isLocal, place: isNodePort || !address ? nodePortPlace : address.text };
+    return { draft, isLocal, place };
   }
 
   #kindOf(entry: string): PortAddress['kind'] {

@@ -46,7 +46,7 @@ type DecompiledEndpoint = NonNullable<ShownPort['endpoints']>[number] & {
 export type SourceRange = NonNullable<ShownPort['sourceRanges']>[number];
 
 /** Stands for the node port in a list of listening addresses. */
-export const nodePortPlace = 'node port';
+export const nodePortPlace = 'node';
 
 /** Returns the clients whose packets a rule with these conditions marks. Undefined for a single client, as in an endpoint's chain. */
 export function markedClients(conditions: Conditions): MasqueradedClients | undefined {

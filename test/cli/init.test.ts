@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { fixturesFolder } from '../support/fixtures.ts';
-import { noWorkflow, workflowText } from '../../src/library/node/setup.ts';
+import { noWorkflow, workflowText } from '../../src/say/repository.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 import { writeFolder, type Files } from '../support/write-folder.ts';
 

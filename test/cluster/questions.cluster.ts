@@ -197,7 +197,7 @@ describe('a user with few rights', () => {
     expect(pod.stderr).toContain('Pod default/web-1 cannot be looked up');
     const way = await kpc('trace', ...dev, '--from', 'external', '--to', 'https://example.com/');
     expect(way.status).toBe(2);
-    expect(way.stderr).toContain('kpc could not read Ingresses or routes');
+    expect(way.stderr).toContain('kpc could not read Ingresses, routes');
     const mode = ['--proxy-mode', 'nftables'];
     const free = await kpc('trace', ...dev, ...mode, '--from', 'external', '--to', '10.96.250.250:80');
     expect(free.stdout).toContain('unknown: the ServiceCIDRs of the cluster could not be read');

@@ -10,8 +10,8 @@ test('an assumed health check node port is marked, and counted as what it is', a
   const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin });
   const [assumed] = findingsOf(stdout, 'assumed');
   const values = assumed?.arguments['values'] as readonly { readonly what: string; readonly count: number }[];
-  expect(values).toContainEqual({ what: 'health check node port', count: 1, from: [] });
-  expect(values.map(({ what }) => what)).not.toContain('node port');
+  expect(values).toContainEqual({ what: 'healthCheckNodePort', count: 1, from: [] });
+  expect(values.map(({ what }) => what)).not.toContain('nodePort');
   const described = await runKpc(['describe', 'web', '-f', '-'], { stdin });
   expect(described.stdout).toMatch(/health check node port \d+ \(assumed\)/);
   expect(described.stdout).not.toContain('30080 (assumed)');

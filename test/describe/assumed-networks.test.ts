@@ -16,6 +16,6 @@ test.each([
   const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin: nodes + web });
   const [note] = findingsOf(stdout, 'assumed');
   const assumed = note?.arguments as { values: readonly { what: string; from: readonly string[] }[] } | undefined;
-  const pods = assumed?.values.find(({ what }) => what === 'ready Pod');
+  const pods = assumed?.values.find(({ what }) => what === 'readyPod');
   expect(pods?.from.toSorted()).toEqual(networks);
 });

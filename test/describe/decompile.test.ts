@@ -32,7 +32,7 @@ describe('kpc describe --from-dump', () => {
     ['kube-proxy-iptables-loadbalancer-local', 'KUBE-SVC-2CMXP7HKUVJN7L6M', 'default/nginx'],
     ['kube-proxy-ipvs-dual-stack-nodeport', '[fd00:10:96::77]:80', '[fd00:10:96::77]:80/TCP'],
     ['kube-proxy-ipvs-dual-stack-nodeport', '10.96.7.7,tcp:80', '10.96.7.7:80/TCP'],
-    ['kube-proxy-ipvs-dual-stack-nodeport', '31080', 'node port 31080/TCP'],
+    ['kube-proxy-ipvs-dual-stack-nodeport', '31080', 'node:31080/TCP'],
   ] as const)('%s: %s', async ([name, what, title]) => {
     const run = await runKpc(['describe', what, '--from-dump', join(dumps, name)]);
     expect(run.status).toBe(0);

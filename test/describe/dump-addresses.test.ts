@@ -20,7 +20,7 @@ describe('what is asked about in a dump, in the forms that people write', () => 
     ['kube-proxy-iptables-loadbalancer-local', '12.12.12.12/32', 'default/nginx'],
     ['kube-proxy-iptables-loadbalancer-local', '010.244.002.004', 'default/nginx'],
     ['kube-proxy-ipvs-dual-stack-nodeport', 'FD00:10:96::77', '[fd00:10:96::77]:80/TCP'],
-    ['kube-proxy-ipvs-dual-stack-nodeport', '192.168.10.11:31080', 'node port 31080/TCP'],
+    ['kube-proxy-ipvs-dual-stack-nodeport', '192.168.10.11:31080', 'node:31080/TCP'],
     ['kube-proxy-nftables-affinity-external-policy-local', '192.168.10.11:31080', 'default/web:http'],
     ['kube-proxy-iptables-loadbalancer-local/iptables-save', '192.168.10.11:30938/tcp', 'default/nginx'],
     ['kube-proxy-iptables-loadbalancer-local', '32100', 'default/nginx'],

@@ -101,7 +101,7 @@ describe('a dump that does not hold all of nftables', () => {
     const stdout = 'No difference in what could be compared; not compared: IPv6 nftables rules.\n';
     expect(run).toMatchObject({ status: 0, stdout });
     const { stderr } = await runKpc(['describe', dumpOf('one table described', 'nft', tableOf('ip'))]);
-    expect(stderr).toContain('the dump does not hold all of the IPv6 rules of nft list ruleset, so there may be more');
+    expect(stderr).toContain('the dump does not hold all of nft list table ip6 kube-proxy, so there may be more');
   });
 
   test.for([

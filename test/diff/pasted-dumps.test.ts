@@ -200,13 +200,13 @@ describe('IPVS', () => {
   test('Services go by their addresses, and by their names where manifests tell them', async () => {
     const run = await runKpc(['diff', servers, changed]);
     expect(run.stdout).toContain('10.96.7.7:80/TCP changed\n    endpoint 10.244.1.7:8080 added\n');
-    expect(run.stdout).toContain('node port 30080/TCP changed\n');
+    expect(run.stdout).toContain('node:30080/TCP changed\n');
     const named = await runKpc(['diff', servers, changed, '-f', manifests]);
     expect(named.status).toBe(1);
     expect(named.stdout).toMatch(
       /^shop\/web:http changed\n {4}endpoint 10\.244\.1\.7:8080 added\n {4}endpoint 10\.244\.1\.6:8080 removed\n/,
     );
-    expect(named.stdout).not.toContain('node port 30080');
+    expect(named.stdout).not.toContain('node:30080');
     expect(named.stdout).toContain('1 Service port changed');
   });
 

@@ -196,7 +196,7 @@ test('the logs of two nodes in one bundle are not taken for one', async () => {
   const path = writeAll('rancher-logs', { 'networking/iptablessave': natSaved, ...Object.fromEntries(logs) });
   const { stdout, stderr } = await runKpc(['describe', path]);
   expect(stdout).toContain("kube-proxy's log: 2 lines");
-  expect(stderr).toContain('it differs in where it comes from: kube-proxy-node-b');
+  expect(stderr).toContain('it is from kube-proxy-node-b');
 });
 
 test('an archive that is cut off, or packed in another way, is one sentence', async () => {

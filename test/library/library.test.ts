@@ -281,7 +281,7 @@ describe('a program without types', () => {
     ['no options of a comparison', () => equivalence(undefined as never), /options/],
     ['one side', () => equivalence({ manifests, from: 'ipvs' } as never), /side/],
     ['a side that could not be opened', () => trace({ side: undefined, from: 'pod', to: 'node:80' } as never), /side/],
-    ['a second side that could not be opened', () => diff(side, undefined as never), /second side/],
+    ['a second side that could not be opened', () => diff(side, undefined as never), /to is not a snapshot/],
     ['a format that does not exist', () => formatDiff(side, side, 'html' as never), /text, markdown, unified/],
   ])('learns what is wrong: %s', (_, call, said) => {
     expect(call).toThrow(TypeError);

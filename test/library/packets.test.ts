@@ -119,7 +119,7 @@ describe('trace', () => {
     expect(() => trace({ side, proxyMode: 'ipvs', from: 'pod', to: 'svc/nginx' } as never)).toThrow(
       /only for manifests/,
     );
-    expect(() => trace({ side, from: 'pod' })).toThrow(/from and to, or all/);
+    expect(() => trace({ side, from: 'pod' })).toThrow(/no destination is named/);
   });
 });
 
@@ -249,7 +249,7 @@ test('lint reports what the command does', async () => {
   const inMode = lint({ manifests: { 'in.yaml': text }, proxyMode: 'iptables' });
   const commands = inMode.findings.flatMap((each) => each.trace?.command ?? []);
   expect(commands.join('\n')).toMatch(/^kpc trace in\.yaml --proxy-mode iptables /);
-  expect(() => lint({ manifests, ignore: ['nothing-such' as never] })).toThrow(/no finding has the code/);
+  expect(() => lint({ manifests, ignore: ['nothing-such' as never] })).toThrow(/no message has the code/);
 });
 
 test('what is not found lists the node that was looked at, as JSON too', async () => {

@@ -105,13 +105,13 @@ describe('policy Local', () => {
     const fields = 'type: LoadBalancer, externalTrafficPolicy: Local';
     const pending = aService(`${fields}, ports: [{ port: 80 }]`) + endpoint('conditions: { ready: true }') + two;
     expect((await lint(pending, setup)).findings.map((each) => each.arguments)).toEqual([
-      { traffic: 'unplaced', service: 'default/web', way: 'load balancer address' },
+      { traffic: 'unplaced', service: 'default/web', way: 'loadBalancerIP' },
     ]);
     const written = balancer('externalTrafficPolicy: Local, healthCheckNodePort: 30100');
     const { findings } = await lint(written + endpoint('conditions: { ready: true }') + two, setup);
     expect(findings).toMatchObject([
       {
-        arguments: { traffic: 'unplaced', way: expect.stringMatching(/^load balancer address \S+$/) },
+        arguments: { traffic: 'unplaced', way: 'loadBalancerIP', at: expect.stringMatching(/^\S+$/) },
         trace: { verdict: 'dropped' },
       },
     ]);
@@ -273,7 +273,7 @@ test('a health check node port outside of the range', async () => {
   const text = balancer('externalTrafficPolicy: Local, healthCheckNodePort: 8080');
   const { findings } = await lint(text);
   expect(findings.map((each) => each.arguments)).toEqual([
-    expect.objectContaining({ what: 'health check node port', nodePort: 8080, range: '30000-32767', isUsual: true }),
+    expect.objectContaining({ what: 'healthCheckNodePort', nodePort: 8080, range: '30000-32767', isUsual: true }),
   ]);
 });
 

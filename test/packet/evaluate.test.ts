@@ -404,7 +404,7 @@ describe('what decides between near rules', () => {
     const gap = {
       family: 'ipv4',
       stations: stationsOf(['filter']),
-      reason: { kind: 'unread-rule', text: 'table x' },
+      reason: { kind: 'unread-rule', of: 'table x' },
     } as const;
     const evaluate = (state: Partial<KernelState>) =>
       prepareEvaluator(

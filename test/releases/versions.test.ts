@@ -121,9 +121,7 @@ describe('kpc diff --to-kubernetes-version', () => {
     }
     const unknown = await kpc('diff', '--to-kubernetes-version', '1.34', 'web.yaml');
     expect(unknown).toMatchObject({ status: 2, stdout: '' });
-    expect(unknown.stderr).toContain(
-      'error: --kubernetes-version: the input does not say what the Node "node-1" runs',
-    );
+    expect(unknown.stderr).toContain('error: --kubernetes-version: the input does not say what the Node "node-1" runs');
   });
 
   test('every command follows the release that the Node names, unless a flag names one', async () => {

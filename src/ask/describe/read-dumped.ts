@@ -2,14 +2,16 @@ import type { NoService } from '../../base/findings/command-line.ts';
 import type { DumpNote } from '../../base/findings/files.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import type { ShownPort } from '../../cluster/model.ts';
-import { type Coverage, lackingNftables, type Shown, showsRules, showsServices } from '../../dumps/coverage.ts';
+import { type Coverage, type Shown, showsRules, showsServices } from '../../dumps/coverage.ts';
 import type { ProxyLog } from '../../dumps/kube-proxy-log.ts';
 import { jumpsToOwn } from '../../dumps/rule-listings.ts';
 import { families } from '../../kernel/address.ts';
 import { tableNames } from '../../kernel/iptables/iptables.ts';
+import { nftFamily } from '../../kernel/nftables/format.ts';
 import type { Evidence } from '../../kube-proxy/evidence.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
 import { modeFacts, type ProxyMode, proxyModes } from '../../kube-proxy/modes.ts';
+import { nftTableName } from '../../kube-proxy/nft-table.ts';
 import {
   findDormantTable,
   findLostJumps,
@@ -143,7 +145,9 @@ function missingFiles(mode: ProxyMode | undefined, coverage: Coverage): readonly
     iptables: saveTools.flatMap(([family, tool]) =>
       !served.includes(family) || showsRules(coverage, family) ? [] : [tool],
     ),
-    nftables: lackingNftables(coverage).map((name) => `the ${name} rules of nft list ruleset`),
+    nftables: families.flatMap((family) =>
+      coverage.nftables.includes(family) ? [] : [`nft list table ${nftFamily[family]} ${nftTableName}`],
+    ),
     sets: coverage.sets ? [] : ['ipset save'],
     virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],
   };

@@ -206,7 +206,7 @@ function diffNames(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[]
   const [hosts = [], otherHosts = []] = ready.map((endpoints) =>
     endpoints.flatMap(({ hostname, address }) => (hostname === undefined ? [] : [`${hostname} ${address}`])),
   );
-  return [...listReason('addresses in DNS', names, others), ...listReason('host names in DNS', hosts, otherHosts)];
+  return [...listReason('addresses in DNS', names, others), ...listReason('hostnames', hosts, otherHosts)];
 }
 
 function diffServiceFields(
@@ -310,5 +310,5 @@ function endpointStates(
 export function conditionOf({ status: { ready, serving, terminating } }: Endpoint): EndpointState['condition'] {
   if (ready) return 'ready';
   if (!terminating) return 'not ready';
-  return serving ? 'terminating' : 'terminating, not serving';
+  return serving ? 'terminating' : 'terminating, unready';
 }

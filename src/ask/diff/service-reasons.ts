@@ -77,7 +77,7 @@ export function scaled(from: EndpointCount, to: EndpointCount): readonly Service
 
 export interface EndpointState {
   /** `draining`: the real server has weight 0, so it keeps its connections but gets no new ones. */
-  readonly condition: 'ready' | 'not ready' | 'terminating' | 'terminating, not serving' | 'draining';
+  readonly condition: 'ready' | 'not ready' | 'terminating' | 'terminating, unready' | 'draining';
   readonly node: string | undefined;
   readonly zone?: string | undefined;
   readonly hints: readonly string[];
@@ -155,6 +155,7 @@ const comparedFields: Readonly<Record<string, (port: ShownPort) => number | stri
   healthCheckNodePort: ({ healthCheckNodePort }) => healthCheckNodePort,
   scheduler: ({ scheduler }) => scheduler,
   forwarding: ({ forwarding }) => forwarding,
+  sessionAffinity: ({ affinitySeconds }) => affinitySeconds,
 };
 
 /**
@@ -162,7 +163,6 @@ const comparedFields: Readonly<Record<string, (port: ShownPort) => number | stri
  * side does not show. Without endpoints, a kernel shows no affinity and, in iptables mode, no source ranges.
  */
 export function diffFields(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
-  const [before, after] = [from, to].map(({ affinitySeconds }) => affinitySeconds);
   const [ranges, others] = [from, to].map(({ sourceRanges }) => sourceRanges?.map(({ text }) => text));
   return [
     ...addressReasons(from, to),
@@ -170,15 +170,8 @@ export function diffFields(from: ShownPort, to: ShownPort): readonly ServiceReas
       const [old, fresh] = [valueOf(from), valueOf(to)];
       return old === undefined || fresh === undefined ? [] : fieldReason(name, String(old || ''), String(fresh || ''));
     }),
-    ...(before === undefined || after === undefined
-      ? []
-      : fieldReason('sessionAffinity', affinityWords(before), affinityWords(after))),
     ...(ranges && others ? listReason('loadBalancerSourceRanges', ranges, others) : []),
   ];
-}
-
-function affinityWords(seconds: number): string {
-  return seconds === 0 ? 'None' : `ClientIP for ${seconds} s`;
 }
 
 /** Compares addresses. An address missing on one side does not count if that side may have addresses that it does not show. */
@@ -201,6 +194,6 @@ function addressReasons(from: ShownPort, to: ShownPort): readonly ServiceReason[
   return [
     ...(clusterIPs ? fieldReason('clusterIP', ...clusterIPs) : []),
     ...listed('externalIPs', 'external-ip'),
-    ...listed('load balancer addresses', 'load-balancer-ip'),
+    ...listed('loadBalancerIPs', 'load-balancer-ip'),
   ];
 }

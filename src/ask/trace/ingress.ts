@@ -71,7 +71,7 @@ export function followIngress(question: Question, scene: Scene): Read<IngressWay
   const named = readRouteName(question);
   const request = readRequest(question.to);
   if (named || request?.scheme !== undefined) {
-    const kinds = waysIn.flatMap(([list, words]) => (scene.side.objects.unread.has(list) ? [words] : []));
+    const kinds = waysIn.flatMap(([list, ...names]) => (scene.side.objects.unread.has(list) ? names : []));
     if (kinds.length > 0) return wrong({ problem: 'unread', what: question.to, kinds });
   }
   if (named) return followNamed(named, question, scene);
@@ -115,7 +115,7 @@ function isNoService({ to, namespace }: Question, request: WantedRequest, scene:
 
 /** Kinds of objects that requests from outside depend on. An object that was not read may route a request, or forbid its path. */
 const waysIn = [
-  ['ingresses', 'Ingresses or routes'],
+  ['ingresses', 'Ingresses', 'routes'],
   ['gateways', 'Gateways'],
   ['referenceGrants', 'ReferenceGrants'],
 ] as const;

@@ -320,7 +320,7 @@ function doubtedGaps({ doubts }: Snapshot, links: readonly Link[]): readonly Gap
         if (output.startsWith('ipvsadm')) return families.map((family) => serverGap(family, { unread }));
         if (output !== 'nft list ruleset') return [];
         return families.map((family) => {
-          return { family, stations: everywhere, reason: unreadRule(`line ${line} of ${file}`) };
+          return { family, stations: everywhere, reason: unreadRule({ file, line }) };
         });
       }
       case 'cut-line':

@@ -1,7 +1,7 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { findNearest } from '../../base/names.ts';
 import { isObject } from '../../base/json/check.ts';
-import { printable } from '../../base/printable.ts';
+
 import { diagnose, cite, Tally, type Finding } from '../../base/findings/finding.ts';
 import type { InputDocument } from '../../input/documents/document.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
@@ -48,8 +48,10 @@ export interface PacketTest extends WrittenExpectation {
   readonly isDoubtful: (field: string, index?: number) => boolean;
 }
 
-export interface PacketResult {
-  readonly title: string;
+export interface PacketResult extends Pick<PacketTest, 'name'> {
+  /** As the test writes them. */
+  readonly from: string;
+  readonly to: string;
   readonly place: Location;
   readonly trace: Trace;
   readonly scene: Scene;
@@ -195,17 +197,8 @@ export function runPacketTest(
         refuse(end, { problem, field: end, error: cite(diagnostic) }, end === 'from' ? j : i);
       }
       if (!trace || expected.kind === 'wrong') return [];
-      const packet = `${name === undefined ? '' : `${name}: `}${trace.target.protocol} from ${source} to ${target}`;
-      const where = [scene.side.node?.name, scene.side.mode].filter(Boolean).join(', ');
-      return [
-        {
-          title: printable(`${packet}${where === '' ? '' : ` (${where})`}`),
-          place: place().locate(),
-          trace,
-          scene,
-          faults: compareFate(trace, expected.value),
-        },
-      ];
+      const faults = compareFate(trace, expected.value);
+      return [{ name, from: source, to: target, place: place().locate(), trace, scene, faults }];
     }),
   );
 }

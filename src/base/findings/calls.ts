@@ -81,6 +81,10 @@ export const callFindings = {
     'flag-of-other-action': Lists<'flags'> & Strings<'action'>;
     'output-of-check': Strings<'output'>;
     'jobs-of-binary': None;
+    // A program calls the library wrongly.
+    'no-option': Strings<'name'> & { readonly near: string | undefined };
+    'not-one-of': Strings<'option'> & Lists<'values'>;
+    'wrong-argument': Strings<'what'> & { readonly is: 'object' | 'string' | 'text' | 'texts' | 'snapshot' | 'side' };
     value: Strings<'reason'>;
     usage: Strings<'reason'> & { readonly help?: string | undefined };
     // The mode or release to change to is wrong.

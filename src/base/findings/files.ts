@@ -88,6 +88,19 @@ export interface Why {
 
 export type OfFolder = Strings<'folder'>;
 
+/** Outputs that kpc never reads, by the command or file that makes them. `nft` is a part of a table. */
+export type RefusedOutput =
+  'ipvsadm --stats' | 'ipvsadm -Lc' | 'ifconfig' | 'ip link' | 'ipset list -o xml' | 'nft -j' | 'services.json' | 'nft';
+
+/** Why an output, or a part of it, is not read. `table` has its family. */
+export type UnreadOutput = By<
+  'problem',
+  Record<RefusedOutput | 'ipset list -t' | 'nft -S' | 'nft -t' | 'iptables-as-nft', None> & {
+    dormant: Strings<'table'>;
+    'hidden-tables': Strings<'command'> & Lists<'tables'>;
+  }
+>;
+
 export type Render = Strings<'tool' | 'said' | 'pipe'> & { readonly how: ProgramProblem };
 
 export type OddYaml =
@@ -201,7 +214,8 @@ export const fileFindings = {
     'one-node': OfFolder;
     fleet: OfFolder & Strings<'example'>;
   }>('error'),
-  'second-listing': row<Strings<'output'> & Lists<'differences'>>('warning'),
+  // `from` is the other pod or host.
+  'second-listing': row<Strings<'output'> & (Lists<'differences'> | Strings<'from'>)>('warning'),
   unreadable: row<Strings<'path'> & Why>('error'),
   // `expected` is the tool that the file's name suggests. `reason` says why the file is not text.
   'unread-file': row<{ readonly expected?: string | undefined; readonly reason?: Unread; readonly isCutOff?: true }>(
@@ -209,5 +223,5 @@ export const fileFindings = {
   ),
   'unread-line': row<Strings<'of'> & Numbers<'more'> & { readonly reason: LineFault }>('warning'),
   // `isAll` means that nothing else in the dump is readable.
-  'unread-output': row<Strings<'output' | 'reason'> & { readonly isAll: boolean }>(warningIf(({ isAll }) => !isAll)),
+  'unread-output': row<UnreadOutput & { readonly isAll: boolean }>(warningIf(({ isAll }) => !isAll)),
 };

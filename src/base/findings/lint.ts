@@ -29,8 +29,13 @@ export const unfitPods = ['ended', 'pending', 'other-family'] as const;
 /** Why kube-proxy skips all slices of a Service: because of their address types, or because ports lack numbers. */
 export type Unused = { readonly by: 'address-type'; readonly types: readonly string[] } | { readonly by: 'port' };
 
+/** Where clients outside the cluster reach a Service. `at`: the port or address, if known. */
+export interface FromOutside extends Partial<Strings<'at'>> {
+  readonly way: 'nodePort' | 'externalIP' | 'loadBalancerIP';
+}
+
 export interface RangedPort extends Numbers<'nodePort'>, Strings<'range'> {
-  readonly what: 'node port' | 'health check node port';
+  readonly what: 'nodePort' | 'healthCheckNodePort';
   /** Whether the range is a default that nothing names. */
   readonly isUsual: boolean;
 }
@@ -55,8 +60,8 @@ export const lintFindings = {
         'internal-tainted': OfService & OnNodes;
         /** The Pods' nodes are unknown, but there are fewer Pods than nodes. */
         'internal-few': OfService & Numbers<'pods' | 'among'>;
-        external: OfService & Strings<'way'> & OnNodes;
-        unplaced: OfService & Strings<'way'>;
+        external: OfService & FromOutside & OnNodes;
+        unplaced: OfService & FromOutside;
         unsteered: OfService;
       }
     >

@@ -17,15 +17,10 @@ export type DualStack = Strings<'name'> &
   ({ readonly by: 'service'; readonly family: Family } | { readonly by: 'side' });
 
 export interface AssumedValues extends Numbers<'count'>, Lists<'from'> {
-  readonly what:
-    | 'cluster IP'
-    | 'node port'
-    | 'health check node port'
-    | 'load balancer address'
-    | 'ready Pod'
-    | 'Node'
-    | 'clusterCIDR';
+  readonly what: ClusterValue | 'readyPod' | 'Node' | 'clusterCIDR';
 }
+
+type ClusterValue = 'clusterIP' | 'nodePort' | 'healthCheckNodePort' | 'loadBalancerIP';
 
 export type Limited = Numbers<'count' | 'limit'>;
 

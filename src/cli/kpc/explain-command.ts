@@ -1,5 +1,5 @@
 import { refuse } from '../../library/refusal.ts';
-import { explain, listCodes } from '../../library/explain.ts';
+import { explain, listCodes } from '../../say/explain.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 

@@ -1,5 +1,6 @@
 import { joinWords, printable, shellWord } from '../../base/printable.ts';
-import { noWorkflow, openSetup, workflowFile, writeSetup, type SetupOptions } from '../../library/node/setup.ts';
+import { openSetup, workflowFile, writeSetup, type SetupOptions } from '../../library/node/setup.ts';
+import { noWorkflow } from '../../say/repository.ts';
 import { withoutDefaultMode } from '../../library/open.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { parseOutFolder } from '../shared/path-words.ts';

@@ -64,7 +64,7 @@ export function parseNftText(
 function readTablePart(table: DraftTable, { line, words, items = [] }: Item, isOpen: boolean, note: Note): void {
   const [kind, name = '', ...rest] = words;
   if (kind === 'comment' && isQuoted(name)) table.comment = unquote(name);
-  else if (!isOfNft(kind)) note(line, 'other-line');
+  else if (!isOfNft(kind)) note(line, 'elided');
   else if (kind === 'ct' && rest.length === 1) note(line, 'other-object');
   else if (name === '' || rest.length > 0) note(line, 'other-part');
   else if (kind === 'chain') {
@@ -101,7 +101,7 @@ function readChain(name: string, family: Family, items: readonly Item[], note: N
       base = readBaseChain(item.words);
       if (!base) note(item.line, 'other-hook');
     } else if (first === 'policy') policy = second === 'drop' ? 'drop' : undefined;
-    else if (!isOfNft(first)) note(item.line, 'other-line');
+    else if (!isOfNft(first)) note(item.line, 'elided');
     else if (!isComment(item)) rules.push(readRule(new Words(item.words), family));
   }
   return { name, base: base && { ...base, policy }, comment: findComment(items), rules };
@@ -131,9 +131,9 @@ function readSet(kind: 'set' | 'map', name: string, items: readonly Item[], note
       const read = readElements(words, keyType ?? [], valueType ?? []);
       elements = read.filter((element) => isWholeElement(element, kind, keyType ?? []));
       if (elements.length === read.length) continue;
-      note(item.line, 'other-line');
+      note(item.line, 'elided');
       isPart = true;
-    } else note(item.line, isOfNft(property) ? 'other-property' : 'other-line');
+    } else note(item.line, isOfNft(property) ? 'other-property' : 'elided');
   }
   const types = { keyType: keyType ?? [], flags: flags.toSorted() };
   const read = { name, ...types, timeoutSeconds, size, comment, elements, ...(isPart ? { isPart } : {}) };

@@ -1,6 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
 import type { FailureArguments } from '../../base/findings/apply.ts';
-import { printable, formatCount } from '../../base/printable.ts';
 import { shortUnreadOf } from '../../base/read-file.ts';
 import { replaceFile } from '../../base/open-folder.ts';
 import { hasCode } from '../../base/system-errors.ts';
@@ -25,7 +24,7 @@ import {
 import { compileState } from '../../snapshot/open/compile-node.ts';
 import { bundleFaultWords } from '../../say/words/bundle.ts';
 import { sayApply } from '../../say/words/apply.ts';
-import { summarize } from '../../say/bundle-text.ts';
+import { packedWords, verifiedWords } from '../../say/bundle-text.ts';
 import { refuse } from '../refusal.ts';
 
 /** Writes a pack, and returns a description of it. Refuses a folder that contains no bundle. */
@@ -47,10 +46,8 @@ export async function packBundle(
   } catch (error) {
     return refuse({ problem: 'folder', wrong: { kind: 'io', folder: out, reason: shortUnreadOf(error, out) } });
   }
-  const { name } = reading.bundle.manifest.node;
-  const node = name === '' ? '' : ` for node ${name}`;
-  const signer = signature ? `signed by key ${signature.keyId}` : 'not signed';
-  return `${out}: the bundle${node}, ${formatCount(bytes.length)} bytes, ${signer}\ndigest ${groupDigest(digestOf(files))}\n`;
+  const { name: node } = reading.bundle.manifest.node;
+  return packedWords(out, node, { bytes: bytes.length, digest: groupDigest(digestOf(files)), keyId: signature?.keyId });
 }
 
 async function readFilesOf(folder: string, most?: number): Promise<BundleFiles> {
@@ -84,12 +81,10 @@ export async function verifyBundle(path: string, trust: readonly string[]) {
     const problems = reading.kind === 'broken' ? reading.problems.map(bundleFaultWords) : unfit ? [unfit.text] : [];
     return { problems: [...(untrusted ? [untrusted.text] : []), ...problems], advice: (unfit ?? untrusted)?.help };
   }
-  const { manifest } = reading.bundle;
-  const form = isPack ? 'a pack' : 'a bundle';
-  const head = `${printable(path)}: ${form} as kpc ${manifest.kpcVersion} writes it, ${formatCount(bytesOf(bundle))} bytes, ${signerWords(signature, trust)}`;
-  return {
-    text: `${head}\ndigest ${groupDigest(digestOf(files))}\n${printable(summarize(reading.bundle.snapshot, manifest.counts))}\n`,
-  };
+  const { keyId, serial } = typeof signature === 'object' ? signature : {};
+  const facts = { bytes: bytesOf(bundle), digest: groupDigest(digestOf(files)), keyId };
+  const what = `${path}: ${isPack ? 'a pack' : 'a bundle'}`;
+  return { text: verifiedWords(what, reading.bundle, facts, trust.length > 0 ? serial : undefined) };
 }
 
 function faultOf(path: string, reading: BundleReading): FailureArguments<'bad-bundle'> | undefined {
@@ -108,10 +103,4 @@ async function readEither(path: string): Promise<BundleFiles> {
     refuse({ problem: 'unreadable', path, reason: shortUnreadOf(error, path) }),
   );
   return files ?? refuse({ problem: 'neither-bundle-nor-pack', path, is: 'other' });
-}
-
-function signerWords(signature: ReturnType<typeof readSignature>, trust: readonly string[]): string {
-  if (typeof signature !== 'object') return 'not signed';
-  const { keyId, serial } = signature;
-  return `signed by key ${keyId}, ${trust.length > 0 ? `serial ${serial}` : 'which is not checked (no --trust)'}`;
 }

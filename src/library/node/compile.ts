@@ -5,7 +5,6 @@ import { formatFile, joinFiles, makeBundle, makeLongBundle } from '../../bundle/
 import { isError, type Finding } from '../../base/findings/finding.ts';
 import { openTrees } from '../../git/revision-paths.ts';
 import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { bundleFaultWords } from '../../say/words/bundle.ts';
 import { modeOfPrint, printNames } from '../../say/bundle-text.ts';
 import type { FolderForm } from '../../bundle/state-files.ts';
 import type { CheckWords } from '../../say/check-report.ts';
@@ -172,12 +171,12 @@ export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, 
   const form = lookInto(folder, tree).kind === 'golden' ? 'golden' : 'bundle';
   const fresh = form === 'golden' ? makeGolden(snapshot, compileState) : makeBundle(snapshot).files;
   const result = await checkBundleFolder(folder, fresh, tree);
-  if (result.kind === 'unreadable')
-    return refuse({
-      problem: 'unreadable',
-      path: folder,
-      reason: { problem: 'said', said: bundleFaultWords(result.fault) },
-    });
+  if (result.kind === 'unreadable') {
+    const { fault } = result;
+    return fault.problem === 'unread'
+      ? refuse({ problem: 'unreadable', path: folder, reason: fault.reason })
+      : refuse({ problem: 'no-bundle', folder, problems: [fault] });
+  }
   const isSame = result.kind === 'same';
   const { reportCheck } = await import('../../say/check-report.ts');
   const own = wordsFor(form, []);

@@ -1,8 +1,6 @@
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { formatCount } from '../../base/printable.ts';
-import { nameSome } from '../../say/words/rows.ts';
 import { holdsGolden, isFile } from '../../bundle/folder.ts';
 import { FleetFolder, hashInputs, type NodeFiles, type WrittenNode } from '../../bundle/fleet/fleet-folder.ts';
 import { isInShard } from '../../bundle/fleet/shard.ts';
@@ -10,6 +8,7 @@ import { makeGolden } from '../../bundle/golden.ts';
 import { makeBundle, type BundleTexts } from '../../bundle/make-bundle.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { FolderForm } from '../../bundle/state-files.ts';
+import { fleetWords } from '../../say/bundle-text.ts';
 import type { CheckReport, FleetReport, NodeChange } from '../../say/check-report.ts';
 import type { SnapshotJson } from '../../say/outputs/envelope.ts';
 import { snapshotWriter } from '../../say/snapshots.ts';
@@ -70,11 +69,12 @@ export async function writeFleetFolder(path: string, run: FleetRun, form: Folder
   await progress.end();
   const { written, unchanged } = counts;
   if (problem) return { failure: problem, done: written + unchanged };
-  const stale = await handleStale(folder, run);
+  const stale = await findStale(folder, run);
+  if (run.options.prune) for (const node of stale) await folder.remove(node);
   return {
     counts: { nodes: run.fleet.nodes.length, ...counts },
     snapshots,
-    said: `${describeNodes(run.fleet)}: ${written} written, ${unchanged} unchanged, in ${path}\n${stale}`,
+    said: fleetWords(run.fleet, { ...counts, path }, stale, run.options.prune),
   };
 }
 
@@ -112,7 +112,7 @@ export async function checkFleetFolder(
     await progress.step();
   }
   await progress.end();
-  const stale = (await findStale(folder, run)).map((node) => ({ node, what: 'no such node any more' }));
+  const stale = (await findStale(folder, run)).map((node) => ({ node, what: 'gone' }));
   const adds = stale.length > 0 && !run.options.prune ? ['--prune'] : [];
   const { accept, taken } = wordsFor(isGolden ? 'golden' : 'bundle', adds);
   const isSame = changed.length + stale.length === 0;
@@ -270,19 +270,4 @@ async function findStale(
 ): Promise<readonly string[]> {
   if (!options.allNodes) return [];
   return folder.list((name) => !loaded.nodes.has(name) && (!shard || isInShard(name, shard)));
-}
-
-async function handleStale(folder: FleetFolder, run: FleetRun): Promise<string> {
-  const stale = await findStale(folder, run);
-  if (stale.length === 0) return '';
-  const names = nameSome(stale, 5);
-  if (!run.options.prune) return `No Node object for the folders ${names}: --prune removes them\n`;
-  for (const node of stale) await folder.remove(node);
-  return `Removed the folders ${names}, for which there is no Node object\n`;
-}
-
-function describeNodes({ nodes, total, shard }: Fleet): string {
-  const count = formatCount(nodes.length);
-  if (!shard) return `${count} ${nodes.length === 1 ? 'node' : 'nodes'}`;
-  return `${count} of ${formatCount(total)} nodes (shard ${shard.index}/${shard.count})`;
 }

@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { kpcYaml } from '../../base/names.ts';
-import { printable, printableJson } from '../../base/printable.ts';
+import { printable } from '../../base/printable.ts';
 import { describeError } from '../../base/system-errors.ts';
-import { projectUrl, repository, version } from '../../base/version.ts';
 import { findRepository, findStrayTarget } from '../../input/files/file-tree.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
 import { summarizeSide } from '../../say/bundle-text.ts';
+import { kpcYamlText, noWorkflow, type KeptFlags, type SetupFacts, workflowText } from '../../say/repository.ts';
 import { loadInputs, type FileOptions } from '../../snapshot/files/read-texts.ts';
 import { chooseNodeName } from '../../snapshot/open/compile-node.ts';
 import { compileLoaded } from '../../snapshot/open/compile.ts';
@@ -19,19 +19,12 @@ import { readsOutside } from './kpc-yaml.ts';
 
 export const workflowFile = '.github/workflows/kpc.yaml';
 
-export const noWorkflow =
-  projectUrl === undefined
-    ? 'No workflow is written: this build of kpc names no repository to take its action from. A job that has kpc can run the command below; examples/github-actions of the package has one.'
-    : undefined;
-
 export interface SetupOptions extends FileOptions {
   readonly file: readonly string[];
   readonly node?: string;
   readonly golden: string;
   readonly github?: boolean;
 }
-
-type KeptFlags = ReadonlyMap<string, string | readonly string[] | boolean>;
 
 /** Compiles a repository's manifests for the node, mode and release that they show. Refuses to replace existing files. */
 export async function openSetup(options: SetupOptions, given: KeptFlags) {
@@ -68,8 +61,10 @@ export async function writeSetup(
 ) {
   const github = asked === true && noWorkflow === undefined;
   await writeGolden(golden, snapshot);
+  const { assigned, assumedEndpoints = [], assumed } = snapshot;
+  const isAssumed = assigned.length + assumedEndpoints.length > 0 || assumed.node;
   try {
-    writeFileSync(kpcYaml, kpcYamlText(file, setup, snapshot, given), { flag: 'wx' });
+    writeFileSync(kpcYaml, kpcYamlText(file, setup, isAssumed, given), { flag: 'wx' });
     if (github) {
       mkdirSync(dirname(workflowFile), { recursive: true });
       writeFileSync(workflowFile, workflowText(file, golden), { flag: 'wx' });
@@ -81,9 +76,7 @@ export async function writeSetup(
   return { paths, summary: summarizeSide(snapshot) };
 }
 
-export interface Setup {
-  readonly node: string | undefined;
-  readonly lines: readonly string[];
+export interface Setup extends SetupFacts {
   readonly options: Pick<FileOptions, 'kubernetesVersion' | 'node'>;
 }
 
@@ -96,19 +89,12 @@ function chooseSetup(loaded: LoadedInputs, options: SetupOptions, given: Readonl
   // A configuration in the input may also name the mode.
   const isUnnamed = modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing';
   const kubernetesVersion = options.kubernetesVersion ?? release ?? newestRelease;
-  const reason = release === undefined ? 'the newest: write that of your nodes' : 'as the Node says';
-  const others = nodes.length > 1 ? ` # one of ${nodes.length} Nodes: all that are alike have the same rules` : '';
   return {
     node,
-    lines: [
-      ...(isUnnamed
-        ? [
-            `# proxy-mode: ${loaded.settings.mode} # nothing names a mode, and kpc takes this one: write that of your nodes`,
-          ]
-        : []),
-      ...(given.has('kubernetes-version') ? [] : [`kubernetes-version: '${kubernetesVersion}' # ${reason}`]),
-      ...(node === undefined ? [] : [`node: ${yamlWord(node)}${others}`]),
-    ],
+    nodes: nodes.length,
+    mode: isUnnamed ? loaded.settings.mode : undefined,
+    release: given.has('kubernetes-version') ? undefined : kubernetesVersion,
+    isReleaseOfNode: release !== undefined,
     options: {
       kubernetesVersion,
       ...(node === undefined ? {} : { node }),
@@ -116,64 +102,7 @@ function chooseSetup(loaded: LoadedInputs, options: SetupOptions, given: Readonl
   };
 }
 
-function kpcYamlText(
-  file: readonly string[],
-  { lines }: Setup,
-  { assigned, assumedEndpoints = [], assumed }: CompiledSnapshot,
-  given: KeptFlags,
-): string {
-  const isAssumed = assigned.length + assumedEndpoints.length > 0 || assumed.node;
-  return [
-    '# Flags of kpc for this repository, without their dashes. A flag on the command line wins.',
-    `file: ${yamlValue(file)}`,
-    ...(file.some((path) => /^\.\/*$/.test(path)) ? ['exclude: /.github'] : []),
-    ...[...given].map(([flag, value]) => `${flag}: ${yamlValue(value)}`),
-    ...lines,
-    ...(isAssumed ? ['compile:', '  assume: true # the manifests lack addresses, endpoints or Nodes'] : []),
-    '',
-  ].join('\n');
-}
-
-function yamlValue(value: string | readonly string[] | boolean): string {
-  if (typeof value === 'boolean') return String(value);
-  if (typeof value === 'string') return yamlWord(value);
-  const [first = ''] = value;
-  return value.length === 1 ? yamlWord(first) : `[${value.map(yamlWord).join(', ')}]`;
-}
-
-/** Quotes a text for YAML, as JSON, which is valid YAML, unless it is a plain word. */
-function yamlWord(text: string): string {
-  return /^[A-Za-z./][\w./-]*$/.test(text) && !/^(?:true|false|yes|no|on|off|null|y|n)$/i.test(text)
-    ? text
-    : printableJson(JSON.stringify(text));
-}
-
 /** Reports whether a path is safe in a workflow. GitHub splits and trims lines, and evaluates ${{ }}. */
 function isSafeInWorkflow(path: string): boolean {
   return printable(path) === path && path.trim() === path && !path.includes('${{');
-}
-
-export function workflowText(file: readonly string[], golden: string): string {
-  return `# Compares the Services of a pull request with the golden, and writes what changes to the job's summary.
-name: Services
-
-on: pull_request
-
-permissions:
-  contents: read
-
-jobs:
-  kpc:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: actions/checkout@v5
-        with:
-          # The base of the pull request, too: the summary compares with it.
-          fetch-depth: 2
-          persist-credentials: false
-      - uses: ${repository}@v${version}
-        with:
-          files: |
-${file.map((path) => `            ${path}\n`).join('')}          golden: ${yamlWord(golden)}
-`;
 }

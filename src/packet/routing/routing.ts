@@ -303,7 +303,7 @@ function bridgesOf({
       const ports = portsOf(bridge);
       // A bridge is known by its ports or its kind. A physical link has no kind, even with `ip -d`.
       if (ports.length === 0 && named.get(bridge)?.kind !== 'bridge') return true;
-      const question = { ...circumstance('bridge-port', bridge), fact: `ports of ${bridge} ${ends}` };
+      const question = { ...circumstance('bridge-port', bridge), fact: `ports ${bridge} ${ends}` };
       const count = (trait: keyof LinkTraits, value: boolean): number =>
         ports.filter(({ traits }) => traits?.[trait] === value).length;
       const isolated = count('isolated', true);

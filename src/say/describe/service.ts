@@ -17,6 +17,7 @@ import type {
 import { cutBlock, lines, section, type Block } from '../lines.ts';
 import { addressWords, listPolicies, type WriteValue } from '../port-facts.ts';
 import type { DecompiledPort, Masquerade } from '../../snapshot/decompiled-port.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import type { SharedSubject } from '../../ask/describe/find-items.ts';
 import { faultWords } from '../way/lack.ts';
 import { placeWithout } from '../way/stop.ts';
@@ -28,6 +29,13 @@ export interface NodeWords {
   readonly node: string;
   readonly limit: number;
   readonly width?: number | undefined;
+}
+
+export const rulesHint = '--rules shows what is in the kernel';
+
+export function nodeWords({ node: { name }, anyOf, assumed }: CompiledSnapshot): string {
+  if (name === '') return anyOf ? 'one node or another' : 'a node without a name';
+  return assumed.node ? `${name} (assumed)` : name;
 }
 
 export function describeServiceInWords(

@@ -5,7 +5,14 @@ import { formatElement, formatNftRule, nftFamily } from '../../kernel/nftables/f
 import { nftTableName } from '../../kube-proxy/nft-table.ts';
 import { lacksAddresses } from '../../kernel/ipvs/ipvs.ts';
 import { sysctlOfLink } from '../../kernel/sysctls-and-modules.ts';
-import { isGap, type Circumstance, type LostByBridge, type Missing, type Reason } from '../../packet/reason.ts';
+import {
+  isGap,
+  type Circumstance,
+  type LineOfFile,
+  type LostByBridge,
+  type Missing,
+  type Reason,
+} from '../../packet/reason.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RuleStep } from '../../packet/step.ts';
 import { unshownPosition } from '../../packet/run-chain.ts';
@@ -38,16 +45,17 @@ function wordsOfReason(reason: Reason, family: Family, scene: Scene): Omit<Reaso
     case 'missing-flag':
       return missingFlagWords(reason, scene);
     case 'unread-rule': {
-      const { text, rule } = reason;
-      if (!rule) {
-        const settle = ['check on the node what it does with this packet'];
-        return { text: `kpc could not read all of ${text}`, settle };
-      }
+      const { of, rule } = reason;
+      if (!rule)
+        return {
+          text: `kpc could not read all of ${typeof of === 'string' ? of : lineWords(of)}`,
+          settle: checkOnNode,
+        };
       // Rules that iptables keeps in nftables (`xt`) are shown in full only by iptables' own listing.
       const command = jumpCommand({ tool: 'iptables', family });
       const isSaved = scene.side.coverage.iptables[family].length > 0;
       const answer =
-        text.startsWith('xt ') && !isSaved
+        typeof of === 'string' && of.startsWith('xt ') && !isSaved
           ? { settle: [`add the output of ${command}`], command }
           : watch(rule, family);
       return { text: `kpc does not read a rule${ruleClause(rule)}`, ...answer };
@@ -133,6 +141,12 @@ const circumstances: { readonly [C in Circumstance]: string } = {
   xdp: 'an XDP program sees the packet before any rule, and may drop or change it',
   content: 'a rule matches something that the question does not specify',
 };
+
+const checkOnNode = ['check on the node what it does with this packet'];
+
+function lineWords({ file, line }: LineOfFile): string {
+  return `line ${line} of ${file}`;
+}
 
 interface MissingInWords {
   readonly text: string;
@@ -238,7 +252,7 @@ function missingTablesWords(
   side: Snapshot,
 ): MissingInWords {
   const command = jumpCommand({ tool: 'iptables', family });
-  if (unread) return { text: `kpc could not read the rule in line ${unread.line} of ${unread.file}`, command };
+  if (unread) return { text: `kpc could not read the rule in ${lineWords(unread)}`, command };
   if (tables.length === tableNames.length) {
     const isShown = Object.values(side.state.iptables[family] ?? {}).some((chains) => chains.size > 0);
     return isShown
@@ -256,10 +270,7 @@ function missingTablesWords(
 
 function serverWords({ unlisted, unread }: Missing & { readonly kind: 'virtual-servers' }): MissingInWords {
   const command = 'ipvsadm -Sn';
-  if (unread) {
-    const settle = ['check on the node what it does with this packet'];
-    return { text: `kpc could not read line ${unread.line} of ${unread.file}`, command, settle };
-  }
+  if (unread) return { text: `kpc could not read ${lineWords(unread)}`, command, settle: checkOnNode };
   return unlisted === undefined
     ? listing(command)
     : { text: unlistedWords(unlisted), command, settle: [`add all of the output of ${fullListings[unlisted.lacks]}`] };

@@ -95,6 +95,15 @@ function idleWords({ flags, because }: IdleFlags): Words {
   }
 }
 
+const argumentWords = {
+  object: 'an object',
+  string: 'a string',
+  text: '{ name, text } with two strings',
+  texts: 'a Map, an object or an array of texts',
+  snapshot: 'a snapshot: open and compile make them',
+  side: 'a mode, a release, a configuration or a snapshot',
+} as const;
+
 const notToVerify = {
   missing: 'there is no such folder or file',
   golden: 'it is a golden (for git), not a bundle: write a bundle with "kpc compile -o"',
@@ -190,6 +199,9 @@ export const callWords: WordsOf<typeof callFindings> = {
     'flag-of-other-action': ({ action, flags }) => `kpc bundle ${action} has no ${flags.join(' and no ')}`,
     'output-of-check': ({ output }) => [`--output ${output} is for --check`, 'name a folder with --check'],
     'jobs-of-binary': ['--jobs needs kpc to run under Node.js', 'run this binary several times with --shard'],
+    'no-option': ({ name, near }) => [`no option "${name}"`, didYouMean(near)],
+    'not-one-of': ({ option, values }) => `${option} is not one of ${values.join(', ')}`,
+    'wrong-argument': ({ what, is }) => `${what} is not ${argumentWords[is]}`,
     value: ({ reason }) => reason,
     usage: ({ reason, help }) => [reason, help],
 

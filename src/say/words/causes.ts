@@ -244,8 +244,8 @@ function fieldsWords(fields: Fields): string {
     .join(', ');
 }
 
-function affinityWords(seconds: Fields[number]['value']): string {
-  return seconds === undefined ? 'None' : `ClientIP for ${seconds} s`;
+export function affinityWords(seconds: Fields[number]['value'] = ''): string {
+  return seconds === '' ? 'None' : `ClientIP for ${seconds} s`;
 }
 
 /** Returns sentences about what to do. Empty if nothing that works is lost or changed. */

@@ -120,6 +120,8 @@ const oddYaml: Readonly<Record<OddYaml, string>> = {
   'no-text': 'a key that is not a string',
 };
 
+const listServers = 'print ipvsadm -Ln or ipvsadm -Sn instead';
+
 /** Words for problems with files, folders and texts, and with bundles, goldens or dumps as sides of a comparison. */
 export const fileWords: WordsOf<typeof fileFindings> = {
   'empty-file': ({ isFolder }) =>
@@ -363,8 +365,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       `name one of them, such as ${example}`,
     ],
   }),
-  'second-listing': ({ output, differences }) => [
-    `skipped ${output} from another node or time: it differs in ${nameSome(differences)}`,
+  'second-listing': ({ output, ...other }) => [
+    `skipped ${output} from another node or time: ${'from' in other ? `it is from ${other.from}` : `it differs in ${nameSome(other.differences)}`}`,
     'use one file for each node',
   ],
   unreadable: ({ path, reason }) => `${path} cannot be read: ${unreadWords(reason)}`,
@@ -376,5 +378,22 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   },
   'unread-line': ({ reason, of, more }) =>
     `skipped: ${lineFaultWords(reason, of)}${more === 0 ? '' : ` (and ${count(more, 'more line')})`}`,
-  'unread-output': ({ output, reason }) => `${output} ${reason}`,
+  'unread-output': byCase('problem', {
+    'ipvsadm --stats': `ipvsadm with other columns leaves out schedulers, weights or how real servers are reached: ${listServers}`,
+    'ipvsadm -Lc': `ipvsadm -Lc lists connections, not virtual servers: ${listServers}`,
+    ifconfig: 'ifconfig leaves out addresses: print ip addr instead',
+    'ip link': 'ip link shows no addresses: print ip addr instead',
+    'ipset list -o xml': 'ipset list -o xml is XML, which kpc does not read: print ipset save instead',
+    'ipset list -t': 'ipset list -t shows no members: print ipset save instead',
+    'nft -j': 'nft -j is JSON, which kpc does not read: print nft list ruleset instead',
+    'nft -S': 'nft -S shows names of ports: print nft list ruleset without -S instead',
+    'nft -t': 'nft -t shows no elements: print nft list ruleset without -t instead',
+    'services.json': "one Service's file of a golden is not a node's: name the folder of the golden instead",
+    nft: 'a part of nft list ruleset lacks the line that names its table: copy it from a line such as "table ip kube-proxy {" on, to its last brace',
+    'iptables-as-nft': 'nft list ruleset shows the rules of iptables mode in other words: print iptables-save instead',
+    dormant: ({ table }) =>
+      `nft list ruleset shows that table ${table} is dormant: no packet comes to it, and none of its Services works`,
+    'hidden-tables': ({ command, tables }) =>
+      `${command} leaves out the ${tables.length === 1 ? 'table' : 'tables'} ${joinWords(tables)}: others put there what only nft reads`,
+  }),
 };

@@ -4,7 +4,15 @@ import { announcedDefault } from '../../kube-proxy/announced.ts';
 import { behaviourWords, kepLink } from './behaviours.ts';
 import { unreadyWords } from '../way/lack.ts';
 import { byCase, didYouMean, listCodes, type WordsOf, nameSome } from './rows.ts';
-import { type OnNodes, type Unready, type MissingObject, isIdle, type lintFindings } from '../../base/findings/lint.ts';
+import { valueNames } from './services.ts';
+import {
+  type OnNodes,
+  type Unready,
+  type FromOutside,
+  type MissingObject,
+  isIdle,
+  type lintFindings,
+} from '../../base/findings/lint.ts';
 
 function onNodes({ family, ...on }: OnNodes, all = 'all'): string {
   return family === undefined ? nameNodes(on, all) : `for ${familyNames[family]} ${nameNodes(on, all)}`;
@@ -19,6 +27,10 @@ function nameNodes({ nodes, of }: OnNodes, all: string): string {
 /** Returns words to follow "no endpoint runs". */
 function onNone(nodes: OnNodes): string {
   return onNodes(nodes, 'any of the');
+}
+
+function outsideWords({ way, at }: FromOutside): string {
+  return at === undefined ? valueNames[way] : `${valueNames[way]} ${at}`;
 }
 
 const refusedTwice = 'the API server refuses the second; in a cluster with both';
@@ -72,13 +84,13 @@ export const lintWords: WordsOf<typeof lintFindings> = {
       'run an endpoint on every node (DaemonSet)',
       'use trafficDistribution: PreferSameNode instead',
     ],
-    external: ({ service, way, ...nodes }) => [
-      `${service}: externalTrafficPolicy is Local, but no endpoint runs ${onNone(nodes)}, so clients of ${way} there reach nothing`,
+    external: ({ service, ...at }) => [
+      `${service}: externalTrafficPolicy is Local, but no endpoint runs ${onNone(at)}, so clients of ${outsideWords(at)} there reach nothing`,
       'send clients only to nodes that have an endpoint, as a load balancer does with the health check port',
       'use externalTrafficPolicy: Cluster',
     ],
-    unplaced: ({ service, way }) => [
-      `${service}: externalTrafficPolicy is Local, but its EndpointSlices name no node, so every node drops packets from clients to its ${way}`,
+    unplaced: ({ service, ...at }) => [
+      `${service}: externalTrafficPolicy is Local, but its EndpointSlices name no node, so every node drops packets from clients to its ${outsideWords(at)}`,
       'add nodeName to each endpoint',
       'use externalTrafficPolicy: Cluster',
     ],
@@ -163,8 +175,8 @@ export const lintWords: WordsOf<typeof lintFindings> = {
   ],
   'node-port-range': ({ what, nodePort, range, isUsual }) => [
     isUsual
-      ? `${what} ${nodePort} is outside ${range}, the default --service-node-port-range of an API server`
-      : `the API server refuses ${what} ${nodePort}: it is outside ${range}`,
+      ? `${valueNames[what]} ${nodePort} is outside ${range}, the default --service-node-port-range of an API server`
+      : `the API server refuses ${valueNames[what]} ${nodePort}: it is outside ${range}`,
     'choose another',
     isUsual ? 'name your range with --service-node-port-range' : undefined,
   ],

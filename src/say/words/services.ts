@@ -5,6 +5,7 @@ import { byCase, type WordsOf, nameSome } from './rows.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import {
   type Assumed,
+  type AssumedValues,
   type DualStack,
   type Likely,
   type RangedValue,
@@ -12,13 +13,29 @@ import {
   type serviceFindings,
 } from '../../base/findings/services.ts';
 
+/** Values of Services, and objects, that a cluster has and manifests may lack. */
+export const valueNames: Readonly<Record<AssumedValues['what'] | 'externalIP', string>> = {
+  clusterIP: 'cluster IP',
+  nodePort: 'node port',
+  healthCheckNodePort: 'health check node port',
+  loadBalancerIP: 'load balancer address',
+  externalIP: 'external IP',
+  readyPod: 'ready Pod',
+  Node: 'Node',
+  clusterCIDR: 'clusterCIDR',
+};
+
+export function countValues(what: AssumedValues['what'], number: number): string {
+  const name = valueNames[what];
+  return count(number, name, `${name}${name.endsWith('s') ? 'es' : 's'}`);
+}
+
 const asTheClusterHasThem = 'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml)';
 
 function assumedWords({ values, dualStack, nodes, unplaced, isDefault }: Assumed): string {
   const counts = values.map(({ what, count: number, from }) => {
     if (what === 'clusterCIDR') return `${what} ${from.join(',')}`;
-    const networks = from.length === 0 ? '' : ` from ${nameSome(from)}`;
-    return `${count(number, what)}${networks}`;
+    return `${countValues(what, number)}${from.length === 0 ? '' : ` from ${nameSome(from)}`}`;
   });
   const named = nodes.length === 0 ? '' : ` (${nameSome(nodes)})`;
   const both = dualStack ? `, a dual-stack cluster (as ${describeDualStack(dualStack)})` : '';
@@ -60,9 +77,9 @@ const ofEachFamily = 'range of each family with --service-cluster-ip-range';
 
 /** The values that a range has run out of, and the range to name instead. */
 const rangedValues: Readonly<Record<RangedValue, readonly [value: string, help: string]>> = {
-  clusterIP: ['cluster IP', 'larger range with --service-cluster-ip-range'],
-  nodePort: ['node port', 'larger range with --service-node-port-range'],
-  loadBalancerIP: ['load balancer address', 'larger range with --load-balancer-ip-range'],
+  clusterIP: [valueNames.clusterIP, 'larger range with --service-cluster-ip-range'],
+  nodePort: [valueNames.nodePort, 'larger range with --service-node-port-range'],
+  loadBalancerIP: [valueNames.loadBalancerIP, 'larger range with --load-balancer-ip-range'],
   podIP: ['address', 'larger network'],
   ipv4: ['IPv4 address', ofEachFamily],
   ipv6: ['IPv6 address', ofEachFamily],

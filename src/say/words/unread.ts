@@ -95,7 +95,7 @@ export function unreadWords(reason: Unread): string {
   }
 }
 
-const words: Readonly<Record<Exclude<LineFault, 'other-line'>, string>> = {
+const words: Readonly<Record<Exclude<LineFault, 'elided' | 'other-line'>, string>> = {
   'control-character': 'a control character in the line',
   duplicate: 'what it names is listed above already',
   fragments: 'a rule for fragments',
@@ -127,7 +127,7 @@ const words: Readonly<Record<Exclude<LineFault, 'other-line'>, string>> = {
 
 /** `of`: the kind of output that has the line. */
 export function lineFaultWords(reason: LineFault, of: string): string {
-  return reason === 'other-line'
+  return reason === 'other-line' || reason === 'elided'
     ? `not a line of ${of === 'rules' ? 'iptables rules' : of}, or not all of one`
     : words[reason];
 }

@@ -299,15 +299,15 @@ export function describeAssumptions(
   const balancers = assigned.flatMap(({ loadBalancerIPs = [] }) => loadBalancerIPs);
   const podAddresses = pods.flatMap(({ addresses }) => addresses);
   const all: readonly AssumedValues[] = [
-    drawn('cluster IP', clusterIPs, ranges.clusterIPs),
-    drawn('node port', assigned.flatMap(({ nodePorts }) => Object.values(nodePorts)).map(String), []),
+    drawn('clusterIP', clusterIPs, ranges.clusterIPs),
+    drawn('nodePort', assigned.flatMap(({ nodePorts }) => Object.values(nodePorts)).map(String), []),
     drawn(
-      'health check node port',
+      'healthCheckNodePort',
       assigned.flatMap(({ healthCheckNodePort = [] }) => healthCheckNodePort).map(String),
       [],
     ),
-    drawn('load balancer address', balancers, ranges.loadBalancerIPs ?? []),
-    { ...drawn('ready Pod', podAddresses, [...podNetworksOf(inputs.nodes), ...podNetworks]), count: pods.length },
+    drawn('loadBalancerIP', balancers, ranges.loadBalancerIPs ?? []),
+    { ...drawn('readyPod', podAddresses, [...podNetworksOf(inputs.nodes), ...podNetworks]), count: pods.length },
     { what: 'clusterCIDR', count: clusterCIDRs.length, from: clusterCIDRs },
     { what: 'Node', count: nodes.length, from: [] },
   ];

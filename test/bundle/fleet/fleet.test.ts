@@ -208,7 +208,7 @@ describe('--check', () => {
     cpSync(join(out, 'node-3'), join(out, 'gone'), { recursive: true });
     expect(await compile('--all-nodes', '--check', out)).toMatchObject({
       status: 1,
-      stdout: 'node-1: new\nnode-2: sysctl.conf\ngone: no such node any more\n2 of 12 nodes change, 1 node is gone\n',
+      stdout: 'node-1: new\nnode-2: sysctl.conf\ngone: gone\n2 of 12 nodes change, 1 node is gone\n',
       stderr: expect.stringContaining(`${out} does not match the input. To accept the change:\n  kpc compile `),
     });
   });

@@ -213,6 +213,8 @@ table ip kube-proxy { # handle 2
       [6, 'other-property'],
       [9, 'other-line'],
     ]);
+    const cut = 'table ip t {\n\tchain c {\n\t\t...\n\t}\n}\n';
+    expect(parseNftText(cut).unread).toMatchObject([{ line: 3, reason: 'elided' }]);
     expect(parseNftText('table ip t {\n\tchain c {\n').unread).toMatchObject([{ reason: 'open-brace' }, {}]);
   });
 });

@@ -80,10 +80,10 @@ function findExternalGaps(service: LintedService, input: LintInput): readonly Un
   );
   const kinds = { isNodePort: spec.type === 'NodePort', isBalanced: ingress.length > 0 };
   return gaps.map(({ port, node, on }) => {
-    const { words: way, packet } = wayFromOutside(port, node, kinds);
+    const { packet, ...way } = wayFromOutside(port, node, kinds);
     const details = areAllUnplaced(port)
-      ? ({ traffic: 'unplaced', ...about, way } as const)
-      : ({ traffic: 'external', ...about, way, ...on } as const);
+      ? ({ traffic: 'unplaced', ...about, ...way } as const)
+      : ({ traffic: 'external', ...about, ...way, ...on } as const);
     return { details, place, packet };
   });
 }
@@ -101,12 +101,16 @@ function wayFromOutside(
   const own = nodeIPs[port.family];
   const claim = { ...claimedSocket(port), from: 'external', node: name, ends: unanswered } as const;
   if (isNodePort) {
-    const words = `node port ${port.nodePort}`;
-    return { words, packet: isLoopback(own) ? undefined : { ...claim, to: own, port: port.nodePort } };
+    const at = String(port.nodePort);
+    return {
+      way: 'nodePort' as const,
+      at,
+      packet: isLoopback(own) ? undefined : { ...claim, to: own, port: port.nodePort },
+    };
   }
   const [external] = port.externalIPs;
   // An address that kpc chose is no evidence.
   const address = external ?? (isBalanced ? port.loadBalancerIPs[0] : undefined);
-  const words = external ? 'external IP' : 'load balancer address';
-  return { words: `${words} ${address?.text ?? ''}`.trimEnd(), packet: address && { ...claim, to: address } };
+  const packet = address && { ...claim, to: address };
+  return { way: external ? 'externalIP' : 'loadBalancerIP', ...(address && { at: address.text }), packet } as const;
 }

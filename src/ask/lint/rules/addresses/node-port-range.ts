@@ -7,7 +7,7 @@ export const nodePortRange: LintRule<'node-port-range'> = ofServices(({ written:
   const { nodePorts } = loaded.ranges;
   const { first, last } = nodePorts ?? usualRange;
   const check = (
-    what: 'node port' | 'health check node port',
+    what: 'nodePort' | 'healthCheckNodePort',
     nodePort: number,
     path: FieldPath,
   ): readonly RuleFinding<'node-port-range'>[] => {
@@ -16,7 +16,7 @@ export const nodePortRange: LintRule<'node-port-range'> = ofServices(({ written:
     return [{ details, place: source.place(path) }];
   };
   return [
-    ...spec.ports.flatMap(({ nodePort }, i) => check('node port', nodePort, ['spec', 'ports', i, 'nodePort'])),
-    ...check('health check node port', spec.healthCheckNodePort, ['spec', 'healthCheckNodePort']),
+    ...spec.ports.flatMap(({ nodePort }, i) => check('nodePort', nodePort, ['spec', 'ports', i, 'nodePort'])),
+    ...check('healthCheckNodePort', spec.healthCheckNodePort, ['spec', 'healthCheckNodePort']),
   ];
 });
