@@ -557,7 +557,7 @@ describe('an iptables bundle with', () => {
     [
       'an empty file of rules',
       (files) => void files.set('iptables.restore', ''),
-      'iptables.restore:1: not what kpc writes: "", in place of "*nat"',
+      'iptables.restore:1: not what kpc writes: ""; expected "*nat"',
     ],
     [
       'an IPv6 rule',

@@ -184,7 +184,7 @@ test('a trace says where flows of the same ends keep going', async () => {
   const ask = (from: string, ...more: readonly string[]) =>
     runKpc(['trace', '-q', ...inputs, '--from', from, '--to', dns, '--proto', 'udp', ...more]);
   expect((await ask('10.244.1.9')).stdout).toContain(
-    '3 flows of this sender exist and keep their destinations, whatever the rules say: 2 to 10.244.9.9:53, where no rule leads now; 1 to 10.244.1.5:53\n',
+    '3 flows of this sender exist and keep their destinations, whatever the rules say: 2 to 10.244.9.9:53, to which no rule leads now; 1 to 10.244.1.5:53\n',
   );
   expect((await ask('10.244.1.200')).stdout).toContain('3 flows to the same address exist');
   expect(resultOf((await ask('pod', '--output', 'json')).stdout).traces[0]).toMatchObject({

@@ -254,7 +254,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     ],
   }),
   'too-many-pods': ({ of, count: number, limit, largest, most }) =>
-    `the ${of} of the input add up to ${number} Pods, but the limit is ${limit}: ${largest} alone has ${most}`,
+    `the ${of} in the input add up to ${number} Pods, but the limit is ${limit}: ${largest} alone has ${most}`,
   'unknown-port': (details) => {
     const { owner, protocol, name, port, found } = details;
     const what = name === '' ? `${protocol} port without a name` : `${protocol} port named ${printable(name)}`;
