@@ -199,7 +199,10 @@ describe('a fleet', () => {
     const folder = freshPath();
     await compile(inputOf('a', 'b'), '--all-nodes', '--golden', folder);
     const run = await compile(inputOf('a', 'b'), '--node', 'a', '--check', folder);
-    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('this folder holds the bundles of many nodes') });
+    expect(run).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('this folder holds the bundles of many nodes'),
+    });
   });
 });
 
