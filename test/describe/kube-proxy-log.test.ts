@@ -117,7 +117,7 @@ test.each([
 ])('a log is read as %s prints it', async (_name, text) => {
   const { stdout } = await runKpc(['describe', write('proxy.log', text)]);
   expect(stdout).toContain('mode iptables, from /var/lib/kube-proxy/config.conf or the default, v1.34.3');
-  expect(stdout).toContain('  2 times: another program held the lock of iptables');
+  expect(stdout).toContain('  2 times: another program held the iptables lock');
   expect(stdout).toContain('2 lines that kpc does not know');
 });
 
@@ -310,7 +310,7 @@ describe('lines that any program writes which watches Services', () => {
 
   test('are no log of kube-proxy alone', async () => {
     const { stdout, stderr } = await runKpc(['describe', '-'], { stdin: line('Service') + line('Node') });
-    expect(stdout + stderr).not.toContain('its rules grow old');
+    expect(stdout + stderr).not.toContain('its rules become outdated');
   });
 
   test.each([
@@ -330,7 +330,7 @@ describe('lines that any program writes which watches Services', () => {
       `[pod/kube-proxy-abcde/kube-proxy] ${line('Service')}`,
     ]) {
       const { stdout } = await runKpc(['describe', '-'], { stdin });
-      expect(stdout, stdin).toContain('its rules grow old');
+      expect(stdout, stdin).toContain('its rules become outdated');
     }
   });
 });
