@@ -242,7 +242,7 @@ describe('a state folder', () => {
       const { status, err } = await callApply(hostWith('state', change, sudo), ...args);
       expect(status).toBe(3);
       expect(err).toMatch(
-        /users other than root can change the state folder \/var\/lib\/kpc: .* \[bad-state-folder\]\n {2}help: (check what it holds, then )?run "ch/,
+        /users other than root can change the state folder \/var\/lib\/kpc: .* \[bad-state-folder\]\n {2}help: (check the content, then )?run "ch/,
       );
     }
   });

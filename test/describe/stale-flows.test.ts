@@ -109,7 +109,7 @@ ${command('192.0.2.11', 30125, '10.244.2.7', 8125)}`);
 test('a flow to a Service that is gone is named only where the rules are known whole', async () => {
   const gone = write('gone.txt', flow({ to: '10.96.0.99:53', by: '10.244.4.4:53' }));
   const whole = await runKpc(['describe', '-q', write('node.txt', rules), gone]);
-  expect(whole.stdout).toContain('10.96.0.99:53/udp: 1 flow to 10.244.4.4:53, where no Service is now');
+  expect(whole.stdout).toContain('10.96.0.99:53/udp: 1 flow to 10.244.4.4:53, where there is no Service now');
   const part = await runKpc(['describe', '-q', write('part.txt', rules.replace(/\*filter[^]*?COMMIT\n/, '')), gone]);
   expect(part.stdout).toContain('1 UDP flow, none stale');
 });
