@@ -165,9 +165,9 @@ function describeDoubt(doubt: Doubt): string {
     case 'unread':
       return `what kpc could not read in ${doubt.file}`;
     case 'empty':
-      return `the content of ${doubt.file}, which is empty`;
+      return `the content of ${doubt.file} (an empty file)`;
     case 'cut-line':
-      return `what may follow in ${doubt.file}, whose last line is cut off`;
+      return `the rest of ${doubt.file}, whose last line is cut off`;
     case 'unlisted':
       return `what ${doubt.file} lacks: ${unlistedWords(doubt)}`;
     case 'second-listing':
@@ -175,7 +175,7 @@ function describeDoubt(doubt: Doubt): string {
     case 'other-table':
       return `table ${doubt.table} (nftables)`;
     case 'hidden-table':
-      return `what nft put into ${familyNames[doubt.family]} table ${doubt.table}`;
+      return `objects that nft put into ${familyNames[doubt.family]} table ${doubt.table}`;
     case 'other-variant':
     case 'legacy-tables':
       return `${familyNames[doubt.family]} rules of the other variant of iptables`;
@@ -205,7 +205,7 @@ export function beyondWords(beyond: BeyondKernel): string {
     case 'endpoints':
       return `endpoints of ${nameSome(beyond.names)}, which neither side gives`;
     case 'kept-slices':
-      return `endpoints of ${nameSome(beyond.names)}, whose EndpointSlices fit only one side (give each side its own, or the Pods)`;
+      return `endpoints of ${nameSome(beyond.names)}, whose EndpointSlices fit only one side (give each side its own, or give the Pods)`;
     case 'later-connections':
       return `later connections of a client, because session affinity of ${nameSome(beyond.names)} differs`;
     case 'schedulers':
@@ -213,11 +213,11 @@ export function beyondWords(beyond: BeyondKernel): string {
     case 'zones':
       return `which endpoints of ${nameSome(beyond.names)} are in a client's zone, because no Node's zone is known`;
     case 'nodes':
-      return `packets on ${nameSome(beyond.names)}, which only one side has`;
+      return `packets on nodes that only one side has (${nameSome(beyond.names)})`;
     case 'other-family':
       return `packets to ${nameSome(beyond.names)} in the IP family that was left out`;
     case 'unnamed-node':
-      return `what depends on the node (${nameSome(beyond.names)}), because none is named`;
+      return `what depends on the node (${nameSome(beyond.names)}), because no node is named`;
     case 'readiness':
       return `the readiness of Pods of ${nameSome(beyond.names)}: their probes or gates differ, but all are assumed ready`;
   }
@@ -245,7 +245,7 @@ export function describeUnshown({ side: { name, coverage, mode } }: Scene): read
       ? [`${name} does not show ${joinWords(lacking)}, so the rules that packets meet there are not known`]
       : []),
     ...(unshown.length > 0
-      ? [`${name} does not show ${unshown.join(', ')}, which are assumed equal to the other side's`]
+      ? [`${name} does not show ${unshown.join(', ')}, so kpc assumes that they equal the other side's`]
       : []),
   ];
 }

@@ -85,7 +85,7 @@ export const targetWords: Readonly<Record<Effect['target'], string>> = {
 const notCompared = [
   'connections that are open while the rules change',
   'multicast',
-  'what other hosts and network plugins do',
+  'the effect of other hosts and network plugins',
   'DNS answers, such as those for headless and ExternalName Services',
 ] as const;
 
@@ -123,7 +123,7 @@ function harmlessLines({ findings }: EquivalenceReport): Block {
     const ways = [...new Set(own.map(({ from, to }) => `${fateWords(from)} → ${fateWords(to)}`))].join('; ');
     return lines('plain', 1, `${causeWords[cause].title}: ${ways} (${countClasses(own)})`);
   });
-  return section('No action needed, because it works on neither side', harmless, Infinity);
+  return section('No action needed, because these packets work on neither side', harmless, Infinity);
 }
 
 function countClasses(effects: readonly Effect[]): string {

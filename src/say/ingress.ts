@@ -106,9 +106,9 @@ function attachmentWords(refusal: AttachmentRefusal): string {
     case 'no-listener-sets':
       return `${refusal.owner} accepts no ListenerSets from namespace ${refusal.namespace}`;
     case 'conflict':
-      return `it is in conflict with listener ${refusal.listener}`;
+      return `it conflicts with listener ${refusal.listener}`;
     case 'rival':
-      return `it accepts ${refusal.route}, which is older or comes first by name`;
+      return `it accepts ${refusal.route} instead, which is older or comes first by name`;
     case 'other-listener':
       return 'the route names another listener';
     case 'protocol':
@@ -128,7 +128,7 @@ function requestLines(request: RoutedRequests, { kind }: FollowedObject): readon
   const [host, path] = [hostWords(request), pathOf(request)];
   const all = kind === 'Ingress' ? 'everything else' : 'everything';
   const what = path === undefined && host === '' ? all : [host || 'any host', path ?? ''].join(' ').trim();
-  const from = `${what}${isConditional ? ', if it has the method, headers or query that the route asks for,' : ''}`;
+  const from = `${what}${isConditional ? ', if it has the method, headers or query that the route requires,' : ''}`;
   const [answers, copies] = [
     destinationWords(request).slice(0, ends.length),
     destinationWords(request).slice(ends.length),
@@ -139,7 +139,7 @@ function requestLines(request: RoutedRequests, { kind }: FollowedObject): readon
 
 /** Describes where requests end, then where copies go. */
 function destinationWords({ ends, copies }: RoutedRequests): readonly string[] {
-  return [...ends.map(endWords), ...copies.map((each) => `${endWords(each)}, a copy`)];
+  return [...ends.map(endWords), ...copies.map((each) => `${endWords(each)}, a mirrored copy`)];
 }
 
 function endWords(end: RouteEnd): string {

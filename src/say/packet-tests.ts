@@ -60,10 +60,10 @@ function faultWords(fault: Unexpected, { trace, scene }: Pick<PacketResult, 'tra
     case 'works':
       return `expected that the connection fails, but it ${connectionDoes[connection.kind]}`;
     case 'fails':
-      return `it is ${fate.verdict}, but the connection fails${why}`;
+      return `the packet is ${fate.verdict}, but the connection fails${why}`;
     case 'verdict': {
       const reached = fate.verdict === 'delivered' ? ` to ${[...sharesOf(fate).keys()].join(', ')}` : '';
-      return `expected ${fault.expected}, but it is ${fate.verdict}${reached}${stopConditionWords(conditionOf(target, fate, scene))}`;
+      return `expected ${fault.expected}, but the packet is ${fate.verdict}${reached}${stopConditionWords(conditionOf(target, fate, scene))}`;
     }
     case 'lost':
       return `${percent(fault.share)} of connections are not ${fate.verdict}`;

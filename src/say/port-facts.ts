@@ -58,7 +58,7 @@ export function listPolicies(port: ShownPort, write: WriteValue = String): reado
     ...(port.affinitySeconds ? [`session affinity by client for ${port.affinitySeconds} s`] : []),
     ...(port.scheduler ? [`scheduler ${port.scheduler}`] : []),
     ...(ranges.length === 0 ? [] : [`load balancer for ${ranges.join(', ')} only`]),
-    ...(port.hidesSourceRanges ? ['load balancer for some sources only, which are not shown'] : []),
+    ...(port.hidesSourceRanges ? ['load balancer for some sources only (not shown)'] : []),
     ...(port.healthCheckNodePort ? [`health check node port ${write(String(port.healthCheckNodePort))}`] : []),
   ];
   return [

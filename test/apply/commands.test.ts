@@ -539,7 +539,9 @@ describe('a damaged state folder', () => {
       files.set('/var/lib/kpc/awaiting.json', text);
       const { status, err } = await callApply(host, 'confirm');
       expect(status).toBe(3);
-      expect(err).toMatch(/awaiting\.json is damaged: .+ \[bad-state-folder\]\n {2}help: remove it and apply again/);
+      expect(err).toMatch(
+        /awaiting\.json is damaged: .+ \[bad-state-folder\]\n {2}help: remove the file and apply again/,
+      );
     },
   );
 

@@ -144,7 +144,7 @@ test.each(damages)('where awaiting.json %s, confirm says what to do', async (_, 
   damage(path);
   const { status, err } = await node.run('confirm');
   expect(status).toBe(3);
-  expect(err).toMatch(/awaiting\.json is damaged: .* \[bad-state-folder\]\n {2}help: remove it and apply again/);
+  expect(err).toMatch(/awaiting\.json is damaged: .* \[bad-state-folder\]\n {2}help: remove the file and apply again/);
   rmSync(path, { recursive: true });
   expect((await node.run('apply', second)).status).toBe(0);
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { callApply } from './call-apply.ts';
 import { createFakeNode } from './fake-node.ts';
 
-const advice = '  help: name the folder that "kpc compile -o" wrote, or the file that "kpc bundle pack" wrote\n';
+const advice = '  help: name a folder that "kpc compile -o" wrote, or a file that "kpc bundle pack" wrote\n';
 
 test.each(['apply', 'plan', 'verify', 'doctor'])('%s of a folder that is not there says so', async (command) => {
   const { status, err } = await callApply(createFakeNode().host, command, 'test/nowhere');

@@ -67,7 +67,7 @@ describe('a bundle that root applies', () => {
       'belongs to another user',
       { owner: 1000 },
       undefined,
-      /\/x belongs to user 1000 .*\n {2}help: check what it holds, then run "chown -h root \/x"/,
+      /\/x belongs to user 1000 .*\n {2}help: check the content, then run "chown -h root \/x"/,
     ],
     ["is another user's on a volume that is mounted read-only", { owner: 5, isReadOnly: true }, undefined, /user 5/],
     ['belongs to another user than who ran sudo', { owner: 1001 }, sudo, /belongs to user 1001/],
@@ -242,7 +242,7 @@ describe('a state folder', () => {
       const { status, err } = await callApply(hostWith('state', change, sudo), ...args);
       expect(status).toBe(3);
       expect(err).toMatch(
-        /users other than root can change the state folder \/var\/lib\/kpc: .* \[bad-state-folder\]\n {2}help: (check what it holds, then )?run "ch/,
+        /users other than root can change the state folder \/var\/lib\/kpc: .* \[bad-state-folder\]\n {2}help: (check the content, then )?run "ch/,
       );
     }
   });

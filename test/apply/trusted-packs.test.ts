@@ -173,8 +173,8 @@ describe('a serial', () => {
     for (const path of [first, second]) {
       expect(await callApply(node.host, 'apply', path, ...trust)).toMatchObject({ status: 0 });
     }
-    await expectRefusal(['apply', first, ...trust], /has serial 1, but this node had serial 2 before/, node);
-    await expectRefusal(['apply', signed, ...trust], /has serial 0, but this node had serial 2 before/, node);
+    await expectRefusal(['apply', first, ...trust], /has serial 1, but this node already had serial 2/, node);
+    await expectRefusal(['apply', signed, ...trust], /has serial 0, but this node already had serial 2/, node);
   });
 
   test('is no step back in a pack that the node is on, even after a rollback and a reboot', async () => {
@@ -182,7 +182,7 @@ describe('a serial', () => {
     for (const path of [first, second]) await callApply(node.host, 'apply', path, ...trust);
     expect(await callApply(node.host, 'rollback')).toMatchObject({ status: 0 });
     const ofOther = await pack('other.tgz', 'fixtures/dns/expected-ipvs', '--sign', mine.secret, '--serial', '1');
-    await expectRefusal(['apply', ofOther, ...trust], /has serial 1, but this node had serial 2 before/, node);
+    await expectRefusal(['apply', ofOther, ...trust], /has serial 1, but this node already had serial 2/, node);
     expect(await callApply(node.host, 'apply', first, ...trust)).toMatchObject({ status: 0 });
     node.files.set('/proc/sys/kernel/random/boot_id', 'another\n');
     const { status, err } = await callApply(node.host, 'apply', first, '--adopt', ...trust);

@@ -86,7 +86,7 @@ test('a bundle in a newer format is refused', () => {
   const { files } = makeBundle(contentOf('ipvs'));
   const manifest = (files.get('manifest.json') ?? '').replace('"formatVersion": 1', '"formatVersion": 2');
   expect(problemsOf(new Map([...files, ['manifest.json', manifest]]))).toEqual([
-    'its format version is 2, but this program reads 1: use the same version of both programs, or write the file again',
+    'its format version is 2, but this program reads 1: use the same version of kpc and kpc-apply, or write the file again',
   ]);
 });
 

@@ -68,7 +68,7 @@ describe('what a forged meaning says that no cluster does', () => {
     [
       'ports of a Service that is not in the list',
       (services) => (services['services'] = []),
-      /"default\/nginx" has ports or health checks, but is not among the Services/,
+      /"default\/nginx" has ports or health checks, but is not in the list of Services/,
     ],
     [
       'a health check of a Service that is not in the list',

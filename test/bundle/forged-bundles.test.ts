@@ -152,7 +152,7 @@ describe('an IPVS bundle with', () => {
     [
       'a sysctl left out',
       replace('sysctl.conf', 'net.ipv4.ip_forward = 1\n', ''),
-      'in place of "net.ipv4.ip_forward = 1"',
+      'expected "net.ipv4.ip_forward = 1"',
     ],
     // modules.conf
     [
@@ -248,7 +248,7 @@ describe('an IPVS bundle with', () => {
     [
       'an entry left out',
       replace('ipset.restore', /add KUBE-LOAD-BALANCER-FW .*\n/, ''),
-      'in place of "add KUBE-LOAD-BALANCER-FW',
+      'expected "add KUBE-LOAD-BALANCER-FW',
     ],
     ['a set destroyed', append('ipset.restore', 'destroy'), 'ipset.restore:'],
     // ipvsadm.restore
@@ -286,7 +286,7 @@ describe('an IPVS bundle with', () => {
     [
       'a real server left out',
       replace('ipvsadm.restore', /-a .*\n/, ''),
-      'in place of "-a -t 10.96.32.60:443 -r 10.244.1.160:8443 -m -w 1"',
+      'expected "-a -t 10.96.32.60:443 -r 10.244.1.160:8443 -m -w 1"',
     ],
     [
       'another scheduler',
@@ -363,7 +363,7 @@ describe('an IPVS bundle with', () => {
     [
       'the reject left out',
       replace('iptables.restore', /-A KUBE-IPVS-FILTER .* -j REJECT\n/, ''),
-      'in place of "-A KUBE-IPVS-FILTER',
+      'expected "-A KUBE-IPVS-FILTER',
     ],
     [
       'a match turned round',
@@ -540,12 +540,12 @@ describe('an iptables bundle with', () => {
     [
       'the firewall left out',
       replace('iptables.restore', /-A KUBE-PROXY-FIREWALL .* -j DROP\n/, ''),
-      'in place of "-A KUBE-PROXY-FIREWALL',
+      'expected "-A KUBE-PROXY-FIREWALL',
     ],
     [
       'the guard of loopback left out',
       replace('iptables.restore', /-A KUBE-FIREWALL .*\n/, ''),
-      'in place of "-A KUBE-FIREWALL',
+      'expected "-A KUBE-FIREWALL',
     ],
     ['another source range', replace('iptables.restore', '-s 192.0.2.0/24', '-s 0.0.0.0/0'), '-s 0.0.0.0/0'],
     [
@@ -557,7 +557,7 @@ describe('an iptables bundle with', () => {
     [
       'an empty file of rules',
       (files) => void files.set('iptables.restore', ''),
-      'iptables.restore:1: not what kpc writes: "", in place of "*nat"',
+      'iptables.restore:1: not what kpc writes: ""; expected "*nat"',
     ],
     [
       'an IPv6 rule',

@@ -192,7 +192,7 @@ test('a bundle with assumptions replaces no bundle without', async () => {
   expect(await compile(whole, 'real')).toMatchObject({ status: 0 });
   const refused = await compile(git, 'real');
   expect(refused.status).toBe(2);
-  expect(refused.stderr).toContain('real is a bundle without assumptions, which --assume would replace');
+  expect(refused.stderr).toContain('--assume would replace real, a bundle without assumptions');
   expect(readFileSync(join(cwd, 'real/services.json'), 'utf8')).toContain('"name":"whole"');
   expect(await compile(git, 'assumed')).toMatchObject({ status: 0 });
   expect(await compile(mixed, 'assumed')).toMatchObject({ status: 0 });

@@ -24,18 +24,18 @@ beforeAll(async () => {
 const ofOneNode = [
   ['nowhere', /there is no such folder \[nothing-to-check\]\n {2}help: write it first with -o .*nowhere/],
   ...(['empty', 'other', 'web'] as const).map((name) => [name, /kpc compile wrote no bundle/] as const),
-  ['file', /it takes a folder, no pack/],
+  ['file', /this is a file, not a folder/],
   [
     'fleet',
-    /it holds the bundles of many nodes \[nothing-to-check\]\n {2}help: use --all-nodes, or name one of them, such as .*fleet\/node-1/,
+    /this folder holds the bundles of many nodes \[nothing-to-check\]\n {2}help: use --all-nodes, or name one of them, such as .*fleet\/node-1/,
   ],
 ] as const;
 
 const ofManyNodes = [
   ['nowhere', /there is no such folder \[nothing-to-check\]\n {2}help: write it first with -o .*nowhere/],
   ...(['empty', 'other'] as const).map((name) => [name, /kpc compile wrote no bundle/] as const),
-  ['file', /it takes a folder, no pack/],
-  ['bundle', /it is the bundle of one node \[nothing-to-check\]\n {2}help: name the folder of all nodes/],
+  ['file', /this is a file, not a folder/],
+  ['bundle', /this is the bundle of one node \[nothing-to-check\]\n {2}help: name the folder of all nodes/],
 ] as const;
 
 async function expectRefusal(name: string, flags: readonly string[], advice: RegExp): Promise<void> {

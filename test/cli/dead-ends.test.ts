@@ -46,7 +46,7 @@ test.each([
   ['describe svc.yaml -o json', "unknown option '-o'", 'write --output FORMAT'],
   ['describe svc.yaml -o wide', "unknown option '-o'", 'write --output FORMAT'],
   ['compile svc.yaml -o json', "argument 'json' is invalid", 'this names a folder, not a format'],
-  ['describe svc.yaml -A', "unknown option '-A'", 'leave it out: kpc reads all namespaces of the input'],
+  ['describe svc.yaml -A', "unknown option '-A'", 'leave it out: kpc reads all namespaces in the input'],
   ['compile -k overlay', "unknown option '-k'", 'pipe it in: kubectl kustomize FOLDER | kpc describe -'],
   ['describe --context prod', '--context: only with --cluster', ''],
   ['diff main:svc.yaml svc.yaml', 'and kpc cannot read a revision', 'run kpc in the working tree of the repository'],

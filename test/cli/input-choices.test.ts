@@ -134,7 +134,7 @@ describe('Services whose endpoints are not in the input', () => {
   ])('describe says so of %s', async (_, object) => {
     const file = write(service('a', { ...selector, clusterIP: '10.96.1.1' }), object);
     const { stdout, stderr } = await runKpc(['describe', 'a', '-f', file]);
-    expect(stdout).toContain('no endpoint can accept connections, so they are refused');
+    expect(stdout).toContain('no endpoint can accept connections, so kube-proxy refuses them');
     expect(stderr).not.toContain('no-endpoints-given');
   });
 });

@@ -42,7 +42,7 @@ const report = (file: string) => `kube-proxy's log: 16 lines, from 03-02 10:00:0
   node addresses 192.0.2.11, 2001:db8::11
   flags --config=/var/lib/kube-proxy/config.conf --masquerade-all=true
   sysctls set: net.netfilter.nf_conntrack_max=262144
-  2 syncs, the slowest in 12.25s, more than minSyncPeriod (1s): changes wait for it; nftables mode is faster  (${file}:10)
+  2 syncs, the slowest in 12.25s; this is longer than minSyncPeriod (1s), so changes wait; nftables mode is faster  (${file}:10)
   iptables lacks a match or target that kube-proxy needs, or the kernel lacks its module  (${file}:11)
 `;
 
@@ -51,7 +51,7 @@ test('a log says how kube-proxy is set up, which problems it had and what to do;
   expect([status, stderr]).toEqual([0, '']);
   expect(stdout).toContain(report('proxy.log'));
   expect(stdout).toContain(
-    '2 times: another program held the lock of iptables for longer than kube-proxy waits  (proxy.log:17)\n',
+    '2 times: another program held the iptables lock for longer than kube-proxy waits  (proxy.log:17)\n',
   );
   expect(stdout).toMatch(/\n {2}2 lines that kpc does not know, 1 error among them, the first at proxy\.log:19\n$/);
   const { stdout: json } = await runKpc(['describe', write('proxy.log', klog), '--output', 'json']);
@@ -117,7 +117,7 @@ test.each([
 ])('a log is read as %s prints it', async (_name, text) => {
   const { stdout } = await runKpc(['describe', write('proxy.log', text)]);
   expect(stdout).toContain('mode iptables, from /var/lib/kube-proxy/config.conf or the default, v1.34.3');
-  expect(stdout).toContain('  2 times: another program held the lock of iptables');
+  expect(stdout).toContain('  2 times: another program held the iptables lock');
   expect(stdout).toContain('2 lines that kpc does not know');
 });
 
@@ -139,9 +139,9 @@ test.each([
   mode iptables, the default, because none is configured, v1.20.2
   node addresses 192.0.2.11
   sysctls set: net.netfilter.nf_conntrack_max=524288
-  kube-proxy could not set a limit of conntrack, and ended  (plain.log:6)
+  kube-proxy could not set a conntrack limit, and exited  (plain.log:6)
     open /proc/sys/net/netfilter/nf_conntrack_max: permission denied
-    → load nf_conntrack before it starts; where it may not write sysctls, set conntrack.maxPerCore and conntrack.min to 0
+    → load nf_conntrack before kube-proxy starts; if kube-proxy may not write sysctls, set conntrack.maxPerCore and conntrack.min to 0
 `);
 });
 
@@ -308,7 +308,7 @@ describe('lines that any program writes which watches Services', () => {
 
   test('are no log of kube-proxy alone', async () => {
     const { stdout, stderr } = await runKpc(['describe', '-'], { stdin: line('Service') + line('Node') });
-    expect(stdout + stderr).not.toContain('its rules grow old');
+    expect(stdout + stderr).not.toContain('its rules become outdated');
   });
 
   test.each([
@@ -328,7 +328,7 @@ describe('lines that any program writes which watches Services', () => {
       `[pod/kube-proxy-abcde/kube-proxy] ${line('Service')}`,
     ]) {
       const { stdout } = await runKpc(['describe', '-'], { stdin });
-      expect(stdout, stdin).toContain('its rules grow old');
+      expect(stdout, stdin).toContain('its rules become outdated');
     }
   });
 });

@@ -54,7 +54,7 @@ test('an endpoint that IPVS uses for policy Local, for want of one on the node, 
   const text = await describeWeb('ipvs');
   expect(text).toContain('virtual server TCP 203.0.113.7:80 with 1 real server, -s rr');
   expect(text).toContain(
-    'no endpoint on this node: in IPVS mode traffic of policy Local goes to endpoints on all nodes',
+    'no endpoint on this node: in IPVS mode traffic with policy Local goes to endpoints on all nodes',
   );
   expect(text).toMatch(/10\.244\.2\.5:8080 {2}node-2 {2}used(?: {2}\(|$)/m);
   expect(text).toContain('10.244.2.6:8080  node-2  not used: not ready');

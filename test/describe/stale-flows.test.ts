@@ -109,7 +109,7 @@ ${command('192.0.2.11', 30125, '10.244.2.7', 8125)}`);
 test('a flow to a Service that is gone is named only where the rules are known whole', async () => {
   const gone = write('gone.txt', flow({ to: '10.96.0.99:53', by: '10.244.4.4:53' }));
   const whole = await runKpc(['describe', '-q', write('node.txt', rules), gone]);
-  expect(whole.stdout).toContain('10.96.0.99:53/udp: 1 flow to 10.244.4.4:53, where no Service is now');
+  expect(whole.stdout).toContain('10.96.0.99:53/udp: 1 flow to 10.244.4.4:53, where there is no Service now');
   const part = await runKpc(['describe', '-q', write('part.txt', rules.replace(/\*filter[^]*?COMMIT\n/, '')), gone]);
   expect(part.stdout).toContain('1 UDP flow, none stale');
 });
@@ -184,7 +184,7 @@ test('a trace says where flows of the same ends keep going', async () => {
   const ask = (from: string, ...more: readonly string[]) =>
     runKpc(['trace', '-q', ...inputs, '--from', from, '--to', dns, '--proto', 'udp', ...more]);
   expect((await ask('10.244.1.9')).stdout).toContain(
-    '3 flows of this sender exist and keep their destinations, whatever the rules say: 2 to 10.244.9.9:53, where no rule leads now; 1 to 10.244.1.5:53\n',
+    '3 flows of this sender exist and keep their destinations, whatever the rules say: 2 to 10.244.9.9:53, to which no rule leads now; 1 to 10.244.1.5:53\n',
   );
   expect((await ask('10.244.1.200')).stdout).toContain('3 flows to the same address exist');
   expect(resultOf((await ask('pod', '--output', 'json')).stdout).traces[0]).toMatchObject({

@@ -170,7 +170,7 @@ test.for(modes)('no local endpoint, %s mode', async (mode) => {
   expect(ofDump.stdout.split('\n')).toContain(line);
 });
 
-const refused = 'no endpoint can accept connections, so they are refused';
+const refused = 'no endpoint can accept connections, so kube-proxy refuses them';
 
 describe('what lines do, whatever they are called', () => {
   const withoutNamespace = `# iptables-save | grep 31218
@@ -229,9 +229,9 @@ Members:
     [
       '31449',
       oldLocal,
-      ['externalTrafficPolicy Local', 'no endpoint on this node: traffic of policy Local is dropped'],
+      ['externalTrafficPolicy Local', 'no endpoint on this node: traffic with policy Local is dropped'],
     ],
-    ['default/sample', chainsAlone, ['172.17.41.2:8000  for policy Cluster', 'traffic of policy Local is dropped']],
+    ['default/sample', chainsAlone, ['172.17.41.2:8000  for policy Cluster', 'traffic with policy Local is dropped']],
     ['172.17.41.2', chainsAlone, ['default/sample']],
     ['KUBE-XLB-574IYFDEANSYIEBF', chainsAlone, ['default/sample']],
   ] as const)('%s', async ([what, stdin, texts]) => {
@@ -287,7 +287,7 @@ describe('an address that the node does not serve', () => {
   ] as const)('%s is named in a trace, too', async ([what, words]) => {
     const flags = ['--node', 'node-1', '--proxy-mode', 'nftables', '--from', 'external'];
     const run = await runKpc(['trace', '-f', 'elsewhere.yaml', ...flags, '--to', what], { cwd });
-    expect(run.stdout).toContain(`left to routing: no rule of a Service changes it\n  ${words}`);
+    expect(run.stdout).toContain(`left to routing: no rule of a Service changes the packet\n  ${words}`);
   });
 });
 

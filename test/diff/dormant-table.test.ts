@@ -47,7 +47,7 @@ describe("a table of kube-proxy's that is dormant", () => {
   test('a packet passes it unchanged', async () => {
     dump(table.replace('table ip kube-proxy {', 'table ip kube-proxy {\n\tflags dormant'));
     const run = await runKpc(['trace', '-q', 'dump', '--from', '192.0.2.7', '--to', 'svc/shop/web'], { cwd });
-    expect(run.stdout).toContain('  left to routing: no rule of a Service changes it, ');
+    expect(run.stdout).toContain('  left to routing: no rule of a Service changes the packet, ');
     expect(run.stdout).toContain('  table ip kube-proxy is dormant, so no packet reaches its rules: ');
   });
 

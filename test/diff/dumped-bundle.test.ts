@@ -40,10 +40,10 @@ test('what kpc-apply dump wrote is compared as a dump, and its Services are read
   expect(diff.status).toBe(1);
   expect(diff.stdout).toBe(
     [
-      'What belongs to no Service',
+      'Objects of no Service',
       '  ~ sysctl net.ipv4.ip_forward: 0 → 1',
       '',
-      '1 difference in what belongs to no Service; not compared: sysctls.',
+      '1 difference in objects of no Service; not compared: sysctls.',
       '',
     ].join('\n'),
   );

@@ -125,10 +125,10 @@ describe('a dump of a node that the real kube-proxy programmed', () => {
         '  ~ virtual server TCP 10.96.7.7:80: + 1 real server 10.244.1.9:8080',
         '  + KUBE-CLUSTER-IP 10.96.7.7,tcp:80',
         '',
-        'What belongs to no Service',
+        'Objects of no Service',
         '  ~ chain KUBE-POSTROUTING (nat): + 1 rule',
         '',
-        '1 Service port changed; 1 difference in what belongs to no Service; not compared: sysctls.',
+        '1 Service port changed; 1 difference in objects of no Service; not compared: sysctls.',
         '',
       ].join('\n'),
     );

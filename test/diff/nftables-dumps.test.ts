@@ -62,10 +62,10 @@ describe('two dumps of nftables mode', () => {
         '  + service-nodeports (nftables) tcp . 31080 : goto external-SUSTUHLJ-default/web/tcp/http',
         '  ~ chain endpoint-YDPZ3OAX-default/web/tcp/http__10.244.2.9/8080 (nftables): + 1 endpoint 10.244.2.9:8080, − 1 endpoint 10.244.2.99:8080',
         '',
-        'What belongs to no Service',
+        'Objects of no Service',
         '  ~ chain filter-forward (nftables): 1 → 2 rules',
         '',
-        '1 Service port changed; 1 difference in what belongs to no Service.',
+        '1 Service port changed; 1 difference in objects of no Service.',
         '',
       ].join('\n'),
     );
@@ -85,10 +85,10 @@ describe('two dumps of nftables mode', () => {
     const run = await runKpc(['diff', asText, table]);
     expect(run.stdout).toBe(
       [
-        'What belongs to no Service',
+        'Objects of no Service',
         '  - table kube-proxy (IPv6 nftables) with 15 chains and 8 sets',
         '',
-        '1 difference in what belongs to no Service.',
+        '1 difference in objects of no Service.',
         '',
       ].join('\n'),
     );

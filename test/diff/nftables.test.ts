@@ -54,10 +54,10 @@ describe('kpc diff in nftables mode', () => {
     expect({ status, stdout }).toEqual({
       status: 1,
       stdout: `${ofServices}
-What belongs to no Service
+Objects of no Service
   ~ chain cluster-ips-check (nftables): 2 → 1 rule
 
-2 Service ports changed; 1 difference in what belongs to no Service; not compared: selectors of shop/idle, shop/web, Pods, network policies, Ingresses and routes of Gateways, which neither side records.
+2 Service ports changed; 1 difference in objects of no Service; not compared: selectors of shop/idle, shop/web, Pods, network policies, Ingresses and routes of Gateways, which neither side records.
 `,
     });
   });

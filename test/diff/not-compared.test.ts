@@ -130,7 +130,9 @@ describe('a dump that holds only a part of a node', () => {
     expect(result.unaccounted.filter(isServer)).toHaveLength(7);
     expect(result.foreign.filter(isServer)).toEqual([]);
     expect(areSidesSame(result)).toBe(false);
-    expect(summaryOf(result)).toContain("7 differences in what may be kube-proxy's; not compared: sets, addresses");
+    expect(summaryOf(result)).toContain(
+      "7 differences in objects that may be kube-proxy's; not compared: sets, addresses",
+    );
   });
 
   test('with its addresses, what listens elsewhere is another program’s', () => {

@@ -74,6 +74,6 @@ test("kube-proxy's canary is not another program's chain", async () => {
   const run = await runKpc(['diff', 'iptables-save', 'services.yaml', '--proxy-mode', 'iptables', '--foreign'], {
     cwd,
   });
-  expect(run.stdout).toContain("What is not kube-proxy's\n  - chain KUBE-ROUTER-INPUT (nat)\n");
+  expect(run.stdout).toContain('Objects of other programs\n  - chain KUBE-ROUTER-INPUT (nat)\n');
   expect(run.stdout).not.toContain('CANARY');
 });

@@ -32,7 +32,7 @@ describe('rules that one side shows in part', () => {
     const wrapped = write('wrapped.txt', wrap(natTable));
     const diff = await runKpc(['diff', before, wrapped]);
     expect(diff).toMatchObject({ stdout: '', status: 2 });
-    expect(diff.stderr).toContain('the lines are wrapped or edited, and no rule of them is read');
+    expect(diff.stderr).toContain('the lines are wrapped or edited, so none of their rules is read');
     const read = await runKpc(['describe', wrapped]);
     expect(read.stderr).toContain('the dump shows no Service: not all of it could be read');
     const trace = await runKpc(['trace', '-q', wrapped, '--from', '192.0.2.7', '--to', '10.96.7.7:80']);
@@ -47,7 +47,7 @@ COMMIT
 # Warning: iptables-legacy tables present, use iptables-legacy-save to see them
 `;
     const run = await runKpc(['diff', write('legacy.txt', text), manifests]);
-    expect(run.stderr).toContain('iptables-legacy has more rules, which the input lacks');
+    expect(run.stderr).toContain('the input lacks the rules of iptables-legacy');
     expect(run.stdout).not.toContain('added');
     const both = `$ iptables-nft-save\n${text}$ iptables-legacy-save\n${natTable}`;
     expect((await runKpc(['describe', write('both-variants.txt', both)])).stderr).not.toContain('not here');
@@ -159,7 +159,7 @@ describe('a part of the rules', () => {
 
   test('a rule for packets without a local endpoint does not show the endpoints', async () => {
     const text = await runKpc(['describe', 'shop/web', '-f', filter]);
-    expect(text.stdout).toContain('endpoints: unknown, because rules do not show those on other nodes');
+    expect(text.stdout).toContain('endpoints: unknown, because the rules do not show endpoints on other nodes');
     const json = await runKpc(['describe', 'shop/web', '-f', filter, '-q', '--output', 'json']);
     expect(json.stdout).toContain('"fallback": "local-drops"');
     expect(json.stdout).not.toContain('"endpoints"');

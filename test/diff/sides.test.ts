@@ -159,9 +159,9 @@ describe('the sides of kpc diff', () => {
   test("other programs' rules take part on request only", async () => {
     const sides = [join(dumps, 'foreign-legacy'), join(dumps, 'kube-proxy-iptables-session-affinity')];
     const own = await runKpc(['diff', '--rules', ...sides]);
-    expect(own.stdout).not.toContain("not kube-proxy's");
+    expect(own.stdout).not.toContain('of other programs');
     const all = await runKpc(['diff', '--rules', ...sides, '--foreign']);
-    expect(all.stdout).toContain("What is not kube-proxy's\n");
+    expect(all.stdout).toContain('Objects of other programs\n');
   });
 
   test('the output stays short however much differs', async () => {

@@ -50,14 +50,14 @@ const formats = [
 test('docs/lint.md shows what kpc lint does, and explains every rule', async () => {
   const page = `# kpc lint
 
-\`kpc lint\` checks manifests: what an API server or kube-proxy would refuse, and valid Services that do not do what they seem to.
-It compiles the Services for every Node in the input, as kube-proxy would. A finding about packets has a line \`trace:\`, with a command that
+\`kpc lint\` reports what an API server or kube-proxy would refuse in manifests, and valid Services that do not do what they seem to.
+\`kpc lint\` compiles the Services for every Node in the input, as kube-proxy would. A finding about packets has a line \`trace:\`, with a command that
 traces one such packet. kpc only reports the finding if this packet confirms it.
 
 ${await shown('kpc lint fixtures/lint --proxy-mode iptables')}
 \`kpc lint\` reads what other commands read: files, folders, \`-\` for what \`helm template\` or \`kubectl kustomize\` prints, or a whole cluster. More input
-means more findings: without Nodes it reports nothing about nodes, without EndpointSlices or Pods nothing about endpoints, and without
-kube-proxy's configuration (or flags) nothing about settings. If nothing names kube-proxy's mode, it only reports what is true in IPVS, iptables
+means more findings: without Nodes, \`kpc lint\` reports nothing about nodes, without EndpointSlices or Pods nothing about endpoints, and without
+kube-proxy's configuration (or flags) nothing about settings. If nothing names kube-proxy's mode, \`kpc lint\` reports only what is true in IPVS, iptables
 and nftables mode alike: name your mode with \`--proxy-mode\` or in kpc.yaml to see the rest.
 
 \`\`\`text
@@ -113,8 +113,8 @@ lint:
     - { code: external-ips, reason: gone before 1.40 }
 \`\`\`
 
-The last line of the text counts ignored findings, and JSON lists them. The other formats leave them out: GitHub's code scanning does not read
-the \`suppressions\` of SARIF, and would open an alert for it. An ignore that matches nothing is a finding of its own.
+The last line of the text counts ignored findings, and JSON lists them. The other formats leave ignored findings out: GitHub's code scanning does not read
+the \`suppressions\` of SARIF, and would open an alert for each of them. An ignore that matches nothing is a finding of its own.
 
 An error cannot be accepted. Instead, \`--skip-invalid\` leaves out its object, and \`--exclude\` its file.
 

@@ -69,7 +69,7 @@ describe('a second listing of a tool, of another node or another time', () => {
     const { stdout } = await runKpc(['describe', '-'], { stdin: first });
     expect(twice.stdout).toContain(stdout);
     // Addresses alone show no Service: there is no answer.
-    expect(twice.stdout).toContain(stdout === '' ? '' : 'which is skipped: this answer is about the first listing');
+    expect(twice.stdout).toContain(stdout === '' ? '' : 'which kpc skipped: this answer uses the first listing');
     const alike = await runKpc(['describe', '-'], { stdin: first + first });
     expect(alike.stderr).not.toContain('another node');
   });

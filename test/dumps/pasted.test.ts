@@ -209,7 +209,7 @@ describe('sets and addresses are read from', () => {
     expect(run.stdout).toMatch(/^10\.96\.7\.7:80\/TCP /m);
     expect(run.stdout).toMatch(/^node port 30080\/TCP /m);
     expect(run.stdout).not.toContain('203.0.113.9');
-    expect(run.stderr).toContain("left out as another program's");
+    expect(run.stderr).toContain('so another program made them');
   });
 
   test('--host-addresses takes the text of ip addr', async () => {

@@ -93,9 +93,7 @@ test('what a list does not show leaves a verdict unknown', async () => {
     '/* shop/web:http cluster IP */ tcp dpt:80',
     '/* shop/web:http cluster IP */ tcp dpt:80 strange 5',
   );
-  expect((await runKpc(['trace', '-q', write('nat.txt', strange), ...ask])).stdout).toContain(
-    'kpc does not read a rule',
-  );
+  expect((await runKpc(['trace', '-q', write('nat.txt', strange), ...ask])).stdout).toContain('kpc cannot read a rule');
 });
 
 test('a list that is cut off is not taken for whole', async () => {
@@ -107,7 +105,7 @@ test('a list that is cut off is not taken for whole', async () => {
 test('addresses by name are one warning', async () => {
   const named = natList.replaceAll('10.96.7.7', 'web.example.com');
   const { stderr } = await runKpc(['describe', write('named.txt', named)]);
-  expect(stderr).toContain('skipped: an address by name (print it with -n) (and 1 more line)');
+  expect(stderr).toContain('skipped: an address written as a name (print the list with -n) (and 1 more line)');
 });
 
 test.each([

@@ -195,7 +195,7 @@ describe('kpc migrate', () => {
     );
     expect(status).toBe(0);
     const blocks = stdout.split('\n\n');
-    expect(blocks.at(-2)).toMatch(/^No action needed, because it works on neither side\n {2}Other ports/);
+    expect(blocks.at(-2)).toMatch(/^No action needed, because these packets work on neither side\n {2}Other ports/);
   });
 
   test('counts what breaks by its causes', async () => {

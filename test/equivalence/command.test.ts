@@ -213,7 +213,7 @@ endpoints: [{ addresses: [${address}], nodeName: n1 }]
   test('names the addresses on which a mode serves no node ports, and what to set', async () => {
     const { status, stdout } = await runKpc(['equivalence', 'ipvs', 'nftables', ...files, '--node', 'worker-1']);
     expect(status).toBe(1);
-    expect(stdout).toContain('Here only the old side serves them on 203.0.113.11.');
+    expect(stdout).toContain('Here only the old side serves node ports on 203.0.113.11.');
     expect(stdout).toContain('To do: set nodePortAddresses');
     const set = await runKpc([
       'equivalence',

@@ -73,7 +73,7 @@ describe('kpc test', () => {
 
   test('says why', async () => {
     const { stdout } = await run('unseen.txt', 'delivered');
-    expect(stdout).toContain(`it is delivered, but the connection fails: the answer crosses bridge cni0`);
+    expect(stdout).toContain(`the packet is delivered, but the connection fails: the answer crosses bridge cni0`);
   });
 });
 

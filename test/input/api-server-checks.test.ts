@@ -91,14 +91,14 @@ suite('a Service', () => {
       'an address in another form',
       ['clusterIP: "FD00:0::1"', port],
       [
-        '5:14 warning: clusterIP "FD00:0::1" is read as fd00::1: write it that way, because other programs may read it differently [odd-address]',
+        '5:14 warning: clusterIP "FD00:0::1" is read as fd00::1: write this form, because other programs may read the address differently [odd-address]',
       ],
     ],
     [
       'leading zeros',
       ['clusterIP: 10.096.0.1', port],
       [
-        '5:14 warning: clusterIP "10.096.0.1" is read as 10.96.0.1; API servers refuse it in new objects, by default from Kubernetes 1.36 on and always from 1.38 on: write it that way, because other programs may read it differently [odd-address]',
+        '5:14 warning: clusterIP "10.096.0.1" is read as 10.96.0.1; API servers refuse it in new objects, by default from Kubernetes 1.36 on and always from 1.38 on: write this form, because other programs may read the address differently [odd-address]',
       ],
     ],
     [
@@ -135,8 +135,8 @@ suite('a Service', () => {
       ],
       [
         '7:30 warning: loadBalancerSourceRanges[0] "10.1.2.3/8" is read as 10.0.0.0/8; API servers refuse it in new objects, by default from Kubernetes 1.36 on and always from 1.38 on: write 10.0.0.0/8, or 10.1.2.3/32 for the one address [odd-address]',
-        '7:42 warning: loadBalancerSourceRanges[1] "10.0.0.0/08" is read as 10.0.0.0/8; API servers refuse it in new objects, by default from Kubernetes 1.36 on and always from 1.38 on: write it that way, because other programs may read it differently [odd-address]',
-        '7:58 warning: loadBalancerSourceRanges[2] "FD00::/8" is read as fd00::/8: write it that way, because other programs may read it differently [odd-address]',
+        '7:42 warning: loadBalancerSourceRanges[1] "10.0.0.0/08" is read as 10.0.0.0/8; API servers refuse it in new objects, by default from Kubernetes 1.36 on and always from 1.38 on: write this form, because other programs may read the address differently [odd-address]',
+        '7:58 warning: loadBalancerSourceRanges[2] "FD00::/8" is read as fd00::/8: write this form, because other programs may read the address differently [odd-address]',
       ],
     ],
     [
@@ -265,7 +265,7 @@ suite('an EndpointSlice', () => {
 
   test('an IPv6 address in another form', () => {
     expect(ofSlice('addressType: IPv6', 'endpoints: [{addresses: ["FD00::1"]}]')).toEqual([
-      '5:26 warning: addresses[0] "FD00::1" is read as fd00::1: write it that way, because other programs may read it differently [odd-address]',
+      '5:26 warning: addresses[0] "FD00::1" is read as fd00::1: write this form, because other programs may read the address differently [odd-address]',
     ]);
   });
 

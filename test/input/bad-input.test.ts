@@ -324,7 +324,7 @@ suite('EndpointSlices', () => {
   test('an address with leading zeros is read, with a warning', () => {
     const text = slice(labels, 'addressType: IPv4', 'endpoints: [{addresses: [10.0.0.010]}]');
     expect(diagnose(text)).toEqual([
-      '7:26 warning: addresses[0] "10.0.0.010" is read as 10.0.0.10; API servers refuse it in new objects, by default from Kubernetes 1.36 on and always from 1.38 on: write it that way, because other programs may read it differently [odd-address]',
+      '7:26 warning: addresses[0] "10.0.0.010" is read as 10.0.0.10; API servers refuse it in new objects, by default from Kubernetes 1.36 on and always from 1.38 on: write this form, because other programs may read the address differently [odd-address]',
     ]);
   });
 

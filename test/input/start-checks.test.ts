@@ -270,8 +270,8 @@ suite('flags', () => {
       'error: --conntrack-max-per-core cannot be "2147483648": write a number from 0 to 2147483647 [bad-value]',
       'error: --conntrack-min cannot be "-1": write a number from 0 to 2147483647 [bad-value]',
       'error: --conntrack-udp-timeout cannot be "10": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
-      'error: --feature-gates cannot be "AllAlpha": write the name of a gate, = and true or false [bad-value]',
-      'error: --feature-gates cannot be "AllBeta=maybe": write the name of a gate, = and true or false [bad-value]',
+      'error: --feature-gates cannot be "AllAlpha": write NAME=true or NAME=false [bad-value]',
+      'error: --feature-gates cannot be "AllBeta=maybe": write NAME=true or NAME=false [bad-value]',
     ]);
   });
 });

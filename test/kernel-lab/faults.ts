@@ -106,7 +106,7 @@ await suite.check('every step of the change has its faults', async () => {
 
 const faults: Readonly<Record<string, Fault>> = {
   ...restoreFaults,
-  'is killed when it has done its work': async (command, host) => {
+  'is killed after it has done its work': async (command, host) => {
     await host.run(command);
     return killed;
   },
@@ -178,8 +178,8 @@ const spoiled: Readonly<Record<string, (folder: string) => void>> = {
   'a bundle without one of its files': (folder) => rmSync(`${folder}/${mode.file}`),
   'a bundle in a newer format': (folder) =>
     edit(`${folder}/manifest.json`, (text) => text.replace('"formatVersion": 1', '"formatVersion": 99')),
-  'a bundle whose manifest is no JSON': (folder) => edit(`${folder}/manifest.json`, (text) => text.slice(0, 100)),
-  'a folder that is no bundle': (folder) => rmSync(`${folder}/manifest.json`),
+  'a bundle whose manifest is not JSON': (folder) => edit(`${folder}/manifest.json`, (text) => text.slice(0, 100)),
+  'a folder that is not a bundle': (folder) => rmSync(`${folder}/manifest.json`),
 };
 for (const [fault, change] of inTurn(Object.entries(spoiled), 1)) {
   await expectFault(fault, realHost, 2, ['apply', spoil(fault.replaceAll(' ', '-'), change)]);
@@ -301,7 +301,7 @@ await suite.check('--adopt takes over what a kube-proxy left, and cleanup --adop
   const refused = await kpcApply(['apply', after]);
   assert(refused.status === 3 && refused.err.includes('--adopt'), refused.err);
   assertSaved(mode.save(), left);
-  const fault = 'what a kube-proxy left is there';
+  const fault = 'objects that a kube-proxy left are there';
   rows.push({ fault, status: 3, node: 'as before', says: quote(refused) });
   await expectApply(['apply', after, '--adopt'], 0);
   assertAfter();
@@ -386,7 +386,7 @@ async function tryWhatAllModesShare(): Promise<void> {
   await new Promise((resolve) => holder.on('close', resolve));
   await suite.check('the lock of a process that is gone holds up no apply', async () => {
     await expectApply(['apply', before], 0);
-    rows.push({ fault: 'the lock is held by a process that is gone', status: 0, node: 'applied', says: '' });
+    rows.push({ fault: 'the lock is held by a process that has ended', status: 0, node: 'applied', says: '' });
   });
 
   cpSync('/bin/sleep', '/run/kube-proxy');

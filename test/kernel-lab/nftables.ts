@@ -136,7 +136,7 @@ await suite.check('the clients that affinity has learned stay', async () => {
 
 const faults: Readonly<Record<string, Fault>> = {
   ...restoreFaults,
-  'is killed when it has done its work': async (command, host) => {
+  'is killed after it has done its work': async (command, host) => {
     await host.run(command);
     return killed;
   },

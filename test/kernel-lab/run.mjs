@@ -170,7 +170,7 @@ process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
 
 /** The page of what the suites of faults have tried. */
 function joinFaults() {
-  const about = 'Written by `npm run faults`: each of these was made to happen in a kernel, in the middle of an apply.';
+  const about = 'Written by `npm run faults`: each of these faults was caused in a kernel, in the middle of an apply.';
   const parts = faults.map((name) => readFileSync(join(work, `${name}.md`), 'utf8'));
   return ['# Faults\n', `${about}\n`, ...parts].join('\n');
 }

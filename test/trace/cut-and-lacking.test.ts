@@ -449,8 +449,7 @@ describe('an answer of a dump of two hosts says that it is of the first', () => 
   const rules = readFileSync(new URL(`${iptables}/iptables-save`, fixtures), 'utf8');
   writeFileSync(join(folder, 'a.txt'), `root@n1:~# iptables-save\n${rules}`);
   writeFileSync(join(folder, 'b.txt'), `root@n2:~# iptables-save\n${rules.replaceAll('10.244.1.2', '10.244.9.9')}`);
-  const note =
-    'b.txt holds iptables from another node or time, which is skipped: this answer is about the first listing';
+  const note = 'b.txt holds iptables from another node or time, which kpc skipped: this answer uses the first listing';
   const expected = write(
     'expected.yaml',
     'tests:\n  - { from: 10.244.1.77, to: 10.98.154.163:80, expect: delivered }\n',

@@ -19,8 +19,8 @@ function traced(dump: string, from = 'external', to = '192.168.50.11:30080') {
 }
 
 test.each([
-  ['-d 10.96.0.0/12 -j RETURN', '10.96.0.80:80', 'forwarded', 'that rule ends the table before them'],
-  ['-d 10.96.0.0/12 -j ACCEPT', '10.96.0.80:80', 'forwarded', 'that rule ends the table before them'],
+  ['-d 10.96.0.0/12 -j RETURN', '10.96.0.80:80', 'forwarded', 'that rule ends the table first'],
+  ['-d 10.96.0.0/12 -j ACCEPT', '10.96.0.80:80', 'forwarded', 'that rule ends the table first'],
   [
     '-p tcp --dport 30080 -j DNAT --to-destination 10.244.2.99:1234',
     '192.168.50.11:30080',
@@ -31,7 +31,7 @@ test.each([
     '-p tcp --dport 30080 -j DNAT --to-destination 10.244.2.10:8080',
     '192.168.50.11:30080',
     'delivered',
-    'that rule translates it first',
+    'that rule translates the packet first',
   ],
 ])("another program's rule before kube-proxy's: %s", (rule, to, verdict, why) => {
   const found = traced(changed('-A PREROUTING', `-A PREROUTING ${rule}\n-A PREROUTING`), '10.244.1.77', to);

@@ -147,7 +147,7 @@ describe('which rule of a route takes a request', () => {
     expect(goes([open, queries], `http://example.com${path}`)).toEqual(['v1?', 'v2?']);
     const words = followIn([open, queries], `http://example.com${path}`)?.lines.map(({ text }) => text);
     expect(words).toContain(
-      'any host /, if it has the method, headers or query that the route asks for, → one of infra/v1:8080 and infra/v2:8080',
+      'any host /, if it has the method, headers or query that the route requires, → one of infra/v1:8080 and infra/v2:8080',
     );
   });
 
@@ -532,7 +532,7 @@ describe('of two routes that exclude each other', () => {
     ];
     expect(goes(apart, 'http://c.d/x.Y/Z')).toEqual(['v2']);
     expect(followIn(both(early, late), 'grpcroute/v2')?.problems).toEqual([
-      'Gateway infra/open, listener l1 does not accept it: it accepts HTTPRoute infra/v1, which is older or comes first by name',
+      'Gateway infra/open, listener l1 does not accept it: it accepts HTTPRoute infra/v1 instead, which is older or comes first by name',
     ]);
   });
 
@@ -590,8 +590,12 @@ describe('the backends of a rule', () => {
     const ends = (rule_: object) => goes([open, route('one', [rule_])], 'http://a.b/');
     const mirror = { type: 'RequestMirror', requestMirror: { backendRef: to('v2'), percent: 20 } };
     const backendRefs = [to('v1')];
-    expect(ends({ backendRefs, filters: [mirror] })).toEqual(['v1', 'v2, a copy']);
-    expect(ends({ backendRefs: [to('v1'), to('v3', { filters: [mirror] })] })).toEqual(['v1?', 'v3?', 'v2, a copy?']);
+    expect(ends({ backendRefs, filters: [mirror] })).toEqual(['v1', 'v2, a mirrored copy']);
+    expect(ends({ backendRefs: [to('v1'), to('v3', { filters: [mirror] })] })).toEqual([
+      'v1?',
+      'v3?',
+      'v2, a mirrored copy?',
+    ]);
     expect(ends({ backendRefs: [to('v1', { filters: [{ type: 'RequestRedirect' }] })] })).toEqual(['a redirect']);
     expect(ends({ backendRefs, filters: [{ type: 'URLRewrite' }, { type: 'ExtensionRef' }] })).toEqual([
       'v1?',

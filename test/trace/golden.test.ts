@@ -68,7 +68,7 @@ describe('what kpc trace cannot answer', () => {
   });
 
   test.for([
-    [['--from', 'fd00::1', '--to', '10.96.0.10:80'], 'fd00::1 cannot reach an address of the other family'],
+    [['--from', 'fd00::1', '--to', '10.96.0.10:80'], 'fd00::1 cannot reach an address of the other IP family'],
     [
       ['--from', 'pod', '--to', '10.9.9.9'],
       'which port of 10.9.9.9? [bad-packet]\n  help: write 10.9.9.9:80, for example',
@@ -297,7 +297,7 @@ describe('what an operator asks next', () => {
     expect(await trace('--from', 'pod', '--to', 'web')).toMatchObject({
       status: 2,
       stderr:
-        'error: the input has 3 Nodes, but none is named [bad-packet]\n  help: name one with --node, or use --all-nodes\n',
+        'error: the input has 3 Nodes, but no node is named [bad-packet]\n  help: name one with --node, or use --all-nodes\n',
     });
   });
 

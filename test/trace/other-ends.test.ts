@@ -71,6 +71,6 @@ test('the lines of a trace', async () => {
   const { stdout } = await runKpc(['trace', '-', '--from', 'external', '--to', '192.168.50.11:30080'], { stdin: drop });
   expect(stdout).toContain('  delivered to 1 endpoint, but 50% of connections fail:\n');
   expect(stdout).toContain(
-    '\n       50%  10.244.1.10:8080; dropped: iptables filter FORWARD rule 1 drops it: -d 10.244.1.10/32 -j DROP\n',
+    '\n       50%  10.244.1.10:8080; dropped: iptables filter FORWARD rule 1 drops the packet: -d 10.244.1.10/32 -j DROP\n',
   );
 });

@@ -38,9 +38,9 @@ describe('a firewall of the family inet', () => {
     ['192.0.2.9', '10.244.1.2:80', 'left to routing', 'how'],
     ['203.0.113.5', '192.168.10.11:22', 'dropped', 'firewall input rule 6'],
     ['192.0.2.9', '192.168.10.11:22', 'reaches the node itself', 'firewall input rule 7'],
-    ['192.0.2.9', '192.168.10.11:80', 'dropped', 'no rule decides, so the policy of the chain drops it'],
+    ['192.0.2.9', '192.168.10.11:80', 'dropped', 'no rule decides, so the policy of the chain drops the packet'],
     ['2001:db8:1::9', '[2001:db8:1::11]:80', 'reaches the node itself', 'firewall input rule'],
-    ['2001:db8:1::9', '[2001:db8:1::11]:81', 'dropped', 'no rule decides, so the policy of the chain drops it'],
+    ['2001:db8:1::9', '[2001:db8:1::11]:81', 'dropped', 'no rule decides, so the policy of the chain drops the packet'],
   ] as const)('%s to %s is %s', async ([from, to, verdict, why]) => {
     const answer = await ask(dump, from, to);
     expect(answer.split('\n')[1]).toContain(verdict);
@@ -58,7 +58,7 @@ test('a rule that kpc does not read is named, where it matters', async () => {
     'table ip guard {\n\tchain c {\n\t\ttype filter hook forward priority filter; policy accept;\n\t\ttcp dport 82 queue to 1\n\t}\n}\n',
   );
   expect(await ask(dump, '192.0.2.9', '10.244.1.2:82')).toContain(
-    'unknown: kpc does not read a rule: nftables guard c rule 1: tcp dport 82 queue to 1; nft monitor trace shows on the node whether it matches',
+    'unknown: kpc cannot read a rule: nftables guard c rule 1: tcp dport 82 queue to 1; nft monitor trace shows on the node whether it matches',
   );
   expect(await ask(dump, '192.0.2.9', '10.244.1.2:80')).toContain('left to routing');
 });
@@ -78,7 +78,7 @@ test('a table that cannot be read as a whole makes the verdict unknown, and is n
     'table inet odd {\n\tchain c {\n\t\ttype filter hook forward priority nowhere; policy drop;\n\t}\n}\n',
   );
   expect(await ask(dump, '192.0.2.9', '10.244.1.2:80')).toContain(
-    'unknown: kpc could not read all of table inet odd; check on the node what it does with this packet',
+    'unknown: kpc could not read all of table inet odd; check what the node does with this packet',
   );
 });
 

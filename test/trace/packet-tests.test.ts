@@ -267,7 +267,7 @@ describe('a test that fails', () => {
     const { status, stdout } = await runFile(failing);
     expect(status).toBe(1);
     expect(stdout).toContain('t.yaml:4:5: a & "b" # c: tcp from node to 127.0.0.1:30080 (worker-1, nftables)\n');
-    expect(stdout).toContain('  expected nginx-a, but it is local\n');
+    expect(stdout).toContain('  expected nginx-a, but the packet is local\n');
     expect(stdout).toContain('1. 127.0.0.1 is an address of the node\n');
     expect(stdout.endsWith('\n1 failed, 1 as expected, on worker-1, nftables, 1.37\n')).toBe(true);
   });
@@ -286,7 +286,7 @@ describe('a test that fails', () => {
     expect(stdout).toContain('<testsuite name="kpc test" tests="2" failures="1">');
     expect(stdout).toContain('name="a &amp; &quot;b&quot; # c: tcp from node to 127.0.0.1:30080 (worker-1, nftables)"');
     expect(stdout).toContain('file="t.yaml" line="4"');
-    expect(stdout).toContain('<failure message="expected nginx-a, but it is local">');
+    expect(stdout).toContain('<failure message="expected nginx-a, but the packet is local">');
   });
 
   test('as JSON', async () => {
@@ -338,7 +338,7 @@ tests:
     '12:13 source: kep is neither kept, masqueraded, mixed nor an address',
     '15:32 10.244.1.10:8080 cannot be 1.5 -> write a share of connections, from 0 to 1',
     '15:55 10.244.2.10:8080 cannot be "half" -> write a share of connections, from 0 to 1',
-    '19:13 source is only for packets that are delivered -> set expect to delivered, or to endpoints',
+    '19:13 source applies only to delivered packets -> set expect to delivered, or to endpoints',
     '21:12 node and nodes mean the same -> keep one of them',
     '22:5 a test has no expect -> add expect: a test needs from, to and expect',
     '22:5 a test has no to -> add to: a test needs from, to and expect',

@@ -100,14 +100,14 @@ describe('of a dump', () => {
 
   test("another program's rule", async () => {
     const said = await summary(refuses, '--from', '198.51.100.9', '--to', '12.12.12.12:80');
-    expect(said).toContain('iptables raw PREROUTING rule 1 drops it, not kube-proxy');
+    expect(said).toContain('iptables raw PREROUTING rule 1 drops the packet, not kube-proxy');
     expect(said).not.toContain('Local');
   });
 
   test("another program's policy", async () => {
     const closed = write('closed.txt', readFileSync(local, 'utf8').replace(':FORWARD ACCEPT', ':FORWARD DROP'));
     expect(await summary(closed, '--from', '10.244.1.77', '--to', '10.99.99.99:80')).toContain(
-      'the policy of iptables mangle FORWARD drops it, not kube-proxy',
+      'the policy of iptables mangle FORWARD drops the packet, not kube-proxy',
     );
   });
 

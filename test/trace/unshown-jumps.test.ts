@@ -51,7 +51,7 @@ async function trace(file: string, to: string, ...flags: string[]): Promise<stri
 
 test('what masquerades is taken to be as kube-proxy makes it, and said', async () => {
   const { stdout } = await runKpc(['trace', '-q', 'nat.txt', '--from', '192.0.2.7', '--to', '10.96.7.7:80'], { cwd });
-  expect(stdout).toContain('unknown: a rule goes to chain KUBE-MARK-MASQ of table nat, which the dump lacks');
+  expect(stdout).toContain('unknown: the dump lacks chain KUBE-MARK-MASQ of table nat, to which a rule jumps');
   expect(stdout).toContain(
     'if KUBE-MARK-MASQ is as kube-proxy makes it, POSTROUTING jumps to KUBE-POSTROUTING and what is not shown lets the packet pass unchanged: delivered to 2 endpoints:',
   );
@@ -93,7 +93,7 @@ describe('a part of the rules of iptables', () => {
 
   test('without the chain that the jump leads to, there is no answer', async () => {
     const answer = await trace('no-services.txt', '10.96.7.7:80');
-    expect(answer).toContain('unknown: a rule goes to chain KUBE-SERVICES of table nat, which the dump lacks');
+    expect(answer).toContain('unknown: the dump lacks chain KUBE-SERVICES of table nat, to which a rule jumps');
     expect(answer).not.toContain('left to routing');
   });
 
@@ -131,7 +131,7 @@ describe('nftables mode', () => {
 
   test.each([
     ['chains.nft', 'the dump lacks the set or map service-ips; add the output of nft list ruleset'],
-    ['own-chains.nft', 'a rule goes to chain services of table kube-proxy, which the dump lacks'],
+    ['own-chains.nft', 'the dump lacks chain services of table kube-proxy, to which a rule jumps'],
     ['no-services.nft', 'the dump lacks chain services of table ip kube-proxy; add all of the output'],
     ['no-hook.nft', 'the dump lacks chain nat-prerouting of table ip kube-proxy; add all of the output'],
   ])('%s has no answer, and says why', async (file, why) => {

@@ -65,7 +65,7 @@ const flags = {
   ),
   drainTimeout: duration<number | undefined>(
     '--drain-timeout <duration>',
-    'how long removed TCP real servers, and all of IPVS after a change to another mode, wait for open connections (default: until they end)',
+    'how long to keep removed TCP real servers, and all of IPVS after a change to another mode, for open connections (default: until these end)',
   ),
   dryRun: switchFlag('--dry-run', 'show what would be done, and change nothing'),
   force: switchFlag('--force', 'continue even if doctor finds an error, such as a running kube-proxy'),
@@ -79,7 +79,7 @@ const flags = {
   ipvsExcludeCidrs: further(
     flag<readonly string[]>(
       '--ipvs-exclude-cidrs <cidrs>',
-      'never remove virtual servers in these CIDRs, nor in those that a bundle names',
+      'never remove virtual servers in these CIDRs or in those that a bundle names',
       (option) => option.argParser(addNetworks).default([], 'none'),
     ),
   ),
@@ -102,7 +102,7 @@ const flags = {
       'write the metrics to this file, for the textfile collector of node-exporter',
     ),
   ),
-  minSyncPeriod: further(duration<number>('--min-sync-period <duration>', 'apply at most once in this time', '1s')),
+  minSyncPeriod: further(duration<number>('--min-sync-period <duration>', 'the least time between two applies', '1s')),
   node: flag<string>('--node <name>', 'the name to give the node', (option) =>
     option.default(hostname(), "the machine's name"),
   ),

@@ -55,7 +55,7 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     flagRow(
       'text',
       '--from-node <name>',
-      'with --cluster: the dump of a node, which kubectl debug reads in a pod that is removed afterwards',
+      'with --cluster: dump this node with kubectl debug, in a pod that is removed afterwards',
       { isOfCall: true, group: 'input' },
     ),
     flagRow('text', '--debug-image <image>', 'the image of that pod (default: busybox)', {

@@ -60,7 +60,7 @@ const diffFlags: readonly Flag[] = [
       { beside: '--to-kubernetes-version', why: 'always-rules' },
     ],
   }),
-  flagRow('on', '--foreign', "also compare what is not kube-proxy's"),
+  flagRow('on', '--foreign', 'also compare objects of other programs'),
   ...messageFlags,
 ];
 

@@ -42,8 +42,10 @@ export const addEquivalenceCommand = defineCommand<EquivalenceFlags>({
   ],
   flags: [
     ...openFlags('looks'),
-    nodeFlag('the node (default: hostnameOverride, or else the only Node; all Nodes, if both sides are of -f)'),
-    flagRow('on', '--all-nodes', 'on every node of the input; nodes that are alike count as one'),
+    nodeFlag(
+      'the node (default: hostnameOverride, or else the only Node; all Nodes, if both sides are compiled from -f)',
+    ),
+    flagRow('on', '--all-nodes', 'on every node in the input; nodes that are alike count as one'),
     outputFlag(answerOutputs),
     ...messageFlags,
   ],
@@ -97,7 +99,7 @@ export const addMigrateCommand = defineCommand<MigrateFlags>({
   summary: 'Show what a change of mode or an upgrade needs and breaks, on all nodes.',
   description:
     "Show what a cluster needs before kube-proxy's mode or release changes, and which packets are treated differently after it, on every " +
-    'node of the input. Exit status 1 if something breaks, or has to be set first.',
+    'node in the input. Exit status 1 if something breaks, or has to be set first.',
   arguments: [['[input...]', 'manifests of the cluster, as with -f: Services, EndpointSlices and Nodes']],
   flags: [...migrateFlags, nodeFlag('on one node only'), outputFlag(answerOutputs), ...messageFlags],
   run: async (asked) => {

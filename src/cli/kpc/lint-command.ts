@@ -25,8 +25,8 @@ export const addLintCommand = defineCommand<LintFlags>({
   name: 'lint',
   summary: 'Check manifests: errors, warnings, and Services that do not do what they seem to say.',
   description:
-    'Check manifests, on all nodes of the input: errors, warnings, and valid Services that do not do what they seem to say. ' +
-    'Findings about packets come with the kpc trace that shows them. Exit status 1 if there are errors, or with --strict also warnings.',
+    'Check manifests, for all nodes in the input: errors, warnings, and valid Services that do not do what they seem to say. ' +
+    'Findings about packets come with a kpc trace command that shows them. Exit status 1 if there are errors, or with --strict also warnings.',
   arguments: [['[input...]', 'manifests, as with -f: files, folders, or - for stdin']],
   flags: [
     flagRow(
@@ -44,7 +44,7 @@ export const addLintCommand = defineCommand<LintFlags>({
     },
     ...openFlags('looks'),
     ...clusterFlags,
-    nodeFlag('look at this node only (default: all Nodes of the input)'),
+    nodeFlag('look at this node only (default: all Nodes in the input)'),
     ...messageFlags,
   ],
   run: async (asked) => {

@@ -37,7 +37,7 @@ export const addTraceCommand = defineCommand<TraceFlags>({
   arguments: [['[input...]', 'where to look, as with -f: manifests, a bundle, or a dump of a node']],
   flags: [
     ...traceFlags,
-    flagRow('on', '--all-nodes', 'on each node of the input'),
+    flagRow('on', '--all-nodes', 'on each node in the input'),
     outputFlag(traceOutputs, {
       idle: [{ value: 'svg', beside: '--all', why: 'table' }],
     }),
@@ -93,7 +93,7 @@ export const addTestCommand = defineCommand<TestFlags>({
   arguments: [['[file...]', 'files of expectations; with --init, manifests, a bundle or a dump']],
   flags: [
     flagRow('on', '--init', 'print a file of expectations that hold now: from every kind of sender to every address'),
-    flagRow('on', '--all-nodes', 'on each node of the input, where a test names no node'),
+    flagRow('on', '--all-nodes', 'on each node in the input, where a test names no node'),
     outputFlag(answerOutputs, {
       idle: [{ beside: '--init', why: 'prints-tests' }],
     }),

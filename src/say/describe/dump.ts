@@ -49,7 +49,7 @@ export function describeDumpInWords(
 function describeRuleless(ports: readonly ShownPort[]): string | false {
   const labels = [...new Set(ports.map(({ label }) => label))];
   return (
-    labels.length > 0 && `no rule for ${count(ports.length, 'Service port')} of the manifests: ${nameSome(labels)}`
+    labels.length > 0 && `no rule for ${count(ports.length, 'Service port')} in the manifests: ${nameSome(labels)}`
   );
 }
 
@@ -129,7 +129,7 @@ const reasons: { readonly [R in StaleGroup['because']]: string } = {
   'not-serving': 'which is not a serving endpoint of the Service',
   'no-rule': 'to which no rule leads now',
   untranslated: 'which is not an endpoint: the flow began before the Service had rules here',
-  'no-service': 'where no Service is now: the Service was deleted, or another program translates these packets',
+  'no-service': 'where there is no Service now: the Service was deleted, or another program translates these packets',
 };
 
 const fates: { readonly [F in FlowFate]: string } = {
@@ -173,7 +173,7 @@ export function describeFlowChange({ release, groups }: FlowChange, limit: numbe
   const texts = asked.map(
     (group) => `${groupName(group)}: ${count(group.flows, 'flow')} to ${group.endpoint}: ${fates[group.kubeProxy]}`,
   );
-  const title = `Stale UDP flows after a change to the Services of the manifests, with kube-proxy ${release}: ${joinWords(totals)}`;
+  const title = `Stale UDP flows after a change to the Services in the manifests, with kube-proxy ${release}: ${joinWords(totals)}`;
   return section(title, lines('plain', 1, ...texts), limit);
 }
 

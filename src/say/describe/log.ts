@@ -70,7 +70,9 @@ function modeReason(log: ProxyLog): string {
 function syncWords(slowest: NonNullable<ProxyLog['slowest']>, period: string | undefined, syncs: number): string {
   const least = period === undefined ? undefined : parseDuration(period);
   const isSlow = least !== undefined && least > 0 && slowest.seconds > least;
-  const beside = isSlow ? `, more than minSyncPeriod (${period}): changes wait for it; nftables mode is faster` : '';
+  const beside = isSlow
+    ? `; this is longer than minSyncPeriod (${period}), so changes wait; nftables mode is faster`
+    : '';
   return `${count(syncs, 'sync')}, the slowest in ${slowest.elapsed}${beside}  (${slowest.file}:${slowest.line})`;
 }
 

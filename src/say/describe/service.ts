@@ -81,7 +81,7 @@ function describeBecause(because: Because): string | undefined {
     case 'rule':
       return `this is rule ${because.number} of chain ${because.chain} (${tableWords(because.family, because.table)})`;
     case 'rule-elsewhere':
-      return `a rule of chain ${because.chain} for this Service; this rule is not on this node`;
+      return `a rule of chain ${because.chain} for this Service, which this node does not have`;
     default:
       return roleWords[because.kind];
   }
@@ -171,7 +171,7 @@ function headEndpoints({
   if (proxyPort !== undefined && !endpoints)
     return `endpoints: unknown, because kube-proxy itself accepts connections, at port ${proxyPort}, and chooses one`;
   if (endpoints) return endpoints.length === 0 ? 'no endpoints' : `endpoints (${formatCount(endpoints.length)})`;
-  if (fallback === 'local-drops') return 'endpoints: unknown, because rules do not show those on other nodes';
+  if (fallback === 'local-drops') return 'endpoints: unknown, because the rules do not show endpoints on other nodes';
   // Names what the dump lacks of the objects that lead to endpoints.
   const lacking = service === undefined ? 'the virtual servers' : 'the objects that lead to them';
   const known = scheduler === undefined ? lacking : 'the real servers';
@@ -225,13 +225,13 @@ function fallbackWords(fallback: NonNullable<PortInFamily['fallback']>, port: Sh
     case 'no-endpoints-given':
       return 'no endpoints were given: the input holds no EndpointSlice or Endpoints for this Service';
     case 'no-endpoints':
-      return 'no endpoint can accept connections, so they are refused';
+      return 'no endpoint can accept connections, so kube-proxy refuses them';
     case 'local-drops':
       return isPlacedByKpc(port) && port.service !== undefined
-        ? `traffic of policy Local is dropped ${placeWithout(port.service)}; no Pod is assumed on this node`
-        : 'no endpoint on this node: traffic of policy Local is dropped';
+        ? `traffic with policy Local is dropped ${placeWithout(port.service)}; no Pod is assumed on this node`
+        : 'no endpoint on this node: traffic with policy Local is dropped';
     case 'local-to-all':
-      return `no endpoint ${isPlacedByKpc(port) ? 'assumed ' : ''}on this node: in IPVS mode traffic of policy Local goes to endpoints on all nodes`;
+      return `no endpoint ${isPlacedByKpc(port) ? 'assumed ' : ''}on this node: in IPVS mode traffic with policy Local goes to endpoints on all nodes`;
   }
 }
 
@@ -242,7 +242,7 @@ function hintWords(hints: UnboundHints): string {
     case 'node-without-zone':
       return 'zone hints are ignored: the node has no label topology.kubernetes.io/zone';
     case 'none-for-zone':
-      return `zone hints are ignored: none is for zone ${hints.zone}`;
+      return `zone hints are ignored: no hint is for zone ${hints.zone}`;
   }
 }
 
@@ -307,7 +307,7 @@ export function describeSharedInWords({ kind, name, family, table, type, items }
     chain: `Chain ${name}${where}: ${count(items.length, 'rule')}${ofPorts}`,
     set: `Set ${entries}`,
     map: `Map ${entries}`,
-    rule: `A rule of chain ${name}${where}, which every node has: it belongs to no Service`,
+    rule: `A rule that every node has, in chain ${name}${where}: it belongs to no Service`,
   }[kind];
   const own = items.flatMap(({ text, owner }) =>
     owner === undefined ? plain(text) : lines('good', 1, `${text}  ${owner}`),

@@ -26,14 +26,16 @@ const printedEffectFields = {
   to: text,
   choice: optional(
     about(
-      'both sides deliver to endpoints, and choose them otherwise',
+      'both sides deliver to endpoints, but choose them differently',
       objectOf({
         ...choiceFields,
-        source: optional(about('whose address receivers see, if that differs', objectOf({ from: text, to: text }))),
+        source: optional(
+          about('whose source address the endpoints see, if that differs', objectOf({ from: text, to: text })),
+        ),
       }),
     ),
   ),
-  lacks: optional(about('why the example is not known on that side, and what settles it', text)),
+  lacks: optional(about('why the outcome of the example is unknown on that side, and what settles it', text)),
   trace: about('the command that shows the example, or the packet in words if shownBy is missing', text),
 };
 
@@ -57,7 +59,7 @@ export const equivalence = objectOf({
   nodes: about('how many nodes there are', wholeNumber(0)),
   standIns: about('how many nodes were traced to represent all', wholeNumber(0)),
   represented: about(
-    'with several nodes: for each node, the nodes that were traced in its place, or itself',
+    'with several nodes: for each node, the nodes traced in its place, or the node itself',
     listOf(objectOf({ node: text, by: listOf(text) })),
   ),
   classes: about('how many classes of packets were traced', wholeNumber(0)),
@@ -70,7 +72,7 @@ export const equivalence = objectOf({
 });
 
 const reason = openOf({
-  kind: about('decides which other fields there are', text),
+  kind: about('determines the other fields', text),
   text: about('in words: a field of the Service, or an endpoint', text),
 });
 
@@ -79,7 +81,7 @@ const changes = listOf(kernelChange);
 /** The differences of one Service port: the reasons, if the sides show any, and the changes in the kernel. */
 export const servicePortDifference = objectOf({
   servicePort: about('"namespace/name" or "namespace/name:port"', text),
-  formerServicePort: optional(about('its name before it was renamed', text)),
+  formerServicePort: optional(about("the port's name before it was renamed", text)),
   change,
   place: optional(place),
   reasons: about('what differs in the manifests', listOf(reason)),
@@ -94,7 +96,7 @@ export const difference = named(
     differs: about('whether the exit status is 1', boolean),
     changed: optional(
       about(
-        'what else the sides were compiled for that is not the same',
+        'other differences in what the sides were compiled for',
         listOf(
           objectOf({ of: oneOf('mode', 'node', 'release', 'podCIDRs'), from: optional(text), to: optional(text) }),
         ),
@@ -103,10 +105,10 @@ export const difference = named(
     notCompared: about('what one side lacks, and packets that are left out', listOf(text)),
     compared: optional(
       about(
-        'the Service ports of each family that were compared, if nothing else was',
+        'how many Service ports of each family were compared, if nothing else was compared',
         objectOf({
           servicePorts: wholeNumber(0),
-          withoutEndpoints: about('of these, those whose endpoints a side does not show', wholeNumber(0)),
+          withoutEndpoints: about('how many of these have endpoints that a side does not show', wholeNumber(0)),
         }),
       ),
     ),
@@ -130,7 +132,7 @@ export const difference = named(
       about('classes of packets whose outcome only one side shows; absent without packets', wholeNumber(0)),
     ),
     flows: optional(flowChange),
-    base: about('changes that belong to no Service', changes),
+    base: about('changes to objects of no Service', changes),
     foreign: about('changes to objects of other programs; with --foreign', changes),
     unaccounted: about(
       "changes to objects that may be kube-proxy's or another program's: the dump does not show which",
@@ -163,7 +165,7 @@ export const compiledFleet = objectOf({
 });
 
 const accept = optional(
-  about('the command that writes the folder again; absent if none can, or if nothing differs', text),
+  about('the command that writes the folder again; absent if no command can, or if nothing differs', text),
 );
 
 const comparison = {
@@ -200,11 +202,11 @@ const counts = {
   errors: wholeNumber(0),
   warnings: wholeNumber(0),
   notes: wholeNumber(0),
-  ignored: about('how many findings flags, kpc.yaml or annotations accept', wholeNumber(0)),
+  ignored: about('how many findings are accepted by flags, kpc.yaml or annotations', wholeNumber(0)),
   files: about('how many files were read', wholeNumber(0)),
   services: about('how many Services were checked', wholeNumber(0)),
   unserved: about(
-    'Services whose endpoints the input does not give, so that nothing about endpoints was checked',
+    'how many Services have no endpoints in the input, so that nothing about their endpoints was checked',
     wholeNumber(0),
   ),
   nodes: about('how many Nodes the input holds', wholeNumber(0)),

@@ -47,7 +47,7 @@ const serviceSummary = objectOf({
   ports: listOf(objectOf({ name: text, port: portNumber, protocol, nodePort: optional(portNumber) })),
   endpoints: optional(
     about(
-      'how many endpoint addresses the Service has, how many are ready, and how many the node uses; absent if it cannot have endpoints',
+      'how many endpoint addresses the Service has, how many are ready, and how many the node uses; absent if the Service cannot have any',
       objectOf({ used: wholeNumber(0), ready: wholeNumber(0), total: wholeNumber(0) }),
     ),
   ),
@@ -85,7 +85,7 @@ const facts = {
   affinitySeconds: optional(wholeNumber(0)),
   sourceRanges: listOf(text),
   hidesSourceRanges: optional(
-    about('packets from outside source ranges are dropped, and nothing shows the ranges', oneOf(true)),
+    about('packets from outside the source ranges are dropped, but the dump does not show the ranges', oneOf(true)),
   ),
   healthCheckNodePort: optional(portNumber),
   scheduler: optional(text),
@@ -108,8 +108,8 @@ const endpoint = objectOf({
   endpoint: about('"address:port"', text),
   node: optional(text),
   condition: text,
-  cluster: optional(about('for traffic of policy Cluster', use)),
-  local: optional(about('for traffic of policy Local', use)),
+  cluster: optional(about('for traffic with policy Cluster', use)),
+  local: optional(about('for traffic with policy Local', use)),
   zoneHints: optional(listOf(text)),
   nodeHints: optional(listOf(text)),
   assumed: optional(about('the input does not hold its Pod', boolean)),
@@ -139,14 +139,14 @@ const portInFamily = objectOf({
 });
 
 const kernelItem = openOf({
-  kind: about('which object it is; it decides which other fields there are', oneOf(...kernelObjectKinds)),
+  kind: about('which object it is, which determines the other fields', oneOf(...kernelObjectKinds)),
   text,
   rules: optional(about('the rules of a chain, as the tool lists them', listOf(text))),
-  takenBy: optional(about('the Service port that has it instead', text)),
+  takenBy: optional(about('the Service port that has this address or port instead', text)),
   place: optional(place),
 });
 
-const because = about('why this Service was found for what was asked', listOf(openOf({ kind: text })));
+const because = about('why the question leads to this Service', listOf(openOf({ kind: text })));
 
 const describedService = objectOf({
   because,
@@ -162,9 +162,11 @@ const describedService = objectOf({
       servicePort: about('"namespace/name:port"', text),
       place: optional(place),
       targetPort: optional(
-        about('as it is written: a number or a name', anyOf('a number or a name', text, wholeNumber(0))),
+        about('as the manifest has it: a number or a name', anyOf('a number or a name', text, wholeNumber(0))),
       ),
-      problems: optional(about('why it has no endpoint, and whether a container lists the target port', listOf(text))),
+      problems: optional(
+        about('why the port has no endpoint, and whether a container lists the target port', listOf(text)),
+      ),
       families: listOf(portInFamily),
       kernel: listOf(kernelItem),
     }),
@@ -227,13 +229,13 @@ export const describedDump = objectOf({
         nodeAddresses: optional(listOf(text)),
         flags: mapOf(text),
         sysctls: mapOf(text),
-        syncs: about('how many syncs the log gives a duration for', wholeNumber(0)),
+        syncs: about('how many syncs have a duration in the log', wholeNumber(0)),
         slowestSync: optional(about('seconds', number('seconds', 0))),
         slowestSyncAt: optional(logPlace),
         minSyncPeriod: optional(about('as the log writes it; changes wait for a sync that takes longer', text)),
         problems: listOf(
           objectOf({
-            code: about('which row of the table of known lines', text),
+            code: about('the row for such lines in the table of known lines', text),
             meaning: text,
             advice: text,
             releases: about('releases of Kubernetes whose kube-proxy writes such a line', text),
@@ -245,7 +247,7 @@ export const describedDump = objectOf({
           }),
         ),
         unknown: about(
-          'lines that no row of the table matches',
+          'lines that match no row of that table',
           objectOf({ lines: wholeNumber(0), errors: wholeNumber(0), firstError: optional(logPlace) }),
         ),
       }),
@@ -264,7 +266,7 @@ export const describedDump = objectOf({
             because: oneOf('not-serving', 'no-rule', 'untranslated', 'no-service'),
             flows: wholeNumber(1),
             unanswered: wholeNumber(0),
-            command: about('what deletes these flows and no others', text),
+            command: about('the command that deletes these flows and no others', text),
           }),
         ),
         change: optional(flowChange),

@@ -34,14 +34,14 @@ export const finding = named(
     severity: about('an error means that nothing was written', oneOf('error', 'warning', 'note')),
     code: about('stable: "kpc explain CODE" says more', text),
     text: about('what is wrong', text),
-    help: optional(about('what to do about it, if kpc knows', text)),
+    help: optional(about('what to do about the problem, if kpc knows', text)),
     arguments: about('the values in the text, for programs', anyObject),
     place: optional(about('absent if it is about no file', place)),
     about: optional(
       objectOf({
         kind: oneOf('service', 'object', 'side'),
         name: about(
-          'a Service as "namespace/name", any other object as "Node worker-1", a side as it was called',
+          'a Service as "namespace/name", any other object as "Node worker-1", a side by the name it was given',
           text,
         ),
       }),
@@ -71,7 +71,7 @@ export const flowChange = about(
           destination: about('"address:port", where the client sends', text),
           endpoint: about('"address:port", where the flow goes', text),
           kubeProxy: about(
-            'unknown if the dump does not show whose address it was',
+            'unknown if the dump does not show whose address this was',
             oneOf('forgets', 'keeps', 'unknown'),
           ),
           flows: wholeNumber(1),
@@ -84,7 +84,7 @@ export const flowChange = about(
 export const kernelChange = named(
   'kernelChange',
   openOf({
-    kind: about('which object it is; it decides which other fields there are', oneOf(...kernelObjectKinds)),
+    kind: about('which object it is, which determines the other fields', oneOf(...kernelObjectKinds)),
     change,
   }),
 );
@@ -95,12 +95,12 @@ const assumed = named(
     mode: optional(about('nothing names a mode', oneOf(true))),
     node: optional(about('the input does not hold the Node', oneOf(true))),
     services: optional(about('addresses and ports that kpc chose', listOf(assignedSchema))),
-    pods: optional(about('Pods that the workloads of the input would have', listOf(assumedSchema))),
+    pods: optional(about('Pods that the workloads in the input would have', listOf(assumedSchema))),
     clusterCIDRs: optional(about("kube-proxy's clusterCIDR", listOf(text))),
     families: optional(
       about('the IP families of the cluster, if a Service takes its families from them', listOf(oneOf(...families))),
     ),
-    unplaced: optional(about('workloads whose nodeSelector or affinity no Node is known to meet', listOf(text))),
+    unplaced: optional(about('workloads for which no known Node meets the nodeSelector or affinity', listOf(text))),
   }),
 );
 
@@ -110,7 +110,7 @@ const snapshot = named(
   objectOf({
     name: about('the name of the input, as it was given', text),
     kind: oneOf('manifests', 'bundle', 'dump'),
-    node: optional(about('absent if none is named, and for a dump', text)),
+    node: optional(about('absent for a dump, and if no node is named', text)),
     mode: optional(about('absent if a dump does not show it', oneOf(...proxyModes))),
     release: optional(about('the Kubernetes release of the kube-proxy; absent for a dump', oneOf(...releases))),
     families: listOf(oneOf(...families)),
@@ -132,10 +132,10 @@ export interface Envelope<T> {
 export function envelopeOf<T>(result: Schema<T>): Schema<Envelope<T>> {
   return objectOf<Envelope<T>>({
     kpc: about('the version of kpc', text),
-    command: about('which command printed it, such as "kpc trace"', text),
+    command: about('the command that printed this JSON, such as "kpc trace"', text),
     snapshots: about('the inputs that were examined, the old side first', listOf(snapshot)),
     findings: about('findings about the input', listOf(finding)),
-    result: optional(about('absent if findings keep kpc from an answer', result)),
+    result: optional(about('absent if findings prevent an answer', result)),
   });
 }
 

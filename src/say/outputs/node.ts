@@ -25,7 +25,7 @@ export const plan = objectOf({
       }),
     ),
   ),
-  conflicts: about('wanted objects that another program made with other content', listOf(conflictSchema)),
+  conflicts: about('wanted objects that exist with other content, made by another program', listOf(conflictSchema)),
   foreignVirtualServers: listOf(text),
   draining: about(
     'real servers that wait for their connections to end',
@@ -61,7 +61,7 @@ const nodeCheck = objectOf({
   severity: oneOf('ok', 'note', 'warning', 'error'),
   subject: about('what was checked: "modules", "tools"', text),
   text,
-  mode: optional(about('absent if all modes that were examined need it', oneOf(...proxyModes))),
+  mode: optional(about('absent if the check is for all examined modes', oneOf(...proxyModes))),
   help: optional(text),
   tool: optional(about('the tool at fault', text)),
 });

@@ -17,7 +17,7 @@ import { stopKinds } from '../../ask/trace/stop.ts';
 import { place } from './envelope.ts';
 
 const sourceAfter = about(
-  'the source that the endpoint sees: an address, "node" for an address of the node that is not known, or "masqueraded"',
+  'the source that the endpoint sees: an address, "node" for an unknown address of the node, or "masqueraded"',
   text,
 );
 
@@ -33,13 +33,13 @@ const knownFate = {
     }),
   ),
   sourceAfter,
-  redirectedTo: optional(about('the port of the node itself that a rule sends the packet to', wholeNumber(0))),
+  redirectedTo: optional(about('the port on the node to which a rule redirects the packet', wholeNumber(0))),
 };
 
 const reasons = listOf(
   objectOf({
     kind: oneOf(...reasonKinds),
-    text: about('a clause: "the dump lacks the output of ip addr"', text),
+    text: about('why, as a clause: "the dump lacks the output of ip addr"', text),
     settle: about('what to do: "add the output of ip addr"', text),
     command: optional(about('the command or flag that settles it', text)),
   }),
@@ -49,16 +49,16 @@ const otherEnds = listOf(
   objectOf({
     verdict: oneOf(...verdicts),
     probability: number('a share', 0, 1),
-    address: optional(about('of the endpoint that rules chose, if the packet is lost on its way there', text)),
+    address: optional(about('the endpoint that rules chose, if the packet is lost on its way there', text)),
     port: optional(wholeNumber(0)),
     connection: oneOf(...connectionKinds),
-    reason: optional(about('what decides that, as a clause', text)),
+    reason: optional(about('what decides whether the connection works, as a clause', text)),
   }),
 );
 
 const fate = {
   ...knownFate,
-  otherEnds: optional(about('the outcomes of first packets that end differently', otherEnds)),
+  otherEnds: optional(about('the outcomes of the first packets that end in another way', otherEnds)),
   connection: about(
     'what happens to the connection; partial: some of several endpoints work; depends: it depends on more than the rules',
     oneOf(...connectionKinds),
@@ -97,7 +97,7 @@ const policies = listOf(
 const existingFlows = listOf(objectOf({ address: text, port: wholeNumber(0), flows: wholeNumber(1) }));
 
 const destination = {
-  address: about('"node" for an address of the node that is not known', text),
+  address: about('"node" for an unknown address of the node', text),
   port: wholeNumber(0),
   protocol: text,
 };
@@ -106,18 +106,18 @@ const answerFields = {
   ...fate,
   cause: optional(
     about(
-      'why it is dropped or refused, or why some connections are',
+      'why the packet is dropped or refused, or why some connections are',
       objectOf({ kind: oneOf(...stopKinds), text: about('as a clause', text) }),
     ),
   ),
   from: objectOf({
     sender: about('in words: "a pod on this node"', text),
     example: optional(about('whether kpc chose the address as an example for this kind of sender', boolean)),
-    address: optional(about('absent for the node, which chooses one itself', text)),
-    column: optional(about('its column in the table of --all', text)),
+    address: optional(about('absent for the node, which chooses its source address itself', text)),
+    column: optional(about('the column of this sender in the table of --all', text)),
   }),
   to: objectOf({ ...destination, servicePort: optional(about('the Service port that was named', text)) }),
-  node: optional(about('absent if none is named, and for a dump', text)),
+  node: optional(about('absent for a dump, and if no node is named', text)),
   mode: optional(oneOf(...proxyModes)),
   assumed: optional(about('the values here that kpc chose because the input lacks them', listOf(text))),
   notes: optional(about('what an operator is likely to want to know next, as sentences', listOf(text))),
@@ -153,7 +153,7 @@ const request = objectOf({
       ),
     }),
   ),
-  assumed: optional(about('assumptions that this depends on, as clauses', listOf(text))),
+  assumed: optional(about('the assumptions behind this answer, as clauses', listOf(text))),
   problems: optional(about('why requests do not get there', listOf(text))),
 });
 

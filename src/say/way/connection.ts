@@ -156,7 +156,7 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
     case 'closer-route':
       return detourWords(loss);
     case 'not-held':
-      return `a route brings packets for ${loss.address.text} to this node, which does not have the address: ${failsUnless} a transparent program answers`;
+      return `a route brings packets for ${loss.address.text} to this node, which does not have the address: ${failsUnless} a transparent proxy answers`;
     case 'unbound': {
       const { address, source, client } = loss;
       return `a program bound to all addresses may answer from ${source.text}, the source address of the route to ${client.text}, and no NAT corrects it: ${failsUnless} the program answers from ${address.text}`;
@@ -172,7 +172,7 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
 /** Returns a clause about the step that stops a packet. */
 export function endOfSteps(steps: readonly Step[]): string {
   const last = steps.at(-1);
-  return last ? carrierWords(steps) + stoppedWords(last) : 'the node drops it';
+  return last ? carrierWords(steps) + stoppedWords(last) : 'the node drops the packet';
 }
 
 /** Returns a clause that tells why no rule of a Service translates a packet. */
@@ -223,7 +223,7 @@ function neighbourWords(loss: Loss & { readonly kind: 'no-arp' | 'no-neighbour' 
   if (why === 'port')
     return `${link} does no neighbour discovery, because it is a port of another interface, which takes all packets that it receives: ${failsUnless} both sides know each other's link address`;
   if (why === 'no-port')
-    return `bridge ${link} has no port, so nobody behind it has ${address.text}: ${failsUnless} a port is added`;
+    return `bridge ${link} has no port, so no host behind it has ${address.text}: ${failsUnless} a port is added`;
   if (why === 'tentative')
     return `${address.text} is still tentative on the node, which therefore ignores neighbour advertisements for it: ${failsUnless} the node already knows the link address`;
   const request = family === 'ipv4' ? 'ARP request' : 'neighbour solicitation';
@@ -249,13 +249,13 @@ function untranslatedWords({ source, port, why, link }: Loss & { kind: 'untransl
     case 'untracked':
       return `a rule keeps the answer out of connection tracking, so that nothing translates it: ${wrong}`;
     case 'zone':
-      return `a rule puts the answer into another zone of connection tracking than the connection, so that nothing translates it: ${wrong}`;
+      return `a rule puts the answer into another connection tracking zone, so nothing translates it: ${wrong}`;
   }
 }
 
 export function stopperWords(step: Step & { readonly kind: 'rule' | 'policy' }): string {
-  if (step.kind === 'policy') return `the policy of ${step.tool} ${step.table} ${step.chain} drops it`;
-  return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} it`;
+  if (step.kind === 'policy') return `the policy of ${step.tool} ${step.table} ${step.chain} drops the packet`;
+  return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} the packet`;
 }
 
 /** If a tunnel's outer packet was stopped, returns the start of a clause that names this packet. */
@@ -277,13 +277,13 @@ function stoppedWords(step: Step): string {
     case 'rule':
       return `${stopperWords(step)}: ${ruleText(step)}`;
     case 'policy':
-      return `${stopperWords(step)}, because no rule there accepts it`;
+      return `${stopperWords(step)}, because no rule there accepts the packet`;
     case 'route':
       return decisionWords(step.decision, step.destination);
     case 'virtual-server':
     case 'listener':
     case 'carrier':
-      return 'the node refuses it';
+      return 'the node refuses the packet';
   }
 }
 
@@ -318,22 +318,25 @@ export function decisionWords(decision: RouteDecision, { family, text: to }: Add
     case 'prohibit':
       return `packets to ${to} match a route or routing rule of type ${decision.kind}`;
     case 'martian':
-      return 'its source is an address of the node itself, and the kernel drops such packets if they arrive from outside';
+      return "the packet's source is an address of the node itself, and the kernel drops such packets if they arrive from outside";
     case 'reverse-path': {
       const { input, back } = decision;
-      const way = back === undefined ? 'no route leads back to its source' : `the route back to its source is ${back}`;
-      return `it comes by ${input}, but ${way}: the reverse-path filter drops it (rp_filter; 2 is loose)`;
+      const way =
+        back === undefined
+          ? "no route leads back to the packet's source"
+          : `the route back to the packet's source is ${back}`;
+      return `the packet comes by ${input}, but ${way}: the reverse-path filter drops it (rp_filter; 2 is loose)`;
     }
     case 'isolated':
       return `the ports of bridge ${decision.bridge} are isolated, so it carries nothing between them`;
     case 'no-carrier':
       return `${decision.interface} has no carrier: packets that leave by it are lost`;
     case 'no-address':
-      return `a rule sends it to the address of ${decision.interface}, which has none of ${familyNames[family]}`;
+      return `a rule sends the packet to the address of ${decision.interface}, which has no ${familyNames[family]} address`;
     case 'foreign-local':
       return `tunnel ${decision.link} sends from ${decision.local.text}, which the node does not have, so it sends nothing`;
     case 'not-neighbour':
-      return 'its source is a link-local address, so it is forwarded to no other link';
+      return "the packet's source is a link-local address, so it is forwarded to no other link";
     case 'no-hairpin':
       return `bridge ${decision.bridge} does not send a packet back by the port where it arrived (hairpin is off)`;
   }

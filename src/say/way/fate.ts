@@ -27,7 +27,7 @@ export function fateWords(end: End): string {
   const where = chosen === undefined ? '' : chosenWords(chosen);
   const what =
     verdict === 'unknown' && where !== ''
-      ? 'unknown for some connections, the others delivered'
+      ? 'unknown for some connections; the others are delivered'
       : answer === undefined
         ? endWords[verdict]
         : `answered with ${answer}`;

@@ -235,7 +235,7 @@ export const fullListings: Readonly<Record<Unlisted['lacks'], string>> = {
 export function unlistedWords({ by, entry, lacks }: Unlisted): string {
   if (lacks === 'set') return `${by} names the set ${entry}, but the dump lists no such set: the list is cut off`;
   if (lacks === 'node port')
-    return `${by} names ${entry}, but the dump lists virtual servers for it only at addresses that ip addr lacks: that list is cut off, or the lists are from two nodes or times`;
+    return `${by} names ${entry}, but the dump lists virtual servers for it only at addresses that ip addr lacks: the output of ip addr is cut off, or from another node or time`;
   const or = lacks === 'address' ? 'something removed it' : `kube-proxy could not make all ${lacks}s`;
   return `${by} names ${entry}, but the dump lists no ${lacks} for it: the list is cut off, or ${or}`;
 }
@@ -245,7 +245,7 @@ export function describeSkippedListings(doubts: readonly Doubt[]): readonly stri
   return doubts.flatMap((doubt) =>
     doubt.kind === 'second-listing'
       ? [
-          `${doubt.file} holds ${doubt.output} from another node or time, which is skipped: this answer is about the first listing`,
+          `${doubt.file} holds ${doubt.output} from another node or time, which kpc skipped: this answer uses the first listing`,
         ]
       : [],
   );

@@ -123,9 +123,9 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Sce
   }
   if (port?.affinitySeconds) {
     const keeps = server
-      ? `while it has connections, in TIME_WAIT too, and for ${port.affinitySeconds} s after them`
+      ? `while it has connections (TIME_WAIT included) and for ${port.affinitySeconds} s after them`
       : `for ${port.affinitySeconds} s`;
-    notes.push(`session affinity: the chances are those of a new client, which then keeps its endpoint ${keeps}`);
+    notes.push(`session affinity: these are the chances of a new client, which then keeps its endpoint ${keeps}`);
     // Each Service port has its own chains and lists of clients.
     if (side.ports.some((each) => serviceName(each) === serviceName(port) && each.label !== port.label))
       notes.push(
@@ -162,16 +162,16 @@ function divertedNote(port: ShownPort, { fate }: Trace): string | undefined {
   const keeps = `${whereOf(step)} keeps the packet from kube-proxy's rules`;
   switch (step.action.kind) {
     case 'notrack':
-      return `${keeps}: that rule exempts it from connection tracking, and untracked packets are not translated`;
+      return `${keeps}: that rule exempts the packet from connection tracking, and untracked packets are not translated`;
     case 'accept':
     case 'return':
-      return `${keeps}: that rule ends the table before them`;
+      return `${keeps}: that rule ends the table first`;
     default: {
       const known = new Set(port.endpoints?.map(({ label }) => label));
       const others = endpoints.map(formatSocketAddress).filter((each) => !known.has(each));
       const is = others.length === 1 ? 'is no endpoint' : 'are no endpoints';
       const no = port.endpoints && others.length > 0 ? `, and ${joinWords(others, 'and')} ${is} of ${port.label}` : '';
-      return `${keeps}: that rule translates it first${no}`;
+      return `${keeps}: that rule translates the packet first${no}`;
     }
   }
 }
@@ -234,7 +234,7 @@ function policyWords(finding: PolicyFinding, fate: Fate): string {
   const { verdict, policies, endpoints } = finding;
   const all = new Set(fate.endpoints.map(formatSocketAddress)).size;
   const where = endpoints.size < all ? ` at ${joinWords([...endpoints.keys()], 'and')}` : '';
-  const does = fate.verdict === 'delivered' ? 'kube-proxy delivers it' : 'the node forwards it';
+  const does = fate.verdict === 'delivered' ? 'kube-proxy delivers the packet' : 'the node forwards the packet';
   const who = policyNames(finding);
   if (policies.length === 0) return `${does}; whether a policy refuses it is not known: ${unreadPolicies}`;
   if (verdict === 'unknown')
@@ -313,7 +313,7 @@ function existingFlowWords(
   const total = ends.reduce((sum, { flows }) => sum + flows, 0);
   const named = ends.slice(0, mostNamed).map(({ end, flows }) => {
     const at = formatSocketAddress(end);
-    return `${formatCount(flows)} to ${at}${serves(at) === false ? ', where no rule leads now' : ''}`;
+    return `${formatCount(flows)} to ${at}${serves(at) === false ? ', to which no rule leads now' : ''}`;
   });
   const more = ends.length > mostNamed ? `; and ${count(ends.length - mostNamed, 'more destination')}` : '';
   const whose = isSender ? 'of this sender' : 'to the same address';

@@ -58,7 +58,7 @@ function wordsOfReason(reason: Reason, family: Family, scene: Scene): Omit<Reaso
         typeof of === 'string' && of.startsWith('xt ') && !isSaved
           ? { settle: [`add the output of ${command}`], command }
           : watch(rule, family);
-      return { text: `kpc does not read a rule${ruleClause(rule)}`, ...answer };
+      return { text: `kpc cannot read a rule${ruleClause(rule)}`, ...answer };
     }
     case 'unread-value': {
       const where = reason.rule ? ` in ${whereOf(reason.rule)}` : '';
@@ -80,7 +80,7 @@ function wordsOfReason(reason: Reason, family: Family, scene: Scene): Omit<Reaso
     case 'too-many-ways':
       return {
         text: 'the rules branch into more paths than kpc follows, or loop',
-        settle: ['follow them on the node with nft monitor trace'],
+        settle: ['follow the rules on the node with nft monitor trace'],
         command: 'nft monitor trace',
       };
   }
@@ -125,24 +125,25 @@ export function reasonSentence({ text, settle }: ReasonInWords): string {
 }
 
 const circumstances: { readonly [C in Circumstance]: string } = {
-  listener: 'kube-proxy itself listens there, and chooses an endpoint',
+  listener: 'kube-proxy itself listens at this port, and chooses an endpoint',
   rate: 'a rule matches packets up to a limit',
   excess: 'a rule matches packets above a limit',
   'source-port': "a rule matches the client's port, which its kernel chooses",
   program: 'a rule matches the program or user that sends',
   'bridge-port':
     'a bridge does not carry frames between all of its ports, and nothing shows which ports the hosts are behind',
-  refusal: 'the node refuses it, but that error might not reach the sender',
-  redirect: 'the node refuses it, but sends a redirect first, which may use up the limit of ICMP errors to this sender',
+  refusal: 'the node refuses the packet, but that error might not reach the sender',
+  redirect:
+    'the node refuses the packet, but sends a redirect first, which may use up the limit of ICMP errors to this sender',
   memory: 'a rule depends on earlier packets',
   peer: 'a rule matches the address of the other end of a tunnel',
   encryption:
     'an IPsec policy encrypts such packets, or accepts only encrypted ones: they pass if both ends have its keys',
   xdp: 'an XDP program sees the packet before any rule, and may drop or change it',
-  content: 'a rule matches something that the question does not specify',
+  content: 'a rule matches a property that is unknown for this packet',
 };
 
-const checkOnNode = ['check on the node what it does with this packet'];
+const checkOnNode = ['check what the node does with this packet'];
 
 function lineWords({ file, line }: LineOfFile): string {
   return `line ${line} of ${file}`;
@@ -155,7 +156,7 @@ interface MissingInWords {
 }
 
 const unreadRanges: MissingInWords = {
-  text: 'the ServiceCIDRs of the cluster could not be read, but kube-proxy drops packets to their unused cluster IPs',
+  text: 'the ServiceCIDRs of the cluster could not be read, but kube-proxy drops packets to unused cluster IPs in them',
   command: 'kubectl get servicecidrs',
   settle: ['name their networks with --service-cluster-ip-range'],
 };
@@ -241,7 +242,7 @@ function unshownWords(missing: Missing & { readonly kind: 'jump' | 'chain' | 'po
     case 'jump':
       return unshownJumpWords([missing.from], missing.to);
     case 'chain':
-      return `a rule goes to chain ${missing.chain} of table ${missing.table}, which the dump lacks`;
+      return `the dump lacks chain ${missing.chain} of table ${missing.table}, to which a rule jumps`;
     case 'policy':
       return `the dump lacks the policy of ${missing.chain} in table ${missing.table} of ${familyNames[missing.family]}`;
   }
@@ -285,15 +286,15 @@ function bridgeWords({ sysctl, link, lost }: Missing & { readonly kind: 'bridge'
   const command = `sysctl ${sysctl}`;
   const bridge = link === undefined ? 'a link' : `link ${link}`;
   return {
-    text: `kpc does not know whether ${bridge} is a bridge whose packets rules and NAT see${lost ? bridgeEffects[lost] : ''}`,
+    text: `kpc does not know whether ${bridge} is a bridge whose packets pass rules and NAT${lost ? bridgeEffects[lost] : ''}`,
     command,
     settle: [`add the output of ${command} and ip -d -j addr`],
   };
 }
 
 const bridgeEffects: { readonly [L in LostByBridge]: string } = {
-  answer: ': if not, the answer crosses it untranslated, and the sender does not accept it',
-  reset: ': if so, a TCP reset does not pass NAT on its way back, and the sender times out',
+  answer: '; if not, the answer crosses the bridge untranslated, and the sender does not accept it',
+  reset: '; if so, a TCP reset does not pass NAT on its way back, and the sender times out',
 };
 
 function listing(command: string): MissingInWords {

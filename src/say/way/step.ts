@@ -57,7 +57,7 @@ export function stepInWords(step: Step, { sender, fate }: Pick<Trace, 'sender' |
     }
     case 'policy': {
       const where = `${step.tool} ${step.table} ${step.chain}`;
-      return { hook: step.hook, where, what: 'no rule decides, so the policy of the chain drops it' };
+      return { hook: step.hook, where, what: 'no rule decides, so the policy of the chain drops the packet' };
     }
     case 'virtual-server': {
       const { server, chosen, hook } = step;
@@ -66,8 +66,8 @@ export function stepInWords(step: Step, { sender, fate }: Pick<Trace, 'sender' |
         hook,
         where: `virtual server ${server.protocol} ${formatSocketAddress(server)}`,
         what: chosen
-          ? `IPVS sends it to ${formatSocketAddress(chosen)}, one of ${open}, chosen by scheduler ${server.scheduler}`
-          : 'IPVS has no real server for it, so it is refused',
+          ? `IPVS sends the packet to ${formatSocketAddress(chosen)}, one of ${open}, chosen by scheduler ${server.scheduler}`
+          : 'IPVS has no real server, so the packet is refused',
         servicePort: server.origin?.servicePort ?? owners.ofServer(server),
         place: server.origin?.place?.locate(),
       };
@@ -78,13 +78,13 @@ export function stepInWords(step: Step, { sender, fate }: Pick<Trace, 'sender' |
         where: `proxy port ${server.protocol} ${formatSocketAddress(server)}`,
         what: chosen
           ? `${programs[server.program]} connects to ${formatSocketAddress(chosen)}, one of ${server.endpoints.length}`
-          : `${programs[server.program]} has no endpoint for it, so it closes the connection`,
+          : `${programs[server.program]} has no endpoint, so it closes the connection`,
         servicePort: server.origin?.servicePort,
         place: server.origin?.place?.locate(),
       };
     }
     case 'carrier':
-      return { where: `tunnel ${step.link}`, what: `carries it in ${outerWords(step)}, which goes on` };
+      return { where: `tunnel ${step.link}`, what: `carries the packet in ${outerWords(step)}, which goes on` };
     case 'route':
       return { where: 'routing', what: routeWords(step, sender, scene) };
   }

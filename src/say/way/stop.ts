@@ -87,7 +87,7 @@ function leftServerWords({ steps }: Pick<KnownFate, 'steps'>, { side: { mode } }
   if (!server || !mode || modeFacts[mode].kinds.has('virtualServers')) return undefined;
   const { protocol, address, port } = server;
   const name = `${protocol} ${formatSocketAddress({ address, port })}`;
-  return `virtual server ${name} takes it, which ${titleOfMode(mode)} does not make: delete what IPVS mode left on the node`;
+  return `virtual server ${name}, which ${titleOfMode(mode)} does not make, takes the packet: delete what IPVS mode left on the node`;
 }
 
 function noLocalWords(port: ShownPort, trace: Trace): string {
@@ -162,7 +162,7 @@ function unservedPortWords({ target }: Trace, scene: Scene): string | undefined 
 /** Tells what happens to a pod that kube-proxy does not recognise, and which setting changes this. */
 export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
   if (!isUndetectedPod(trace, scene)) return undefined;
-  return `kube-proxy cannot recognise pods here, so it treats this one as a client outside the cluster; set clusterCIDR, or choose another detectLocalMode: ${titleOfMode(scene.side.mode)} then sends packets from pods to all endpoints`;
+  return `kube-proxy cannot recognise pods here, so it treats this pod as a client outside the cluster; set clusterCIDR, or choose another detectLocalMode: ${titleOfMode(scene.side.mode)} then sends packets from pods to all endpoints`;
 }
 
 export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): string {
@@ -180,7 +180,7 @@ export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): 
     case 'local':
       if (redirectedTo !== undefined)
         return `redirected to port ${redirectedTo} of the node itself: a program on the node answers, if one listens there${rest}${lost}`;
-      return `reaches the node itself: no rule of a Service matches it, so a program on the node answers${target.protocol === 'icmp' ? '' : ', if one listens there'}${rest}${lost}`;
+      return `reaches the node itself: no rule of a Service matches the packet, so a program on the node answers${target.protocol === 'icmp' ? '' : ', if one listens there'}${rest}${lost}`;
     default: {
       const isClosed = verdict === 'refused' && target.protocol === 'tcp' && steps.at(-1)?.kind === 'listener';
       const { end, meaning } = isClosed ? closedByBalancer : endWords[verdict];
@@ -195,7 +195,7 @@ const closedByBalancer = { end: 'refused', meaning: 'the connection is accepted,
 const endWords = {
   refused: { end: 'refused', meaning: 'the sender gets an error at once' },
   dropped: { end: 'dropped', meaning: 'the sender gets no answer and waits until it times out' },
-  forwarded: { end: 'left to routing', meaning: 'no rule of a Service changes it' },
+  forwarded: { end: 'left to routing', meaning: 'no rule of a Service changes the packet' },
 } as const;
 
 /** Returns a sentence that tells why a packet to a Service does not reach its endpoints, and what to do about it. */

@@ -5,13 +5,13 @@ import { nameSome, type WordsOf } from './rows.ts';
 
 /** Differences without a known Service: words for titles, and for use within sentences. */
 export const otherPartWords: { readonly [P in OtherPart]: { readonly title: string; readonly what: string } } = {
-  base: { title: 'What belongs to no Service', what: 'what belongs to no Service' },
-  foreign: { title: "What is not kube-proxy's", what: "what is not kube-proxy's" },
-  dead: { title: 'Left by iptables mode and no longer reached', what: 'what iptables mode left' },
-  live: { title: 'Left by iptables mode and still reached by packets', what: 'what iptables mode left' },
+  base: { title: 'Objects of no Service', what: 'objects of no Service' },
+  foreign: { title: 'Objects of other programs', what: 'objects of other programs' },
+  dead: { title: 'Left by iptables mode and no longer reached', what: 'objects that iptables mode left' },
+  live: { title: 'Left by iptables mode and still reached by packets', what: 'objects that iptables mode left' },
   unaccounted: {
-    title: "What may be kube-proxy's or another program's: the dump does not show which",
-    what: "what may be kube-proxy's",
+    title: "Objects that may be kube-proxy's or another program's: the dump does not show which",
+    what: "objects that may be kube-proxy's",
   },
 };
 
@@ -57,7 +57,7 @@ export const answerWords: WordsOf<typeof answerFindings> = {
     golden && acceptHelp(golden),
   ],
   'state-differs': ({ what, more, part = 'base', golden }) => [
-    `${golden ? `${golden.folder} differs${onNode(golden)}` : `${otherPartWords[part].what} differs`}: ${parts(what, more)}`,
+    `${golden ? `${golden.folder} differs${onNode(golden)}` : `${otherPartWords[part].what} differ`}: ${parts(what, more)}`,
     golden && acceptHelp(golden),
   ],
   'unexpected-packet': ({ packet, faults }) => `${packet}: ${faults.join('; ')}`,

@@ -134,7 +134,7 @@ export function exposureWords(exposure: Exposure): readonly [text: string, advic
   switch (exposure.kind) {
     case 'owner':
       // The option -h makes chown change a link itself instead of its target.
-      return [`${path} belongs to user ${exposure.owner}`, `check what it holds, then run "chown -h root ${path}"`];
+      return [`${path} belongs to user ${exposure.owner}`, `check the content, then run "chown -h root ${path}"`];
     case 'all':
       return [`any user can write to ${path} (mode ${exposure.mode})`, `run "chmod go-w ${path}"`];
     case 'group':
@@ -156,7 +156,7 @@ export function describeNetwork({ of, path, network, here, mark }: OtherNetwork)
   const where = nameNetwork({ network, here, mark });
   return of === 'journal'
     ? `${path} belongs to an apply that is running or did not finish, ${where}; it waits for "kpc-apply rollback" there`
-    : `${path} records objects made ${where}: it owns nothing here`;
+    : `${path} records objects made ${where}, so kpc-apply owns nothing here`;
 }
 
 /** Returns "in network namespace 4026531840 (this one is 4026532281)". */

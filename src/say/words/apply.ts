@@ -24,19 +24,19 @@ import { byCase, sayIn, type Said, type WordsOf, nameSome } from './rows.ts';
 
 const trusted = { bundle: 'the bundle', keys: 'the keys in' } as const;
 
-const notFound = 'name the folder that "kpc compile -o" wrote, or the file that "kpc bundle pack" wrote';
+const notFound = 'name a folder that "kpc compile -o" wrote, or a file that "kpc bundle pack" wrote';
 
 const notApplied = (path: string, problems: readonly string[]) =>
   `${path} is not a bundle that can be applied:\n  ${problems.map(printable).join('\n  ')}`;
 
 /** What to do about a damaged file in the state folder. */
 const repairs = {
-  record: 'remove it, then run apply or cleanup with --adopt, which takes over what it recorded',
-  state: 'remove it: that earlier state is lost, so apply the bundle that you want instead',
+  record: 'remove the record, then run apply or cleanup with --adopt, which takes over what the record listed',
+  state: 'remove the file: that earlier state is lost, so apply the bundle that you want instead',
   'last-command':
-    'remove it; kpc-apply then no longer knows the last command, so run "kpc-apply rollback --dry-run" before you roll back',
-  unconfirmed: 'remove it and apply again: an apply that is not confirmed in time is rolled back',
-  serial: 'remove it; after that, older bundles are accepted too',
+    'remove the file; kpc-apply then no longer knows the last command, so run "kpc-apply rollback --dry-run" before you roll back',
+  unconfirmed: 'remove the file and apply again: an apply that is not confirmed in time is rolled back',
+  serial: 'remove the file; after that, older bundles are accepted too',
   copy: 'remove it',
 } as const;
 
@@ -45,7 +45,7 @@ const lacking = { rights: 'run it as root', space: 'free some space there, and t
 /** What to do if kpc-apply cannot take its lock. */
 const lockAdvice = {
   run: () => 'run it as root, and make sure that /run is writable',
-  'state-folder': () => 'free some space and make the folder writable, or choose another with --state-dir',
+  'state-folder': () => 'free some space and make the folder writable, or choose another folder with --state-dir',
   file: (folder: string) => `remove the file that blocks ${folder} or a folder above it, then try again`,
 } as const;
 
@@ -55,7 +55,7 @@ const tooLong = (what: string, { most, of }: { readonly most: number; readonly o
     'see what makes it so long, and remove what no program needs',
   ] as const;
 
-const awaited = 'run it by hand to see what it waits for';
+const awaited = 'run the command by hand to see what it waits for';
 
 /** What to do if kpc-apply cannot mark a network namespace. */
 const noMark = {
@@ -151,7 +151,7 @@ const applyWords: WordsOf<typeof applyFindings> = {
   'not-ready': byCase('problem', {
     'kube-proxy': ({ process }) => [
       `${nameProcess(process)}: its rules have the same names as kpc-apply's, so they would be removed too`,
-      `${stopProcess(process)} first, or leave the node to it; --force continues anyway`,
+      `${stopProcess(process)} first, or leave the node to kube-proxy; --force continues anyway`,
     ],
     'unseen-kube-proxy': ({ unseen }) => [
       `it is unknown whether a kube-proxy is running and needs the rules that would be removed: ${unseenWords[unseen][0]}`,
@@ -174,14 +174,14 @@ const applyWords: WordsOf<typeof applyFindings> = {
     damaged: ({ path }) => [`the signature of ${path} is damaged`, 'copy the pack again'],
     'unknown-key': ({ path, key, known }) => [
       `${path} is signed by key ${key}, which is not trusted`,
-      `trusted keys: ${known.join(', ')}; if this is your new key, add it to the file of --trust`,
+      `trusted keys: ${known.join(', ')}; if this is your new key, add it to the file that --trust names`,
     ],
     wrong: ({ path }) => [
       `the signature of ${path} is wrong: the bundle has changed since it was signed`,
       'do not use this pack',
     ],
     older: ({ path, serial, least }) => [
-      `${path} has serial ${serial}, but this node had serial ${least} before`,
+      `${path} has serial ${serial}, but this node already had serial ${least}`,
       'use the newest pack; to go back to an older state, sign it again with a higher --serial',
     ],
   }),
@@ -235,11 +235,13 @@ const applyWords: WordsOf<typeof applyFindings> = {
   'unreadable-node': byCase('problem', {
     failed: ({ isRefused, ...end }) => [
       [describeEnd(end), end.said].filter(Boolean).join(': '),
-      isRefused ? rightsAdvice : 'run it by hand to see what it needs; "kpc-apply doctor" looks for the usual reasons',
+      isRefused
+        ? rightsAdvice
+        : 'run the command by hand to see what it needs; "kpc-apply doctor" looks for the usual reasons',
     ],
     'bad-output': ({ command, tool, fault }) => [
       `"${command}" exited with status 0, but its output is incomplete: ${describeOutputFault(fault)}`,
-      `run it by hand to see what it prints; check that ${tool} is the real program`,
+      `run the command by hand to see what it prints; check that ${tool} is the real program`,
     ],
     'bad-file': ({ path, fault }) => [`${path} is incomplete: ${describeOutputFault(fault)}`, lookAt(path)],
     'no-number': ({ path }) => [`${path} does not hold a number`, lookAt(path)],

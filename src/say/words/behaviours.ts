@@ -13,25 +13,25 @@ export const behaviourWords: Readonly<Record<Behaviour, readonly [before: string
     'follows traffic policies, source ranges and health check node ports',
   ],
   'endpoint-slices': [
-    'reads Endpoints: it matches ports by their name alone, and takes an address that is both ready and not ready for not ready',
+    'reads Endpoints: it matches ports by name alone, and treats an address listed as both ready and not ready as not ready',
     'reads EndpointSlices, and matches ports by name and protocol',
   ],
   'zone-hints': ['ignores the zone hints of endpoints', 'follows the zone hints of endpoints'],
   'zone-hints-without-annotation': [
     'follows zone hints only of a Service with the annotation service.kubernetes.io/topology-mode',
-    'follows zone hints whatever the annotations of the Service',
+    'follows zone hints whatever annotations the Service has',
   ],
   'primary-node-ports': [
-    'does not start where nodePortAddresses is the word primary',
-    'listens for node ports on the addresses of its Node where nodePortAddresses is the word primary',
+    'does not start if nodePortAddresses is the word primary',
+    'listens for node ports on the addresses of its Node if nodePortAddresses is the word primary',
   ],
   'load-balancer-ip-mode': [
     'programs all load balancer addresses',
     'leaves out load balancer addresses of ipMode Proxy',
   ],
   'reconciled-flows': [
-    'forgets the tracked UDP flows to former endpoints of a Service port, and all to the cluster IP of one that is gone',
-    'forgets the tracked UDP flows to a Service port with endpoints that go to none of them that serves',
+    'forgets the tracked UDP flows to former endpoints of a Service port, and all those to the cluster IP of a removed Service port',
+    'forgets the tracked UDP flows to a Service port with endpoints, except flows to a serving endpoint',
   ],
   'service-cidrs': [
     'ignores ServiceCIDR objects',
@@ -40,45 +40,45 @@ export const behaviourWords: Readonly<Record<Behaviour, readonly [before: string
   'node-hints': ['ignores the node hints of endpoints', 'follows the node hints of endpoints'],
   'open-source-range': [
     'programs 0.0.0.0/0 and ::/0 in loadBalancerSourceRanges like any other range',
-    'restricts nothing where loadBalancerSourceRanges holds 0.0.0.0/0 or ::/0',
+    'restricts nothing if loadBalancerSourceRanges holds 0.0.0.0/0 or ::/0',
   ],
   'masquerade-by-address': [
-    'matches packets to a cluster IP to masquerade by their address, protocol and port',
-    'matches packets to a cluster IP to masquerade by their address alone',
+    'recognises packets to a cluster IP that it masquerades by address, protocol and port',
+    'recognises packets to a cluster IP that it masquerades by address alone',
   ],
   'running-endpoint-first': [
-    'takes the endpoint on this node, where two slices hold the same address and port',
-    'takes the endpoint that is not terminating, where two slices hold the same address and port',
+    'uses the endpoint on this node if two slices hold the same address and port',
+    'uses the endpoint that is not terminating if two slices hold the same address and port',
   ],
   'separate-watches': [
     'ignores Services and EndpointSlices that have the label service.kubernetes.io/service-proxy-name or service.kubernetes.io/headless',
-    'ignores Services by the label service.kubernetes.io/service-proxy-name only, and EndpointSlices by service.kubernetes.io/headless only',
+    'ignores Services only by the label service.kubernetes.io/service-proxy-name, and EndpointSlices only by service.kubernetes.io/headless',
   ],
   'external-ips': ['programs nothing for externalIPs', 'programs externalIPs'],
   'inline-masquerade': [
-    'marks packets to masquerade in a chain of its own, mark-for-masquerade',
-    'marks packets to masquerade in the rules that match them',
+    'marks packets for masquerading in a separate chain, mark-for-masquerade',
+    'marks packets for masquerading in the rules that match them',
   ],
   'shared-masquerade': [
     'masquerades packets to cluster IPs in the chain of each Service port',
-    'masquerades packets to cluster IPs in the chain services, by one rule for all',
+    'masquerades packets to cluster IPs in the chain services, with one rule for all',
   ],
   'hairpin-set': [
-    'masquerades packets of an endpoint to itself by a rule in the chain of that endpoint',
-    'masquerades packets of an endpoint to itself by one rule and the set hairpin-connections',
+    "masquerades packets from an endpoint to itself with a rule in that endpoint's chain",
+    'masquerades packets from an endpoint to itself with one rule and the set hairpin-connections',
   ],
   'direct-dnat': [
-    'sends packets to an endpoint through a chain of that endpoint',
+    "sends packets to an endpoint through that endpoint's own chain",
     'sends packets to endpoints from the chain of the Service port, unless it has session affinity',
   ],
   'conntrack-limit': [
-    'sets net.netfilter.nf_conntrack_max as high as maxPerCore times the number of cores',
+    'sets net.netfilter.nf_conntrack_max to maxPerCore times the number of cores, without a limit',
     'sets net.netfilter.nf_conntrack_max to 1,048,576 at most',
   ],
   'ipvs-mode': ['does not start in mode ipvs', 'starts in mode ipvs'],
   'node-port-words': [
-    'does not start where nodePortAddresses holds the words localhost or all, or the word primary beside others',
-    'takes CIDRs and the words primary, localhost and all together in nodePortAddresses',
+    'does not start if nodePortAddresses holds the words localhost or all, or the word primary with others',
+    'accepts CIDRs and the words primary, localhost and all together in nodePortAddresses',
   ],
   'single-endpoint-dnat': [
     'sends packets to the only endpoint of a Service port by a map with one element, unless it has session affinity',
@@ -90,14 +90,14 @@ export const behaviourWords: Readonly<Record<Behaviour, readonly [before: string
   ],
   'localhost-node-ports': [
     'programs nothing for node ports on localhost',
-    'rejects and counts packets to node ports on localhost, except those of TCP ports that it serves itself there',
+    'rejects and counts packets to node ports on localhost, except to TCP ports that kube-proxy itself serves',
   ],
   'localhost-within-network': [
-    'itself serves TCP node ports on localhost where a network of nodePortAddresses begins with a loopback address',
-    'itself serves TCP node ports on localhost where a network of nodePortAddresses contains 127.0.0.1 or ::1, 0.0.0.0/0 and ::/0 excepted',
+    'itself serves TCP node ports on localhost if a network of nodePortAddresses begins with a loopback address',
+    'itself serves TCP node ports on localhost if a network of nodePortAddresses other than 0.0.0.0/0 and ::/0 contains 127.0.0.1 or ::1',
   ],
   'conntrack-raise': [
-    'sets net.netfilter.nf_conntrack_max also where that lowers it',
+    'sets net.netfilter.nf_conntrack_max even if that lowers it',
     'only raises net.netfilter.nf_conntrack_max',
   ],
   'forgotten-flows': [

@@ -21,9 +21,9 @@ const words: {
   'too-long': (bound) => `it is ${boundWords(bound)}`,
   golden:
     'it is a golden (for git), not a bundle, and cannot be applied: compile a bundle from the same manifests with "kpc compile -o"',
-  misnamed: 'it must hold exactly the Service that it is named after',
+  misnamed: 'it must hold one Service, the one in its file name',
   version: ({ found = 'missing', reads }) =>
-    `its format version is ${found}, but this program reads ${reads}: use the same version of both programs, or write the file again`,
+    `its format version is ${found}, but this program reads ${reads}: use the same version of kpc and kpc-apply, or write the file again`,
   'merge-conflict': `${mergeConflict.join(': ')}, or write the file again`,
   'no-file': ({ name }) =>
     `${name} is missing${name === 'manifest.json' ? ': this is not a bundle that kpc compile wrote' : ''}`,
@@ -33,9 +33,9 @@ const words: {
   'bad-line': ({ reason }) => lineFaultWords(reason, 'what kpc writes'),
   unread: ({ reason }) => unreadWords(reason),
   value: ({ name, must }) => `${name} ${must === undefined ? 'is not what kpc writes' : `must ${must}`}`,
-  'no-service': ({ name }) => `${quotePrintable(name)} has ports or health checks, but is not among the Services`,
+  'no-service': ({ name }) => `${quotePrintable(name)} has ports or health checks, but is not in the list of Services`,
   address: ({ of, what, text, is }) => `${quotePrintable(of)}: ${what} ${text} is ${uses[is]}`,
-  line: ({ text, expected }) => `not what kpc writes: ${quoteLine(text)}, in place of ${quoteLine(expected)}`,
+  line: ({ text, expected }) => `not what kpc writes: ${quoteLine(text)}; expected ${quoteLine(expected)}`,
   more: ({ more }) => `and ${more} more`,
 };
 

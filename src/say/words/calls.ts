@@ -77,11 +77,11 @@ function idleWords({ flags, because }: IdleFlags): Words {
     case 'own-addresses':
       return `${names}: a bundle has its own addresses`;
     case 'own-settings':
-      return `${names}: both sides have values of their own`;
+      return `${names}: each side already has its own value`;
     case 'no-side':
       return `${names}: only for a side that is a mode, a release or a configuration, but both sides are files`;
     case 'no-names':
-      return [`${names}: nothing in the question or the input has a name`, leaveOut];
+      return [`${names}: neither the command line nor the input names an object`, leaveOut];
     case 'no-dns-names':
       return `${names}: a dump shows no DNS names`;
     case 'table-of-addresses':
@@ -91,7 +91,7 @@ function idleWords({ flags, because }: IdleFlags): Words {
     case 'rules-of-dump':
       return `${names}: a dump consists of rules already; name one of its chains or sets`;
     case 'always':
-      return `${names}: JSON has them always`;
+      return `${names}: JSON always includes them`;
   }
 }
 
@@ -136,7 +136,7 @@ export const callWords: WordsOf<typeof callFindings> = {
     'no-folder': ['the output for several nodes needs a folder', 'name one with -o, --golden or --check'],
     'same-name': ({ what, name }) => [`two of ${what} are named ${name}`, 'give each text its own name'],
     'no-shared-node': ({ from, to }) => [
-      `no Node is in both ${from} and ${to}`,
+      `${from} and ${to} have no Node in common`,
       'compare one node: leave out --all-nodes',
     ],
     'no-node': ['the input holds no Node', 'add the output of kubectl get nodes -o yaml'],
@@ -171,7 +171,7 @@ export const callWords: WordsOf<typeof callFindings> = {
       `${from} or ${to} does not show how packets reach the endpoints of Services, so kpc cannot tell whether they differ`,
     'nothing-known': ({ reasons }) => [
       'nothing could be compared: no packet to a Service has a known outcome on both sides',
-      reasons.length > 1 ? `for one, ${reasons[0]}` : reasons[0],
+      reasons.length > 1 ? `for example, ${reasons[0]}` : reasons[0],
     ],
     'no-services': ({ from, to, compared }) => [
       compared === 'packets'
@@ -182,7 +182,7 @@ export const callWords: WordsOf<typeof callFindings> = {
       `name files or folders with Services${compared === 'packets' ? ' that have a cluster IP' : ''}`,
     ],
     'empty-shard': ({ shard }) => [
-      `no node of the input is in shard ${shard}, so --check compared nothing`,
+      `no node in the input is in shard ${shard}, so --check compared nothing`,
       'use fewer shards',
       'check all nodes at once',
     ],
@@ -221,7 +221,7 @@ export const callWords: WordsOf<typeof callFindings> = {
     'no-such-file': ({ file, mode, families = [] }) =>
       `there is no ${file} in mode ${mode}${families.length === 0 ? '' : ` for ${families.join(' and ')}`}`,
     'replaces-real': ({ folder }) => [
-      `${folder} is a bundle without assumptions, which --assume would replace`,
+      `--assume would replace ${folder}, a bundle without assumptions`,
       'name another folder with -o',
       'remove that bundle first',
     ],
@@ -268,7 +268,7 @@ export const callWords: WordsOf<typeof callFindings> = {
               'too-slow': `"${call}" has not ended within ${limit} s`,
               failed: `"${call}" failed${said === '' ? '' : `: ${said}`}`,
             }[how],
-            'run it by hand, save its output to a file, and name that file',
+            'run the command by hand, save its output to a file, and name that file',
           ],
   }),
   'unread-cluster': ({ kinds, lists, isNeeded }) => {

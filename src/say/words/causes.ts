@@ -22,14 +22,25 @@ interface ReleaseWords {
 
 const ipvsBinds = 'binds the address to kube-ipvs0, so the node itself answers packets that match no virtual server';
 
-const masqueradesHere = 'masquerades its packets only if the pod is on this node';
+const answersEverywhere = 'answers on every address of the node, unless nodePortAddresses picks some';
 
-const masqueradesEverywhere = 'masquerades its packets on every node they pass';
+const dropsFromOutside =
+  'sends packets from pods and the node itself to all endpoints, and drops packets from outside if this node has no endpoint';
+
+const ignoresPolicy = 'ignores the policy, and sends every client to all endpoints';
+
+const dropsWithoutEndpoint = 'drops packets from clients on a node without endpoints';
+
+const routesUnused = 'leaves unused addresses of the Service network to routing';
+
+const masqueradesHere = "masquerades the pod's packets only if the pod is on this node";
+
+const masqueradesEverywhere = "masquerades the pod's packets on every node they pass";
 
 export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   'lost-jump': {
     title: "One side has lost kube-proxy's rules, or the jumps to them",
-    advice: 'restart kube-proxy, and find out which program removed them',
+    advice: 'restart kube-proxy, and find out which program removed the rules',
   },
   'one-sided': { title: 'Only one side has the Service port' },
   'service-addresses': { title: 'The Services have different addresses or ports' },
@@ -38,7 +49,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     advice: 'let clients use an address that the node has on both sides',
   },
   'foreign-rules': {
-    title: "Rules that are not kube-proxy's stop packets on one side only",
+    title: 'Rules of other programs stop packets on one side only',
     advice:
       'compare the rules and chain policies of other programs, such as a firewall, on both sides, and make them accept these packets',
   },
@@ -56,8 +67,8 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   'node-port-addresses': {
     title: 'Node ports do not answer on the same addresses of the node',
     modes: {
-      ipvs: 'answers on every address of the node, unless nodePortAddresses picks some',
-      iptables: 'answers on every address of the node, unless nodePortAddresses picks some',
+      ipvs: answersEverywhere,
+      iptables: answersEverywhere,
       nftables: "answers on the node's primary address only, unless nodePortAddresses picks others",
       userspace: 'answers on every address of the node',
     },
@@ -67,13 +78,13 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     title: 'Node ports on loopback addresses behave differently',
     modes: {
       ipvs: 'serves no node ports on loopback addresses',
-      iptables: 'serves them on IPv4 loopback addresses, unless iptables.localhostNodePorts is false',
+      iptables: 'serves node ports on IPv4 loopback addresses, unless iptables.localhostNodePorts is false',
       nftables: {
         behaviour: 'localhost-node-ports',
         without: 'has no rules for loopback addresses',
         with: 'rejects packets to node ports on localhost, except to TCP ports that kube-proxy itself serves there',
       },
-      userspace: 'serves them on IPv4 loopback addresses',
+      userspace: 'serves node ports on IPv4 loopback addresses',
     },
     advice:
       "have programs on the node connect to the node's own address or the cluster IP; or, for TCP in nftables mode, name localhost in nodePortAddresses, so that kube-proxy itself listens there (from Kubernetes 1.38 on, in 1.37 with the feature gate KubeProxyNFTablesLocalhostNodePorts)",
@@ -86,11 +97,9 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     title: 'externalTrafficPolicy Local does not choose the same endpoints',
     modes: {
       ipvs: 'sends every client to the endpoints on this node, or to all endpoints if this node has none',
-      iptables:
-        'sends packets from pods and the node itself to all endpoints, and drops packets from outside if this node has no endpoint',
-      nftables:
-        'sends packets from pods and the node itself to all endpoints, and drops packets from outside if this node has no endpoint',
-      userspace: 'ignores it, and sends every client to all endpoints',
+      iptables: dropsFromOutside,
+      nftables: dropsFromOutside,
+      userspace: ignoresPolicy,
     },
     advice: adviceOnExternalLocal,
   },
@@ -98,9 +107,9 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     title: 'internalTrafficPolicy Local does not choose the same endpoints',
     modes: {
       ipvs: 'refuses clients on a node without endpoints, unless the Service has a node port or an external address: then it sends them to all endpoints',
-      iptables: 'drops packets from clients on a node without endpoints',
-      nftables: 'drops packets from clients on a node without endpoints',
-      userspace: 'ignores it, and sends every client to all endpoints',
+      iptables: dropsWithoutEndpoint,
+      nftables: dropsWithoutEndpoint,
+      userspace: ignoresPolicy,
     },
     advice: 'run the endpoints on every node that has clients, as a DaemonSet does',
   },
@@ -129,14 +138,14 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     advice:
       'check masqueradeAll, clusterCIDR and detectLocalMode on both sides, and the programs that read client addresses',
   },
-  endpoints: { title: 'Different endpoints are chosen, or the same ones with different probabilities' },
+  endpoints: { title: 'Different endpoints are chosen, or the same endpoints with different probabilities' },
   'health-check': { title: 'A health check node port answers differently' },
   'unserved-port': {
     title: 'Other ports of a Service address are answered differently',
     modes: {
       ipvs: ipvsBinds,
       iptables: 'leaves such packets to routing, which may send them back out by the default route',
-      nftables: 'rejects other ports of cluster IPs, and leaves those of other addresses to routing',
+      nftables: 'rejects other ports of cluster IPs, and leaves ports of other addresses to routing',
       userspace: 'leaves such packets to routing',
     },
     advice: 'check programs that expect an answer there, such as port scans and health checks of a load balancer',
@@ -146,7 +155,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     modes: {
       ipvs: ipvsBinds,
       iptables: 'leaves pings to routing',
-      nftables: 'rejects pings to cluster IPs, and leaves others to routing',
+      nftables: 'rejects pings to cluster IPs, and leaves other pings to routing',
       userspace: 'leaves pings to routing',
     },
     advice: 'let monitoring probe a port of the Service instead',
@@ -154,10 +163,10 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   'unserved-address': {
     title: 'Addresses that no Service has are treated differently',
     modes: {
-      ipvs: 'leaves unused addresses of the Service network to routing',
-      iptables: 'leaves unused addresses of the Service network to routing',
-      nftables: 'drops packets to unused addresses of the Service network, where it knows the network',
-      userspace: 'leaves unused addresses of the Service network to routing',
+      ipvs: routesUnused,
+      iptables: routesUnused,
+      nftables: 'drops packets to unused addresses of the Service network, if it knows the network',
+      userspace: routesUnused,
     },
   },
   'proxy-port': {
@@ -190,7 +199,7 @@ export function reasonsOf({ cause, reasons, served }: Divergence): readonly stri
   return [
     ...new Set(reasons.flatMap((reason) => causeReason(causeWords[cause], reason))),
     ...(['old', 'new'] as const).flatMap((side) =>
-      served[side].length === 0 ? [] : [`Here only the ${side} side serves them on ${served[side].join(', ')}.`],
+      served[side].length === 0 ? [] : [`Here only the ${side} side serves node ports on ${served[side].join(', ')}.`],
     ),
   ];
 }

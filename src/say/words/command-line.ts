@@ -55,7 +55,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       `expect: ${value} is not one of ${known.join(', ')}`,
       didYouMean(near, 'for endpoints, write a list'),
     ],
-    'idle-source': ['source is only for packets that are delivered', 'set expect to delivered, or to endpoints'],
+    'idle-source': ['source applies only to delivered packets', 'set expect to delivered, or to endpoints'],
     'no-endpoints': ['expect: the list is empty', 'to expect that no endpoint is reached, write refused or dropped'],
     'other-input': ({ field, kind, known }) =>
       `${field}: the input is a ${kind}${known === undefined ? '' : ` of ${known}`}, but only manifests can be compiled for another ${field}`,
@@ -141,7 +141,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
         nameless
           ? addNames
           : kind !== 'Service'
-            ? 'name one of the input'
+            ? 'name one from the input'
             : files === undefined
               ? 'list the Services with "kpc describe" and the same input'
               : `list the Services with "kpc describe ${files}"`,
@@ -162,7 +162,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
   }),
   'bad-packet': byCase('problem', {
     'other-family': ({ from }) => [
-      `${from} cannot reach an address of the other family`,
+      `${from} cannot reach an address of the other IP family`,
       'name a sender and a destination of one family',
     ],
     'no-address': ({ text }) => [`${text} is not an address`, 'each part of an IPv4 address is a number from 0 to 255'],
@@ -173,7 +173,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       'name only addresses and Services',
     ],
     'no-endpoint': ({ name, near }) => [
-      `${name} is neither address:port nor a Pod of the input`,
+      `${name} is neither address:port nor a Pod in the input`,
       suggestNearest(near, 'write address:port'),
     ],
     'no-address-of-pod': ({ pod, family }) => [
@@ -181,7 +181,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       'name a destination of its own family',
     ],
     'no-node-named': ({ nodes }) => [
-      `the input has ${nodes} Nodes, but none is named`,
+      `the input has ${nodes} Nodes, but no node is named`,
       'name one with --node',
       'use --all-nodes',
     ],

@@ -11,7 +11,7 @@ const tooOld = 'kube-proxy does not start in nftables mode on an older kernel';
 const ways = 'with a route to a node, MetalLB or kube-vip, or on a link of one node';
 
 function lostAnswersWords(to: ProxyMode | undefined): string {
-  return `in IPVS mode they are on ${serviceLink}, so every node answers ARP requests for them (strictARP is false); in ${titleOfMode(to)} no node has them, and hosts on their network can no longer reach them`;
+  return `in IPVS mode these addresses are on ${serviceLink}, so every node answers ARP requests for them (strictARP is false); in ${titleOfMode(to)} no node has them, and hosts on their network can no longer reach them`;
 }
 
 /** Words for each preparation, with a command to check it or the line to add to the configuration. */
@@ -41,11 +41,11 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
       `in kube-proxy's configuration: mode: ${mode}`,
     ],
     'nft-version': [
-      `use nft ${modeFacts.nftables.tools['nftables'] ?? ''} or newer where kube-proxy runs: it does not start in nftables mode with an older one, and its own image has a new enough nft`,
+      `use nft ${modeFacts.nftables.tools['nftables'] ?? ''} or newer where kube-proxy runs: kube-proxy does not start in nftables mode with an older nft; its own image has a new enough one`,
       'check: nft --version',
     ],
     'kube-proxy-version': [
-      `run kube-proxy ${readsAllNft} or newer where the host has a newer nft than its image: ${newSetsWords}`,
+      `run kube-proxy ${readsAllNft} or newer where the host has a newer nft than kube-proxy's image: ${newSetsWords}`,
       'check: nft --version',
     ],
     kernel: ({ oldest, nodes }) => [
@@ -74,7 +74,7 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
         ? 'set nodePortAddresses, if node ports must not answer on every address of a node'
         : 'set nodePortAddresses, if clients use other addresses of a node than its primary one';
       return [
-        `${what}: without it, node ports use ${is} addresses in ${modeFacts[to].title}, and ${was} in ${modeFacts[from].title}`,
+        `${what}: without this setting, node ports use ${is} addresses in ${modeFacts[to].title}, and ${was} in ${modeFacts[from].title}`,
         opensAll
           ? 'in kube-proxy\'s configuration: nodePortAddresses: ["primary"]'
           : 'in kube-proxy\'s configuration: nodePortAddresses: ["0.0.0.0/0", "::/0"]',
@@ -82,8 +82,8 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
     },
     forwarding: ({ sysctl, isSetBefore, to }) => {
       const why = isSetBefore
-        ? 'kube-proxy sets it in IPVS mode, but not in'
-        : 'packets to pods on other nodes need it, and kube-proxy sets it neither in IPVS mode nor in';
+        ? 'kube-proxy sets this sysctl in IPVS mode, but not in'
+        : 'packets to pods on other nodes need this sysctl, and kube-proxy sets it neither in IPVS mode nor in';
       return [
         `set ${sysctl} to 1 on every node, and keep it across reboots: ${why} ${titleOfMode(to)}`,
         `check: sysctl ${sysctl}`,
@@ -94,7 +94,7 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
       'check: ipvsadm -Ln',
     ],
     timeouts: ({ seconds }) => [
-      `set the timeouts of connection tracking instead of those of IPVS: tcpTimeout, tcpFinTimeout and udpTimeout (${seconds.map((each) => `${each} s`).join(', ')}) apply in IPVS mode only`,
+      `set the timeouts of connection tracking instead of the IPVS timeouts: tcpTimeout, tcpFinTimeout and udpTimeout (${seconds.map((each) => `${each} s`).join(', ')}) apply in IPVS mode only`,
       'check: sysctl net.netfilter | grep timeout',
     ],
     'bound-addresses': ({ addresses, to }) => [

@@ -83,7 +83,7 @@ const forms: { readonly [Form in ValueForm]: FormWords | ((expected: string) => 
   quantity: 'a quantity such as 4 or 3920m',
   mode: proxyModeNames,
   'linux-mode': [proxyModeNames, 'a bundle is for a Linux host'],
-  gate: 'the name of a gate, = and true or false',
+  gate: 'NAME=true or NAME=false',
   release,
   'release-or-auto': `${release}, or auto`,
   '--assume-endpoints': `${oneOfEachFamily}, such as 10.244.0.0/16,fd00:10:244::/56`,
@@ -157,7 +157,7 @@ export const fieldWords: WordsOf<typeof fieldFindings> = {
   'odd-address': ({ field, value, address, single, isRefused }) => [
     `${field} ${quote(value)} is read as ${address}${isRefused ? '; API servers refuse it in new objects, by default from Kubernetes 1.36 on and always from 1.38 on' : ''}`,
     single === undefined
-      ? 'write it that way, because other programs may read it differently'
+      ? 'write this form, because other programs may read the address differently'
       : `write ${address}, or ${single} for the one address`,
   ],
 };

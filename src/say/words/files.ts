@@ -91,11 +91,11 @@ const dumpNote = byCase<'note', DumpNote>('note', {
     isNamed ? undefined : addNames,
   ],
   'doubtful-servers': ({ servers }) => [
-    `${servers} of the virtual servers may be another program's`,
+    `${servers} of the virtual servers may belong to another program`,
     'add the output of ipset save and ip -j addr to find out',
   ],
   'foreign-servers': ({ servers }) =>
-    `${count(servers, 'virtual server')} left out as another program's: their addresses are neither on kube-ipvs0 nor in kube-proxy's sets`,
+    `${count(servers, 'virtual server')} left out: their addresses are neither on kube-ipvs0 nor in kube-proxy's sets, so another program made them`,
   'proxy-ports': ({ mode }) =>
     `in ${modeFacts[mode].title}, ${portalChains} lead to ports where kube-proxy itself accepts connections, so no rule shows the endpoints`,
   incomplete: ({ lacks }) => `the dump does not hold all of ${lacks.join(', ')}, so there may be more Services`,
@@ -207,7 +207,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     ],
 
     'no-repository': ({ why }) => [
-      `there is no such file, and kpc cannot read a revision: ${why === 'no-work-tree' ? 'this is no working tree' : gitWords(why)}`,
+      `there is no such file, and kpc cannot read a revision: ${why === 'no-work-tree' ? 'this folder is not in a git working tree' : gitWords(why)}`,
       'run kpc in the working tree of the repository',
     ],
     'no-revision': ({ revision, near }) => [
@@ -304,10 +304,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     'misnamed-file': ({ file }) => [`${file} is not read`, 'rename it to kpc.yaml'],
   }),
   'dump-reading': byCase('problem', {
-    'legacy-tables': [
-      'iptables-legacy has more rules, which the input lacks',
-      'add the output of iptables-legacy-save',
-    ],
+    'legacy-tables': ['the input lacks the rules of iptables-legacy', 'add the output of iptables-legacy-save'],
     filtered: ({ command, chain }) => [
       `this is only part of the output of ${command}: ${chain === undefined ? 'lines such as ":FORWARD ACCEPT"' : `rules of chain ${chain}`} are missing`,
       `add all of the output of ${command}`,
@@ -347,20 +344,17 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       'name another folder',
       'write one with -o or --golden',
     ],
-    file: ({ folder }) => [
-      `--check ${folder}: it takes a folder, no pack and no other file`,
-      'name the folder of a bundle or golden',
-    ],
+    file: ({ folder }) => [`--check ${folder}: this is a file, not a folder`, 'name the folder of a bundle or golden'],
     revision: ({ folder }) => [
-      `--check ${folder}: the nodes of a git revision are compared one by one`,
+      `--check ${folder}: in a git revision, kpc compares one node at a time`,
       'name the folder of one node in it, and the node with --node',
     ],
     'one-node': ({ folder }) => [
-      `--check ${folder}: it is the bundle of one node`,
+      `--check ${folder}: this is the bundle of one node`,
       'name the folder of all nodes, or one node with --node',
     ],
     fleet: ({ folder, example }) => [
-      `--check ${folder}: it holds the bundles of many nodes`,
+      `--check ${folder}: this folder holds the bundles of many nodes`,
       'use --all-nodes',
       `name one of them, such as ${example}`,
     ],

@@ -29,6 +29,10 @@ function onNone(nodes: OnNodes): string {
   return onNodes(nodes, 'any of the');
 }
 
+const onEveryNode = 'run an endpoint on every node (DaemonSet)';
+const preferSameNode = 'use trafficDistribution: PreferSameNode instead';
+const useCluster = 'use externalTrafficPolicy: Cluster';
+
 function outsideWords({ way, at }: FromOutside): string {
   return at === undefined ? valueNames[way] : `${valueNames[way]} ${at}`;
 }
@@ -72,8 +76,8 @@ export const lintWords: WordsOf<typeof lintFindings> = {
   'local-without-endpoint': byCase('traffic', {
     internal: ({ service, ...nodes }) => [
       `${service}: internalTrafficPolicy is Local, but no endpoint runs ${onNone(nodes)}, so Pods there cannot reach the Service`,
-      'run an endpoint on every node (DaemonSet)',
-      'use trafficDistribution: PreferSameNode instead',
+      onEveryNode,
+      preferSameNode,
     ],
     'internal-tainted': ({ service, ...nodes }) => [
       `${service}: internalTrafficPolicy is Local, but no endpoint runs ${onNodes(nodes)} (taints keep most Pods off), so Pods there cannot reach the Service`,
@@ -81,18 +85,18 @@ export const lintWords: WordsOf<typeof lintFindings> = {
     ],
     'internal-few': ({ service, pods, among }) => [
       `${service}: internalTrafficPolicy is Local, but the Service has only ${count(pods, 'Pod')} for ${formatCount(among)} nodes: clients on the other nodes cannot reach it`,
-      'run an endpoint on every node (DaemonSet)',
-      'use trafficDistribution: PreferSameNode instead',
+      onEveryNode,
+      preferSameNode,
     ],
     external: ({ service, ...at }) => [
       `${service}: externalTrafficPolicy is Local, but no endpoint runs ${onNone(at)}, so clients of ${outsideWords(at)} there reach nothing`,
       'send clients only to nodes that have an endpoint, as a load balancer does with the health check port',
-      'use externalTrafficPolicy: Cluster',
+      useCluster,
     ],
     unplaced: ({ service, ...at }) => [
       `${service}: externalTrafficPolicy is Local, but its EndpointSlices name no node, so every node drops packets from clients to its ${outsideWords(at)}`,
       'add nodeName to each endpoint',
-      'use externalTrafficPolicy: Cluster',
+      useCluster,
     ],
     unsteered: ({ service }) => [
       `${service}: externalTrafficPolicy is Local, but clients of its node port cannot tell which nodes have an endpoint, and nodes without one do not answer`,
@@ -137,7 +141,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
       takeAnother,
     ],
     'as-health-check-port': ({ service, port, holder }) => [
-      `${service}: its health check node port ${port} is also that of ${holder}: ${refusedTwice}, kube-proxy reports the health of one, and load balancers apply it to both`,
+      `${service}: its health check node port ${port} is also that of ${holder}: ${refusedTwice}, kube-proxy reports the health of one, and load balancers use that answer for both`,
       takeAnother,
     ],
   }),
@@ -208,7 +212,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
     ],
     'no-hints': ({ service, field, endpoints }) => [
       `${service}: ${field} has no effect, because ${endpoints === 1 ? 'its one endpoint' : `none of its ${formatCount(endpoints)} endpoints`} has ${endpoints === 1 ? 'no hint' : 'hints'}`,
-      'kubectl describe service shows why the control plane gives none',
+      'kubectl describe service shows why the control plane gives no hints',
     ],
     'endpoint-without-hint': ({ service, endpoint: bare, ...nodes }) => [
       `${service}: zone hints have no effect ${onNodes(nodes)}: the endpoint ${bare} has none, so ${fallsBack}`,
@@ -254,7 +258,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
   'unknown-service': byCase('problem', {
     backend: (details) => [
       `${details.owner} routes to Service ${details.missing}, which is not in the input`,
-      nearOr(details, 'add the Service, or name another'),
+      nearOr(details, 'add the Service, or name another Service'),
     ],
     port: ({ owner, service, port, ports }) => [
       `${owner} routes to port ${port} of Service ${service}, which has no such port, so requests fail`,

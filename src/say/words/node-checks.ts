@@ -80,7 +80,7 @@ export const checkWords: NodeCheckWords<CheckArguments> = {
       because === 'rights'
         ? rightsAdvice
         : because === 'no-ipvs'
-          ? 'nothing is wrong with ipvsadm: IPVS is not in the kernel, see ip_vs'
+          ? 'nothing is wrong with ipvsadm: the kernel lacks IPVS (see ip_vs)'
           : `see what "${name} ${asked}" says`,
     ],
     old: ({ name, family, version, least }) => [
@@ -159,7 +159,7 @@ export const checkWords: NodeCheckWords<CheckArguments> = {
       `iptables is the ${variant} variant; the content of the ${other} variant is unknown: ${firstLine(say(failure).text)}`,
       `install the ${other} variant's tools to see it`,
     ],
-    'no-tool': 'the variant of iptables is not checked: iptables-save is missing',
+    'no-tool': 'iptables-save is missing, so kpc-apply cannot check the variant of iptables',
   }),
   kernel: byCase('found', {
     new: ({ release }) => `kernel ${release}`,
@@ -167,11 +167,11 @@ export const checkWords: NodeCheckWords<CheckArguments> = {
       `the kernel is ${release}, but kube-proxy requires at least ${least} in this mode`,
       'boot a newer kernel, or compile for iptables mode',
     ],
-    unknown: 'the version of the kernel is not checked: /proc does not show it',
+    unknown: '/proc does not show the version of the kernel, so kpc-apply cannot check it',
   }),
   nftables: byCase('found', {
     whole: 'the kernel supports everything that the rules need',
-    'no-tool': 'whether the kernel supports what the rules need is not checked: nft is missing',
+    'no-tool': 'nft is missing, so kpc-apply cannot check whether the kernel supports the rules',
     'not-allowed': ({ said }) => [`nft is not allowed to change anything here: ${said}`, rightsAdvice],
     broken: ({ said }) => [
       `nft cannot work with this kernel: ${said || noReason}`,

@@ -278,7 +278,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     ],
   }),
   'too-many-pods': ({ of, count: number, limit, largest, most }) =>
-    `the ${of} of the input add up to ${number} Pods, but the limit is ${limit}: ${largest} alone has ${most}`,
+    `the ${of} in the input add up to ${number} Pods, but the limit is ${limit}: ${largest} alone has ${most}`,
   'unknown-port': (details) => {
     const { name, port, found } = details;
     return [

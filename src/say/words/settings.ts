@@ -127,7 +127,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
   }),
   'bad-kubernetes-version': ({ flag, node, version, isAssumed }) => {
     const lacking = isAssumed
-      ? `the input has no Node, and the assumed ${quote(node)} has no release`
+      ? `the input has no Node, and the assumed Node ${quote(node)} has no release`
       : `the input does not say what the Node ${quote(node)} runs`;
     const whose = node === '' ? 'no node is named' : lacking;
     return [
@@ -152,7 +152,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
     ],
   }),
   'covered-addresses': ({ network, socket }) => [
-    `nodePortAddresses ${network} covers addresses of Services: kube-proxy also serves node ports there (${socket}) from its second sync on; kpc compiles the first sync`,
+    `nodePortAddresses ${network} covers addresses of Services: kube-proxy also serves node ports at these addresses (${socket}) from its second sync on; kpc compiles the first sync`,
     "name only the node's own network",
   ],
   'default-mode': ({ named }) => defaultModes[named],
@@ -205,18 +205,18 @@ export const settingWords: WordsOf<typeof settingFindings> = {
   'localhost-node-port': ({ servicePort, nodePort, families, ofNodes }) => {
     const addresses = families.map((family) => (family === 'ipv4' ? '127.0.0.1' : '::1'));
     const where = ofNodes ? ' of each node that has endpoints for it' : '';
-    return `${servicePort}: node port ${nodePort} on ${joinWords(addresses)}${where} needs a running kube-proxy, which itself listens there: no rule can replace that`;
+    return `${servicePort}: node port ${nodePort} on ${joinWords(addresses)}${where} needs a running kube-proxy, which itself listens on that port: no rule can replace that`;
   },
   'no-host-addresses': ({ path, nodes, without }) =>
-    `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: on these, node ports listen on the Node object's addresses`,
+    `${path} holds no file for ${without.length} of ${nodes} nodes, such as ${without[0]}.json: on these nodes, node ports listen on the Node object's addresses`,
   'no-service-cidrs': [
-    'kube-proxy drops packets to unused cluster IPs; without ServiceCIDRs in the input, these rules do not',
+    'kube-proxy drops packets to unused cluster IPs; these rules do not, because the input has no ServiceCIDRs',
     'add the output of kubectl get servicecidrs -o yaml',
     'set --service-cluster-ip-range',
   ],
   'no-node': byCase('problem', {
     'none-chosen': [
-      'no node to compile for: none is named, and the input has none',
+      'no node to compile for: no node is named, and the input has no Node',
       'add the output of kubectl get nodes -o yaml, and --all-nodes or --node NAME',
     ],
     'compiled-for-any': describeAnyNode,
@@ -241,7 +241,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
   'unknown-node': describeUnknownNode,
   'unknown-node-of-pod': ({ pods, nodes }) => {
     const names = nodes.length === 0 ? 'no nodeName' : `nodeName ${nameSome(nodes)}`;
-    const which = `${nameSome(pods)} ${pods.length === 1 ? 'is' : 'are'} on no Node of the input (${names})`;
+    const which = `${nameSome(pods)} ${pods.length === 1 ? 'is' : 'are'} on no Node in the input (${names})`;
     return [
       `${which}, so the endpointslice controller leaves ${pods.length === 1 ? 'it' : 'them'} out`,
       nodes.length === 0 ? 'write the name of the Node' : addAllNodes,

@@ -7,7 +7,7 @@ const places: Readonly<Record<Bounded, string>> = {
   bytes: 'bytes of one input',
   lines: 'lines of one input',
   values: 'values of one text',
-  words: 'words and signs of YAML in this form',
+  words: 'words and signs of YAML that is not plain',
   file: 'MB of one file',
   bundle: 'MB of one bundle',
   network: "MB about one node's network",
@@ -52,7 +52,7 @@ export function gitWords({ problem, said }: GitFailure): string {
 }
 
 const plain: Readonly<Record<PlainUnread, string>> = {
-  'made-by-kernel': 'the kernel makes it up while it is read: copy what it holds to a file first',
+  'made-by-kernel': 'the kernel generates it as it is read: copy its content to a regular file first',
   outside: 'the path, or a link on it, leads out of the repository',
   'link-loop': 'it leads through too many links',
   damaged: 'it is damaged or cut off: copy it again',
@@ -60,7 +60,7 @@ const plain: Readonly<Record<PlainUnread, string>> = {
   'not-signed': 'it holds more or less than was signed',
   passphrase: 'the key has a passphrase, which kpc cannot ask for',
   'private-key': 'it holds a private key, which belongs to the signer alone',
-  'more-than-keys': 'it holds something else beside whole public keys in PEM',
+  'more-than-keys': 'it holds something other than complete public keys in PEM',
 };
 
 export function unreadWords(reason: Unread): string {
@@ -97,11 +97,11 @@ export function unreadWords(reason: Unread): string {
 
 const words: Readonly<Record<Exclude<LineFault, 'elided' | 'other-line'>, string>> = {
   'control-character': 'a control character in the line',
-  duplicate: 'what it names is listed above already',
+  duplicate: 'the object that it names is listed above already',
   fragments: 'a rule for fragments',
   'long-line': 'too long a line',
   'mark-server': 'a firewall-mark virtual server, which kube-proxy does not make',
-  'named-address': 'an address by name (print it with -n)',
+  'named-address': 'an address written as a name (print the list with -n)',
   'no-head':
     'the table, chain, set, link or virtual server that it belongs to is missing above it: print all of the output',
   'no-json': 'not the JSON that ip -j prints',
@@ -117,17 +117,17 @@ const words: Readonly<Record<Exclude<LineFault, 'elided' | 'other-line'>, string
   'other-policy': 'not a policy that a chain can have',
   'other-property': 'a property that kpc does not know',
   'other-table': 'not a table that iptables has',
-  'own-policy': 'a policy, but not one of the chains of the kernel',
+  'own-policy': 'a policy for a chain that is not built in',
   'past-end': 'inserted beyond the end of its chain',
   'scheduler-flags': 'scheduler flags that kpc does not know',
-  'short-server': 'a real server without its way of forwarding or its weight',
+  'short-server': 'a real server without its forwarding method or its weight',
   'too-long': 'too long',
-  wrapped: 'the lines are wrapped or edited, and no rule of them is read',
+  wrapped: 'the lines are wrapped or edited, so none of their rules is read',
 };
 
 /** `of`: the kind of output that has the line. */
 export function lineFaultWords(reason: LineFault, of: string): string {
   return reason === 'other-line' || reason === 'elided'
-    ? `not a line of ${of === 'rules' ? 'iptables rules' : of}, or not all of one`
+    ? `not a line of ${of === 'rules' ? 'iptables rules' : of}, or only a part of one`
     : words[reason];
 }

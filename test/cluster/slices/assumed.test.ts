@@ -416,7 +416,7 @@ describe('which Pods are assumed', () => {
   test('more Pods than a cluster has are refused', async () => {
     const { status, stderr } = await run(assume, service('web'), workload('Deployment', 'web', { replicas: 2e9 }));
     expect(status).toBe(2);
-    expect(stderr).toContain('the workloads of the input add up to 2000000000 Pods, but the limit is 150000');
+    expect(stderr).toContain('the workloads in the input add up to 2000000000 Pods, but the limit is 150000');
   });
 });
 

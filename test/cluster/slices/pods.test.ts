@@ -149,7 +149,7 @@ describe('Nodes', () => {
     );
     expect(endpoints).toEqual(['10.244.1.1:8080, node worker-1, zone east']);
     expect(stderr).toContain(
-      'warning: default/b, default/c are on no Node of the input (nodeName worker-2), so the endpointslice controller leaves them out [unknown-node-of-pod]',
+      'warning: default/b, default/c are on no Node in the input (nodeName worker-2), so the endpointslice controller leaves them out [unknown-node-of-pod]',
     );
   });
 
@@ -160,7 +160,7 @@ describe('Nodes', () => {
       pod('c', '10.244.3.1', { spec: { nodeName: '' } }),
     );
     expect(stderr).toContain(
-      'warning: default/c is on no Node of the input (no nodeName), so the endpointslice controller leaves it out [unknown-node-of-pod]',
+      'warning: default/c is on no Node in the input (no nodeName), so the endpointslice controller leaves it out [unknown-node-of-pod]',
     );
     expect(stderr).toContain('help: write the name of the Node');
   });

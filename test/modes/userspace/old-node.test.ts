@@ -67,7 +67,9 @@ describe('a dump of a node in userspace mode', () => {
 
   test.each(['10.96.0.10:80', '192.168.0.1:30080'])('leaves the verdict to kube-proxy, asked for %s', async (to) => {
     const { stdout } = await runKpc(['trace', dump, '--from', '10.0.0.9', '--in-interface', 'eth0', '--to', to]);
-    expect(stdout).toContain('unknown: kube-proxy itself listens there, and chooses an endpoint; no listing shows it');
+    expect(stdout).toContain(
+      'unknown: kube-proxy itself listens at this port, and chooses an endpoint; no listing shows it',
+    );
     expect(stdout).not.toContain('no ready endpoint');
   });
 
