@@ -323,8 +323,9 @@ function mixedServices(sides: readonly Snapshot[]): ReadonlySet<string> {
 }
 
 /** Names the protocol, unless the packet uses TCP and all ports of the Service do. */
-function sentWords({ to, nodePort, protocol }: Effect['example'], isMixed: boolean): string {
-  const where = nodePort === undefined ? to : `every node's port ${nodePort}`;
+function sentWords({ to, nodePort, family, protocol }: Effect['example'], isMixed: boolean): string {
+  const port = `every node's ${family === 'ipv6' ? 'IPv6 ' : ''}port ${nodePort}`;
+  const where = nodePort === undefined ? to : port;
   return protocol === 'icmp' || (protocol === 'tcp' && !isMixed) ? where : `${where}/${protocol.toUpperCase()}`;
 }
 

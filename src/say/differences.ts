@@ -102,8 +102,8 @@ export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?
     servicePorts: diff.servicePorts.map(servicePortToJson),
     packets: review?.packets?.effects.map(({ asked, ...effect }) => ({
       ...effectJson(effect, review.trace),
-      destinations: asked.map(({ example: { to: destination, protocol, nodePort } }) => {
-        return { to: destination, protocol, nodePort };
+      destinations: asked.map(({ example: { to: destination, protocol, nodePort, family } }) => {
+        return { to: destination, protocol, nodePort, family };
       }),
     })),
     unknown: review?.packets?.unknown,
