@@ -132,7 +132,9 @@ function isSignOfPods(key: string, value: unknown): boolean {
 
 /** Reports whether a field holds a Pod's metadata or template: a Secret's template, for one, has no spec. */
 function isPodTemplate(key: string, value: unknown): boolean {
-  return /^pod(?:Template|Metadata)?$/i.test(key) || (/template$/i.test(key) && isObject(value) && isObject(value['spec']));
+  return (
+    /^pod(?:Template|Metadata)?$/i.test(key) || (/template$/i.test(key) && isObject(value) && isObject(value['spec']))
+  );
 }
 
 function search(
