@@ -60,6 +60,8 @@ test.each([
   await runKpc([...compile, 'b.yaml', other, folders[1] ?? ''], { cwd });
   const equivalence = await runKpc(['equivalence', '-q', ...folders, '--output', 'json'], { cwd });
   expect(resultOf(equivalence.stdout).causes).toHaveLength(unknown);
+  const markdown = await runKpc(['equivalence', '-q', ...folders, '--output', 'markdown'], { cwd });
+  if (!lacksSelector) expect(markdown.stdout).not.toContain('```sh');
   const { stdout } = await runKpc(['diff', '-q', ...folders, '--output', 'json'], { cwd });
   const selectors = expect.stringContaining('selectors of default/web') as unknown;
   const { notCompared } = resultOf(stdout);

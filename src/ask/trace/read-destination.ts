@@ -184,7 +184,10 @@ function readServiceDestination(
   );
   const [first] = fitting;
   const way = first && wayTo(first, isOutside && nameInDns(to) === undefined, scene);
-  if (!way) return absent({ problem: 'no-such-port', to });
+  if (!way) {
+    const others = protocol && fitting.length === 0 ? [...new Set(ports.map(nameNumber))] : [];
+    return absent({ problem: 'no-such-port', to, others });
+  }
   const names = new Map(fitting.map(({ label, service = label, portName }) => [label, joinNames(service, portName)]));
   if (names.size > 1 && protocol !== 'icmp') return wrong({ problem: 'which-port', to, ports: [...names.values()] });
   const chosen = protocol ?? (first.protocol.toLowerCase() as PacketProtocol);
