@@ -167,8 +167,8 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
       touchesHairpins = true;
       return;
     }
-    const { port: to, destination } = difference.packet;
-    gathered.push({ turn, port: `${destination.family} ${to}`, ports, effect });
+    const { packet: sent } = difference;
+    gathered.push({ turn, port: `${sent.destination.family} ${sent.port}`, ports, effect });
     for (const { address, port, protocol, insteadOf, ...like } of alike) {
       const packet = { destination: address, port, protocol };
       const example = { ...effect.example, from: insteadOf(effect.example.from), to: textOfDestination(packet) };

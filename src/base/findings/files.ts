@@ -61,7 +61,7 @@ export type FileNames = Lists<'files'>;
 export type Into = ReadByCommand | RenderedPair;
 
 /** `checkouts`: the inputs that are in revisions, which no program can build there. */
-export interface ReadByCommand extends Strings<'command'> {
+interface ReadByCommand extends Strings<'command'> {
   readonly checkouts?: readonly RenderedSide[] | undefined;
 }
 
