@@ -39,9 +39,12 @@ function assignedPorts({
   return [...Object.values(nodePorts), ...(healthCheckNodePort === undefined ? [] : [healthCheckNodePort])];
 }
 
-export function assignedTexts(assigned: Omit<AssignedService, 'service'>): readonly string[] {
-  const { clusterIPs, loadBalancerIPs = [] } = assigned;
-  return [...clusterIPs, ...loadBalancerIPs, ...assignedPorts(assigned).map(String)];
+/** `port`: the name of the only port whose node port counts, because two ports may have one number. */
+export function assignedTexts(assigned: Omit<AssignedService, 'service'>, port?: string): readonly string[] {
+  const { clusterIPs, loadBalancerIPs = [], healthCheckNodePort } = assigned;
+  const own = Object.entries(assigned.nodePorts).filter(([key]) => port === undefined || nameInKey(key) === port);
+  const nodePorts = Object.fromEntries(own);
+  return [...clusterIPs, ...loadBalancerIPs, ...assignedPorts({ nodePorts, healthCheckNodePort }).map(String)];
 }
 
 export interface Assignment {
@@ -377,6 +380,11 @@ class Assigner {
   ): void {
     this.diagnostics.push(diagnose(code, details, source.place(path)));
   }
+}
+
+/** The name in "web/TCP"; '' in "TCP". */
+function nameInKey(key: string): string {
+  return key.slice(0, Math.max(0, key.lastIndexOf('/')));
 }
 
 function newNodePorts(before: readonly ServicePortSpec[], after: readonly ServicePortSpec[]): Record<string, number> {

@@ -497,13 +497,16 @@ export interface ProxySettings extends SettingValues {
   readonly release: Release;
 }
 
-/** An object that kpc does not read and that may make Pods, such as a CronJob or a custom resource. */
+/** An object that kpc does not read and that may make Pods, such as a CronJob, a Kafka or a HelmRelease. */
 export interface PodMaker extends Pick<ObjectMeta, 'name' | 'namespace'> {
   readonly kind: string;
   /** "argoproj.io"; '' for the core group. */
   readonly group: string;
-  /** Whether another program defined the kind, or makes its Pods. The Pods may then have labels that no template shows. */
-  readonly isCustom: boolean;
+  /**
+   * `templates`: only Pods that its templates show. `pods`: also Pods with labels that no template shows. `objects`: what a chart or a
+   * repository holds. `unsaid`: its spec is empty.
+   */
+  readonly makes: 'templates' | 'pods' | 'objects' | 'unsaid';
   readonly templates: readonly Labels[];
   /** Other namespaces that the object names, because its Pods may be in one of them. */
   readonly namespaces: readonly string[];

@@ -49,7 +49,9 @@ export function remadeSlices(from: GivenObjects, to: GivenObjects): ReadonlySet<
 /** Finds a side's stale ports. A port is not stale on the side that its slices fit, nor if only another port of the Service changed. */
 export function stalePortsOf(side: ServiceSide, other: ServiceSide): StalePorts {
   const [own, others] = [side.objects, other.objects];
-  if (own.slices.length + own.endpoints.length === 0 || own.services === others.services) return new Map();
+  const areRecorded = [side, other].every(isRecorded);
+  if (areRecorded ? side.cluster === other.cluster : own.services === others.services) return new Map();
+  if (!areRecorded && own.slices.length + own.endpoints.length === 0) return new Map();
   const there = new Map(other.cluster?.services.map((info) => [fullName(info), info]));
   const changed = (side.cluster?.services ?? []).flatMap((info) => {
     const otherInfo = there.get(fullName(info));
@@ -60,7 +62,9 @@ export function stalePortsOf(side: ServiceSide, other: ServiceSide): StalePorts 
     return isSame ? [] : [{ info, otherInfo, shared }];
   });
   if (changed.length === 0) return new Map();
-  const [given, givenThere] = [givenByService(own), givenByService(others)];
+  const [given, givenThere] = areRecorded
+    ? [recordedByService(side), recordedByService(other)]
+    : [givenByService(own), givenByService(others)];
   const remade = remadeSlices(own, others);
   const recorded = groupBy(other.cluster?.servicePorts ?? [], serviceName);
   return new Map(
@@ -71,7 +75,7 @@ export function stalePortsOf(side: ServiceSide, other: ServiceSide): StalePorts 
       if (addresses.length === 0 || remade?.has(service)) return [];
       // A golden records addresses instead of slices. Its ports are compared below.
       const isKept =
-        others.services.length > 0
+        areRecorded || others.services.length > 0
           ? contentOf(slices) === contentOf(givenThere.get(service))
           : shared.length === 0 || wordsOf(addresses) === wordsOf(addressesOf(otherInfo, recorded.get(service)));
       if (!isKept) return [];
@@ -135,6 +139,24 @@ function givenByService({ slices, endpoints }: GivenObjects): ReadonlyMap<string
       return { service: fullName(object.metadata), ports, addresses: addressesOfEndpoints(object) };
     }),
   ];
+  return groupBy(all, ({ service }) => service);
+}
+
+/** Bundles and goldens record endpoints, whether slices or Pods showed them, but no objects. */
+function isRecorded({ objects, cluster }: ServiceSide): boolean {
+  return objects.services.length === 0 && (cluster?.services ?? []).length > 0;
+}
+
+function recordedByService({ cluster }: ServiceSide): ReadonlyMap<string, readonly Given[]> {
+  const recorded = groupBy(cluster?.servicePorts ?? [], serviceName);
+  const all = (cluster?.services ?? []).map((info): Given => {
+    const service = fullName(info);
+    const own = recorded.get(service) ?? [];
+    const ports = own.flatMap(({ portName: name, protocol, endpoints }) =>
+      endpoints.map(({ port }) => ({ name, protocol, port })),
+    );
+    return { service, ports, addresses: addressesOf(info, own) };
+  });
   return groupBy(all, ({ service }) => service);
 }
 

@@ -150,7 +150,10 @@ export interface MigrateOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
  * ```ts
  * import { migrate } from 'kube-proxy-compiler';
  *
- * const manifests = { 'web.yaml': '{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { ports: [{ port: 80 }] } }' };
+ * const service = '{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { ports: [{ port: 80 }] } }';
+ * const slice = `{ apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4, ports: [{ port: 80 }],
+ *   metadata: { name: web-1, labels: { kubernetes.io/service-name: web } }, endpoints: [{ addresses: [10.244.1.9] }] }`;
+ * const manifests = { 'service.yaml': service, 'slice.yaml': slice };
  * console.log(migrate({ manifests, from: 'iptables', to: 'nftables' }).passed); // true
  * ```
  */

@@ -199,7 +199,8 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `${joinWords([...beyond.objects.map(countOf), ...fields])}, which one side does not record`;
     }
     case 'never-recorded': {
-      const selectors = beyond.selectors.length === 0 ? '' : `selectors of ${nameSome(beyond.selectors)}, `;
+      const selectors =
+        beyond.selectors.length === 0 ? '' : `selectors of ${nameSome(beyond.selectors)} (not on both sides), `;
       return `${selectors}Pods, network policies, Ingresses and routes of Gateways, which neither side records`;
     }
     case 'endpoints':

@@ -109,10 +109,11 @@ function wholeChange(reasons: readonly ServiceReason[]): 'added' | 'removed' | u
 }
 
 /** Describes the differences of a Service port, whose endpoints are only counted. */
-function servicePortWords(diff: ServicePortDiff, isOneOfMany: boolean, write: WriteValue): readonly Ranked[] {
+function servicePortWords(diff: ServicePortDiff, isOneOfMany: boolean, writeOf: Marks['write']): readonly Ranked[] {
   const { service, label, reasons, kernel, follows } = diff;
   const isWhole = wholeChange(reasons) !== undefined;
   const port = label.slice(service.length + 1);
+  const write: WriteValue = (value) => writeOf(value, port);
   const prefix = isOneOfMany && port !== '' && !isWhole ? `${port}: ` : '';
   const named = ({ rank, text }: Ranked): Ranked =>
     prefix === '' ? { rank, text } : { rank: rank === 'endpoints' ? rank : 'other', text: prefix + text };
@@ -210,8 +211,8 @@ function halve(texts: readonly string[], longest: number): readonly [string, str
 }
 
 interface Marks {
-  /** Marks a value that kpc chose with a star. */
-  readonly write: WriteValue;
+  /** Marks a value of a port that kpc chose with a star. */
+  readonly write: (value: string, port: string) => string;
   readonly hasAssumedPods: boolean;
 }
 
@@ -225,11 +226,13 @@ function findMarks(sides: readonly Snapshot[]): (service: string) => Marks {
     ...inDns.keys(),
   ]);
   return (service) => {
-    const own = new Set([
-      ...(chosen.get(service) ?? []).flatMap(assignedTexts),
-      ...(inDns.get(service) ?? []).map(({ text }) => text),
-    ]);
-    return { write: (value) => (own.has(value) ? `${value}*` : value), hasAssumedPods: withPods.has(service) };
+    const own = new Set((inDns.get(service) ?? []).map(({ text }) => text));
+    const isChosen = (value: string, port: string): boolean =>
+      own.has(value) || (chosen.get(service) ?? []).some((each) => assignedTexts(each, port).includes(value));
+    return {
+      write: (value, port) => (isChosen(value, port) ? `${value}*` : value),
+      hasAssumedPods: withPods.has(service),
+    };
   };
 }
 
@@ -324,8 +327,9 @@ function mixedServices(sides: readonly Snapshot[]): ReadonlySet<string> {
 }
 
 /** Names the protocol, unless the packet uses TCP and all ports of the Service do. */
-function sentWords({ to, nodePort, protocol }: Effect['example'], isMixed: boolean): string {
-  const where = nodePort === undefined ? to : `every node's port ${nodePort}`;
+function sentWords({ to, nodePort, family, protocol }: Effect['example'], isMixed: boolean): string {
+  const port = `every node's ${family === 'ipv6' ? 'IPv6 ' : ''}port ${nodePort}`;
+  const where = nodePort === undefined ? to : port;
   return protocol === 'icmp' || (protocol === 'tcp' && !isMixed) ? where : `${where}/${protocol.toUpperCase()}`;
 }
 

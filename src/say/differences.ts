@@ -49,7 +49,7 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   const others = (only ? [...pairsElsewhere(from, to), ...pairsOnAny(from, to, changed)] : []).flatMap(
     ([old, fresh]) => effectsByService(...onOneNode(bareScene(old), bareScene(fresh), [from, to]), { only }) ?? [],
   );
-  return { from, to, diff, packets: withoutOutsiders(withLosses(packets, others, severities)), trace };
+  return { from, to, diff, packets: withLosses(packets, others, severities), trace };
 }
 
 /** Adds losses and gains that only other Nodes have. Differences that this node has too are not repeated. */
@@ -73,15 +73,6 @@ function withLosses(
   return { ...packets, effects: severities.flatMap((severity) => all.filter((each) => each.severity === severity)) };
 }
 
-/** Leaves out clients outside the cluster that send to cluster IPs, because nobody expects this to work. */
-function withoutOutsiders(packets: ServiceEffects): ServiceEffects {
-  const effects = packets.effects.flatMap((effect) => {
-    const senders = effect.senders.filter(({ kind }) => effect.target !== 'cluster-ip' || kind !== 'outside');
-    return senders.length === 0 ? [] : [{ ...effect, senders }];
-  });
-  return { ...packets, effects };
-}
-
 export type ChangeJson = Shaped<typeof kernelChange>;
 
 export type DifferenceJson = Shaped<typeof difference>;
@@ -102,8 +93,8 @@ export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?
     servicePorts: diff.servicePorts.map(servicePortToJson),
     packets: review?.packets?.effects.map(({ asked, ...effect }) => ({
       ...effectJson(effect, review.trace),
-      destinations: asked.map(({ example: { to: destination, protocol, nodePort } }) => {
-        return { to: destination, protocol, nodePort };
+      destinations: asked.map(({ example: { to: destination, protocol, nodePort, family } }) => {
+        return { to: destination, protocol, nodePort, family };
       }),
     })),
     unknown: review?.packets?.unknown,

@@ -146,7 +146,7 @@ function effectLines(effect: Effect, title: EffectSeverity, { trace }: Equivalen
   return [
     ...lines(severity === 'breaks' ? 'bad' : 'plain', 1, `${wayWords(effect)} (${countClasses([effect])}${ending})`),
     ...lines('plain', 2, lackWords(lacks)),
-    ...lines('command', 2, traceEffect(trace, effect)),
+    ...lines(trace === 'no-command' || effect.shownBy ? 'command' : 'plain', 2, traceEffect(trace, effect)),
   ];
 }
 

@@ -281,7 +281,7 @@ function testOf({ name, node, from, sender, target, fate }: ReturnType<typeof ce
   return {
     name,
     from: [from === 'itself' ? (sender.address?.text ?? from) : from],
-    to: [isUnknownOwn(address) ? nodeSocketText({ port, protocol }) : joinHostPort(address.text, port)],
+    to: [isUnknownOwn(address) ? nodeSocketText({ port, protocol }, address.family) : joinHostPort(address.text, port)],
     proto: protocol === 'tcp' ? undefined : protocol,
     node: [node],
     ...expectOutcome(fate, sender),

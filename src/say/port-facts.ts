@@ -223,12 +223,13 @@ function listenerEnds(reason: ServiceReason & { readonly kind: 'node-port' }): [
     : [localhostWords[reason.from], localhostWords[reason.to]];
 }
 
-function addedWords({ condition, node, used }: EndpointState): string {
+function addedWords(state: EndpointState): string {
+  const { condition, node, used } = state;
   if (condition === 'draining') return 'drains: its real server has weight 0 and gets no new connections';
   const parts = [
     ...(condition === 'ready' ? [] : [condition]),
     ...(node === undefined ? [] : [`on ${node}`]),
-    ...(used || condition !== 'ready' ? [] : ['not used on this node']),
+    ...(used || condition !== 'ready' ? [] : [`not used ${unusedWhere(state)}`]),
   ];
   return parts.length === 0 ? 'added' : `added (${parts.join(', ')})`;
 }
@@ -240,6 +241,10 @@ function changedWords(from: EndpointState, to: EndpointState): readonly string[]
     ...(from.node === to.node ? [] : [`now on ${to.node ?? 'no node'} (was on ${from.node ?? 'no node'})`]),
     ...(from.zone === to.zone ? [] : [`zone ${turn(from.zone ?? '', to.zone ?? '')}`]),
     ...(from.hints.join() === to.hints.join() ? [] : [`hints ${hints}`]),
-    ...(from.used === to.used ? [] : [to.used ? 'now used on this node' : 'no longer used on this node']),
+    ...(from.used === to.used ? [] : [to.used ? `now used ${unusedWhere(from)}` : `no longer used ${unusedWhere(to)}`]),
   ];
+}
+
+function unusedWhere({ usedByOwnNode }: EndpointState): string {
+  return usedByOwnNode ? 'on nodes without it' : 'on this node';
 }

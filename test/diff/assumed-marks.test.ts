@@ -27,3 +27,17 @@ test('a port of a headless Service that has no name is its number', async () => 
   const { stdout } = await runKpc(['diff', '-q', 'old.yaml', 'new.yaml'], { cwd });
   expect(stdout).toContain('ports: + 80/TCP, − sql 80/TCP');
 });
+
+test('a node port of the manifests is not marked where another port of the Service has an assumed one of its number', async () => {
+  const game = (number: number): string =>
+    `{apiVersion: v1, kind: Service, metadata: {name: game}, spec: {type: NodePort, clusterIP: 10.96.7.7, ports: [` +
+    `{name: q, port: 27015, protocol: UDP, nodePort: ${number}}, {name: rcon, port: 27015}]}}\n`;
+  writeFileSync(join(cwd, 'old.yaml'), game(30015));
+  writeFileSync(join(cwd, 'new.yaml'), game(30016));
+  const { stdout } = await runKpc(['diff', '-q', 'old.yaml', 'new.yaml'], { cwd });
+  expect(stdout).toContain('q: nodePort 30015 → 30016, rcon: nodePort 30015* → 30016*');
+  const table = await runKpc(['describe', '-q', 'old.yaml'], { cwd });
+  expect(table.stdout).toContain('30015, 30015*');
+  const service = await runKpc(['describe', '-q', 'old.yaml', 'game'], { cwd });
+  expect(service.stdout.match(/node port .*/g)).toEqual(['node port 30015', 'node port 30015 (assumed)']);
+});

@@ -35,3 +35,34 @@ test('Nodes of which none is named are named once', async () => {
   const { stdout } = await runKpc(['diff', '-q', 'old.yaml', 'new.yaml'], { cwd });
   expect(stdout.match(/none is named|no node is named/g)).toHaveLength(1);
 });
+
+const served = (app: string, target: number): string =>
+  `${serviceOf(app).replace('port: 80', `port: 80, targetPort: ${target}`)}---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: web-1, labels: { kubernetes.io/service-name: web } }
+addressType: IPv4
+ports: [{ port: 8080 }]
+endpoints: [{ addresses: [10.244.1.10] }]
+`;
+
+test.each([
+  ['two goldens with another selector', '--golden', '--golden', served('b', 8080), 1, false],
+  ['two goldens with another targetPort', '--golden', '--golden', served('a', 8081), 1, false],
+  ['two bundles with another targetPort', '-o', '-o', served('a', 8081), 1, true],
+  ['a golden and a bundle with another targetPort', '--golden', '-o', served('a', 8081), 1, true],
+  ['a golden and a bundle with another selector, which a bundle lacks', '--golden', '-o', served('b', 8080), 0, true],
+])('%s', async (_, flag, other, fresh, unknown, lacksSelector) => {
+  writeFolder(cwd, { 'a.yaml': served('a', 8080), 'b.yaml': fresh });
+  const folders = [`a${flag}`, `b${other}`].map((name) => `./${name}-${unknown}-${fresh.length}`);
+  const compile = ['compile', '-q', '--proxy-mode', 'iptables', '-f'];
+  await runKpc([...compile, 'a.yaml', flag, folders[0] ?? ''], { cwd });
+  await runKpc([...compile, 'b.yaml', other, folders[1] ?? ''], { cwd });
+  const equivalence = await runKpc(['equivalence', '-q', ...folders, '--output', 'json'], { cwd });
+  expect(resultOf(equivalence.stdout).causes).toHaveLength(unknown);
+  const markdown = await runKpc(['equivalence', '-q', ...folders, '--output', 'markdown'], { cwd });
+  expect(markdown.stdout).not.toMatch(/```sh\s+tcp from/);
+  const { stdout } = await runKpc(['diff', '-q', ...folders, '--output', 'json'], { cwd });
+  const { notCompared } = resultOf(stdout);
+  expect(JSON.stringify(notCompared).includes('selectors of default/web')).toBe(lacksSelector);
+});

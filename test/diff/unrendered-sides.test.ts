@@ -79,6 +79,12 @@ test.each([
   expect(new Set(stderr.match(/run ".*"/g))).toEqual(new Set([`run "${command}"`]));
 });
 
+test.each(['describe', 'lint', 'compile'])('kpc %s of a revision is told to check it out', async (command) => {
+  const { stdout, stderr } = await runKpc([command, 'HEAD:overlay'], { cwd });
+  const build = 'git worktree add --detach ../new HEAD && kubectl kustomize ../new/overlay';
+  expect(stdout + stderr).toContain(`run "${build} | kpc ${command} -f -"`);
+});
+
 test.each([
   [['migrate', 'overlay', '--to', 'nftables'], 'kpc migrate -f - --to nftables'],
   [['trace', 'overlay', '--from', 'pod', '--to', 'web'], 'kpc trace -f - --from pod --to web'],

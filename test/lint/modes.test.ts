@@ -325,7 +325,7 @@ describe('a selector that no workload of the manifests has', () => {
   const stateful = deployment(container).replace('Deployment', 'StatefulSet').replace('web }\nspec', 'pg }\nspec');
   const templated = (kind: string, template: string) =>
     `apiVersion: ${kind.split(' ')[0]}\nkind: ${kind.split(' ')[1]}\nmetadata: { name: other }\nspec: ${template}\n---\n`;
-  const template = '{ metadata: { labels: { app: web } } }';
+  const template = '{ metadata: { labels: { app: web } }, spec: { containers: [] } }';
   const gateway = `apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: { name: edge }
@@ -387,14 +387,14 @@ spec: { gatewayClassName: x, listeners: [{ name: http, port: 80, protocol: HTTP 
     [
       'Pods that another program may make',
       'app: web',
-      templated('helm.toolkit.fluxcd.io/v2 HelmRelease', '{}'),
+      templated('helm.toolkit.fluxcd.io/v2 HelmRelease', '{ chart: {} }'),
       'note',
       /HelmRelease default\/other/,
     ],
     [
       'Pods that it may make in this namespace',
       'app: web',
-      templated('argoproj.io/v1alpha1 Application', '{ destination: { namespace: default } }').replace(
+      templated('argoproj.io/v1alpha1 Application', '{ source: {}, destination: { namespace: default } }').replace(
         'other',
         'other, namespace: argocd',
       ),
@@ -408,10 +408,48 @@ spec: { gatewayClassName: x, listeners: [{ name: http, port: 80, protocol: HTTP 
       'warning',
       /^did you mean app=web, as Rollout default\/other has/,
     ],
+    ['a Gateway that a label does not name', 'x.io/owning-gateway-name: other', gateway, 'warning', undefined],
   ])('%s', async (_, selector, text, severity, help) => {
     const { findings } = await lint(selecting(selector) + frontend + text);
     expect(findings).toMatchObject([{ code: 'selects-nothing', severity }]);
     expect(findings[0]?.help ?? '').toMatch(help ?? /^$/);
+  });
+
+  test.each([
+    ['kafka.strimzi.io/v1 Kafka', '{ kafka: { replicas: 3, storage: { type: ephemeral } } }'],
+    ['acid.zalan.do/v1 postgresql', '{ teamId: acid, numberOfInstances: 2 }'],
+    ['monitoring.coreos.com/v1 Prometheus', '{ serviceAccountName: prometheus, serviceMonitorSelector: {} }'],
+    ['elasticsearch.k8s.elastic.co/v1 Elasticsearch', '{ version: 9.0.0, nodeSets: [{ name: default, count: 1 }] }'],
+    ['redis.redis.opstreelabs.in/v1beta2 RedisCluster', '{ clusterSize: 3, kubernetesConfig: { image: redis } }'],
+    ['argoproj.io/v1alpha1 Rollout', '{ replicas: 1, workloadRef: { kind: Deployment, name: x } }'],
+    ['serving.knative.dev/v1 Service', '{ template: { spec: { containers: [{ image: x }] } } }'],
+    ['kubevirt.io/v1 VirtualMachine', '{ running: true, template: { spec: { domain: {} } } }'],
+    ['gateway.networking.k8s.io/v1 Gateway', '{ gatewayClassName: x, listeners: [] }'],
+    ['helm.toolkit.fluxcd.io/v2 HelmRelease', '{ chart: { spec: { chart: x } } }'],
+    ['argoproj.io/v1alpha1 Application', '{ sources: [] }'],
+  ])('the Pods may be those of a %s', async (kind, spec) => {
+    const { findings } = await lint(selecting('app: web') + frontend + templated(kind, spec));
+    expect(findings).toMatchObject([{ code: 'selects-nothing', severity: 'note' }]);
+  });
+
+  test.each([
+    ['external-secrets.io/v1 ExternalSecret', '{}'],
+    [
+      'external-secrets.io/v1 ExternalSecret',
+      '{ dataFrom: [{ sourceRef: {} }], target: { template: { metadata: { labels: { app: web } }, data: {} } } }',
+    ],
+    ['external-secrets.io/v1 SecretStore', '{ provider: { vault: { server: https://vault } } }'],
+    ['bitnami.com/v1alpha1 SealedSecret', '{ encryptedData: {}, template: { metadata: { labels: { app: web } } } }'],
+    ['cert-manager.io/v1 Certificate', '{ secretName: web, privateKey: { algorithm: RSA, size: 2048 } }'],
+    ['monitoring.coreos.com/v1 ServiceMonitor', '{ selector: { matchLabels: { app: web } }, endpoints: [] }'],
+    ['monitoring.coreos.com/v1 PodMonitor', '{ selector: { matchLabels: { app: web } }, podMetricsEndpoints: [] }'],
+    ['kyverno.io/v1 Policy', '{ rules: [{ validate: { pattern: { spec: { containers: [{ image: x }] } } } }] }'],
+    ['cilium.io/v2 CiliumNetworkPolicy', '{ endpointSelector: { matchLabels: { app: web } } }'],
+    ['traefik.io/v1alpha1 IngressRoute', '{ routes: [{ match: x, services: [{ name: web, port: 80 }] }] }'],
+    ['keda.sh/v1alpha1 ScaledObject', '{ scaleTargetRef: { name: web }, minReplicaCount: 1 }'],
+  ])('a %s makes no Pods: %s', async (kind, spec) => {
+    const { findings } = await lint(selecting('app: web') + frontend + templated(kind, spec));
+    expect(findings).toMatchObject([{ code: 'selects-nothing', severity: 'warning' }]);
   });
 
   test('says nothing where a slice has the endpoints', async () => {

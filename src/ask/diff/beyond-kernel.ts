@@ -26,7 +26,7 @@ export type BeyondKernel =
   | { readonly kind: 'untaken'; readonly of: SnapshotObjects['untaken'] }
   /** Facts in the manifests of one side that the other side, a bundle or golden, does not record. */
   | { readonly kind: 'unrecorded'; readonly objects: readonly CountedKind[]; readonly fields: readonly FieldOf[] }
-  /** What two bundles or goldens never record; `selectors`: the Services whose selectors neither records. */
+  /** What two bundles or goldens never record; `selectors`: the Services whose selectors not both record. */
   | { readonly kind: 'never-recorded'; readonly selectors: readonly string[] }
   /** The Services, workloads or Nodes that were not fully compared. */
   | { readonly kind: NamedBeyond; readonly names: readonly string[] };
@@ -176,7 +176,8 @@ function servicesWithoutSources({ cluster }: CompiledSnapshot): ReadonlySet<stri
 
 function neverRecorded(from: CompiledSnapshot, to: CompiledSnapshot): readonly BeyondKernel[] {
   const [old, fresh] = [servicesWithoutSources(from), servicesWithoutSources(to)];
-  return [{ kind: 'never-recorded', selectors: [...old].filter((name) => fresh.has(name)) }];
+  const shared = from.cluster.services.map(fullName).filter((name) => to.info(name) !== undefined);
+  return [{ kind: 'never-recorded', selectors: shared.filter((name) => old.has(name) || fresh.has(name)) }];
 }
 
 /** Returns facts in manifests that a bundle does not record. `lacking`: Services whose endpoint sources the bundle lacks. */

@@ -301,8 +301,9 @@ function endpointStates(
     explainEndpoints(port, side.node).map(({ endpoint, cluster, local }) => {
       const { nodeName, zone, nodeHints, zoneHints } = endpoint.status;
       const used = isUsedFor(cluster) || isUsedFor(local);
+      const ofOwn = !used && side.node.name === '' && endpoint.status.ready ? { usedByOwnNode: true as const } : {};
       const hints = [...nodeHints, ...zoneHints];
-      return [endpoint.label, { condition: conditionOf(endpoint), node: nodeName, zone, hints, used }];
+      return [endpoint.label, { condition: conditionOf(endpoint), node: nodeName, zone, hints, used, ...ofOwn }];
     }),
   );
 }

@@ -82,6 +82,8 @@ export interface EndpointState {
   readonly zone?: string | undefined;
   readonly hints: readonly string[];
   readonly used: boolean;
+  /** Set if no node is named, and only nodes without the endpoint do not use it. */
+  readonly usedByOwnNode?: true;
 }
 
 /** Keyed by "ip:port". Undefined if the endpoints are not given. */

@@ -17,7 +17,7 @@ export interface KnownDestination {
 }
 
 export function textOfDestination({ destination, protocol, port }: Sent): string {
-  if (isUnknownOwn(destination)) return nodeSocketText({ port, protocol });
+  if (isUnknownOwn(destination)) return nodeSocketText({ port, protocol }, destination.family);
   return protocol === 'icmp' ? destination.text : joinHostPort(destination.text, port);
 }
 

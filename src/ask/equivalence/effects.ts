@@ -1,4 +1,5 @@
 import { about, number, objectOf, oneOf, optional, text, wholeNumber, type Shaped } from '../../base/json/schema.ts';
+import { families } from '../../kernel/address.ts';
 import type { SenderName } from '../trace/question.ts';
 import type { CauseId, CauseReason, Situation } from './causes.ts';
 import type { Unsettled } from './compare.ts';
@@ -70,6 +71,7 @@ export const destinationFields = {
   to: text,
   protocol: text,
   nodePort: optional(about('sent to this port of every node: the input names no address of one', wholeNumber(0))),
+  family: optional(about('with `nodePort`: of the address', oneOf(...families))),
 };
 
 /** The fields of an effect that are printed unchanged. */

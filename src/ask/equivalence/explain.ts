@@ -78,6 +78,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
         interface: interfaceOf(sender.enters, scene.side.routes[packet.destination.family] !== undefined),
         node: scene.side.nodeName,
         nodePort: isUnknownOwn(packet.destination) ? packet.port : undefined,
+        family: isUnknownOwn(packet.destination) ? packet.destination.family : undefined,
       },
       shownBy,
       lacks: fate.verdict === 'unknown' ? unsettled(fate.reasons, packet, scene) : [],

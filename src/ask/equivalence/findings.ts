@@ -145,7 +145,7 @@ export interface ServiceEffect extends Effect {
 }
 
 interface AskedThere {
-  /** `id`: the protocol with address and port, or with the port alone if the destination may have any address. */
+  /** `id`: the protocol with address and port, or with the family and port if the destination may have any address. */
   readonly id: string;
   readonly example: Effect['example'];
 }
@@ -167,13 +167,14 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
       touchesHairpins = true;
       return;
     }
-    gathered.push({ turn, port: difference.packet.port, ports, effect });
+    const { packet: sent } = difference;
+    gathered.push({ turn, port: `${sent.destination.family} ${sent.port}`, ports, effect });
     for (const { address, port, protocol, insteadOf, ...like } of alike) {
       const packet = { destination: address, port, protocol };
       const example = { ...effect.example, from: insteadOf(effect.example.from), to: textOfDestination(packet) };
       gathered.push({
         turn: like.turn,
-        port,
+        port: `${address.family} ${port}`,
         ports: find(packet, difference.answers).ports,
         effect: { ...effect, example },
       });
@@ -201,7 +202,8 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
 
 interface Gathering {
   readonly turn: number;
-  readonly port: number;
+  /** "ipv4 30080" */
+  readonly port: string;
   readonly ports: readonly ShownPort[];
   readonly effect: Effect;
 }

@@ -123,19 +123,22 @@ function readDnsName(
   });
 }
 
-export function nodeSocketText({ port, protocol }: Pick<Packet, 'port' | 'protocol'>): string {
-  return protocol === 'icmp' ? 'node' : `node:${port}`;
+/** A port of any address of the node: "node:30080" if not of IPv6, for which trace would take an IPv4 address. */
+export function nodeSocketText({ port, protocol }: Pick<Packet, 'port' | 'protocol'>, family: Family): string {
+  const node = family === 'ipv6' ? 'node/ipv6' : 'node';
+  return protocol === 'icmp' ? node : `${node}:${port}`;
 }
 
-function parseNodeSocket(text: string): number | undefined {
-  const [isNode, port = '0'] = /^node(?::(\d{1,5}))?$/.exec(text) ?? [];
-  return isNode === undefined || Number(port) > 65535 ? undefined : Number(port);
+function parseNodeSocket(text: string) {
+  const [isNode, named, port = '0'] = /^node(?:\/(ipv[46]))?(?::(\d{1,5}))?$/.exec(text) ?? [];
+  if (isNode === undefined || Number(port) > 65535) return undefined;
+  return { port: Number(port), family: families.find((each) => each === named) };
 }
 
 /** Reads a port of the node. Undefined for any other text. "node" without a port may also be the name of a Service. */
 function readNodeSocket(
   { to, protocol = 'tcp', namespace }: DestinationQuestion,
-  family: Family | undefined,
+  ofSender: Family | undefined,
   scene: Scene,
 ): Read<Destination> | undefined {
   const isIcmp = protocol === 'icmp';
@@ -143,11 +146,12 @@ function readNodeSocket(
     const isService = findNamedPorts(to, namespace, scene).kind === 'read';
     return isService
       ? undefined
-      : wrong({ problem: 'which-port', to, ports: [], example: nodeSocketText({ port: 30080, protocol }) });
+      : wrong({ problem: 'which-port', to, ports: [], example: nodeSocketText({ port: 30080, protocol }, 'ipv4') });
   }
-  const port = parseNodeSocket(to);
-  if (port === undefined || (port === 0) !== isIcmp)
+  const named = parseNodeSocket(to);
+  if (!named || (named.port === 0) !== isIcmp)
     return /^node:\d+$/.test(to) ? wrong({ problem: 'port-range', to }) : undefined;
+  const { port, family = ofSender } = named;
   const wanted = family === undefined ? families : [family];
   const own = wanted.flatMap((each) => ownAddress(each, scene) ?? []);
   return read({ address: own[0] ?? unknownOwn[family ?? 'ipv4'], port, protocol, label: undefined });
@@ -180,7 +184,10 @@ function readServiceDestination(
   );
   const [first] = fitting;
   const way = first && wayTo(first, isOutside && nameInDns(to) === undefined, scene);
-  if (!way) return absent({ problem: 'no-such-port', to });
+  if (!way) {
+    const others = protocol && fitting.length === 0 ? [...new Set(ports.map(nameNumber))] : [];
+    return absent({ problem: 'no-such-port', to, others });
+  }
   const names = new Map(fitting.map(({ label, service = label, portName }) => [label, joinNames(service, portName)]));
   if (names.size > 1 && protocol !== 'icmp') return wrong({ problem: 'which-port', to, ports: [...names.values()] });
   const chosen = protocol ?? (first.protocol.toLowerCase() as PacketProtocol);

@@ -5,7 +5,7 @@ import { byProblem, row, warningIf, type Lists, type None, type Strings } from '
 
 export type FolderFault =
   | { readonly kind: 'not-a-bundle'; readonly strangers: readonly string[] }
-  | { readonly kind: 'is-a-bundle' | 'is-a-golden' | 'is-no-golden' | 'is-a-file' }
+  | { readonly kind: 'is-a-bundle' | 'is-a-golden' | 'is-no-golden' | 'is-a-file' | 'is-no-pack' | 'is-in-bundle' }
   | { readonly kind: 'io'; readonly reason: Unread };
 
 export type FolderProblem = FolderFault & { readonly folder: string };

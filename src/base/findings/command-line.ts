@@ -127,7 +127,8 @@ export const commandLineFindings = {
     /** `lists` is 'flows' if the dump lists flows, which cannot be explained without Services. */
     'no-service': { readonly why: NoService | undefined; readonly lists: 'flows' | 'nothing' };
     'no-sender': UnknownName & { readonly from: string; readonly kinds: readonly string[] };
-    'no-such-port': Strings<'to'>;
+    /** `others`: its ports of other protocols or families, if the packet names a protocol. */
+    'no-such-port': Strings<'to'> & Lists<'others'>;
     /** `nameless` is the mode of a dump that names no Service. */
     'no-such': UnknownName & { readonly kind: string; readonly files?: string; readonly nameless?: ProxyMode };
     'no-port': Strings<'service' | 'port'> & Lists<'ports'>;

@@ -58,7 +58,12 @@ export interface UnrenderedTemplate {
 export type FileNames = Lists<'files'>;
 
 /** What reads the manifests of a rendered folder: a command's standard input, or a comparison that renders its sides itself. */
-export type Into = Strings<'command'> | RenderedPair;
+export type Into = ReadByCommand | RenderedPair;
+
+/** `checkouts`: the inputs that are in revisions, which no program can build there. */
+interface ReadByCommand extends Strings<'command'> {
+  readonly checkouts?: readonly RenderedSide[] | undefined;
+}
 
 /** `compare` has the command, with its flags as in a shell. */
 export interface RenderedPair extends Strings<'compare'> {

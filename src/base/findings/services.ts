@@ -49,6 +49,7 @@ export type RangedValue = 'clusterIP' | 'nodePort' | 'loadBalancerIP' | 'podIP' 
 export type PortChange = Strings<'label'> & (Numbers<'port' | 'target'> | Numbers<'nodePort'>);
 
 export const serviceFindings = {
+  'disagreeing-slices': row<Strings<'service'> & Lists<'slices' | 'endpoints'>>('warning'),
   // Without `address`, this is about a node port, which kpc gives to `holder`. `isRefused`: the API server assigns such a port only once.
   'address-conflict': row<
     Strings<'protocol' | 'holder' | 'rival'> &

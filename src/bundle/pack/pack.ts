@@ -3,6 +3,7 @@ import { UnreadableFile } from '../../base/unread.ts';
 import { knownNames, largestBundle } from '../folder.ts';
 import type { BundleFiles } from '../make-bundle.ts';
 import { ArchiveError, isGzip, readArchive, writeArchive } from './archive.ts';
+import { readTar } from './read-tar.ts';
 import { bytesOf, readSignature, signatureFile } from './signature.ts';
 
 /** Limit on the bytes of a pack, which is in memory before it is checked. Rules shrink to a tenth. */
@@ -19,6 +20,16 @@ const packNames: readonly string[] = [...new Set([signatureFile, 'manifest.json'
 
 export function beginsPack(name: string): boolean {
   return packNames.includes(name);
+}
+
+/** Reports whether a file begins as a pack does, whoever wrote it and whatever follows. */
+export async function isPack(path: string): Promise<boolean> {
+  let first = '';
+  await readTar(path, true, (name) => {
+    first = name;
+    return 'stop';
+  }).catch(() => undefined);
+  return beginsPack(first);
 }
 
 export function packFiles(files: BundleFiles): Buffer {

@@ -61,7 +61,7 @@ export function causeFinder(sources: CauseSources): FindCause {
     if (meant) return { likely: { maker: nameOfMaker(meant), isOfCluster }, isMeant: true };
     const { near, lacking } = findClosest(selector, byNamespace.get(metadata.namespace) ?? []);
     const elsewhere = near ? undefined : findElsewhere(selector);
-    const custom = own.find(({ isCustom }) => isCustom);
+    const custom = own.find((maker) => mayMake(selector, maker));
     const isExplained = isOfCluster || near !== undefined || elsewhere !== undefined;
     const likely = {
       near,
@@ -101,11 +101,22 @@ function labelWords(label: readonly [string, string]): string {
 }
 
 /** Reports whether a selector matches the object's template, or names a custom resource or its API group's domain. */
-function isMeant(selector: Labels, { templates, name, group, isCustom }: PodMaker): boolean {
+function isMeant(selector: Labels, maker: PodMaker): boolean {
+  const { templates, name, group, makes } = maker;
   const wanted = Object.entries(selector);
   if (templates.some((labels) => hasAll(labels, wanted))) return true;
-  if (!isCustom) return false;
+  if (makes === 'templates' || namesOther(selector, maker)) return false;
   return wanted.some(([key, value]) => hasWord(value, name) || isOfDomain(key, group));
+}
+
+function mayMake(selector: Labels, maker: PodMaker): boolean {
+  return maker.makes === 'objects' || (maker.makes === 'pods' && !namesOther(selector, maker));
+}
+
+/** Reports whether a label is the name of an object that this one neither is nor holds, as an owning-gateway-name may be. */
+function namesOther(selector: Labels, { name, makes }: PodMaker): boolean {
+  const names = Object.entries(selector).filter(([key]) => /(?:-name|\/cluster)$/.test(key));
+  return makes !== 'objects' && names.some(([, value]) => !hasWord(value, name));
 }
 
 function hasAll(labels: Labels, wanted: readonly (readonly [string, string])[]): boolean {
@@ -178,7 +189,7 @@ export function makersByNamespace({ podMakers, gateways }: MakerSources): Readon
   const ofGateways = gateways.map(({ object: { metadata } }): PodMaker => {
     const { name, namespace } = metadata;
     const group = 'gateway.networking.k8s.io';
-    return { kind: 'Gateway', name, namespace, group, isCustom: true, templates: [], namespaces: [] };
+    return { kind: 'Gateway', name, namespace, group, makes: 'pods', templates: [], namespaces: [] };
   });
   const placed = [...podMakers, ...ofGateways].flatMap((maker) =>
     [maker.namespace, ...maker.namespaces].map((namespace) => ({ namespace, maker })),

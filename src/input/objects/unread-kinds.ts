@@ -86,31 +86,68 @@ export function nameSkipped(apiVersion: string, kind: string): string {
 /** Deep enough for a template in a template in a list. */
 const deepest = 12;
 
-/** Returns undefined for an object of Kubernetes' own kinds without a template. */
+/** Kinds whose specs have fields of Pods, but which make none. */
+const podless = /^KafkaTopic\.|\.kyverno\.io$|\.image\.toolkit\.fluxcd\.io$/;
+
+/** Returns undefined for an object that shows no sign of Pods, such as a Secret's, a certificate's or a route's. */
 export function findPodMaker(
   { spec }: Readonly<Record<string, unknown>>,
   { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
   { name, namespace }: Pick<ObjectMeta, 'name' | 'namespace'>,
 ): PodMaker | undefined {
-  // Controllers make Pods for a Gateway, which is not read here.
-  const isCustom = !isOfKubernetes(apiVersion) || (kind === 'Gateway' && apiVersion.includes('/'));
+  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+  if (podless.test(`${kind}.${group}`)) return undefined;
   const templates: Labels[] = [];
   const namespaces = new Set<string>();
-  search(spec, 0, (key, value) => {
-    if (/metadata$/i.test(key) && isObject(value) && isObject(value['labels']))
+  let hasPods = false;
+  search(spec, 0, (key, value, isOfPod) => {
+    hasPods ||= isOfPod || isSignOfPods(key, value);
+    if (isOfPod && /metadata$/i.test(key) && isObject(value) && isObject(value['labels']))
       templates.push(readLabels(value['labels']));
     if (/namespace$/i.test(key) && typeof value === 'string' && value !== namespace) namespaces.add(value);
   });
-  if (!isCustom && templates.length === 0) return undefined;
-  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
-  return { kind, name, namespace, group, isCustom, templates, namespaces: [...namespaces] };
+  const makes = isOfKubernetes(apiVersion) ? makesOfKubernetes(group, kind) : makesOfCustom(spec, hasPods);
+  if (makes === undefined || (makes === 'templates' && templates.length === 0)) return undefined;
+  return { kind, name, namespace, group, makes, templates, namespaces: [...namespaces] };
 }
 
-function search(value: unknown, depth: number, visit: (key: string, value: unknown) => void): void {
+/** Controllers make Pods for a Gateway. */
+function makesOfKubernetes(group: string, kind: string): PodMaker['makes'] {
+  return kind === 'Gateway' && group !== '' ? 'pods' : 'templates';
+}
+
+function makesOfCustom(spec: unknown, hasPods: boolean): PodMaker['makes'] | undefined {
+  const fields = isObject(spec) ? Object.keys(spec) : [];
+  if (fields.length === 0) return 'unsaid';
+  if (fields.some((field) => /^(?:chart(?:Ref)?|sources?|sourceRef)$/.test(field))) return 'objects';
+  return hasPods ? 'pods' : undefined;
+}
+
+/** Reports whether a field is one that only objects with Pods have: their image, number, storage or account. */
+function isSignOfPods(key: string, value: unknown): boolean {
+  if (typeof value === 'number') return /^(?:replicas|members|count|clusterSize)$|instances$/i.test(key);
+  if (key === 'resources') return isObject(value) && (isObject(value['requests']) || isObject(value['limits']));
+  return /^(?:containers|storage|serviceAccountName)$|image(?:Name)?$|^volumeClaimTemplates?$/i.test(key);
+}
+
+/** Reports whether a field holds a Pod's metadata or template: a Secret's template, for one, has no spec. */
+function isPodTemplate(key: string, value: unknown): boolean {
+  return (
+    /^pod(?:Template|Metadata)?$/i.test(key) || (/template$/i.test(key) && isObject(value) && isObject(value['spec']))
+  );
+}
+
+function search(
+  value: unknown,
+  depth: number,
+  visit: (key: string, value: unknown, isOfPod: boolean) => void,
+  isOfPod = false,
+): void {
   if (depth > deepest || typeof value !== 'object' || value === null) return;
   for (const [key, inner] of Object.entries(value)) {
-    visit(key, inner);
-    search(inner, depth + 1, visit);
+    const isInner = isOfPod || isPodTemplate(key, inner);
+    visit(key, inner, isInner);
+    search(inner, depth + 1, visit, isInner);
   }
 }
 

@@ -1,10 +1,11 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
+import { dirname, resolve, sep } from 'node:path';
 import type { FailureArguments } from '../../base/findings/apply.ts';
 import { shortUnreadOf } from '../../base/read-file.ts';
 import { replaceFile } from '../../base/open-folder.ts';
 import { hasCode } from '../../base/system-errors.ts';
 import { checkBundle } from '../../bundle/check-bundle.ts';
-import { holdsGolden, isBundleFile, largestBundle, readFolder } from '../../bundle/folder.ts';
+import { holdsGolden, isBundleFile, isFile, largestBundle, readFolder } from '../../bundle/folder.ts';
 import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { readBundle, type BundleReading } from '../../bundle/read-bundle.ts';
 import {
@@ -37,7 +38,11 @@ export async function packBundle(
   if (reading.kind === 'broken') return refuse({ problem: 'no-bundle', folder, problems: reading.problems });
   const key = sign === undefined ? undefined : readKeyFile(sign, readPrivateKey);
   if (key && 'reason' in key) return refuse({ problem: 'no-key', flag: '--sign', file: sign ?? '', ...key });
-  const { isPackable, packFiles } = await import('../../bundle/pack/pack.ts');
+  const { isPackable, isPack, packFiles } = await import('../../bundle/pack/pack.ts');
+  const { size = 0 } = statSync(out, { throwIfNoEntry: false }) ?? {};
+  if (isWithin(out, folder)) refuse({ problem: 'folder', wrong: { kind: 'is-in-bundle', folder: out } });
+  if (size > 0 && (await isFile(out)) && !(await isPack(out)))
+    refuse({ problem: 'folder', wrong: { kind: 'is-no-pack', folder: out } });
   const signature = key && signBundle(files, key, serial);
   const bytes = packFiles(signature ? addSignature(files, signature) : files);
   if (!isPackable(files, bytes)) refuse({ problem: 'too-large-to-pack', folder });
@@ -48,6 +53,13 @@ export async function packBundle(
   }
   const { name: node } = reading.bundle.manifest.node;
   return packedWords(out, node, { bytes: bytes.length, digest: groupDigest(digestOf(files)), keyId: signature?.keyId });
+}
+
+function isWithin(file: string, folder: string): boolean {
+  const parent = dirname(resolve(file));
+  if (!existsSync(parent)) return false;
+  const [inner, outer] = [parent, folder].map((path) => `${realpathSync(path)}${sep}`);
+  return inner !== undefined && outer !== undefined && inner.startsWith(outer);
 }
 
 async function readFilesOf(folder: string, most?: number): Promise<BundleFiles> {

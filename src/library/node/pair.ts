@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { findNearest } from '../../base/names.ts';
 import { readNamedFile } from '../../base/read-file.ts';
 import { isError, type Finding, keyOfFault } from '../../base/findings/finding.ts';
-import { openTrees, repositoryPaths, revisionOf } from '../../git/revision-paths.ts';
+import { openTrees, revisionOf } from '../../git/revision-paths.ts';
 import { isConfiguration } from '../../input/configuration/read-settings.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
@@ -13,7 +13,7 @@ import { proxyModes } from '../../kube-proxy/modes.ts';
 import type { Flag } from '../../settings/flag.ts';
 import { readManifestSide, type ManifestSide } from '../../snapshot/files/open.ts';
 import { readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
-import { loadInputs, loadUnder } from '../../snapshot/files/read-texts.ts';
+import { checkoutOf, loadInputs, loadUnder } from '../../snapshot/files/read-texts.ts';
 import type { LoadedInputs, VersionChoice } from '../../snapshot/open/load-texts.ts';
 import {
   failedReading,
@@ -185,9 +185,8 @@ export async function openPair(
 }
 
 function renderedSide({ name, adds }: FoundSide): RenderedSide {
-  const revision = adds ? undefined : revisionOf(name);
-  if (revision === undefined) return { name, isFolder: disk.exists(name) && disk.isFolder(name) };
-  return { name, checkout: { revision, path: repositoryPaths()(name) ?? '' }, isFolder: true };
+  const [checkout] = adds ? [] : checkoutOf(name);
+  return checkout ?? { name, isFolder: disk.exists(name) && disk.isFolder(name) };
 }
 
 function compileBeside(side: Opened | ManifestSide, other: Opened | ManifestSide, name: string): Opened {

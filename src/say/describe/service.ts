@@ -44,8 +44,8 @@ export function describeServiceInWords(
   words: NodeWords,
 ): Block {
   const { service, type, skipped, selector, place, ports, dns, environment, clusterIPs, assumed } = description;
-  const chosen = new Set(assumed ? assignedTexts(assumed) : []);
-  const mark: WriteValue = (value) => (chosen.has(value) ? `${value} (assumed)` : value);
+  const mark = (value: string, port?: string): string =>
+    assumed && assignedTexts(assumed, port).includes(value) ? `${value} (assumed)` : value;
   const names = dns.map(({ name, type: record, value }) => `${name} ${record} ${value}`);
   const variables = words.hasRules ? environment.map(({ name, value }) => `${name}=${value}`) : [];
   const where = `containers in namespace ${service.split('/')[0] ?? ''} created after this Service`;
@@ -55,9 +55,12 @@ export function describeServiceInWords(
       ...because.map(describeBecause),
       `type ${type}${skipped === undefined ? '' : skippedWords[skipped]}`,
       selector && `selector ${selectorWords(selector)}`,
-      clusterIPs.length > 0 && `cluster IP ${clusterIPs.map(mark).join(', ')}`,
+      clusterIPs.length > 0 && `cluster IP ${clusterIPs.map((text) => mark(text)).join(', ')}`,
     ),
-    ...ports.flatMap((port) => portLines(port, words, mark)),
+    ...ports.flatMap((port) => {
+      const name = port.families[0]?.port.portName;
+      return portLines(port, words, (value) => mark(value, name));
+    }),
     ...section('DNS names, as pods see them', plain(...names), words.limit),
     ...section(`Environment variables of ${where}`, plain(...variables), words.limit),
   ];

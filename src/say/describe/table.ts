@@ -69,13 +69,16 @@ export function serviceRows(view: CompiledSnapshot): readonly ServiceRow[] {
     const { service, assumed, endpoints, hasAssumedEndpoints, policies, oddities } = known;
     const chosen = new Set(assumed ? assignedTexts(assumed) : []);
     const star = (text: string): string => (chosen.has(text) ? `${text}*` : text);
-    const nodePorts = service.ports.flatMap(({ nodePort }) => (nodePort === 0 ? [] : [String(nodePort)]));
+    const nodePorts = service.ports.flatMap(({ name, nodePort }) => {
+      const mark = assumed && assignedTexts(assumed, name).includes(String(nodePort)) ? '*' : '';
+      return nodePort === 0 ? [] : [`${nodePort}${mark}`];
+    });
     return {
       service: fullName(service),
       type: service.type,
       addresses: summarizeAddresses(known).map(star).join(', '),
       ports: service.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(', '),
-      nodePorts: [...new Set(nodePorts)].map(star).join(', '),
+      nodePorts: [...new Set(nodePorts)].join(', '),
       endpoints: endpoints ? `${endpoints.ready}/${endpoints.total}${hasAssumedEndpoints ? '*' : ''}` : '',
       policies: policies.map((policy) => policyWords[policy]).join(', '),
       notes: oddities.map(oddityWords).join(', '),

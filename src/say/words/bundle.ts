@@ -74,6 +74,10 @@ export function describeFolderProblem(problem: FolderProblem): readonly [wrong: 
       ];
     case 'is-a-file':
       return [`${problem.folder} is a file`, 'name a folder'];
+    case 'is-no-pack':
+      return [`${problem.folder} exists, and is no pack`, 'name another file, or remove this one'];
+    case 'is-in-bundle':
+      return [`${problem.folder} is inside the bundle`, 'name a file outside of it'];
     case 'not-a-bundle': {
       const names = problem.strangers.slice(0, 3).map(printable).join(', ');
       return [

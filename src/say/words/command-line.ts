@@ -133,7 +133,10 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
         'name an address, a Pod, deployment/NAME, or one of these words (external: a client outside the cluster)',
       ),
     ],
-    'no-such-port': ({ to }) => [`${to} has no such port or family here`, 'see its ports with "kpc describe"'],
+    'no-such-port': ({ to, others }) => [
+      `${to} has no such port or family here${others.length === 0 ? '' : `: it has ${joinWords(others, 'and')}`}`,
+      'see its ports with "kpc describe"',
+    ],
     'no-such': ({ kind, name, near, files, nameless }) => [
       `no ${kind} ${name} here${nameless ? `: ${holdsNoNames(nameless)}` : ''}`,
       suggestNearest(

@@ -30,11 +30,16 @@ function renderWays(render: string, folder: string | undefined, into: Into): rea
   return [`run "${'command' in into ? `${render} | ${into.command}` : renderPair(into, folder ?? '')}"`];
 }
 
+function holds(input: string, folder: string): boolean {
+  return input === folder || pathBelow(input, folder) !== '';
+}
+
 /** Renders the folder on both sides, because one rendered side alone would differ from the other side's files. */
 function renderPair({ compare, sides }: RenderedPair, folder: string): string {
-  const isOfSide = (name: string): boolean => name === folder || pathBelow(name, folder) !== '';
   // A path in a git revision also looks like a path below the working folder.
-  const own = sides.toSorted((a, b) => Number(!a.checkout) - Number(!b.checkout)).find(({ name }) => isOfSide(name));
+  const own = sides
+    .toSorted((a, b) => Number(!a.checkout) - Number(!b.checkout))
+    .find(({ name }) => holds(name, folder));
   const below = own ? pathBelow(own.name, folder) : '';
   const trees = ['../old', '../new'];
   const checkouts = sides.flatMap(({ checkout }, i) => {
@@ -48,7 +53,14 @@ function renderPair({ compare, sides }: RenderedPair, folder: string): string {
 }
 
 export function buildWays({ folder, into }: ToBuild): readonly string[] {
-  return renderWays(`kubectl kustomize ${folder === undefined ? 'FOLDER' : shellWord(folder)}`, folder, into);
+  const own =
+    'command' in into && folder !== undefined ? into.checkouts?.find(({ name }) => holds(name, folder)) : undefined;
+  if (!own?.checkout)
+    return renderWays(`kubectl kustomize ${folder === undefined ? 'FOLDER' : shellWord(folder)}`, folder, into);
+  const { revision, path } = own.checkout;
+  const inTree = resolvePath(resolvePath('../new', path), pathBelow(own.name, folder ?? ''));
+  const checkout = `git worktree add --detach ../new ${shellWord(revision)}`;
+  return renderWays(`${checkout} && kubectl kustomize ${shellWord(inTree)}`, folder, into);
 }
 
 function describeTemplate(details: UnrenderedTemplate): Words {

@@ -156,7 +156,9 @@ export const lintWords: WordsOf<typeof lintFindings> = {
   ],
   'open-node-port': ({ service, ports }) => [
     `${service}: loadBalancerSourceRanges do not protect ${ports.length === 0 ? 'the node port that the API server gives it' : `node port ${joinWords(ports)}`}: any client that reaches a node gets in`,
-    'set allocateLoadBalancerNodePorts: false if the load balancer needs no node port',
+    ports.length === 0
+      ? 'set allocateLoadBalancerNodePorts: false if the load balancer needs no node port'
+      : 'if the load balancer needs no node port, set allocateLoadBalancerNodePorts: false, and remove the nodePort fields: the API server keeps these ports until then',
     'block the port in a firewall',
   ],
   'unbound-source-ranges': byCase('problem', {

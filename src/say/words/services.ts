@@ -1,4 +1,4 @@
-import { count, quote, printable } from '../../base/printable.ts';
+import { count, joinWords, quote, printable } from '../../base/printable.ts';
 import { familyNames, joinHostPort } from '../../kernel/address.ts';
 import { announcedEndWords } from './behaviours.ts';
 import { byCase, type WordsOf, nameSome } from './rows.ts';
@@ -243,6 +243,10 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     `no Node has ${printable(wanted)}, so the Pods of ${printable(owner)} stay Pending and are not endpoints of ${printable(nameSome(services))}`,
     'correct its nodeSelector or affinity',
     'give all Nodes (kubectl get nodes -o yaml)',
+  ],
+  'disagreeing-slices': ({ service, slices, endpoints }) => [
+    `${joinWords(slices.map(printable), 'and')} of ${service} disagree about ${nameSome(endpoints)}: kube-proxy uses what one of them says, and which one is chance; kpc takes a ready endpoint, whatever its slice`,
+    'remove the outdated slice, or the endpoint from it',
   ],
   'no-such-service': ({ services }) => [
     `the input holds EndpointSlices or Endpoints for ${printable(nameSome(services))}, but no such ${services.length === 1 ? 'Service' : 'Services'}, so they are not used`,

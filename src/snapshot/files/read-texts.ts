@@ -12,11 +12,12 @@ import {
 } from '../open/load-texts.ts';
 import { statSync } from 'node:fs';
 import type { TextFile } from '../../input/documents/text-file.ts';
-import { openTrees, revisionOf } from '../../git/revision-paths.ts';
+import { openTrees, repositoryPaths, revisionOf } from '../../git/revision-paths.ts';
 import { join } from 'node:path';
 import { readsManifests } from '../../input/read-inputs.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
 import { shortUnreadOf } from '../../base/read-file.ts';
+import type { RenderedSide } from '../../base/findings/files.ts';
 import { isName } from '../../base/names.ts';
 import type { Address } from '../../kernel/address.ts';
 
@@ -33,7 +34,19 @@ export interface FileOptions extends LoadOptions {
 }
 
 export async function loadInputs(options: FileOptions): Promise<LoadedInputs> {
-  return loadTexts(await readInputs(options), options);
+  const { file = [], into = readsManifests } = options;
+  const checkouts = 'command' in into ? file.flatMap(checkoutOf) : [];
+  return loadTexts(
+    await readInputs(options),
+    checkouts.length === 0 ? options : { ...options, into: { ...into, checkouts } },
+  );
+}
+
+/** Returns what to check out to build the kustomizations of an input; none if it is in no revision. */
+export function checkoutOf(name: string): readonly [] | readonly [RenderedSide] {
+  const revision = revisionOf(name);
+  if (revision === undefined) return [];
+  return [{ name, checkout: { revision, path: repositoryPaths()(name) ?? '' }, isFolder: true }];
 }
 
 export async function loadConfiguration(options: FileOptions): Promise<LoadedInputs> {

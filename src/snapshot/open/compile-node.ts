@@ -39,6 +39,7 @@ import { type Address, families as allFamilies, type Family, isLoopback, type Ne
 import { compileNftables, NftablesMemo, findLongComments } from '../../modes/nftables/compile-nftables.ts';
 import { compileUserspace, checkProxyPorts } from '../../modes/userspace/compile-userspace.ts';
 import type { KernelState } from '../../kernel/state.ts';
+import { findDisagreeing } from '../../cluster/slices/disagreeing.ts';
 import { findSlices, type FoundSlices } from '../../cluster/slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../../cluster/slices/slice-warnings.ts';
 import { findUnready } from '../../cluster/slices/unready.ts';
@@ -196,6 +197,7 @@ export function prepare(
       ...findIgnoredPolicies(services, behavioursOf(settings.release, gates)),
       ...findPortConflicts(cluster),
       ...wrongSlices,
+      ...findDisagreeing(found.services, behavioursOf(settings.release, gates)),
       ...findLonely(inputs, found.services, cluster, !assumedNetworks && hasWorkloads(inputs)),
       ...(programs(settings.mode, 'virtualServers')
         ? [...checkAnnotations(services, cluster), ...findCoveredAddresses(settings, cluster)]

@@ -37,6 +37,23 @@ describe('kpc bundle pack', () => {
     }
   });
 
+  test('replaces no file but a pack, and writes nothing into the bundle', async () => {
+    const wrong = async (path: string) => (await runKpc(['bundle', 'pack', bundle, '-o', path])).stderr;
+    const manifest = join(scratch, 'web.yaml');
+    writeFileSync(manifest, 'kind: Service\n');
+    expect(await wrong(manifest)).toContain('is no pack');
+    expect(readFileSync(manifest, 'utf8')).toBe('kind: Service\n');
+    for (const name of ['manifest.json', 'node.tgz'])
+      expect(await wrong(join(bundle, name))).toContain('is inside the bundle');
+    expect(readdirSync(bundle)).not.toContain('node.tgz');
+    const other = join(scratch, 'other.tgz');
+    execFileSync('tar', ['-czf', other, '-C', scratch, 'web.yaml']);
+    expect(await wrong(other)).toContain('is no pack');
+    const { path } = await pack('replaced.tgz');
+    expect((await pack('replaced.tgz', '--sign', key.secret)).status).toBe(0);
+    expect(await readPack(path)).toBeDefined();
+  });
+
   test('writes nothing of the machine or the time into the head of the file', () => {
     expect([...packFiles(files).subarray(0, 10)]).toEqual([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255]);
   });

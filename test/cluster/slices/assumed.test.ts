@@ -254,7 +254,12 @@ describe('which Pods are assumed', () => {
   });
 
   describe('Pods that the input may not show are the same finding of compile, lint and trace', () => {
-    const prometheus = { apiVersion: 'monitoring.coreos.com/v1', kind: 'Prometheus', metadata: { name: 'k8s' } };
+    const prometheus = {
+      apiVersion: 'monitoring.coreos.com/v1',
+      kind: 'Prometheus',
+      metadata: { name: 'k8s' },
+      spec: { replicas: 1 },
+    };
     const gateway = {
       apiVersion: 'gateway.networking.k8s.io/v1',
       kind: 'Gateway',

@@ -22,7 +22,7 @@ export const unknownService: LintRule<'unknown-service'> = {
       namespaces.has(namespace) && !known.has(fullName({ namespace, name }));
     const makers = makersByNamespace(inputs);
     const guess = (namespace: string, name: string) => {
-      const maker = makers.get(namespace)?.find((each) => each.isCustom && hasWord(name, each.name));
+      const maker = makers.get(namespace)?.find((each) => each.makes !== 'templates' && hasWord(name, each.name));
       return { near: near(fullName({ namespace, name })), ...(maker ? { maker: nameOfMaker(maker) } : {}) };
     };
     const near = (name: string): string | undefined => findNearest(name, [...known.keys()], 2);
