@@ -2,7 +2,7 @@
 import { decide, isLocalAddress, isBetweenNeighbours, isReply, isInterface, type Flow } from './flow.ts';
 import { unknown, type Decision, type UnknownEnd } from './packet.ts';
 import { hooks, type Hook, type ProxyListener } from './step.ts';
-import { ipvsStations, type Gap, type Station, type Knowledge } from './knowledge.ts';
+import { ipvsStations, laterTables, type Gap, type Station, type Knowledge } from './knowledge.ts';
 import { iptablesPriorities } from '../kernel/iptables/iptables.ts';
 import { type Address, contains, type Family, unspecifiedIPv4 } from '../kernel/address.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
@@ -38,8 +38,8 @@ function arrange(visitors: readonly Visitor[]): { readonly [H in Hook]: Ordered 
     const blocks = group(here, ({ priority }) => priority).map((same) => {
       const nat = same.filter(({ natOrder }) => natOrder !== undefined);
       const others = same.filter(({ natOrder }) => natOrder === undefined);
-      const ordered = group(nat, ({ natOrder = 0 }) => natOrder).flatMap((each) => joinBlocks(byListing(each)));
-      return joinBlocks([...byListing(others), ...(ordered.length > 0 ? [ordered] : [])]);
+      const ordered = group(nat, ({ natOrder = 0 }) => natOrder).flatMap((each) => newestFirst(each));
+      return newestFirst(others, ordered.length > 0 ? [ordered] : []);
     });
     return [hook, blocks.flat()] as const;
   });
@@ -49,6 +49,12 @@ function arrange(visitors: readonly Visitor[]): { readonly [H in Hook]: Ordered 
 function group(visitors: readonly Visitor[], keyOf: (visitor: Visitor) => number): readonly (readonly Visitor[])[] {
   const keys = [...new Set(visitors.map(keyOf))].sort((a, b) => a - b);
   return keys.map((key) => visitors.filter((visitor) => keyOf(visitor) === key));
+}
+
+function newestFirst(visitors: readonly Visitor[], blocks: readonly Ordered[] = []): Ordered {
+  const older = visitors.filter(({ listing }) => listing !== laterTables);
+  const newest = byListing(visitors.filter((visitor) => !older.includes(visitor)));
+  return [...newest.flat(), ...joinBlocks([...byListing(older), ...blocks])];
 }
 
 function byListing(visitors: readonly Visitor[]): readonly Ordered[] {
