@@ -43,6 +43,7 @@ export function isUnplacedDestination(
   const isKnown =
     side.endpoints.isOfService(destination.text) ||
     side.endpoints.has(destination.text) ||
+    side.cluster.serviceCidrs.some(({ network }) => contains(network, destination)) ||
     // The node's bridge usually has the first address of the node's pod network.
     side.node.podCIDRs.some(
       (network) => contains(network, destination) && addressAfter(network.address, 1).text !== destination.text,
