@@ -62,13 +62,13 @@ test("another Node's address is no sender on this node, and pods elsewhere reach
 });
 
 test.each([
-  ['rr', undefined],
-  ['lc', 'fewer open connections'],
-  ['sh', "client's address:"],
-  ['mh', "client's address and port"],
-  ['dh', 'by the destination'],
-  ['fo', 'to the same endpoint'],
-  ['ovf', 'active connections'],
+  ['rr', /^(?!.*scheduler)/],
+  ['lc', /fewer open connections/],
+  ['sh', /client's address:/],
+  ['mh', /client's address and port/],
+  ['dh', /by the destination/],
+  ['fo', /to the same endpoint/],
+  ['ovf', /active connections/],
 ])('what the shares mean with scheduler %s', (ipvsScheduler, words) => {
   const two = cluster['cluster.yaml'].replace(
     '[{ addresses: [192.168.50.11] }]',
@@ -83,6 +83,5 @@ test.each([
     to: '10.96.0.1:443',
   });
   const notes = JSON.stringify(found?.traces[0]?.notes ?? []);
-  if (words === undefined) expect(notes).not.toContain('scheduler');
-  else expect(notes).toContain(words);
+  expect(notes).toMatch(words);
 });

@@ -141,10 +141,11 @@ function findEndpointsHere(side: Snapshot): (endpoint: Endpoint<undefined>) => b
   const lists = [...ofTables, ...ofSets];
   const here = new Set(lists.flat());
   if (kind === 'dump') return ({ label }) => lists.length === 0 || here.has(label);
-  const others = objects.nodes.flatMap(({ object: { metadata, addresses } }) =>
+  const ofOthers = objects.nodes.flatMap(({ object: { metadata, addresses } }) =>
     nodeName === '' || metadata.name === nodeName ? [] : addresses.map(({ address }) => address),
   );
-  return ({ address }) => !address || !others.includes(address.text);
+  const others = new Set(ofOthers);
+  return ({ address }) => !address || !others.has(address.text);
 }
 
 /** Returns the endpoint's address and port from `ADDRESS . ADDRESS . PROTOCOL . PORT`. */

@@ -2,6 +2,7 @@ import type { equivalenceFindings } from '../../base/findings/equivalence.ts';
 import { formatCount, joinWords } from '../../base/printable.ts';
 import { announcedDefault } from '../../kube-proxy/announced.ts';
 import { announcedEndWords, kepLink } from './behaviours.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { modeFacts, type ProxyMode, titleOfMode } from '../../kube-proxy/modes.ts';
 import { newSetsWords, readsAllNft } from '../../kube-proxy/nft-table.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
@@ -110,7 +111,7 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
       'check: iptables -S INPUT; nft list ruleset',
     ],
     'accept-forwarded': ({ from, to }) => [
-      `let the firewall of the nodes accept packets that they forward to endpoints: ${titleOfMode(from)} accepts those that it masquerades, such as from node ports, in KUBE-FORWARD; ${titleOfMode(to)} leaves all to the firewall, such as Docker's policy DROP`,
+      `let the firewall of the nodes accept packets that they forward to endpoints: ${titleOfMode(from)} accepts those that it masquerades, such as from node ports, in ${baseChains.forward}; ${titleOfMode(to)} leaves all to the firewall, such as Docker's policy DROP`,
       'check: iptables -S FORWARD; nft list ruleset',
     ],
     'invalid-packets': ({ from, to }) => [
