@@ -125,7 +125,7 @@ export function stateOnNode(side: CompiledSnapshot, node: DumpedSnapshot): Kerne
   const [own, others] = [restrictState(node.state, owns), foreignState(node.state, owns, weighServer)];
   const iptables = families.map((family) => [
     family,
-    settleTables(node.state.iptables[family], own.iptables[family], others.iptables[family], wanted.iptables[family]),
+    tablesOnNode(node.state.iptables[family], own.iptables[family], others.iptables[family], wanted.iptables[family]),
   ]);
   const tables = stateWithOthers(node).nftables.filter(({ name }) => !isKubeProxyTable(name));
   return {
@@ -138,7 +138,7 @@ export function stateOnNode(side: CompiledSnapshot, node: DumpedSnapshot): Kerne
   };
 }
 
-function settleTables(node: Tables = {}, own: Tables = {}, others: Tables = {}, wanted: Tables = {}): Tables {
+function tablesOnNode(node: Tables = {}, own: Tables = {}, others: Tables = {}, wanted: Tables = {}): Tables {
   const settled = tableNames.map((table) => {
     const [shown, asked] = [node[table] ?? noChains, wanted[table] ?? noChains];
     const chains = new Map([...(others[table] ?? noChains), ...asked]);
