@@ -99,6 +99,7 @@ export const folders = {
       'packet',
       'cluster',
       'snapshot',
+      'ask/diff',
       'ask/describe',
     ],
     ...pure,

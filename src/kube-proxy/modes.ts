@@ -37,6 +37,11 @@ export interface ModeFacts {
   readonly tools: Readonly<Record<string, string>>;
   readonly modules: readonly string[];
   readonly sysctls: readonly string[];
+  /**
+   * What rules in table filter do for a firewall's rules after them: accept health checks (KUBE-NODEPORTS), accept masqueraded packets that
+   * the node forwards (KUBE-FORWARD), and drop packets that connection tracking calls invalid.
+   */
+  readonly filters: readonly ('health-checks' | 'forwarded' | 'invalid')[];
   /** Further sysctls, which the configuration or the kernel's release may require. */
   readonly conditionalSysctls: readonly string[];
   readonly summary: readonly (readonly [count: CountName, one: string])[];
@@ -72,6 +77,7 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
       'net.ipv4.vs.expire_quiescent_template',
       'net.ipv4.ip_forward',
     ],
+    filters: ['health-checks', 'forwarded'],
     conditionalSysctls: [
       'net.ipv4.conf.all.arp_announce',
       'net.ipv4.conf.all.arp_ignore',
@@ -102,6 +108,7 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     tools: { iptables: '1.6.2' },
     modules: ['nf_conntrack', 'xt_comment', 'xt_mark', 'xt_addrtype', 'xt_statistic'],
     sysctls: ['net.ipv4.conf.all.route_localnet'],
+    filters: ['health-checks', 'forwarded', 'invalid'],
     conditionalSysctls: [],
     summary: [
       ['chains', 'chain'],
@@ -127,6 +134,7 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     tools: { nftables: '1.0.1' },
     modules: ['nf_conntrack'],
     sysctls: [],
+    filters: [],
     conditionalSysctls: [],
     summary: [
       ['chains', 'chain'],
@@ -152,6 +160,7 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
     tools: { iptables: '1.6.2', nginx: '1.15.6' },
     modules: ['nf_conntrack', 'xt_comment', 'xt_addrtype', 'xt_REDIRECT', 'xt_state'],
     sysctls: [],
+    filters: [],
     conditionalSysctls: [],
     summary: [
       ['proxyPorts', 'proxy port'],

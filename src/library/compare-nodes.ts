@@ -1,6 +1,12 @@
 import { preparationsFor, sortPreparations } from '../ask/equivalence/change.ts';
 import { Comparison } from '../ask/equivalence/findings.ts';
-import { beyondKernel, inOtherFamilies, namedBeyond, type BeyondKernel } from '../ask/diff/beyond-kernel.ts';
+import {
+  beyondKernel,
+  beyondSettings,
+  inOtherFamilies,
+  namedBeyond,
+  type BeyondKernel,
+} from '../ask/diff/beyond-kernel.ts';
 import { beyondWords, describeUnshown } from '../say/diff-report.ts';
 import { diffServices } from '../ask/diff/service-changes.ts';
 import { type Finding, placeAtLine } from '../base/findings/finding.ts';
@@ -146,8 +152,7 @@ export class NodeComparison {
 }
 
 function beyondOf(from: Snapshot, to: Snapshot): readonly BeyondKernel[] {
-  // The same manifests, compiled for two modes or releases, have no differences beyond the kernel.
-  if (from.kind === 'manifests' && from.objects === to.objects) return [];
+  if (from.kind === 'manifests' && from.objects === to.objects) return beyondSettings(from, to);
   const changes = from.kind === 'dump' || to.kind === 'dump' ? undefined : diffServices(from, to);
   return beyondKernel(from, to, changes);
 }

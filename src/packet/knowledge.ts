@@ -8,6 +8,9 @@ import type { Packet, Way } from './packet.ts';
 import { hooks, type Hook, type ProxyListener } from './step.ts';
 import type { Reason } from './reason.ts';
 
+/** The listing of nftables tables that are created after all that is shown. */
+export const laterTables = 'later';
+
 /** What is known, and what is unknown, about a node apart from what kube-proxy programs. */
 export interface Knowledge {
   readonly links: readonly Link[];

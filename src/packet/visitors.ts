@@ -2,10 +2,10 @@
 import { decide, isLocalAddress, isBetweenNeighbours, isReply, isInterface, type Flow } from './flow.ts';
 import { unknown, type Decision, type UnknownEnd } from './packet.ts';
 import { hooks, type Hook, type ProxyListener } from './step.ts';
-import { ipvsStations, type Gap, type Station, type Knowledge } from './knowledge.ts';
+import { ipvsStations, laterTables, type Gap, type Station, type Knowledge } from './knowledge.ts';
 import { iptablesPriorities } from '../kernel/iptables/iptables.ts';
 import { type Address, contains, type Family, unspecifiedIPv4 } from '../kernel/address.ts';
-import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
+import { schedulerFacts, type VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import { serverFinder } from '../kernel/ipvs/ipvs-delta.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { unreadValue, someOf, circumstance } from './reason.ts';
@@ -38,8 +38,8 @@ function arrange(visitors: readonly Visitor[]): { readonly [H in Hook]: Ordered 
     const blocks = group(here, ({ priority }) => priority).map((same) => {
       const nat = same.filter(({ natOrder }) => natOrder !== undefined);
       const others = same.filter(({ natOrder }) => natOrder === undefined);
-      const ordered = group(nat, ({ natOrder = 0 }) => natOrder).flatMap((each) => joinBlocks(byListing(each)));
-      return joinBlocks([...byListing(others), ...(ordered.length > 0 ? [ordered] : [])]);
+      const ordered = group(nat, ({ natOrder = 0 }) => natOrder).flatMap((each) => newestFirst(each));
+      return newestFirst(others, ordered.length > 0 ? [ordered] : []);
     });
     return [hook, blocks.flat()] as const;
   });
@@ -49,6 +49,12 @@ function arrange(visitors: readonly Visitor[]): { readonly [H in Hook]: Ordered 
 function group(visitors: readonly Visitor[], keyOf: (visitor: Visitor) => number): readonly (readonly Visitor[])[] {
   const keys = [...new Set(visitors.map(keyOf))].sort((a, b) => a - b);
   return keys.map((key) => visitors.filter((visitor) => keyOf(visitor) === key));
+}
+
+function newestFirst(visitors: readonly Visitor[], blocks: readonly Ordered[] = []): Ordered {
+  const older = visitors.filter(({ listing }) => listing !== laterTables);
+  const newest = byListing(visitors.filter((visitor) => !older.includes(visitor)));
+  return [...newest.flat(), ...joinBlocks([...byListing(older), ...blocks])];
 }
 
 function byListing(visitors: readonly Visitor[]): readonly Ordered[] {
@@ -144,20 +150,15 @@ function chooseServer(flow: Flow, server: VirtualServer | undefined) {
   return choice ? { server, chosen } : unknown(unreadValue(`scheduler ${server.scheduler}`));
 }
 
-/** How each scheduler picks a real server for a new client while none has connections. */
-const schedulers: ReadonlyMap<string, 'chance' | 'weight' | 'heaviest'> = new Map([
-  ...'rr lc dh'.split(' ').map((name) => [name, 'chance'] as const),
-  ...'wrr wlc lblc lblcr sh sed nq mh twos'.split(' ').map((name) => [name, 'weight'] as const),
-  // These schedulers pick a real server with the highest weight. Among equal weights, the kernel's own order decides.
-  ...'fo ovf'.split(' ').map((name) => [name, 'heaviest'] as const),
-]);
-
-/** Returns the real servers that the scheduler may choose, with probabilities; undefined for an unknown scheduler. */
+/**
+ * Returns the real servers that may be chosen for a new client while none has connections, with probabilities; undefined for an unknown
+ * scheduler.
+ */
 function schedule({ scheduler, realServers }: VirtualServer) {
-  const by = schedulers.get(scheduler);
+  const by = schedulerFacts.get(scheduler)?.weight;
   const most = Math.max(...realServers.map(({ weight }) => weight));
-  const servers = realServers.filter(({ weight }) => weight > 0 && (by !== 'heaviest' || weight === most));
-  const shares = servers.map(({ weight }) => (by === 'weight' ? weight : 1));
+  const servers = realServers.filter(({ weight }) => weight > 0 && (by !== 'most' || weight === most));
+  const shares = servers.map(({ weight }) => (by === 'counts' ? weight : 1));
   const total = shares.reduce((sum, share) => sum + share, 0);
   return by && { servers, probabilities: shares.map((share) => share / total) };
 }

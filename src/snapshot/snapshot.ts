@@ -136,6 +136,8 @@ interface CompiledFacts extends Facts {
   readonly assumedNodes?: readonly string[] | undefined;
   /** The input's Nodes, if no node is named, so that this node may be any of them. */
   readonly anyOf?: ReadonlyMap<string, Node> | undefined;
+  /** What a dump on the other side shows of the same node. */
+  readonly host?: DumpedSnapshot | undefined;
   readonly onNode?: ((name: string) => CompiledSnapshot | undefined) | undefined;
   /**
    * Returns the input as kpc reads it outside a comparison, for a side that flags cannot reproduce. Undefined if that reading is unusable.
@@ -380,7 +382,18 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   }
 
   onNode(name: string): CompiledSnapshot | undefined {
-    return this.facts.onNode?.(name);
+    const { host } = this;
+    const side = this.facts.onNode?.(name);
+    return host ? side?.besideDump(host) : side;
+  }
+
+  /** What tools show of the node besides kube-proxy's objects; undefined if no dump is part of the comparison. */
+  get host(): DumpedSnapshot | undefined {
+    return this.facts.host;
+  }
+
+  besideDump(host: DumpedSnapshot): CompiledSnapshot {
+    return this.with({ host, routes: host.routes });
   }
 
   get alone(): (() => Snapshot | undefined) | undefined {
@@ -437,6 +450,10 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     this.hostAddresses = facts.hostAddresses;
     this.named = facts.named;
     this.release = facts.release;
+  }
+
+  get host(): this {
+    return this;
   }
 
   /** The Services that the dump shows, including leftovers of another mode. */

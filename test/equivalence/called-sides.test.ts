@@ -56,6 +56,16 @@ test.each([
   expect(configOf(join(cwd, 'two.yaml'))).toBeUndefined();
 });
 
+test('schedulers that two configurations name are not compared', () => {
+  const given = (scheduler: string) => ({
+    name: `${scheduler}.yaml`,
+    text: `apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: ipvs\nipvs: { scheduler: ${scheduler} }\n`,
+  });
+  const manifests = { 'two.yaml': service + deployment(2) };
+  const { report } = equivalence({ manifests, assume: true, from: given('rr'), to: given('sh') });
+  expect(report?.notCompared.join()).toContain('scheduler of default/web');
+});
+
 test('a program is told the same', () => {
   const manifests = { 'two.yaml': service + deployment(2) };
   const { diagnostics } = equivalence({

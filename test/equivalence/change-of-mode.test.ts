@@ -260,6 +260,28 @@ describe('kpc migrate', () => {
     expect(better.flatMap(({ help }) => help)).toEqual([]);
   });
 
+  test('names rules of table filter that the new mode lacks, if the cluster has such traffic', async () => {
+    const filters = new Set(['accept-health-checks', 'accept-forwarded', 'invalid-packets']);
+    const asked = async (spec: string, ...flags: readonly string[]) =>
+      (await migrate([service(spec), endpoints(one), ...nodes], ...withPods, ...flags)).migration.preparations
+        .map((each) => each.arguments)
+        .filter(({ step }) => filters.has(String(step)));
+    const modes = (from: string) => ({ from, to: 'nftables' });
+    const local = 'externalTrafficPolicy: Local, ports: [{ port: 80, nodePort: 30080 }], healthCheckNodePort: 30100';
+    expect(await asked(`type: LoadBalancer, ${local}`, '--from', 'iptables')).toEqual([
+      { step: 'accept-health-checks', ...modes('iptables'), ports: [30_100] },
+      { step: 'accept-forwarded', ...modes('iptables') },
+      { step: 'invalid-packets', ...modes('iptables') },
+    ]);
+    expect(await asked('ports: [{ port: 80 }]', '--from', 'iptables')).toEqual([
+      { step: 'invalid-packets', ...modes('iptables') },
+    ]);
+    expect(await asked('ports: [{ port: 80 }]', '--from', 'iptables', '--conntrack-tcp-be-liberal')).toEqual([]);
+    expect(await asked('type: NodePort, ports: [{ port: 80, nodePort: 30080 }]', '--from', 'ipvs')).toEqual([
+      { step: 'accept-forwarded', ...modes('ipvs') },
+    ]);
+  });
+
   test('says what nodePortAddresses means in each mode, whichever comes first', async () => {
     const input = [service('type: NodePort, ports: [{ port: 80, nodePort: 30080 }]'), endpoints(one), ...nodes];
     const asked = async (...flags: readonly string[]) =>

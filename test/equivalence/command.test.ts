@@ -292,6 +292,8 @@ describe('kpc migrate', () => {
       'kernel',
       'nft-version',
       'kube-proxy-version',
+      'accept-forwarded',
+      'invalid-packets',
       'node-port-addresses',
     ]);
     expect((resultOf(iptables) as Printed).causes.map(({ cause }) => cause)).toContain('node-port-loopback');

@@ -6,6 +6,7 @@ import type { Address } from '../../src/kernel/address.ts';
 import { sceneOf } from '../../src/ask/trace/scene.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
+import { equivalence, open } from '../../src/library/index.ts';
 import { readAddress } from '../packet/lab.ts';
 
 const nodes: ReadonlyMap<string, Address> = new Map(
@@ -62,4 +63,37 @@ test("a dump's routes show which endpoints are pods of another node", () => {
   };
   expect(placesIn(servers + routes)).toEqual(['pod', 'other-node']);
   expect(placesIn(servers)).toEqual(['pod', 'pod']);
+});
+
+test("the node's pod networks show which endpoints without a nodeName are on it", () => {
+  const [side] = open(
+    {
+      'web.yaml': `
+{ apiVersion: v1, kind: Node, metadata: { name: n1 }, spec: { podCIDR: 10.244.1.0/24, podCIDRs: [10.244.1.0/24] } }
+---
+{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { clusterIP: 10.96.0.80, ports: [{ port: 80 }] } }
+---
+{ apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: { name: web-1, labels: { kubernetes.io/service-name: web } },
+  addressType: IPv4, ports: [{ port: 80 }], endpoints: [{ addresses: [10.244.1.21] }, { addresses: [10.244.2.21] }] }`,
+    },
+    { node: 'n1' },
+  ).snapshots;
+  if (!side) throw new Error('the manifests are not read');
+  const places = placesOfSenders([sceneOf(side), sceneOf(side)]);
+  expect(places.find(readAddress('10.244.1.21'))).toBe('pod');
+  expect(places.find(readAddress('10.244.2.21'))).toBe('other-node');
+});
+
+test('the first Service address is no example of an address without a Service', () => {
+  const service =
+    '{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { type: NodePort, clusterIP: 10.96.0.80, ';
+  const { report } = equivalence({
+    manifests: { 'web.yaml': `${service}ports: [{ port: 80, nodePort: 30080 }] } }` },
+    serviceClusterIpRange: '10.96.0.0/12',
+    from: 'iptables',
+    to: 'nftables',
+  });
+  const asked = (report?.causes ?? []).flatMap(({ effects }) => effects.map(({ example }) => example.to));
+  expect(asked.some((to) => to.startsWith('10.96.0.2:'))).toBe(true);
+  expect(asked.filter((to) => to.startsWith('10.96.0.1:'))).toEqual([]);
 });

@@ -38,3 +38,50 @@ test('rules that name a network that no pod here is in: the table says that no e
   expect(asked).toContainEqual({ from: 'pod', what: { problem: 'no-address-for', sender: 'pod' } });
   expect(scene && matrix && linesUnder(matrix, scene).join('\n')).toContain('such as 10.244.1.5');
 });
+
+const cluster = {
+  'cluster.yaml': `
+{ apiVersion: v1, kind: Node, metadata: { name: n1 }, status: { addresses: [{ type: InternalIP, address: 192.168.50.11 }] },
+  spec: { podCIDR: 10.244.1.0/24, podCIDRs: [10.244.1.0/24] } }
+---
+{ apiVersion: v1, kind: Node, metadata: { name: n2 }, status: { addresses: [{ type: InternalIP, address: 192.168.50.12 }] },
+  spec: { podCIDR: 10.244.2.0/24, podCIDRs: [10.244.2.0/24] } }
+---
+{ apiVersion: v1, kind: Service, metadata: { name: kubernetes }, spec: { clusterIP: 10.96.0.1, externalIPs: [203.0.113.9],
+  ports: [{ port: 443 }] } }
+---
+{ apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: { name: k1, labels: { kubernetes.io/service-name: kubernetes } },
+  addressType: IPv4, ports: [{ port: 6443 }], endpoints: [{ addresses: [192.168.50.11] }] }`,
+};
+
+test("another Node's address is no sender on this node, and pods elsewhere reach Services through their own node", () => {
+  const [side] = open(cluster, { node: 'n2', proxyMode: 'nftables' }).snapshots;
+  const scene = side && sceneOf(side);
+  const cells = scene && traceMatrix(scene.side.ports, scene).cells;
+  expect(new Set(cells?.map(({ from }) => from))).toEqual(new Set(['pod', 'node', 'external']));
+});
+
+test.each([
+  ['rr', /^(?!.*scheduler)/],
+  ['lc', /fewer open connections/],
+  ['sh', /client's address:/],
+  ['mh', /client's address and port/],
+  ['dh', /by the destination/],
+  ['fo', /to the same endpoint/],
+  ['ovf', /active connections/],
+])('what the shares mean with scheduler %s', (ipvsScheduler, words) => {
+  const two = cluster['cluster.yaml'].replace(
+    '[{ addresses: [192.168.50.11] }]',
+    '[{ addresses: [10.244.1.5] }, { addresses: [10.244.1.6] }]',
+  );
+  const { trace: found } = trace({
+    manifests: { 'cluster.yaml': two },
+    node: 'n2',
+    proxyMode: 'ipvs',
+    ipvsScheduler,
+    from: 'pod',
+    to: '10.96.0.1:443',
+  });
+  const notes = JSON.stringify(found?.traces[0]?.notes ?? []);
+  expect(notes).toMatch(words);
+});

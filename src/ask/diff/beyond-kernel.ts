@@ -93,7 +93,7 @@ export function beyondKernel(
     ),
     ...namedBeyond('kept-slices', [...stale]),
     ...namedBeyond('later-connections', changedIn(['sessionAffinity'], changes)),
-    ...namedBeyond('schedulers', differingSchedulers(from, to)),
+    ...beyondSettings(from, to),
     ...namedBeyond(
       'zones',
       changedIn(zoneFields, changes).filter((name) => !stale.has(name) && [from, to].every(lacksZones)),
@@ -111,6 +111,11 @@ export function untaken(...sides: readonly Snapshot[]): readonly BeyondKernel[] 
 function namesOfStale(from: Snapshot, to: Snapshot): readonly string[] {
   const stale = [...stalePortsOf(from, to).values(), ...stalePortsOf(to, from).values()];
   return stale.map(({ service }) => service).toSorted(compareText);
+}
+
+/** What differs between two sides of the same manifests. */
+export function beyondSettings(from: Snapshot, to: Snapshot): readonly BeyondKernel[] {
+  return namedBeyond('schedulers', differingSchedulers(from, to));
 }
 
 function differingSchedulers(from: Snapshot, to: Snapshot): readonly string[] {

@@ -1,7 +1,9 @@
 import { coverRulesToRead, coverState, intersectCoverage } from '../../dumps/coverage.ts';
 import { families } from '../../kernel/address.ts';
-import type { TableName } from '../../kernel/iptables/iptables.ts';
+import { isBuiltInChain, tableNames, type Chain, type TableName, type Tables } from '../../kernel/iptables/iptables.ts';
+import { placeRules } from '../../kernel/iptables/place-rules.ts';
 import type { VirtualServer } from '../../kernel/ipvs/ipvs.ts';
+import { chainsOf, type NftTable } from '../../kernel/nftables/table.ts';
 import {
   jumpChain,
   ownsJump,
@@ -15,7 +17,7 @@ import { classifyChain } from '../../kube-proxy/chains.ts';
 import { weighEvidence, type Evidence } from '../../kube-proxy/evidence.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import { serviceLink, parseSetName } from '../../kube-proxy/ipvs-objects.ts';
-import type { Snapshot } from '../../snapshot/snapshot.ts';
+import { stateWithOthers, type CompiledSnapshot, type DumpedSnapshot, type Snapshot } from '../../snapshot/snapshot.ts';
 import { weighServersOfSides } from '../../snapshot/server-owners.ts';
 
 export interface StatePair {
@@ -110,4 +112,56 @@ function foreignState(state: KernelState, owns: Ownership, weighServer: WeighSer
     sysctl: () => false,
   };
   return { ...restrictState(state, others), ipvsTimeouts: undefined, modules: [] };
+}
+
+/**
+ * Returns the state of a node that kube-proxy programs as compiled. All else on the node stays as the dump shows it, with kube-proxy's jumps
+ * where kube-proxy inserts them. The links are only kube-proxy's.
+ */
+export function stateOnNode(side: CompiledSnapshot, node: DumpedSnapshot): KernelState {
+  const { state: wanted } = side;
+  const weighServer = weighServersOfSides(node, side);
+  const owns = ownershipOfSides(node, side, weighServer);
+  const [own, others] = [restrictState(node.state, owns), foreignState(node.state, owns, weighServer)];
+  const iptables = families.map((family) => [
+    family,
+    tablesOnNode(node.state.iptables[family], own.iptables[family], others.iptables[family], wanted.iptables[family]),
+  ]);
+  const tables = stateWithOthers(node).nftables.filter(({ name }) => !isKubeProxyTable(name));
+  return {
+    ...wanted,
+    iptables: Object.fromEntries(iptables) as KernelState['iptables'],
+    nftables: [...tables.map((table) => withoutOwn(table, owns)), ...wanted.nftables],
+    sets: [...others.sets, ...wanted.sets],
+    virtualServers: [...others.virtualServers, ...wanted.virtualServers],
+    sysctls: new Map([...node.state.sysctls, ...wanted.sysctls]),
+  };
+}
+
+function tablesOnNode(node: Tables = {}, own: Tables = {}, others: Tables = {}, wanted: Tables = {}): Tables {
+  const settled = tableNames.map((table) => {
+    const [shown, asked] = [node[table] ?? noChains, wanted[table] ?? noChains];
+    const chains = new Map([...(others[table] ?? noChains), ...asked]);
+    for (const name of [...shown.keys(), ...asked.keys()].filter((each) => isBuiltInChain(table, each))) {
+      const { whole } = placeRules(own[table]?.get(name), asked.get(name));
+      chains.set(name, { name, policy: shown.get(name)?.policy, rules: whole });
+    }
+    return [table, chains] as const;
+  });
+  return Object.fromEntries(settled.filter(([, { size }]) => size > 0));
+}
+
+const noChains: ReadonlyMap<string, Chain> = new Map();
+
+/** Leaves kube-proxy's chains, and the jumps to them, out of a table of iptables as nft lists it. */
+function withoutOwn(table: NftTable, owns: Ownership): NftTable {
+  const name = tableNames.find((each) => each === table.name);
+  if (name === undefined) return table;
+  const isOwn = (chain: string): boolean => owns.chain(chain, name, table.family);
+  const chains = [...table.chains].filter(([chain]) => !isOwn(chain));
+  const withoutJumps = chains.map(([key, chain]) => {
+    const rules = chain.rules.filter(({ expressions }) => !expressions.flatMap(chainsOf).some(isOwn));
+    return [key, { ...chain, rules }] as const;
+  });
+  return { ...table, chains: new Map(withoutJumps) };
 }

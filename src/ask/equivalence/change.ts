@@ -1,7 +1,7 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import type { PreparationArguments } from '../../base/findings/equivalence.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
-import { serviceName, type ServicePort } from '../../cluster/model.ts';
+import { portAddresses, serviceName, type ServicePort } from '../../cluster/model.ts';
 import { nodeAddresses } from '../../cluster/node-context.ts';
 import type { Node } from '../../cluster/objects.ts';
 import { addressesOn } from '../../kernel/link/link.ts';
@@ -9,7 +9,7 @@ import { forwardingSysctls } from '../../kernel/sysctls-and-modules.ts';
 import { announcedDefault, announcedEnds, lastAnnounced, type Minor, parseMinor } from '../../kube-proxy/announced.ts';
 import { findGateFaults } from '../../kube-proxy/feature-gates.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
-import { modeFacts, modeFromWords, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { modeFacts, modeFromWords, type ModeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import {
   type Behaviour,
   type FeatureGates,
@@ -37,6 +37,7 @@ function modeNeeds(from: Scene, to: Scene): Steps {
   return [
     ...(from.side.mode && modeFacts[from.side.mode].kinds.has('links') ? answersLost(from, to) : []),
     ...((to.side.mode && neededBy[to.side.mode]?.(nodes)) ?? []),
+    ...filtersLost(from, to),
     ...((from.side.mode && leftBehindBy[from.side.mode]?.(from, to)) ?? []),
   ];
 }
@@ -44,6 +45,20 @@ function modeNeeds(from: Scene, to: Scene): Steps {
 const neededBy: { readonly [M in ProxyMode]?: (nodes: readonly Node[]) => Steps } = {
   nftables: (nodes) => [...kernelsNeeded(nodes), { step: 'nft-version' }, { step: 'kube-proxy-version' }],
 };
+
+/** Lists rules in table filter that the new mode does not have, if the cluster has such traffic. */
+function filtersLost({ side: { mode: from, settings, ports } }: Scene, { side: { mode: to } }: Scene): Steps {
+  if (!from || !to) return [];
+  const checks = [...new Set(ports.flatMap(({ healthCheckNodePort: port }) => (port ? port : [])))];
+  const isFromOutside = ports.some((port) => port.nodePort || portAddresses(port).length > 1);
+  const rows: { readonly [F in ModeFacts['filters'][number]]: Steps } = {
+    'health-checks': checks.length > 0 ? [{ step: 'accept-health-checks', from, to, ports: checks }] : [],
+    forwarded: isFromOutside ? [{ step: 'accept-forwarded', from, to }] : [],
+    invalid: ports.length === 0 || settings?.conntrack.tcpBeLiberal ? [] : [{ step: 'invalid-packets', from, to }],
+  };
+  const kept = new Set(modeFacts[to].filters);
+  return modeFacts[from].filters.flatMap((filter) => (kept.has(filter) ? [] : rows[filter]));
+}
 
 /** The oldest kernel on which kube-proxy starts in nftables mode (nftables/proxier.go). */
 const oldestKernel = [5, 13] as const;

@@ -1,5 +1,5 @@
 import { areMadeAlike } from '../../cluster/stale-slices.ts';
-import { type Address, families, type Family, isLoopback } from '../../kernel/address.ts';
+import { type Address, addressAfter, families, type Family, isLoopback } from '../../kernel/address.ts';
 import { isSameEnd } from '../../packet/explore.ts';
 import {
   isArrival,
@@ -128,13 +128,19 @@ export function compareScenes(
     for (const difference of answer.differences) found(difference, alike, target.turn);
     return isOfAll;
   };
-  const groups = groupTargets(destinationsOf(asked, nodes, only, healthCheckKeys([from, to])), likeness);
+  const reserved = new Set([from, to].flatMap(({ side }) => firstOfServices(side)));
+  const groups = groupTargets(destinationsOf(asked, nodes, only, healthCheckKeys([from, to]), reserved), likeness);
   const isTooMuch = groups.length > most;
   for (const group of isTooMuch ? none : groups) {
     // If a result is uncertain, each destination may have reasons of its own.
     if (!ask(group.first, group)) for (const each of group.others) ask(each);
   }
   return { ...counts, isTooMuch };
+}
+
+/** The first address of each Service network, which Service default/kubernetes has even if the input lacks it. */
+function firstOfServices({ cluster }: Scene['side']): readonly string[] {
+  return (cluster?.serviceCidrs ?? []).map(({ network: { address } }) => addressAfter(address, 1).text);
 }
 
 interface Member {
@@ -295,11 +301,12 @@ function* destinationsOf(
   nodes: ReadonlyMap<string, Address>,
   only: Only | undefined,
   healthChecksAt: ReturnType<typeof healthCheckKeys>,
+  reserved: ReadonlySet<string>,
 ): Generator<readonly [Address, ReadonlySet<ProtocolPort>]> {
   const { destinations, spans, ports: unbound } = asked;
   const known = [...[...destinations.values()].map(({ address }) => address), ...nodes.values()];
   const others = families.flatMap((family) =>
-    representatives(family, spans, ({ text }) => destinations.has(text) || nodes.has(text)),
+    representatives(family, spans, ({ text }) => destinations.has(text) || nodes.has(text) || reserved.has(text)),
   );
   const free = asked.freePorts();
   const turns = { ipv4: 0, ipv6: 0 };

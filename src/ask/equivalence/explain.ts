@@ -110,7 +110,10 @@ function whyFailing({ packet, from, to }: Difference, scenes: readonly [Scene, S
   });
 }
 
-/** Finds the side that explains the difference, and a side whose own trace ends as in the comparison: the same side, if possible. */
+/**
+ * Finds the side that explains the difference, and a side whose own trace ends as in the comparison. Both are the same side if possible, but
+ * only a side that does not know the end explains why.
+ */
 function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, Scene]) {
   const [old, fresh] = scenes;
   const first = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
@@ -123,7 +126,8 @@ function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, 
   if (isShown(first)) return { explains: first, shownBy: first } as const;
   // A trace of the other side alone does not show that slices fit only one side.
   const shows = !lackOtherEndpoints([from, to], scenes) && isShown(other);
-  return shows ? ({ explains: other, shownBy: other } as const) : ({ explains: first, shownBy: undefined } as const);
+  const isUnknown = from.verdict === 'unknown' || to.verdict === 'unknown';
+  return { explains: shows && !isUnknown ? other : first, shownBy: shows ? other : undefined } as const;
 }
 
 type Side = NonNullable<Effect['shownBy']>;

@@ -10,6 +10,7 @@ import {
   prefixKey,
 } from '../../kernel/address.ts';
 import { spanOf } from '../../kernel/address-range.ts';
+import { isIn } from '../trace/pod-networks.ts';
 import type { Scene } from '../trace/scene.ts';
 import type { Kinds } from '../trace/address-cells.ts';
 
@@ -84,17 +85,17 @@ export function placesOfSenders(scenes: readonly Scene[]): Places {
       return network ? [[network, 'other-node'] as const] : [];
     });
   const compiled = scenes.flatMap(({ side }) => (side.kind === 'dump' ? [] : side));
-  // An endpoint's node can be unknown only in a dump, but the dump's routes may show the node. In manifests compiled without a node, no
-  // endpoint is on the node.
+  const own = compiled.flatMap(({ node }) => node.podCIDRs);
+  // If nothing names an endpoint's node, the node's pod networks or a dump's routes may show it.
   const placeOfEndpoint = (address: Address): SenderPlace | undefined => {
     for (const { side, evaluate } of scenes) {
       const [first] = side.endpoints.at(address.text);
-      const isHere = compiled.length === 0 && evaluate.placeOf(address) !== 'out';
+      const isHere = compiled.length === 0 ? evaluate.placeOf(address) !== 'out' : isIn(own, address);
       if (first) return (first.isLocal ?? isHere) ? 'pod' : 'other-node';
     }
     return undefined;
   };
-  const here = compiled.flatMap(({ node }) => node.podCIDRs.map((network) => [network, 'pod'] as const));
+  const here = own.map((network) => [network, 'pod'] as const);
   const others = scenes.flatMap(({ side: { objects } }) =>
     objects.nodes.flatMap(({ object: { addresses, podCIDRs } }) =>
       at([...addresses.map(({ address }) => address), ...podCIDRs]),

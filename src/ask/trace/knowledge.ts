@@ -1,3 +1,4 @@
+import { stateOnNode } from '../diff/foreign-items.ts';
 import { stateWithOthers, type Snapshot } from '../../snapshot/snapshot.ts';
 import { findUnshownJumps } from '../../snapshot/faults.ts';
 import { hasProtocol, serviceName, type ShownPort } from '../../cluster/model.ts';
@@ -16,6 +17,7 @@ import { lacksAddresses, type Unlisted, type VirtualServer } from '../../kernel/
 import {
   everywhere,
   ipvsStations,
+  laterTables,
   stationsOf,
   type Gap,
   type Knowledge,
@@ -27,8 +29,9 @@ import { circumstance, lacks, unreadRule, type Missing, type Reason } from '../.
 import { doubtedEnds, localhostListeners, addressKind } from './service-ends.ts';
 import { isIn, type PodTraffic } from './pod-networks.ts';
 
-/** Returns a side's state, completed with other programs' tables and with the sysctl that kube-proxy's rules imply. */
+/** Returns a side's state, with what other programs have on the node and the sysctl that kube-proxy's rules imply. */
 export function wholeState(side: Snapshot): KernelState {
+  if (side.kind !== 'dump') return side.host ? stateOnNode(side, side.host) : side.state;
   const { state, coverage, mode } = side;
   const sysctls = !coverage.sysctls && mode && hasLoopbackPorts(mode) ? withLocalnet(state) : state.sysctls;
   return { ...stateWithOthers(side), sysctls };
@@ -60,7 +63,8 @@ export function knowledgeOf(
   clusterIPs: ReadonlySet<string>,
   stale: StalePorts,
 ): Knowledge {
-  const { kind, coverage, doubts, mode, ports } = side;
+  const { kind, host, mode, ports } = side;
+  const { coverage, doubts } = host ?? side;
   const isUnread = (output: RegExp): boolean =>
     doubts.some((doubt) => (doubt.kind === 'unread' || doubt.kind === 'cut-line') && output.test(doubt.output));
   const isOutward = links.some(({ addresses }) => addresses.some(({ address }) => isKnownOwn(address)));
@@ -74,7 +78,7 @@ export function knowledgeOf(
   const own = kind === 'dump' ? findOwnAddresses(side.state) : new Set<string>();
   const gaps = [
     ...families.flatMap((family) => gapsOfFamily(side, mode, family)),
-    ...doubtedGaps(side, links),
+    ...doubtedGaps(host ?? side, links).filter(({ reason }) => kind === 'dump' || !isOfServers(reason)),
     ...bridgeGaps(links),
     ...programGaps(links),
   ];
@@ -91,14 +95,15 @@ export function knowledgeOf(
     hasAllSysctls: kind !== 'dump',
     lacksEntries: (set) => isUnread(/^ipset/) || unlisted.some(({ endsOfSets }) => endsOfSets?.includes(set)),
     // If a table is only partly shown, its gap covers its policies too. iptables refuses policy DROP in table nat.
-    lacksPolicies: (family, table) => kind === 'dump' && table !== 'nat' && coverage.iptables[family].includes(table),
+    lacksPolicies: (family, table) =>
+      host !== undefined && table !== 'nat' && coverage.iptables[family].includes(table),
     listeners: localhostListeners(side),
-    lacksProxyPorts: mode !== undefined && modeFacts[mode].kinds.has('proxyPorts') && !coverage.proxyPorts,
+    lacksProxyPorts: mode !== undefined && modeFacts[mode].kinds.has('proxyPorts') && !side.coverage.proxyPorts,
     otherVariant: Object.fromEntries(variants) as Knowledge['otherVariant'],
     gaps,
     supposed: mode ? [...findUnshownJumps(side, mode), ...masquerading.flatMap(({ jumps }) => jumps)] : [],
     supposedChains: masquerading.flatMap(({ chains }) => chains),
-    ...tablesShown(side),
+    ...tablesShown(side, host ?? side),
     sendsFrom: nodeIPs && Object.fromEntries(nodeIPs.map((address) => [address.family, address])),
     isOwn: ({ text }) => own.has(text),
     isElsewhere: findElsewhere(side, podTraffic, clusterIPs),
@@ -183,8 +188,12 @@ function unshownMasquerading({ state, coverage }: Snapshot, mode: ProxyMode, fam
   };
 }
 
-function tablesShown(side: Snapshot): Pick<Knowledge, 'listed' | 'listsRuleset'> {
-  return { listed: side.coverage.listed ?? new Map(), listsRuleset: (family) => showsRuleset(side, family) };
+/** Returns the order of nftables tables. kube-proxy creates its own when it starts, so after those that a dump shows. */
+function tablesShown(side: Snapshot, shown: Snapshot): Pick<Knowledge, 'listed' | 'listsRuleset'> {
+  const made = side === shown ? [] : side.state.nftables;
+  const later = made.map(({ family, name }) => [`${family} ${name}`, { listing: laterTables, place: 0 }] as const);
+  const listed = new Map([...later, ...(shown.coverage.listed ?? [])]);
+  return { listed, listsRuleset: (family) => showsRuleset(shown, family) };
 }
 
 function showsRuleset({ coverage }: Snapshot, family: Family): boolean {
@@ -222,6 +231,10 @@ function gapsOfFamily(side: Snapshot, mode: ProxyMode | undefined, family: Famil
     ...(kinds?.has('virtualServers') && !coverage.virtualServers ? [serverGap(family)] : []),
     ...(kinds?.has('virtualServers') && unlisted ? [unlistedGap(family, unlisted, state.virtualServers)] : []),
   ];
+}
+
+function isOfServers(reason: Reason): boolean {
+  return reason.kind === 'missing-listing' && reason.missing.kind === 'virtual-servers';
 }
 
 function lackedChain({ state, coverage }: Snapshot, family: Family): string | undefined {

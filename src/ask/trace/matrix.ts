@@ -1,4 +1,5 @@
 import {
+  type Endpoint,
   portAddresses,
   serviceName,
   sourceNetworks,
@@ -11,6 +12,7 @@ import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
 import { singleAddress, spanOf } from '../../kernel/address-range.ts';
 import type { Value } from '../../kernel/nftables/table.ts';
+import { addressesOn } from '../../kernel/link/link.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
@@ -59,9 +61,10 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
   const usual = [...senderKinds, 'itself', ...new Set(told.flatMap((each) => each ?? []))];
   const names = [...(named ? [named.from] : []), ...usual];
   const isHere = findEndpointsHere(scene.side);
+  const held = addressesOn(scene.links);
   const open: OpenCell[] = [];
   const cells = ports.flatMap((port, at) => {
-    const own = port.endpoints?.find((each) => scene.side.endpoints.isLocal(each) !== false && isHere(each.label));
+    const own = port.endpoints?.find((each) => scene.side.endpoints.isLocal(each) !== false && isHere(each));
     const itself = own?.port === undefined ? undefined : own.address?.text;
     const askedOf = (name: string): string | undefined => {
       if (name === 'itself') return itself;
@@ -75,9 +78,9 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
     return targetsOfPort(port, scene).flatMap(({ kind, ...target }) =>
       senders.flatMap(({ read, ...name }): readonly MatrixCell[] => {
         const sender = read.kind === 'read' ? read.value : undefined;
-        // Every host has its own loopback addresses, and a pod elsewhere reaches cluster IPs through its own node.
+        // Every host has its own loopback addresses, and a pod elsewhere reaches Services through its own node.
         if (isLoopback(target.address) && (!sender || sender.enters)) return [];
-        if (name.from === 'remote-pod' && kind === 'cluster-ip') return [];
+        if (name.from === 'remote-pod' && kind !== 'node-port' && !held.has(target.address.text)) return [];
         if (name.from === told[at] && !ofRanges.has(kind)) return [];
         if (read.kind === 'wrong' && isUnaddressed(read.diagnostic))
           open.push({ ...name, kind, target, why: read.diagnostic });
@@ -115,10 +118,16 @@ function listenersOf({ family, protocol }: ShownPort, port: number, state: Kerne
 }
 
 /**
- * Returns a test of whether an endpoint ("ip:port") may be on the node. The sets for packets from endpoints to themselves contain the local
- * endpoints. If a dump lacks such sets, any endpoint may be local.
+ * Returns a test of whether an endpoint that no nodeName places may be on the node. It is not if its address is another Node's. In a dump, the
+ * sets for packets from endpoints to themselves list the local endpoints. If a dump lacks the set, any endpoint may be local.
  */
-function findEndpointsHere({ kind, state: { nftables, sets } }: Snapshot): (label: string) => boolean {
+function findEndpointsHere(side: Snapshot): (endpoint: Endpoint<undefined>) => boolean {
+  const {
+    kind,
+    nodeName,
+    objects,
+    state: { nftables, sets },
+  } = side;
   const ofTables = nftables.flatMap(({ name, sets: own }) => {
     const set = isKubeProxyTable(name) ? own.get(nftSets.hairpinConnections) : undefined;
     return set ? [set.elements.map(({ key }) => socketOfKey(key))] : [];
@@ -131,7 +140,12 @@ function findEndpointsHere({ kind, state: { nftables, sets } }: Snapshot): (labe
   });
   const lists = [...ofTables, ...ofSets];
   const here = new Set(lists.flat());
-  return (label) => kind !== 'dump' || lists.length === 0 || here.has(label);
+  if (kind === 'dump') return ({ label }) => lists.length === 0 || here.has(label);
+  const ofOthers = objects.nodes.flatMap(({ object: { metadata, addresses } }) =>
+    nodeName === '' || metadata.name === nodeName ? [] : addresses.map(({ address }) => address),
+  );
+  const others = new Set(ofOthers);
+  return ({ address }) => !address || !others.has(address.text);
 }
 
 /** Returns the endpoint's address and port from `ADDRESS . ADDRESS . PROTOCOL . PORT`. */

@@ -4,12 +4,12 @@ import { type LabelSelector, meetsRequirement, type Node } from '../../cluster/o
 import { endpointClass, PlanMemo, type TrafficPlan } from '../../cluster/plan-traffic.ts';
 import { type StalePorts, stalePortsOf } from '../../cluster/stale-slices.ts';
 import { addressAfter, contains, families, isLoopback } from '../../kernel/address.ts';
-import type { Link } from '../../kernel/link/link.ts';
+import { addressesOn, type Link } from '../../kernel/link/link.ts';
 import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
 import { type Evaluator, fateOnAnyOf, prepareEvaluator } from '../../packet/evaluate.ts';
 import { type Fate, type Packet, unknownOwn } from '../../packet/packet.ts';
 import { allOf, type Maybe } from '../../packet/reason.ts';
-import type { CompiledSnapshot, Snapshot } from '../../snapshot/snapshot.ts';
+import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../../snapshot/snapshot.ts';
 import { knowledgeOf, wholeState } from './knowledge.ts';
 import { type PodTraffic, podTrafficOf } from './pod-networks.ts';
 
@@ -43,6 +43,7 @@ export function isUnplacedDestination(
   const isKnown =
     side.endpoints.isOfService(destination.text) ||
     side.endpoints.has(destination.text) ||
+    side.cluster.serviceCidrs.some(({ network }) => contains(network, destination)) ||
     // The node's bridge usually has the first address of the node's pod network.
     side.node.podCIDRs.some(
       (network) => contains(network, destination) && addressAfter(network.address, 1).text !== destination.text,
@@ -131,8 +132,8 @@ export function isLocalEndpoint({ side: { endpoints } }: Scene, endpoint: Socket
 export const partsOfDump = ['sets', 'virtualServers', 'links', 'sysctls'] as const;
 
 /**
- * Completes two sides of one node. Facts that one side lacks, such as the node's addresses or cluster IPs, come from the other side.
- * `wholes`: the sides with their objects, if the scenes lack these.
+ * Completes two sides of one node. Facts that one side lacks, such as the node's addresses, its cluster IPs and, beside a dump, all that
+ * other programs have on the node, come from the other. `wholes`: the sides with their objects, if the scenes lack them.
  */
 export function onOneNode(
   from: Scene,
@@ -152,18 +153,30 @@ function bare(scene: Scene): Scene {
 
 function completeScene(scene: Scene, other: Scene, stale: StalePorts): Scene {
   const { side } = scene;
+  const host = side.kind !== 'dump' && other.side.kind === 'dump' ? other.side : undefined;
   const missing = partsOfDump.filter((part) => !side.coverage[part] && other.side.coverage[part]);
   const knowsAddresses = scene.links.some(({ addresses }) => addresses.length > 0);
   const clusterIPs = clusterIPsOnlyOf(other.side, side);
-  if (missing.length === 0 && knowsAddresses && clusterIPs.size + stale.size === 0) return scene;
+  if (!host && missing.length === 0 && knowsAddresses && clusterIPs.size + stale.size === 0) return scene;
   const taken = Object.fromEntries(missing.map((part) => [part, other.side.state[part]]));
   const shown = Object.fromEntries(missing.map((part) => [part, true]));
   const { allAddresses } = (missing.includes('links') ? other : scene).side.coverage;
   const coverage = { ...side.coverage, ...shown, allAddresses };
-  const completed = side.kind === 'dump' ? side.completedBy({ ...side.state, ...taken }, coverage) : side;
-  const links = knowsAddresses ? scene.links : other.links;
+  const completed =
+    side.kind === 'dump'
+      ? side.completedBy({ ...side.state, ...taken }, coverage)
+      : host
+        ? side.besideDump(host)
+        : side;
+  const links = knowsAddresses && !(host && showsAddresses(host, scene)) ? scene.links : other.links;
   const evaluate = evaluatorOf(completed, links, scene.podTraffic, clusterIPs, stale);
   return { ...scene, side: completed, links, stale, evaluate, alone: evaluateAlone(scene) };
+}
+
+function showsAddresses({ coverage, links }: DumpedSnapshot, scene: Scene): boolean {
+  const shown = addressesOn(links);
+  const own = scene.links.flatMap(({ addresses }) => addresses);
+  return coverage.links && own.every(({ address }) => isLoopback(address) || shown.has(address.text));
 }
 
 export interface KnownLabels {

@@ -32,6 +32,9 @@ export type PreparationArguments = By<
     timeouts: { readonly seconds: readonly number[] };
     'bound-addresses': After & Numbers<'addresses'>;
     route: After & Strings<'address'>;
+    'accept-health-checks': SettingOfModes & { readonly ports: readonly number[] };
+    'accept-forwarded': SettingOfModes;
+    'invalid-packets': SettingOfModes;
     'strict-arp': None;
     'excluded-networks': After & Lists<'networks'>;
   }

@@ -43,8 +43,38 @@ export interface IpvsTimeouts {
   readonly udp: number;
 }
 
+export interface SchedulerFacts {
+  /** Whether weights count; 'most': only real servers with the highest weight are used. */
+  readonly weight: 'ignored' | 'counts' | 'most';
+  /**
+   * What decides: turns, how loaded the real servers are, a hash of the client or of the destination, or the kernel's list. That list
+   * depends on when each real server was added (__ip_vs_update_dest), so it is not known: 'first' always takes its first real server,
+   * 'fill' the next one once the active connections exceed the weight (ip_vs_fo.c, ip_vs_ovf.c).
+   */
+  readonly by: 'turn' | 'load' | 'client' | 'destination' | 'first' | 'fill';
+}
+
 /** The schedulers in Linux. kube-proxy accepts any that the node's kernel has. */
-export const schedulers: readonly string[] = 'rr wrr lc wlc lblc lblcr sh dh sed nq mh fo ovf twos'.split(' ');
+export const schedulerFacts: ReadonlyMap<string, SchedulerFacts> = new Map(
+  Object.entries({
+    rr: { weight: 'ignored', by: 'turn' },
+    wrr: { weight: 'counts', by: 'turn' },
+    lc: { weight: 'ignored', by: 'load' },
+    wlc: { weight: 'counts', by: 'load' },
+    lblc: { weight: 'counts', by: 'destination' },
+    lblcr: { weight: 'counts', by: 'destination' },
+    sh: { weight: 'counts', by: 'client' },
+    dh: { weight: 'ignored', by: 'destination' },
+    sed: { weight: 'counts', by: 'load' },
+    nq: { weight: 'counts', by: 'load' },
+    mh: { weight: 'counts', by: 'client' },
+    fo: { weight: 'most', by: 'first' },
+    ovf: { weight: 'most', by: 'fill' },
+    twos: { weight: 'counts', by: 'load' },
+  } satisfies Readonly<Record<string, SchedulerFacts>>),
+);
+
+export const schedulers: readonly string[] = [...schedulerFacts.keys()];
 
 /** The longest timeout that ipvsadm accepts: 31 days. */
 export const mostIpvsSeconds = 31 * 24 * 3600;

@@ -8,6 +8,7 @@ import { describeSkippedListings, noSubjectWords, unlistedWords } from './lack.t
 import { healthAnswerOf, healthCheckFinder } from '../../snapshot/health-checks.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
+import { schedulerFacts, type SchedulerFacts, type VirtualServer } from '../../kernel/ipvs/ipvs.ts';
 import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RouteDecision } from '../../packet/step.ts';
@@ -110,16 +111,10 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Sce
   const server = steps.find((step) => step.kind === 'virtual-server')?.server;
   const notes: string[] = [];
   if (server) {
-    const { scheduler, schedulerFlags, address } = server;
-    // With the flag sh-port or mh-port, the scheduler also uses the client's port.
-    if (byClient.has(scheduler) && !schedulerFlags.includes('flag-2'))
-      notes.push(
-        `scheduler ${scheduler} chooses by the client's address: one client always gets the same endpoint, and the shares are averages over many clients`,
-      );
-    if (byDestination.has(scheduler))
-      notes.push(
-        `scheduler ${scheduler} chooses by the destination: all clients of ${address.text} get the same endpoint, and the shares are averages over many addresses`,
-      );
+    const { scheduler, address } = server;
+    const by = schedulerFacts.get(scheduler)?.by;
+    const does = by && schedulerWords[by](server, address.text);
+    if (does) notes.push(`scheduler ${scheduler} ${does}`);
   }
   if (port?.affinitySeconds) {
     const keeps = server
@@ -135,9 +130,23 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Sce
   return notes;
 }
 
-/** IPVS schedulers that choose by a hash of the client's address (byClient) or of the destination (byDestination). */
-const byClient: ReadonlySet<string> = new Set(['sh', 'mh']);
-const byDestination: ReadonlySet<string> = new Set(['dh', 'lblc', 'lblcr']);
+const schedulerWords: {
+  readonly [By in SchedulerFacts['by']]: (server: VirtualServer, address: string) => string | undefined;
+} = {
+  turn: () => undefined,
+  load: () => 'prefers endpoints with fewer open connections: the shares are those while none is open',
+  // With the flag sh-port or mh-port, the client's port counts too.
+  client: ({ schedulerFlags }) =>
+    schedulerFlags.includes('flag-2')
+      ? "chooses by the client's address and port: the shares are averages over many connections"
+      : "chooses by the client's address: one client always gets the same endpoint, and the shares are averages over many clients",
+  destination: (_, address) =>
+    `chooses by the destination: all clients of ${address} get the same endpoint, and the shares are averages over many addresses`,
+  first: () =>
+    'sends all clients to the same endpoint, the first with the highest weight in the list of the kernel: kpc does not know which one that is, and the shares are the chances of each',
+  fill: () =>
+    'fills one endpoint until it has more active connections than its weight, then the next, and refuses clients if all are full: kpc does not know the order, and the shares are the chances of each to be first',
+};
 
 /** Notes that a node port was traced in a family that its Service lacks. */
 function otherFamilyNote({ target }: Trace, { side }: Scene): string | undefined {

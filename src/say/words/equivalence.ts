@@ -2,6 +2,7 @@ import type { equivalenceFindings } from '../../base/findings/equivalence.ts';
 import { formatCount, joinWords } from '../../base/printable.ts';
 import { announcedDefault } from '../../kube-proxy/announced.ts';
 import { announcedEndWords, kepLink } from './behaviours.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { modeFacts, type ProxyMode, titleOfMode } from '../../kube-proxy/modes.ts';
 import { newSetsWords, readsAllNft } from '../../kube-proxy/nft-table.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
@@ -104,6 +105,18 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
     route: ({ address, to }) => [
       `check that every node has a route to the cluster IPs, such as a default route: in ${titleOfMode(to)}, packets of the node and of hostNetwork Pods are routed before they are rewritten, and fail with "network is unreachable" without one; in IPVS mode the addresses are the node's own`,
       `check: ip route get ${address}`,
+    ],
+    'accept-health-checks': ({ ports, from, to }) => [
+      `let the firewall of the nodes accept the health check node ${ports.length === 1 ? 'port' : 'ports'} ${nameSome(ports.map(String))}: rules of ${titleOfMode(from)} accept them, those of ${titleOfMode(to)} do not`,
+      'check: iptables -S INPUT; nft list ruleset',
+    ],
+    'accept-forwarded': ({ from, to }) => [
+      `let the firewall of the nodes accept packets that they forward to endpoints: ${titleOfMode(from)} accepts those that it masquerades, such as from node ports, in ${baseChains.forward}; ${titleOfMode(to)} leaves all to the firewall, such as Docker's policy DROP`,
+      'check: iptables -S FORWARD; nft list ruleset',
+    ],
+    'invalid-packets': ({ from, to }) => [
+      `set conntrack.tcpBeLiberal, if long-lived connections to Services are reset: ${titleOfMode(from)} drops packets that connection tracking calls invalid, ${titleOfMode(to)} does not, and endpoints may then answer such packets with a reset`,
+      'check: curl -s localhost:10249/metrics | grep iptables_ct_state_invalid_dropped_packets_total',
     ],
     'strict-arp': [
       `undo strictARP unless a load balancer on the nodes needs it: without ${serviceLink} it has no purpose, and arp_ignore and arp_announce stay until they are reset`,

@@ -1,0 +1,85 @@
+// A dump of a node beside a compiled side: what is not kube-proxy's is on both.
+import { expect, test } from 'vitest';
+import { compile, equivalence, open, type ComparedSide, type DumpedSnapshot } from '../../src/library/index.ts';
+
+const manifests = {
+  'cluster.yaml': `
+{ apiVersion: v1, kind: Node, metadata: { name: n1 }, spec: { podCIDR: 10.244.1.0/24, podCIDRs: [10.244.1.0/24] },
+  status: { addresses: [{ type: InternalIP, address: 192.168.50.11 }] } }
+---
+{ apiVersion: v1, kind: Service, metadata: { name: lb, namespace: shop }, spec: { type: LoadBalancer, clusterIP: 10.96.0.90,
+  clusterIPs: [10.96.0.90], externalTrafficPolicy: Local, healthCheckNodePort: 32000, ports: [{ port: 80, nodePort: 30090 }] },
+  status: { loadBalancer: { ingress: [{ ip: 203.0.113.6 }] } } }
+---
+{ apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4, ports: [{ port: 8080 }],
+  metadata: { name: lb-1, namespace: shop, labels: { kubernetes.io/service-name: lb } },
+  endpoints: [{ addresses: [10.244.1.21], nodeName: n1 }] }
+---
+{ apiVersion: v1, kind: Service, metadata: { name: web, namespace: shop }, spec: { type: NodePort, clusterIP: 10.96.0.80,
+  clusterIPs: [10.96.0.80], ports: [{ port: 80, nodePort: 30080 }] } }
+---
+{ apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4, ports: [{ port: 8080 }],
+  metadata: { name: web-1, namespace: shop, labels: { kubernetes.io/service-name: web } },
+  endpoints: [{ addresses: [10.244.1.22], nodeName: n1 }] }
+`,
+};
+
+const builtIn = { filter: ['INPUT', 'FORWARD', 'OUTPUT'], nat: ['PREROUTING', 'INPUT', 'OUTPUT', 'POSTROUTING'] };
+const links = `
+1: lo: <LOOPBACK,UP> mtu 65536
+    inet 127.0.0.1/8 scope host lo
+2: eth0: <BROADCAST,UP> mtu 1500
+    inet 192.168.50.11/24 brd 192.168.50.255 scope global eth0
+3: cni0: <BROADCAST,UP> mtu 1500
+    inet 10.244.1.1/24 brd 10.244.1.255 scope global cni0
+`;
+
+const input = { node: 'n1', manifests } as const;
+
+/** A node in iptables mode as its tools print it, with policies and rules of its own in table filter. */
+function dumpWith(policies: Readonly<Record<string, string>>, rules = ''): DumpedSnapshot {
+  const saved = compile({ ...input, proxyMode: 'iptables' }).bundle?.files.get('iptables.restore') ?? '';
+  const tables = Object.entries(builtIn).map(([table, chains]) => {
+    const [, own = ''] = saved.split(`*${table}\n`);
+    const [lines = ''] = own.split('COMMIT');
+    const [given, added] = table === 'filter' ? [policies, rules] : [{}, ''];
+    const declared = chains.map((chain) => `:${chain} ${given[chain] ?? 'ACCEPT'} [0:0]\n`).join('');
+    return `*${table}\n${declared}${lines.replace(/^-I (\w+) \d+/gm, '-A $1')}${added}COMMIT\n`;
+  });
+  const [side] = open({ 'node.txt': `$ iptables-save\n${tables.join('')}$ ip addr\n${links}` }).snapshots;
+  if (side?.kind !== 'dump') throw new Error('the dump is not read');
+  return side;
+}
+
+/** What breaks, or starts to work, for clients outside the cluster: "severity target: from → to". */
+function changes(from: ComparedSide, to: ComparedSide): readonly string[] {
+  const effects = (equivalence({ from, to, ...input }).report?.causes ?? []).flatMap((cause) => cause.effects);
+  return effects
+    .filter(
+      ({ severity, senders }) => severity !== 'fails-otherwise' && senders.includes('a client outside the cluster'),
+    )
+    .filter(({ example }) => !example.to.startsWith('['))
+    .map(({ severity, target, from: was, to: is }) => `${severity} ${target}: ${was} → ${is}`);
+}
+
+const [node, rest] = ['node-port: delivered → left to the node itself', ': delivered → dropped'];
+const health = 'breaks health-check: left to the node itself → dropped';
+
+test.each([
+  // Node ports of nftables mode are on the primary address alone.
+  ['nothing of its own', {}, '', [`breaks ${node}`]],
+  [
+    'a policy that only marked packets pass in iptables mode',
+    { FORWARD: 'DROP' },
+    '',
+    [`breaks node-port${rest}`, `breaks ${node}`],
+  ],
+  ['a policy that health checks pass in iptables mode', { INPUT: 'DROP' }, '', [`breaks node-port${rest}`, health]],
+  ['a rule after those of kube-proxy', {}, '-A INPUT -p tcp --dport 32000 -j DROP\n', [health, `breaks ${node}`]],
+] as const)('a node with %s', (_, policies, rules, wanted) => {
+  const dump = dumpWith(policies, rules);
+  expect(changes(dump, 'nftables')).toEqual(wanted);
+  const back = wanted.map((each) => each.replace(/^breaks (.*): (.*) → (.*)$/, 'opens $1: $3 → $2'));
+  expect(changes('nftables', dump).toSorted()).toEqual(back.toSorted());
+  expect(changes(dump, 'iptables')).toEqual([]);
+});
