@@ -94,6 +94,8 @@ function print(value) {
 class Parts {
   /** @type {Map<string, string>} the names of functions, by their schemas */
   functions = new Map();
+  /** @type {Map<string, string>} the names of texts and lists that most checks share, by their source texts */
+  shared = new Map();
   /** @type {Map<string, Name>} the names of checks, by their texts */
   checks = new Map();
   /** @type {Map<Name, Schema>} what stands for a part in the schema of a whole */
@@ -161,12 +163,25 @@ class Parts {
     const schema = JSON.stringify(own);
     const accepts = this.functions.get(schema) ?? `accepts${this.functions.size}`;
     this.functions.set(schema, accepts);
-    const text = print({ accepts: new Name(accepts), ...said });
+    const text = print({ accepts: new Name(accepts), ...mapValues(said, this.#share) });
     const check = this.checks.get(text) ?? new Name(`check${this.checks.size}`);
     this.checks.set(text, check);
     this.#calls.set(check, schema === '{}' ? {} : { is: accepts });
     return check;
   }
+
+  /**
+   * @param {unknown} value
+   * @returns {unknown}
+   */
+  #share = (value) => {
+    if (typeof value !== 'string' && !(Array.isArray(value) && !value.some((each) => each instanceof Name)))
+      return value;
+    const text = print(value);
+    const name = this.shared.get(text) ?? `shared${this.shared.size}`;
+    this.shared.set(text, name);
+    return new Name(name);
+  };
 
   /** @param {Name} check */
   #use = (check) => this.#calls.get(check);
@@ -181,6 +196,7 @@ async function moduleText(root) {
     `import * as predicates from ${JSON.stringify(join(root, 'src/checks/predicates.ts'))};`,
     `import { isObject } from ${JSON.stringify(join(root, 'src/base/json/check.ts'))};`,
     functionTexts(parts.functions),
+    ...[...parts.shared].map(([text, name]) => `const ${name} = ${text};`),
     ...[...parts.checks].map(([text, { str }]) => `const ${str} = ${text};`),
     `export { ${exported.map(([name, check]) => `${check} as ${name}`).join(', ')} };`,
   ];
@@ -225,7 +241,12 @@ function functionTexts(functions) {
       /^const (err\d+) = .*;\nif\(vErrors === null\)\{\nvErrors = \[\1\];\n\}\nelse \{\nvErrors\.push\(\1\);\n\}\nerrors\+\+;$/gm,
       'return false;',
     )
-    .replaceAll(/^validate\d+\.errors = (?:vErrors;\nreturn errors === 0|null;\nreturn true);$/gm, 'return true;');
+    .replaceAll(/^validate\d+\.errors = (?:vErrors;\nreturn errors === 0|null;\nreturn true);$/gm, 'return true;')
+    // Of a schema with many properties, the code asks only for their names.
+    .replaceAll(/^const (schema\d+) = (\{.*\});$/gm, (_, name, schema) => {
+      const names = Object.keys(JSON.parse(schema).properties ?? {}).map((each) => [each, 0]);
+      return `const ${name} = ${JSON.stringify({ properties: Object.fromEntries(names) })};`;
+    });
   if (/rrors\b/.test(text)) throw new Error('ajv writes its code in another way');
   return text;
 }

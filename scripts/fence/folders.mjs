@@ -217,7 +217,7 @@ export const folders = {
       'ask/describe',
       'kube-proxy',
     ],
-    packages: ['#codes'],
+    packages: [],
     node: [],
   },
   // The part of the library that needs files, git, kubectl and threads.

@@ -39,7 +39,7 @@ import { type Address, families as allFamilies, type Family, isLoopback, type Ne
 import { compileNftables, NftablesMemo, findLongComments } from '../../modes/nftables/compile-nftables.ts';
 import { compileUserspace, checkProxyPorts } from '../../modes/userspace/compile-userspace.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { findDisagreeing } from '../../cluster/slices/disagreeing.ts';
+import { findDisagreeing } from '../../cluster/disagreeing-slices.ts';
 import { findSlices, type FoundSlices } from '../../cluster/slices/find-slices.ts';
 import { describeSlicePorts, describeStrays } from '../../cluster/slices/slice-warnings.ts';
 import { findUnready } from '../../cluster/slices/unready.ts';

@@ -1,7 +1,7 @@
-import { diagnose, type Finding } from '../../base/findings/finding.ts';
-import type { Behaviours } from '../../kube-proxy/releases.ts';
-import { usedOfStatus, type ServiceWithSlices } from '../endpoints.ts';
-import { fullName, type EndpointSlice, type EndpointStatus, type Sourced } from '../objects.ts';
+import { diagnose, type Finding } from '../base/findings/finding.ts';
+import type { Behaviours } from '../kube-proxy/releases.ts';
+import { usedOfStatus, type ServiceWithSlices } from './endpoints.ts';
+import { fullName, type EndpointSlice, type EndpointStatus, type Sourced } from './objects.ts';
 
 interface Listed {
   readonly slice: Sourced<EndpointSlice>;
