@@ -1,5 +1,5 @@
-import { isReadable } from './output-kinds.ts';
-import { isEllipsis, splitOutputs, type ToolOutput } from './split-outputs.ts';
+import { isReadable, recognisers } from './output-kinds.ts';
+import { splitOutputs, type ToolOutput } from './split-outputs.ts';
 import { parseIpAddrText, isRoutingKind } from './read-ip.ts';
 import { parseConntrack } from '../kernel/conntrack.ts';
 import { tableNames } from '../kernel/iptables/iptables.ts';
@@ -55,7 +55,6 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
   }
   for (const { routing } of silent) if (routing?.isAll === true) draft.noRoutes(routing);
   const [firstStray] = strays;
-  if (outputs.some(({ kind }) => kind === 'nft list ruleset') && lacksTables(text, strays)) draft.isNftCut = true;
   if (firstStray !== undefined)
     draft.fault(name, 'dump-reading', { problem: 'stray-lines', lines: strays.length }, firstStray);
   for (const [, six] of text.matchAll(/^# Warning: ip(6?)tables-legacy tables present/gm)) {
@@ -82,19 +81,7 @@ function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): 
   return isOfLast || strays.at(-1) === lines;
 }
 
-/** Reports whether the listing lacks its start or whole tables: a bracket closes more than the text opens, or lines were left out. */
-function lacksTables(text: string, strays: readonly number[]): boolean {
-  if (strays.length === 0) return false;
-  const numbers = new Set(strays);
-  let number = 0;
-  for (const line of linesOf(text)) {
-    const word = line.trim();
-    if (numbers.has(++number) && (word === '}' || isEllipsis(word))) return true;
-  }
-  return false;
-}
-
-/** Replaces the names in the output of `ipvsadm -S` with the addresses in a list below that output, which has no other use. */
+/** Replaces the names in ipvsadm -S output with the addresses in a list below the output. The list has no other use. */
 function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   const list = outputs.find(({ kind }) => kind === 'ipvsadm --stats');
   const saved = outputs.find(({ kind }) => kind === 'ipvsadm -Sn');
@@ -141,15 +128,23 @@ function hasContent(text: string): boolean {
 function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { kind, firstLine: line, text } = output;
   // A chain or map outside of any table shows that the start of the listing is cut off.
-  if (kind === 'nft') draft.isNftCut = true;
-  if (!isReadable(kind)) return draft.refuse(file, line, { problem: kind });
+  if (kind === 'a part of nft list ruleset') draft.isNftCut = true;
+  if (!isReadable(kind)) return draft.refuse(file, line, kind, recognisers[kind].refusal ?? '');
+  if (output.gap !== undefined) {
+    if (kind === 'nft list ruleset') draft.isNftCut = true;
+    draft.doubt({ file, kind: 'unread', output: kind, line: output.gap });
+  }
   if (kind === 'rules') return readRules(draft, file, output);
   if (kind === 'iptables -L') return readRuleList(draft, file, output);
   if (kind === 'nft list ruleset') return readNftTable(draft, file, output);
   if (isRoutingKind(kind)) return draft.unread(file, kind, draft.readRoutes(output, kind, file), line - 1);
-  const isWhole = !output.isPart;
   const at = { file, line, kind };
-  const reportUnread = (unread: readonly UnreadLine[]): void => draft.unread(file, kind, unread, line - 1);
+  let isWhole = !output.isPart;
+  const reportUnread = (unread: readonly UnreadLine[]): void => {
+    // What a firewall-mark virtual server is for is known.
+    isWhole &&= unread.every(({ reason }) => reason === 'mark-server');
+    draft.unread(file, kind, unread, line - 1);
+  };
   switch (kind) {
     case 'ipset save':
     case 'ipset list': {
@@ -202,8 +197,9 @@ function readLinks(draft: DumpDraft, file: string, output: ToolOutput, kind: 'ip
   const { links, unread } = kind === 'ip addr' ? parseIpAddrText(text) : parseIpAddrJson(text);
   if (links.length === 0) return draft.fault(file, 'unread-file', { expected: kind });
   draft.unread(file, kind, unread, line - 1);
-  const isTaken = draft.listLinks(links, !isPart, { file, line, kind });
-  const all = !isPart && isTaken ? command?.allAddresses : undefined;
+  const isWhole = !isPart && unread.length === 0;
+  const isTaken = draft.listLinks(links, isWhole, { file, line, kind });
+  const all = isWhole && isTaken ? command?.allAddresses : undefined;
   if (all) draft.allAddresses = [...(draft.allAddresses ?? []), ...all];
 }
 

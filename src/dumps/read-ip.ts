@@ -78,6 +78,7 @@ export function parseIpAddrText(text: string) {
       current.traits = { ...current.traits, ...traitsOfLine(line) };
       const tunnel = readTunnelLine(line);
       if (tunnel) current.tunnel = tunnel;
+      if (kind === undefined && !ofLink.test(line)) refuse('other-line');
     }
   }
   return { links: [...links.values()], unread: unread.all };
@@ -85,6 +86,9 @@ export function parseIpAddrText(text: string) {
 
 const detailed =
   /^(bridge|dummy|veth|vxlan|geneve|ipip|sit|gre|gretap|ip6tnl|wireguard|vlan|bond|team|openvswitch|macvlan|ipvlan|tun|vrf)(?: |$)/;
+
+/** Matches properties and statistics of a link, which ip prints below it. */
+const ofLink = /^(?:[a-z][\w/-]* \S|[RT]X(?::| errors:)|\d)/;
 
 const brief = /^([^\s:]+)\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+(.*))?$/;
 

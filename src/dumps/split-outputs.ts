@@ -27,6 +27,8 @@ export interface ToolOutput {
   readonly command: PrintedCommand | undefined;
   readonly isPart: boolean;
   readonly isCutOff: boolean;
+  /** The number of the first line in the output, or next to it, that was not read. What it stands for is unknown. */
+  readonly gap: number | undefined;
 }
 
 export interface SplitText {
@@ -46,7 +48,7 @@ interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command'>
   /** Whether a string is still open. nft prints comments that have several lines. */
   isQuoted: boolean;
   table: 'open' | 'closed' | undefined;
-  hasEllipsis: boolean;
+  gap: number | undefined;
   readonly once: Set<string>;
 }
 
@@ -68,7 +70,8 @@ export function splitOutputs(text: string): SplitText {
       text: `${draft.lines.parts().join('\n')}\n`,
       command: draft.command,
       isCutOff: draft.depth > 0,
-      isPart: draft.hasEllipsis || draft.command?.isPart === true,
+      isPart: draft.gap !== undefined || draft.command?.isPart === true,
+      gap: draft.gap,
     })),
     silent: splitter.silent,
     strays: splitter.strays,
@@ -84,6 +87,12 @@ class Splitter {
   #current: DraftOutput | undefined;
   #command: PrintedCommand | undefined;
   #isSilent = false;
+  /** The output that the last line read belongs to, since the last command. */
+  #last: DraftOutput | undefined;
+  /** The first line since then that was not read. `isTitle`: the latest of these lines may be a title between two outputs. */
+  #stray: { readonly line: number; readonly isTitle: boolean } | undefined;
+  /** Whether the line above is empty or a message. */
+  #isApart = false;
 
   constructor(text: string) {
     this.#text = text;
@@ -97,9 +106,9 @@ class Splitter {
       const line = raw.trim();
       if (this.drafts.length === 0 && isManifest(line)) return false;
       if (isFirstOnly && this.drafts.length > 0) return true;
-      if (this.#current && recognisers[this.#current.kind].holds?.test(raw)) takeLine(this.#current, line);
+      if (this.#current && recognisers[this.#current.kind].holds?.test(raw)) this.#take(this.#current, line);
       else if (!this.#takeBracketed(raw, at)) {
-        if (line === '') this.#current?.lines.push('');
+        if (line === '') this.#leave();
         else if (!this.#takeStart(line, at)) this.#takeOther(line, raw, at);
       }
     }
@@ -123,7 +132,7 @@ class Splitter {
       depth: 0,
       isQuoted: false,
       table: undefined,
-      hasEllipsis: false,
+      gap: undefined,
       once: new Set<string>(),
     };
     this.drafts.push(draft);
@@ -142,6 +151,7 @@ class Splitter {
       return false;
     }
     const draft = open ?? this.#begin(kind, at);
+    this.#join(draft, undefined);
     takeBrackets(draft, raw);
     if (draft.depth === 0) this.#current = undefined;
     return true;
@@ -153,7 +163,7 @@ class Splitter {
     const single = recognisers[kind].once?.exec(line)?.[0];
     const known = this.#current && goesOn(this.#current, kind, line, single) ? this.#current : undefined;
     const draft = known ?? this.#begin(kind, at);
-    takeLine(draft, line);
+    this.#take(draft, line, single);
     if (single !== undefined) draft.once.add(single);
     return true;
   }
@@ -165,29 +175,63 @@ class Splitter {
     const continues = (text: string): boolean => current !== undefined && mayContinue(current.kind, text);
     const isBare = bare !== undefined && continues(bare);
     const line = isBare ? bare : whole;
-    if (current && isEllipsis(line)) {
-      current.hasEllipsis = true;
-      // Lines that someone left out count as one unreadable line. grep's separator does not count, because grep's output need not be
-      // complete.
-      keep(current, line === betweenPlaces ? '' : line);
-      return;
-    }
     const typed = readCommand(line, this.#command);
     if (typed) {
       if (this.#isSilent && this.#command) this.silent.push(this.#command);
       this.#isSilent = true;
       this.#command = typed;
-      this.#current = undefined;
-    } else if (isChatter(line)) current?.lines.push('');
-    else if (current && (isBare || continues(raw) || current.table === 'open')) takeLine(current, line);
-    else {
-      this.#isSilent = false;
-      this.strays.push(at + 1);
-      if (current && recognisers[current.kind].words) current.lines.push('');
-      else this.#current = undefined;
+      this.#current = this.#last = this.#stray = undefined;
+      // An output without a line feed at its start follows the prompt.
+      if (hostInPrompt.test(line)) this.#takeStart(line.replace(prompt, '').trim(), at);
+    } else if (ownComment.test(line)) current?.lines.push('');
+    else if (chatter.test(line)) this.#leave();
+    else if (current && (isBare || continues(raw) || (current.table === 'open' && !line.startsWith('#'))))
+      this.#take(current, line);
+    else this.#takeStray(line, at + 1);
+  }
+
+  /** Skips a line that is known to be no part of an output. */
+  #leave(): void {
+    this.#current?.lines.push('');
+    this.#isApart = true;
+  }
+
+  #takeStray(line: string, number: number): void {
+    const isTitle = titleOfOutput.test(line);
+    if (this.#last && !this.#stray && !this.#isApart && !isTitle) this.#last.gap ??= number;
+    this.#stray = { line: this.#stray?.line ?? number, isTitle };
+    this.#isApart = false;
+    this.#isSilent = false;
+    this.strays.push(number);
+    const current = this.#current;
+    if (current && (recognisers[current.kind].words || current.table === 'open')) current.lines.push('');
+    else this.#current = undefined;
+  }
+
+  #take(draft: DraftOutput, line: string, single?: string): void {
+    // A comment above a table says nothing about which listing the table is from.
+    if (!line.startsWith('#')) this.#join(draft, single);
+    takeLine(draft, line);
+  }
+
+  /** Notes which outputs the strays above a line of `draft` may be a part of. */
+  #join(draft: DraftOutput, single: string | undefined): void {
+    const stray = this.#stray;
+    const last = this.#last;
+    if (stray) {
+      const isResumed = last?.kind === draft.kind && !(single !== undefined && last.once.has(single));
+      const isFirst = !last && this.#command !== undefined && this.#command.tool !== 'other';
+      if (isResumed) last.gap ??= stray.line;
+      if (isResumed || (!stray.isTitle && (isFirst || !this.#isApart))) draft.gap ??= stray.line;
     }
+    this.#last = draft;
+    this.#stray = undefined;
+    this.#isApart = false;
   }
 }
+
+/** Matches a title or a line between two outputs. */
+const titleOfOutput = /^(?:[-=_*#~+]{3,}|~{3}\w+|={2,} .*|.+:)$/;
 
 const inProtocol = /^(?:TCP|UDP|SCTP|FWM) /;
 
@@ -215,8 +259,8 @@ const longestAhead = 1 << 14;
 /** Reports whether a line that could begin an output continues this one. `single`: a part that occurs once in a listing. */
 function goesOn(current: DraftOutput, kind: OutputKind, line: string, single: string | undefined): boolean {
   if (current.kind !== kind) return false;
-  // A tool prints this part only once, so the line begins a second listing, from another node or time.
-  if (!current.hasEllipsis && single !== undefined && current.once.has(single)) return false;
+  // A tool prints this part only once, so the line is from a second listing, from another node or time.
+  if (single !== undefined && current.once.has(single)) return false;
   if (kind === 'ipvsadm -Ln' && titleOfList.test(line)) return ![...current.once].some((once) => inProtocol.test(once));
   if (kind !== 'rules') return true;
   // iptables-save prints a line such as "# Generated" before each table.
@@ -314,7 +358,7 @@ const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?
 };
 
 /** Matches a shell's prompt before a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */
-const prompt = /^(?!->)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)/;
+const prompt = /^(?!->|# |lines \d)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)/;
 
 const titleOfHost = /^[\w.:-]{1,253} \| (?:CHANGED|SUCCESS)\b/;
 
@@ -391,11 +435,7 @@ const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;
 
 /** Matches lines that ssh, kubectl, a shell or script(1) prints between the output of other programs. */
 const chatter =
-  /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\*{3} Output of |={3,}(?: (?:START|END) logs for container |$)|Total Number of Rules: \d+$|cpu=\d+ |\+{1,3} |exit$|logout$|-{2,3}$|# |```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
-
-function isChatter(line: string): boolean {
-  return chatter.test(line);
-}
+  /^(?:sudo: |\[sudo\] |Creating debugging pod |pod(?:\/| ")\S+ (?:created|deleted)|Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\*{3} Output of |={3,} (?:START|END) logs for container |Total Number of Rules: \d+$|cpu=\d+ |\+{1,3} |exit$|logout$|#$|```|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
 
 const prefix =
   /^(?:(?:>\s?|\+(?=[-:*[])|\|\s){1,20}|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.-]+(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?|(?:\d{1,7}(?:[:-]\s?|\s{1,4})|[\w./-]{1,200}:(?:\d{1,7}:)?)(?=-{1,2}[A-Za-z]|\*[a-z]|:[^\s:]{1,64} (?:ACCEPT|DROP|-)(?: |$)|\[\d{1,20}:\d{1,20}\] |COMMIT$))/;
@@ -403,18 +443,4 @@ const prefix =
 function takePrefix(line: string): string | undefined {
   const found = prefix.exec(line)?.[0];
   return found ? line.slice(found.length).trim() : undefined;
-}
-
-/** grep -A prints this separator between matches. */
-const betweenPlaces = '--';
-
-/** Matches the prompts of more and less. Each prompt is printed in place of the rest of an output. */
-const pagerPrompt = /^(?:-- ?more ?--(?: ?\(\d+%\))?|lines \d+-\d+(?:\/\d+)?(?: \d+%)?|:)$/i;
-
-export function isEllipsis(line: string): boolean {
-  return (
-    line === betweenPlaces ||
-    pagerPrompt.test(line) ||
-    /^[[(<{]?(?:\.{3,}|…|\.{2}|snip(?:ped)?|omitted|truncated|output omitted)[\])>}]?$/i.test(line)
-  );
 }
