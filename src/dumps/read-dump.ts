@@ -53,19 +53,20 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
     if (expected !== undefined) readNothing(draft, name, expected, text);
     return;
   }
-  for (const { routing } of silent) if (routing?.isAll === true) draft.noRoutes(routing);
+  for (const { routing, elsewhere } of silent)
+    if (routing?.isAll === true && elsewhere === undefined) draft.noRoutes(routing);
   const [firstStray] = strays;
   if (firstStray !== undefined)
     draft.fault(name, 'dump-reading', { problem: 'stray-lines', lines: strays.length }, firstStray);
   for (const [, six] of text.matchAll(/^# Warning: ip(6?)tables-legacy tables present/gm)) {
     draft.doubt({ file: name, kind: 'legacy-tables', family: six === '6' ? 'ipv6' : 'ipv4' });
   }
-  // iptables-save lists hidden tables in a comment, outside the printed tables. If the text has both families, the comment's family is
-  // unknown.
-  const ofRules = outputs.filter(({ kind }) => kind === 'rules');
+  // iptables-save names hidden tables outside the tables it prints, so with both families the line's family is unknown.
+  const ofRules = outputs.filter(({ kind, command }) => kind === 'rules' && command?.elsewhere === undefined);
   for (const kind of new Set(ofRules.map((output) => rulesKind(output, name)))) noteHidden(draft, name, kind, text);
   for (const output of numbered(outputs)) {
-    if (draft.isOfOtherHost(name, output)) continue;
+    if (isElsewhere(draft, name, output) || draft.isOfOtherHost(name, output)) continue;
+    noteGap(draft, name, output);
     if (output.kind === 'iptables -L') lists.push(() => readRuleList(draft, name, output));
     else readOutput(draft, name, output);
   }
@@ -73,7 +74,21 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
     draft.doubt({ file: name, kind: 'cut-line', output: last.kind });
 }
 
-/** Reports whether the text ends within its last output, or in a stray line, so that it is unknown what a cut-off list lacks. */
+/** Reports an output that the command above it did not take from this node's kernel. */
+function isElsewhere(draft: DumpDraft, file: string, { kind, command, firstLine }: ToolOutput): boolean {
+  if (command?.elsewhere === undefined) return false;
+  const { elsewhere } = command;
+  draft.fault(file, 'dump-reading', { problem: 'elsewhere', output: kind, command: elsewhere }, firstLine);
+  return true;
+}
+
+function noteGap(draft: DumpDraft, file: string, { kind, gap }: ToolOutput): void {
+  if (gap === undefined) return;
+  if (kind === 'nft list ruleset') draft.isNftCut = true;
+  draft.doubt({ file, kind: 'unread', output: kind, line: gap });
+}
+
+/** Reports whether the text ends within its last output, or in a stray line. What a truncated list lacks is unknown. */
 function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): boolean {
   if (text.endsWith('\n')) return false;
   const lines = countLines(text);
@@ -130,10 +145,6 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   // A chain or map outside of any table shows that the start of the listing is cut off.
   if (kind === 'a part of nft list ruleset') draft.isNftCut = true;
   if (!isReadable(kind)) return draft.refuse(file, line, kind, recognisers[kind].refusal ?? '');
-  if (output.gap !== undefined) {
-    if (kind === 'nft list ruleset') draft.isNftCut = true;
-    draft.doubt({ file, kind: 'unread', output: kind, line: output.gap });
-  }
   if (kind === 'rules') return readRules(draft, file, output);
   if (kind === 'iptables -L') return readRuleList(draft, file, output);
   if (kind === 'nft list ruleset') return readNftTable(draft, file, output);
@@ -147,21 +158,8 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   };
   switch (kind) {
     case 'ipset save':
-    case 'ipset list': {
-      const listed = kind === 'ipset list' ? parseIpsetList(text) : undefined;
-      const { sets, unread } = listed ?? parseIpsetSave(text);
-      const lacks = listed?.lacks;
-      reportUnread(unread);
-      if (lacks === 'members') return draft.refuse(file, line, { problem: 'ipset list -t' });
-      // kube-proxy makes the same sets on every node, so a list of other sets completes the first list instead of contradicting it.
-      const isAll = isWhole && lacks === undefined && !draft.sets.isCompletedBy(sets);
-      const last = sets.at(-1);
-      if (last) draft.endsOfSets.push(last.name);
-      draft.list(draft.sets, sets, isAll, at);
-      if (lacks === undefined) return;
-      draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
-      return draft.doubt({ file, kind: 'cut-line', output: kind });
-    }
+    case 'ipset list':
+      return readSets(draft, file, output, kind);
     case 'ipvsadm -Sn':
     case 'ipvsadm -Ln': {
       const { virtualServers, last, unread } = kind === 'ipvsadm -Ln' ? parseIpvsadmList(text) : parseIpvsadm(text);
@@ -190,6 +188,28 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
     default:
       return kind satisfies never;
   }
+}
+
+function readSets(
+  draft: DumpDraft,
+  file: string,
+  { text, isPart, firstLine: line }: ToolOutput,
+  kind: 'ipset save' | 'ipset list',
+): void {
+  const listed = kind === 'ipset list' ? parseIpsetList(text) : undefined;
+  const { sets, unread } = listed ?? parseIpsetSave(text);
+  const lacks = listed?.lacks;
+  draft.unread(file, kind, unread, line - 1);
+  if (lacks === 'members')
+    return draft.refuse(file, line, 'ipset list -t', 'shows no members: print ipset save instead');
+  // kube-proxy makes the same sets on every node, so a list of other sets must complete the first list.
+  const isAll = !isPart && unread.length === 0 && lacks === undefined && !draft.sets.isCompletedBy(sets);
+  const last = sets.at(-1);
+  if (last) draft.endsOfSets.push(last.name);
+  draft.list(draft.sets, sets, isAll, { file, line, kind });
+  if (lacks === undefined) return;
+  draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
+  draft.doubt({ file, kind: 'cut-line', output: kind });
 }
 
 function readLinks(draft: DumpDraft, file: string, output: ToolOutput, kind: 'ip -j addr' | 'ip addr'): void {
