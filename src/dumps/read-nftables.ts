@@ -77,7 +77,7 @@ function readOwnTable(text: string, isCutOff: boolean): ReturnType<typeof parseN
   return { tables, unread: unread.filter(({ reason }) => !isOfCut(reason)) };
 }
 
-/** Replaces lines that nft does not print, such as marks for omitted lines, so that they are not read as comments or words of nft. */
+/** Replaces what nft does not print, such as marks for omitted lines, so that it is not read as a comment or words of nft. */
 function markElided(text: string): string {
   let [marked, from, at] = ['', 0, 0];
   for (const line of linesOf(text)) {
@@ -87,8 +87,11 @@ function markElided(text: string): string {
     }
     at += line.length + 1;
   }
-  return marked + text.slice(from);
+  return (marked + text.slice(from)).replaceAll(controls, ' ... ');
 }
+
+// oxlint-disable-next-line no-control-regex
+const controls = /\0|\r(?!\n)/g;
 
 const notOfNft = /^\s*(?!# Warning: )(?:[^\s\w"}@:\\]|:(?!:))[^{}"]*$/;
 
