@@ -117,7 +117,7 @@ const readable = {
     ],
     continues: /^\s*(?:nexthop |cache\b)/,
   },
-  'ip rule': { starts: [/^\d+:\s+(?:not )?from \S/] },
+  'ip rule': { starts: [/^\d+:\s+(?:not )?from \S/], once: /^0:\s+from all lookup local$/ },
   'ip neigh show proxy': { starts: [/^[\da-fA-F.:]+ dev \S+ +proxy\n/] },
   'ip xfrm policy': {
     starts: [/^src [\da-fA-F.:]+\/\d{1,3} dst [\da-fA-F.:]+\/\d{1,3}(?: |\n)/],
