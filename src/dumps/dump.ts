@@ -2,6 +2,7 @@ import { families, type Family, type Network } from '../kernel/address.ts';
 import type { TrackedFlow } from '../kernel/conntrack.ts';
 import { tableNames, type TableName, type Tables, type IptablesVariant } from '../kernel/iptables/iptables.ts';
 import { isBaseOfIptables, withNativeRules } from '../kernel/iptables/native-rules.ts';
+import { zonesSetBy } from '../kernel/iptables/other-targets.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { entryKey } from '../kernel/ipset/set-entry.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
@@ -138,8 +139,8 @@ export class DumpDraft {
     ([, value]) => value,
   );
   readonly flows = new Listed<TrackedFlow>(
-    ({ protocol, source, destination }) =>
-      `${protocol} src=${formatSocketAddress(source)} dst=${formatSocketAddress(destination)}`,
+    ({ protocol, source, destination, zone }) =>
+      `${protocol} from ${formatSocketAddress(source)} to ${formatSocketAddress(destination)}${zone === 0 ? '' : ` in zone ${zone}`}`,
     ({ answers }) => formatSocketAddress(answers),
   );
   /** Texts of nftables chains, sets and maps, to recognise a second listing. */
@@ -379,6 +380,8 @@ export class DumpDraft {
       ipvsTimeouts: undefined,
       modules: [],
     };
+    // Flows of other zones are those of programs such as Open vSwitch.
+    const zones = new Set([0, ...rules.flatMap(([, { tables }]) => zonesSetBy(tables.raw))]);
     const coverage: Coverage = {
       iptables: { ipv4: wholeOf('ipv4'), ipv6: wholeOf('ipv6') },
       nftables: families.filter((family) => this.#showsNftables(family)),
@@ -400,7 +403,7 @@ export class DumpDraft {
       state,
       coverage,
       log: this.#log.isKnown ? this.#log : undefined,
-      flows: this.flows.isGiven ? this.flows.items : undefined,
+      flows: this.flows.isGiven ? this.flows.items.filter(({ zone }) => zones.has(zone)) : undefined,
       routes: this.#routes.known((family) => this.#hasNoAddress(family, state.links)),
       files: this.#files,
       faults: [...this.#faults.values()],
