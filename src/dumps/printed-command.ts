@@ -10,7 +10,7 @@ export interface PrintedCommand {
   readonly isPart: boolean;
   readonly allAddresses?: readonly Family[] | undefined;
   readonly routing?: RoutingAsked | undefined;
-  /** The name without its domain; undefined if unknown. */
+  /** The host's name without its domain. Undefined if unknown. */
   readonly host: string | undefined;
   /** The command as typed, if what it prints is not in this node's kernel. */
   readonly elsewhere?: string | undefined;
@@ -25,7 +25,7 @@ const toolName =
 
 const oneChain = { part: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/ };
 
-/** `follows` matches what may follow the tool's name; `part` matches arguments that print only a part. */
+/** `follows` matches what may follow the tool's name. `part` matches arguments that make the tool print only a part. */
 const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?: RegExp }>> = {
   iptables: oneChain,
   ip6tables: oneChain,
@@ -48,7 +48,7 @@ const titleOfHost = /^[\w.:-]{1,253} \| (?:CHANGED|SUCCESS)\b/;
 export const hostInPrompt =
   /^(?:[[(]?[\w.-]{1,64}@([A-Za-z][\w-]{0,62})(?=[\w.-]{0,190}[\s:\])#$%>])|([A-Za-z][\w-]{0,62})[\w.-]{0,190} \| (?:CHANGED|SUCCESS)\b)/;
 
-/** Matches commands that run another command elsewhere, and captures ssh's host. ssh with options is not recognised. */
+/** Matches commands that run another command elsewhere, and captures the host for ssh. ssh with options is not recognised. */
 const remote =
   /(?:^| )(?:ssh (?:[\w.-]{1,64}@)?([A-Za-z][\w-]{0,62})|(?:ssh|docker|podman|nerdctl|crictl|kubectl|oc) )/;
 
@@ -63,7 +63,7 @@ export const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;
 
 const unknownCommand: PrintedCommand = { tool: 'other', table: undefined, isPart: false, host: undefined };
 
-/** Reads a command after a prompt or in a title, or Ansible's title for a host; undefined for any other line. */
+/** Reads a command after a prompt or in a title, or a title that Ansible prints for a host. Undefined for any other line. */
 export function readCommand(line: string, above: PrintedCommand | undefined): PrintedCommand | undefined {
   if (line.length > longestCommand || ownComment.test(line)) return undefined;
   if (titleOfHost.test(line)) return { ...(above ?? unknownCommand), host: hostOfPrompt(line) };
@@ -95,11 +95,11 @@ export function readCommand(line: string, above: PrintedCommand | undefined): Pr
     : undefined;
 }
 
-/** Matches "ip addr" with options for format or family, also as a title. "ip addr show eth0" prints one link. */
+/** Matches "ip addr" with options for format or family, also in a title, but not "ip addr show eth0", which prints one link. */
 const wholeAddresses =
   /^((?: +-(?:4|6|o|oneline|j|json|p|pretty|br|brief|c|color|d|details|s|stats|statistics|h|human|N|r))*) +a(?:ddr|ddress)?(?: +(?:show|list|ls))?[ :=`"')*-]*$/;
 
-/** Returns the families whose addresses an ip command prints for all links; undefined if it prints fewer links or none. */
+/** Returns the families for which an ip command prints the addresses of all links; undefined for any other command. */
 function readAllAddresses(rest: string): readonly Family[] | undefined {
   const [, options] = wholeAddresses.exec(rest) ?? [];
   if (options === undefined) return undefined;
@@ -107,12 +107,12 @@ function readAllAddresses(rest: string): readonly Family[] | undefined {
   return only === undefined ? families : [only === '4' ? 'ipv4' : 'ipv6'];
 }
 
-/** Returns the family and table of an ip command that lists routes or rules; undefined for any other command. */
+/** Returns the family and table that an ip command lists routes or rules for. Undefined for any other command. */
 function readRoutesAsked(rest: string): RoutingAsked | undefined {
   const [, options] = /^((?: +-\S+)*) +(?:r|ro|route|rule|ru)\b/.exec(rest) ?? [];
   if (options === undefined) return undefined;
   const table = / table (\S+)/.exec(rest)?.[1];
-  // `ip route get` accepts an IPv6 address without -6.
+  // `ip route get` accepts an IPv6 address even without -6.
   const isSaid = !/ get /.test(rest);
   const family = / -(?:6|f(?:amily)? inet6)\b/.test(options) ? 'ipv6' : isSaid ? 'ipv4' : undefined;
   const isAll = allTables.test(rest);

@@ -61,7 +61,8 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
   for (const [, six] of text.matchAll(/^# Warning: ip(6?)tables-legacy tables present/gm)) {
     draft.doubt({ file: name, kind: 'legacy-tables', family: six === '6' ? 'ipv6' : 'ipv4' });
   }
-  // iptables-save names hidden tables outside the tables it prints, so with both families the line's family is unknown.
+  // iptables-save lists hidden tables in a comment, outside the printed tables. If the text has both families, the comment's family is
+  // unknown.
   const ofRules = outputs.filter(({ kind, command }) => kind === 'rules' && command?.elsewhere === undefined);
   for (const kind of new Set(ofRules.map((output) => rulesKind(output, name)))) noteHidden(draft, name, kind, text);
   for (const output of numbered(outputs)) {
@@ -88,7 +89,7 @@ function noteGap(draft: DumpDraft, file: string, { kind, gap }: ToolOutput): voi
   draft.doubt({ file, kind: 'unread', output: kind, line: gap });
 }
 
-/** Reports whether the text ends within its last output, or in a stray line. What a truncated list lacks is unknown. */
+/** Reports whether the text ends within its last output, or in a stray line, so that it is unknown what a cut-off list lacks. */
 function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): boolean {
   if (text.endsWith('\n')) return false;
   const lines = countLines(text);
@@ -96,7 +97,7 @@ function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): 
   return isOfLast || strays.at(-1) === lines;
 }
 
-/** Replaces the names in ipvsadm -S output with the addresses in a list below the output. The list has no other use. */
+/** Replaces the names in the output of `ipvsadm -S` with the addresses in a list below that output, which has no other use. */
 function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   const list = outputs.find(({ kind }) => kind === 'ipvsadm --stats');
   const saved = outputs.find(({ kind }) => kind === 'ipvsadm -Sn');
@@ -202,7 +203,7 @@ function readSets(
   draft.unread(file, kind, unread, line - 1);
   if (lacks === 'members')
     return draft.refuse(file, line, 'ipset list -t', 'shows no members: print ipset save instead');
-  // kube-proxy makes the same sets on every node, so a list of other sets must complete the first list.
+  // kube-proxy makes the same sets on every node, so a list of other sets completes the first list instead of contradicting it.
   const isAll = !isPart && unread.length === 0 && lacks === undefined && !draft.sets.isCompletedBy(sets);
   const last = sets.at(-1);
   if (last) draft.endsOfSets.push(last.name);

@@ -208,7 +208,7 @@ export class DraftedRoutes {
     for (const answer of answers) this.#of(answer.family).answers.push(answer);
     // A command prints a single listing, in which an appended route may have the same place as another.
     const [first, again] = command?.tool === 'ip' ? [routes, []] : splitListings(routes);
-    // A single route without its command may be only part of the output.
+    // A single route without its command may be only a part of the output.
     const isWhole = !isPart && unread.length === 0 && (command?.tool === 'ip' || routes.length > 1);
     const differences = [...new Set([...this.#add(first, isWhole), ...this.#add(again, isWhole)])];
     if (!isWhole || differences.length > 0) return { unread, differences };

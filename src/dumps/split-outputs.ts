@@ -243,7 +243,7 @@ const longestAhead = 1 << 14;
 /** Reports whether a line that could begin an output continues this one. `single`: a part that occurs once in a listing. */
 function goesOn(current: DraftOutput, kind: OutputKind, line: string, single: string | undefined): boolean {
   if (current.kind !== kind) return false;
-  // A tool prints this part only once, so the line is from a second listing, from another node or time.
+  // A tool prints this part only once, so the line begins a second listing, from another node or time.
   if (single !== undefined && current.once.has(single)) return false;
   if (kind === 'ipvsadm -Ln' && titleOfList.test(line)) return ![...current.once].some((once) => inProtocol.test(once));
   if (kind !== 'rules') return true;
@@ -320,7 +320,7 @@ function withoutEscapes(line: string): string {
   return ended.includes('\u001b') ? ended.replace(escapes, '') : ended;
 }
 
-/** Matches lines that ssh, kubectl, a shell or script(1) prints between other programs' output. */
+/** Matches lines that ssh, kubectl, a shell or script(1) prints between the output of other programs. */
 const chatter =
   /^(?:sudo: |\[sudo\] |Creating debugging pod |pod(?:\/| ")\S+ (?:created|deleted)|Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\*{3} Output of |={3,} (?:START|END) logs for container |Total Number of Rules: \d+$|cpu=\d+ |(?:(?:add|delete|destroy) )?table \w+ \S+$|flush ruleset$|\+{1,3} |exit$|logout$|#$|```|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
 

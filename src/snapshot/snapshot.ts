@@ -468,7 +468,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     return { ...state, virtualServers: state.virtualServers.filter((server) => weighServer(server) !== 'none') };
   }
 
-  /** Includes leftovers of another mode. */
+  /** The Services that the dump shows, including leftovers of another mode. */
   get shown(): ShownServices {
     return (this.#shown ??= decompile(this.state, this.owners, this.weighServer, this.coverage));
   }

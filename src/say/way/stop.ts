@@ -81,7 +81,7 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
   }
 }
 
-/** A virtual server that takes the packet, although the node's mode makes none. */
+/** Describes a virtual server that accepts the packet although the node's mode makes no virtual servers. */
 function leftServerWords({ steps }: Pick<KnownFate, 'steps'>, { side }: Scene): string | undefined {
   const { mode } = side;
   const server = steps.find((step) => step.kind === 'virtual-server')?.server;
