@@ -140,7 +140,7 @@ export class DumpDraft {
   );
   readonly flows = new Listed<TrackedFlow>(
     ({ protocol, source, destination, zone }) =>
-      `${protocol} from ${formatSocketAddress(source)} to ${formatSocketAddress(destination)}${zone === 0 ? '' : ` in zone ${zone}`}`,
+      `${protocol} from ${formatSocketAddress(source)} to ${formatSocketAddress(destination)}${zone === 0 ? '' : ` zone=${zone}`}`,
     ({ answers }) => formatSocketAddress(answers),
   );
   /** Texts of nftables chains, sets and maps, to recognise a second listing. */
