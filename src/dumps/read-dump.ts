@@ -1,4 +1,4 @@
-import { isReadable, recognisers } from './output-kinds.ts';
+import { isReadable } from './output-kinds.ts';
 import { splitOutputs, type ToolOutput } from './split-outputs.ts';
 import { parseIpAddrText, isRoutingKind } from './read-ip.ts';
 import { parseConntrack } from '../kernel/conntrack.ts';
@@ -144,8 +144,8 @@ function hasContent(text: string): boolean {
 function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { kind, firstLine: line, text } = output;
   // A chain or map outside of any table shows that the start of the listing is cut off.
-  if (kind === 'a part of nft list ruleset') draft.isNftCut = true;
-  if (!isReadable(kind)) return draft.refuse(file, line, kind, recognisers[kind].refusal ?? '');
+  if (kind === 'nft') draft.isNftCut = true;
+  if (!isReadable(kind)) return draft.refuse(file, line, { problem: kind });
   if (kind === 'rules') return readRules(draft, file, output);
   if (kind === 'iptables -L') return readRuleList(draft, file, output);
   if (kind === 'nft list ruleset') return readNftTable(draft, file, output);
@@ -201,8 +201,7 @@ function readSets(
   const { sets, unread } = listed ?? parseIpsetSave(text);
   const lacks = listed?.lacks;
   draft.unread(file, kind, unread, line - 1);
-  if (lacks === 'members')
-    return draft.refuse(file, line, 'ipset list -t', 'shows no members: print ipset save instead');
+  if (lacks === 'members') return draft.refuse(file, line, { problem: 'ipset list -t' });
   // kube-proxy makes the same sets on every node, so a list of other sets completes the first list instead of contradicting it.
   const isAll = !isPart && unread.length === 0 && lacks === undefined && !draft.sets.isCompletedBy(sets);
   const last = sets.at(-1);
