@@ -140,7 +140,7 @@ export class DumpDraft {
   );
   readonly flows = new Listed<TrackedFlow>(
     ({ protocol, source, destination, zone }) =>
-      `${protocol} from ${formatSocketAddress(source)} to ${formatSocketAddress(destination)}${zone === 0 ? '' : ` zone=${zone}`}`,
+      `${protocol} src=${formatSocketAddress(source)} dst=${formatSocketAddress(destination)} zone=${zone}`,
     ({ answers }) => formatSocketAddress(answers),
   );
   /** Texts of nftables chains, sets and maps, to recognise a second listing. */
@@ -182,12 +182,13 @@ export class DumpDraft {
     this.#host ??= host;
     if (host === undefined || host === this.#host) return false;
     const output = kind === 'rules' ? (command?.tool ?? 'iptables') : kind;
-    this.skip(file, output, [`the host: ${host}`], firstLine);
+    this.skip(file, { output, from: host }, firstLine);
     return true;
   }
 
-  skip(file: string, output: string, differences: readonly string[], line: number): void {
-    this.fault(file, 'second-listing', { output, differences }, line);
+  skip(file: string, details: ArgumentsOf<'second-listing'>, line: number): void {
+    const { output } = details;
+    this.fault(file, 'second-listing', details, line);
     const isKnown = this.#doubts.some(
       (each) => each.kind === 'second-listing' && each.file === file && each.output === output,
     );
@@ -238,7 +239,7 @@ export class DumpDraft {
    */
   list<T>(listed: Listed<T>, items: Iterable<T>, isWhole: boolean, { file, line, kind }: Printed): boolean {
     const differences = listed.add(Array.isArray(items) ? (items as readonly T[]) : [...items], isWhole);
-    if (differences.length > 0) this.skip(file, kind, differences, line);
+    if (differences.length > 0) this.skip(file, { output: kind, differences }, line);
     else this.file(file, kind);
     return differences.length === 0;
   }
@@ -286,7 +287,7 @@ export class DumpDraft {
   readRoutes(output: ToolOutput, kind: RoutingKind, file: string): readonly UnreadLine[] {
     this.file(file, kind);
     const { unread, differences } = this.#routes.read(output, kind, file);
-    if (differences.length > 0) this.skip(file, kind, differences, output.firstLine);
+    if (differences.length > 0) this.skip(file, { output: kind, differences }, output.firstLine);
     return unread;
   }
 
@@ -323,7 +324,7 @@ export class DumpDraft {
     if (endless !== undefined)
       this.fault(at.file, 'dump-reading', { problem: 'filtered', command: at.kind, chain: endless }, at.line);
     const differences = this.rulesOf(family).add(tables, shown, variant);
-    if (differences.length > 0) this.skip(at.file, at.kind, differences, at.line);
+    if (differences.length > 0) this.skip(at.file, { output: at.kind, differences }, at.line);
     else this.file(at.file, at.kind);
     return differences.length === 0;
   }

@@ -250,7 +250,7 @@ export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput)
   if (saved) {
     const isComparable = named !== undefined && !isPart && unread.length === 0;
     const differences = isComparable ? differencesToList(table, saved, chains) : [];
-    if (differences.length > 0) draft.skip(file, kind, differences, line);
+    if (differences.length > 0) draft.skip(file, { output: kind, differences }, line);
     return;
   }
   noteUnread(

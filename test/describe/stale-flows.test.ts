@@ -159,7 +159,7 @@ test('a line that is cut off names no endpoint, and one of another listing does 
   const [, stale = ''] = listing.split('\n');
   const cut = write('cut.txt', `${listing}${stale.slice(0, stale.indexOf(' mark')).slice(0, -1)}`);
   const { stdout, stderr } = await runKpc(['describe', write('node.txt', rules), cut]);
-  expect(stderr).toContain('warning: skipped: not a line of conntrack -L, or not all of one');
+  expect(stderr).toContain('warning: skipped: not a line of conntrack -L, or only a part of one');
   expect(stdout).toContain('8 UDP flows, 4 stale');
   const later = write('later.txt', listing.replaceAll('10.244.9.9', '10.244.9.8'));
   const both = await runKpc(['describe', write('node.txt', rules), write('first.txt', listing), later]);

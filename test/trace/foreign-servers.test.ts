@@ -30,7 +30,7 @@ test.each([
   expect(stdout).toContain('1 Service port in iptables mode');
   const trace = await runKpc(['trace', '-', '--from', 'external', '--to', '192.168.50.11:6443'], { stdin });
   expect(trace.stdout).toContain(
-    "192.168.50.11:6443 takes it, which iptables mode does not make: it is another program's",
+    "192.168.50.11:6443, which iptables mode does not make, takes the packet: it is another program's",
   );
   expect(trace.stdout).not.toContain('node port');
 });

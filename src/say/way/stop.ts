@@ -88,7 +88,7 @@ function leftServerWords({ steps }: Pick<KnownFate, 'steps'>, { side }: Scene): 
   if (!server || !mode || modeFacts[mode].kinds.has('virtualServers')) return undefined;
   const { protocol, address, port } = server;
   const name = `${protocol} ${formatSocketAddress({ address, port })}`;
-  const taken = `virtual server ${name} takes it, which ${titleOfMode(mode)} does not make`;
+  const taken = `virtual server ${name}, which ${titleOfMode(mode)} does not make, takes the packet`;
   const evidence = side.kind === 'dump' ? side.weighServer(server) : 'certain';
   if (evidence === 'none') return `${taken}: it is another program's`;
   return `${taken}: delete what IPVS mode left on the node${evidence === 'possible' ? ", unless it is another program's" : ''}`;

@@ -318,10 +318,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   'dump-reading': byCase('problem', {
     elsewhere: ({ output, command }) =>
       `left out ${output}: ${quotePrintable(command)} does not show what this node's kernel holds`,
-    'legacy-tables': [
-      'iptables-legacy has more rules, which the input lacks',
-      'add the output of iptables-legacy-save',
-    ],
+    'legacy-tables': ['the input lacks the rules of iptables-legacy', 'add the output of iptables-legacy-save'],
     filtered: ({ command, chain }) => [
       `this is only part of the output of ${command}: ${chain === undefined ? 'lines such as ":FORWARD ACCEPT"' : `rules of chain ${chain}`} are missing`,
       `add all of the output of ${command}`,
