@@ -458,6 +458,10 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     this.release = facts.release;
   }
 
+  get host(): this {
+    return this;
+  }
+
   /** Weighs whether a virtual server is kube-proxy's. */
   get weighServer(): ReturnType<typeof weighServersOfSides> {
     return (this.#weighServer ??= weighServersOfSides(this, this));
