@@ -2,6 +2,7 @@ import { families, type Family, type Network } from '../kernel/address.ts';
 import type { TrackedFlow } from '../kernel/conntrack.ts';
 import { tableNames, type TableName, type Tables, type IptablesVariant } from '../kernel/iptables/iptables.ts';
 import { isBaseOfIptables, withNativeRules } from '../kernel/iptables/native-rules.ts';
+import { zonesSetBy } from '../kernel/iptables/other-targets.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { entryKey } from '../kernel/ipset/set-entry.ts';
 import { virtualServerKey } from '../kernel/ipvs/ipvs-delta.ts';
@@ -138,8 +139,8 @@ export class DumpDraft {
     ([, value]) => value,
   );
   readonly flows = new Listed<TrackedFlow>(
-    ({ protocol, source, destination }) =>
-      `${protocol} src=${formatSocketAddress(source)} dst=${formatSocketAddress(destination)}`,
+    ({ protocol, source, destination, zone }) =>
+      `${protocol} src=${formatSocketAddress(source)} dst=${formatSocketAddress(destination)} zone=${zone}`,
     ({ answers }) => formatSocketAddress(answers),
   );
   /** Texts of nftables chains, sets and maps, to recognise a second listing. */
@@ -181,11 +182,11 @@ export class DumpDraft {
     this.#host ??= host;
     if (host === undefined || host === this.#host) return false;
     const output = kind === 'rules' ? (command?.tool ?? 'iptables') : kind;
-    this.#skip(file, { output, from: host }, firstLine);
+    this.skip(file, { output, from: host }, firstLine);
     return true;
   }
 
-  #skip(file: string, details: ArgumentsOf<'second-listing'>, line: number): void {
+  skip(file: string, details: ArgumentsOf<'second-listing'>, line: number): void {
     const { output } = details;
     this.fault(file, 'second-listing', details, line);
     const isKnown = this.#doubts.some(
@@ -238,7 +239,7 @@ export class DumpDraft {
    */
   list<T>(listed: Listed<T>, items: Iterable<T>, isWhole: boolean, { file, line, kind }: Printed): boolean {
     const differences = listed.add(Array.isArray(items) ? (items as readonly T[]) : [...items], isWhole);
-    if (differences.length > 0) this.#skip(file, { output: kind, differences }, line);
+    if (differences.length > 0) this.skip(file, { output: kind, differences }, line);
     else this.file(file, kind);
     return differences.length === 0;
   }
@@ -286,7 +287,7 @@ export class DumpDraft {
   readRoutes(output: ToolOutput, kind: RoutingKind, file: string): readonly UnreadLine[] {
     this.file(file, kind);
     const { unread, differences } = this.#routes.read(output, kind, file);
-    if (differences.length > 0) this.#skip(file, { output: kind, differences }, output.firstLine);
+    if (differences.length > 0) this.skip(file, { output: kind, differences }, output.firstLine);
     return unread;
   }
 
@@ -323,7 +324,7 @@ export class DumpDraft {
     if (endless !== undefined)
       this.fault(at.file, 'dump-reading', { problem: 'filtered', command: at.kind, chain: endless }, at.line);
     const differences = this.rulesOf(family).add(tables, shown, variant);
-    if (differences.length > 0) this.#skip(at.file, { output: at.kind, differences }, at.line);
+    if (differences.length > 0) this.skip(at.file, { output: at.kind, differences }, at.line);
     else this.file(at.file, at.kind);
     return differences.length === 0;
   }
@@ -380,6 +381,8 @@ export class DumpDraft {
       ipvsTimeouts: undefined,
       modules: [],
     };
+    // Flows of other zones are those of programs such as Open vSwitch.
+    const zones = new Set([0, ...rules.flatMap(([, { tables }]) => zonesSetBy(tables.raw))]);
     const coverage: Coverage = {
       iptables: { ipv4: wholeOf('ipv4'), ipv6: wholeOf('ipv6') },
       nftables: families.filter((family) => this.#showsNftables(family)),
@@ -401,7 +404,7 @@ export class DumpDraft {
       state,
       coverage,
       log: this.#log.isKnown ? this.#log : undefined,
-      flows: this.flows.isGiven ? this.flows.items : undefined,
+      flows: this.flows.isGiven ? this.flows.items.filter(({ zone }) => zones.has(zone)) : undefined,
       routes: this.#routes.known((family) => this.#hasNoAddress(family, state.links)),
       files: this.#files,
       faults: [...this.#faults.values()],

@@ -1,5 +1,5 @@
 import { isReadable } from './output-kinds.ts';
-import { isEllipsis, splitOutputs, type ToolOutput } from './split-outputs.ts';
+import { splitOutputs, type ToolOutput } from './split-outputs.ts';
 import { parseIpAddrText, isRoutingKind } from './read-ip.ts';
 import { parseConntrack } from '../kernel/conntrack.ts';
 import { tableNames } from '../kernel/iptables/iptables.ts';
@@ -53,9 +53,9 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
     if (expected !== undefined) readNothing(draft, name, expected, text);
     return;
   }
-  for (const { routing } of silent) if (routing?.isAll === true) draft.noRoutes(routing);
+  for (const { routing, elsewhere } of silent)
+    if (routing?.isAll === true && elsewhere === undefined) draft.noRoutes(routing);
   const [firstStray] = strays;
-  if (outputs.some(({ kind }) => kind === 'nft list ruleset') && lacksTables(text, strays)) draft.isNftCut = true;
   if (firstStray !== undefined)
     draft.fault(name, 'dump-reading', { problem: 'stray-lines', lines: strays.length }, firstStray);
   for (const [, six] of text.matchAll(/^# Warning: ip(6?)tables-legacy tables present/gm)) {
@@ -63,15 +63,30 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
   }
   // iptables-save lists hidden tables in a comment, outside the printed tables. If the text has both families, the comment's family is
   // unknown.
-  const ofRules = outputs.filter(({ kind }) => kind === 'rules');
+  const ofRules = outputs.filter(({ kind, command }) => kind === 'rules' && command?.elsewhere === undefined);
   for (const kind of new Set(ofRules.map((output) => rulesKind(output, name)))) noteHidden(draft, name, kind, text);
   for (const output of numbered(outputs)) {
-    if (draft.isOfOtherHost(name, output)) continue;
+    if (isElsewhere(draft, name, output) || draft.isOfOtherHost(name, output)) continue;
+    noteGap(draft, name, output);
     if (output.kind === 'iptables -L') lists.push(() => readRuleList(draft, name, output));
     else readOutput(draft, name, output);
   }
   if (/^(ipset|ipvsadm|sysctl|iptables -L)/.test(last.kind) && endsWithin(text, last, strays))
     draft.doubt({ file: name, kind: 'cut-line', output: last.kind });
+}
+
+/** Reports an output that the command above it did not take from this node's kernel. */
+function isElsewhere(draft: DumpDraft, file: string, { kind, command, firstLine }: ToolOutput): boolean {
+  if (command?.elsewhere === undefined) return false;
+  const { elsewhere } = command;
+  draft.fault(file, 'dump-reading', { problem: 'elsewhere', output: kind, command: elsewhere }, firstLine);
+  return true;
+}
+
+function noteGap(draft: DumpDraft, file: string, { kind, gap }: ToolOutput): void {
+  if (gap === undefined) return;
+  if (kind === 'nft list ruleset') draft.isNftCut = true;
+  draft.doubt({ file, kind: 'unread', output: kind, line: gap });
 }
 
 /** Reports whether the text ends within its last output, or in a stray line, so that it is unknown what a cut-off list lacks. */
@@ -80,18 +95,6 @@ function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): 
   const lines = countLines(text);
   const isOfLast = last.firstLine - 2 + countLines(last.text) === lines && !/(?:^|\n)\n$/.test(last.text.slice(-2));
   return isOfLast || strays.at(-1) === lines;
-}
-
-/** Reports whether the listing lacks its start or whole tables: a bracket closes more than the text opens, or lines were left out. */
-function lacksTables(text: string, strays: readonly number[]): boolean {
-  if (strays.length === 0) return false;
-  const numbers = new Set(strays);
-  let number = 0;
-  for (const line of linesOf(text)) {
-    const word = line.trim();
-    if (numbers.has(++number) && (word === '}' || isEllipsis(word))) return true;
-  }
-  return false;
 }
 
 /** Replaces the names in the output of `ipvsadm -S` with the addresses in a list below that output, which has no other use. */
@@ -147,26 +150,17 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   if (kind === 'iptables -L') return readRuleList(draft, file, output);
   if (kind === 'nft list ruleset') return readNftTable(draft, file, output);
   if (isRoutingKind(kind)) return draft.unread(file, kind, draft.readRoutes(output, kind, file), line - 1);
-  const isWhole = !output.isPart;
   const at = { file, line, kind };
-  const reportUnread = (unread: readonly UnreadLine[]): void => draft.unread(file, kind, unread, line - 1);
+  let isWhole = !output.isPart;
+  const reportUnread = (unread: readonly UnreadLine[]): void => {
+    // What a firewall-mark virtual server is for is known.
+    isWhole &&= unread.every(({ reason }) => reason === 'mark-server');
+    draft.unread(file, kind, unread, line - 1);
+  };
   switch (kind) {
     case 'ipset save':
-    case 'ipset list': {
-      const listed = kind === 'ipset list' ? parseIpsetList(text) : undefined;
-      const { sets, unread } = listed ?? parseIpsetSave(text);
-      const lacks = listed?.lacks;
-      reportUnread(unread);
-      if (lacks === 'members') return draft.refuse(file, line, { problem: 'ipset list -t' });
-      // kube-proxy makes the same sets on every node, so a list of other sets completes the first list instead of contradicting it.
-      const isAll = isWhole && lacks === undefined && !draft.sets.isCompletedBy(sets);
-      const last = sets.at(-1);
-      if (last) draft.endsOfSets.push(last.name);
-      draft.list(draft.sets, sets, isAll, at);
-      if (lacks === undefined) return;
-      draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
-      return draft.doubt({ file, kind: 'cut-line', output: kind });
-    }
+    case 'ipset list':
+      return readSets(draft, file, output, kind);
     case 'ipvsadm -Sn':
     case 'ipvsadm -Ln': {
       const { virtualServers, last, unread } = kind === 'ipvsadm -Ln' ? parseIpvsadmList(text) : parseIpvsadm(text);
@@ -197,13 +191,35 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   }
 }
 
+function readSets(
+  draft: DumpDraft,
+  file: string,
+  { text, isPart, firstLine: line }: ToolOutput,
+  kind: 'ipset save' | 'ipset list',
+): void {
+  const listed = kind === 'ipset list' ? parseIpsetList(text) : undefined;
+  const { sets, unread } = listed ?? parseIpsetSave(text);
+  const lacks = listed?.lacks;
+  draft.unread(file, kind, unread, line - 1);
+  if (lacks === 'members') return draft.refuse(file, line, { problem: 'ipset list -t' });
+  // kube-proxy makes the same sets on every node, so a list of other sets completes the first list instead of contradicting it.
+  const isAll = !isPart && unread.length === 0 && lacks === undefined && !draft.sets.isCompletedBy(sets);
+  const last = sets.at(-1);
+  if (last) draft.endsOfSets.push(last.name);
+  draft.list(draft.sets, sets, isAll, { file, line, kind });
+  if (lacks === undefined) return;
+  draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
+  draft.doubt({ file, kind: 'cut-line', output: kind });
+}
+
 function readLinks(draft: DumpDraft, file: string, output: ToolOutput, kind: 'ip -j addr' | 'ip addr'): void {
   const { text, isPart, command, firstLine: line } = output;
   const { links, unread } = kind === 'ip addr' ? parseIpAddrText(text) : parseIpAddrJson(text);
   if (links.length === 0) return draft.fault(file, 'unread-file', { expected: kind });
   draft.unread(file, kind, unread, line - 1);
-  const isTaken = draft.listLinks(links, !isPart, { file, line, kind });
-  const all = !isPart && isTaken ? command?.allAddresses : undefined;
+  const isWhole = !isPart && unread.length === 0;
+  const isTaken = draft.listLinks(links, isWhole, { file, line, kind });
+  const all = isWhole && isTaken ? command?.allAddresses : undefined;
   if (all) draft.allAddresses = [...(draft.allAddresses ?? []), ...all];
 }
 

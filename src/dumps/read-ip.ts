@@ -78,6 +78,7 @@ export function parseIpAddrText(text: string) {
       current.traits = { ...current.traits, ...traitsOfLine(line) };
       const tunnel = readTunnelLine(line);
       if (tunnel) current.tunnel = tunnel;
+      if (kind === undefined && !ofLink.test(line)) refuse('other-line');
     }
   }
   return { links: [...links.values()], unread: unread.all };
@@ -85,6 +86,9 @@ export function parseIpAddrText(text: string) {
 
 const detailed =
   /^(bridge|dummy|veth|vxlan|geneve|ipip|sit|gre|gretap|ip6tnl|wireguard|vlan|bond|team|openvswitch|macvlan|ipvlan|tun|vrf)(?: |$)/;
+
+/** Matches properties and statistics of a link, which ip prints below it. */
+const ofLink = /^(?:[a-z][\w/-]* \S|[RT]X(?::| errors:)|\d)/;
 
 const brief = /^([^\s:]+)\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+(.*))?$/;
 
@@ -130,6 +134,22 @@ interface Drafted {
   readonly answers: RouteAnswer[];
   readonly proxied: ProxiedAddress[];
   readonly policies: IpsecPolicy[];
+}
+
+function tableKey({ family, table }: Route): string {
+  return `${family} ${table}`;
+}
+
+/** Adds a listing of rules. If it and an earlier one are whole and differ, adds nothing and returns the differences. */
+function addRules(draft: Drafted, rules: readonly RoutingRule[], isWhole: boolean): readonly string[] {
+  const given = new Map(rules.map((rule) => [ruleKey(rule), rule]));
+  if (isWhole && draft.hasRules) {
+    const both = [...draft.rules, ...given].filter(([key]) => !draft.rules.has(key) || !given.has(key));
+    if (both.length > 0) return both.map(([, { priority }]) => `rule ${priority}`);
+  }
+  for (const [key, rule] of given) draft.rules.set(key, rule);
+  draft.hasRules ||= isWhole;
+  return [];
 }
 
 function waysOf(routes: readonly Route[]): ReadonlyMap<string, ReadonlySet<string>> {
@@ -179,32 +199,31 @@ export class DraftedRoutes {
     if (kind === 'ip rule' || kind === 'ip -j rule') {
       const { rules, unread } =
         kind === 'ip rule' ? parseRoutingRules(text, family) : parseRoutingRulesJson(text, family);
-      for (const rule of rules) this.#of(rule.family).rules.set(ruleKey(rule), rule);
       const [first] = rules;
-      if (first && !isPart && unread.length === 0) this.#of(first.family).hasRules = true;
-      return { unread, differences: [] };
+      const isWhole = !isPart && unread.length === 0;
+      return { unread, differences: first ? addRules(this.#of(first.family), rules, isWhole) : [] };
     }
     const asked = { family, table: command?.routing?.table };
     const { routes, answers, unread } = kind === 'ip route' ? parseRoutes(text, asked) : parseRoutesJson(text, asked);
     for (const answer of answers) this.#of(answer.family).answers.push(answer);
     // A command prints a single listing, in which an appended route may have the same place as another.
     const [first, again] = command?.tool === 'ip' ? [routes, []] : splitListings(routes);
-    const differences = [...new Set([...this.#add(first), ...this.#add(again)])];
     // A single route without its command may be only a part of the output.
     const isWhole = !isPart && unread.length === 0 && (command?.tool === 'ip' || routes.length > 1);
+    const differences = [...new Set([...this.#add(first, isWhole), ...this.#add(again, isWhole)])];
     if (!isWhole || differences.length > 0) return { unread, differences };
     for (const each of families) {
       const tables = new Set(routes.flatMap((route) => (route.family === each ? [route.table] : [])));
-      if (tables.size === 0) continue;
-      const draft = this.#of(each);
-      if (tables.has('local') && (tables.size > 1 || command?.routing?.isAll === true)) draft.isAll = true;
-      for (const table of tables) draft.tables.add(table);
+      if (tables.has('local') && (tables.size > 1 || command?.routing?.isAll === true)) this.#of(each).isAll = true;
     }
     return { unread, differences };
   }
 
-  /** Adds a listing's routes. If some contradict routes that were read before, adds none and returns these. */
-  #add(routes: readonly Route[]): readonly string[] {
+  /**
+   * Adds a listing's routes. If they lead another way than those read before, or one of two whole listings of a table lacks a network,
+   * adds none, and returns the networks.
+   */
+  #add(routes: readonly Route[], isWhole: boolean): readonly string[] {
     const ways = waysOf(routes);
     // A partial listing may lack some next hops.
     const differ = ([place, keys]: readonly [string, ReadonlySet<string>]): boolean => {
@@ -212,8 +231,15 @@ export class DraftedRoutes {
       return [...keys].filter((key) => before.has(key)).length < Math.min(keys.size, before.size);
     };
     const places = new Set([...ways].filter(differ).map(([place]) => place));
-    if (places.size > 0)
-      return routes.flatMap((each) => (places.has(routePlace(each)) ? [`route ${each.destination.text}`] : []));
+    const tables = new Set(routes.map(tableKey));
+    const isListed = (route: Route): boolean => isWhole && this.#drafts[route.family]?.tables.has(route.table) === true;
+    const known = Object.values(this.#drafts).flatMap((draft) => [...draft.routes.values()]);
+    const differing = [
+      ...routes.filter((each) => places.has(routePlace(each)) || (isListed(each) && !this.#ways.has(routePlace(each)))),
+      ...known.filter((each) => tables.has(tableKey(each)) && isListed(each) && !ways.has(routePlace(each))),
+    ];
+    if (differing.length > 0) return differing.map(({ destination }) => `route ${destination.text}`);
+    for (const { family, table } of isWhole ? routes : []) this.#of(family).tables.add(table);
     for (const [place, keys] of ways) this.#ways.set(place, new Set([...(this.#ways.get(place) ?? []), ...keys]));
     for (const route of routes) this.#of(route.family).routes.set(routeKey(route), route);
     return [];

@@ -7,7 +7,7 @@ import { linesOf, type LineFault } from '../kernel/lines.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { isKubeProxyTable, isNftServiceName } from '../kube-proxy/nft-table.ts';
 import { sorted, withoutHooks, type DumpDraft, type HookedInterfaces, type RuleText } from './dump.ts';
-import { isEllipsis, type ToolOutput } from './split-outputs.ts';
+import type { ToolOutput } from './split-outputs.ts';
 
 const nftList = 'nft list ruleset';
 
@@ -77,18 +77,23 @@ function readOwnTable(text: string, isCutOff: boolean): ReturnType<typeof parseN
   return { tables, unread: unread.filter(({ reason }) => !isOfCut(reason)) };
 }
 
-/** Replaces the marks that people put in place of omitted lines, so that these marks are not read as nft's words. */
+/** Replaces what nft does not print, such as marks for omitted lines, so that it is not read as a comment or words of nft. */
 function markElided(text: string): string {
   let [marked, from, at] = ['', 0, 0];
   for (const line of linesOf(text)) {
-    if (line !== '' && isEllipsis(line.trim())) {
+    if (notOfNft.test(line)) {
       marked += `${text.slice(from, at)}...`;
       from = at + line.length;
     }
     at += line.length + 1;
   }
-  return marked + text.slice(from);
+  return (marked + text.slice(from)).replaceAll(controls, ' ... ');
 }
+
+// oxlint-disable-next-line no-control-regex
+const controls = /\0|\r(?!\n)/g;
+
+const notOfNft = /^\s*(?!# Warning: )(?:[^\s\w"}@:\\]|:(?!:))[^{}"]*$/;
 
 function withoutCutLine(text: string): string {
   return text.endsWith('\n\n') ? text : text.slice(0, text.trimEnd().lastIndexOf('\n') + 1);

@@ -5,6 +5,7 @@ import {
   isBuiltInChain,
   tableNames,
   type Chain,
+  type Rule,
   type TableName,
   type Tables,
   type IptablesVariant,
@@ -29,7 +30,9 @@ export function readRules(draft: DumpDraft, file: string, output: ToolOutput): v
   noteUnread(draft, file, family, line - 1, unread, tablesOfUnread);
   const isFiltered = complete && !isPart && lacksDeclarations(tables, text);
   if (isFiltered) draft.fault(file, 'dump-reading', { problem: 'filtered', command: kind }, line);
-  const asked = command?.table ? [command.table] : tableNames;
+  // A command for another table printed something else above.
+  const isAsked = command?.table !== undefined && tableNames.every((name) => !tables[name] || name === command.table);
+  const asked = isAsked ? [command.table] : tableNames;
   const holes = new Set(tablesOfUnread.flatMap((table) => table ?? tableNames.filter((name) => !tables[name])));
   const whole = complete && !isPart && !isFiltered ? asked.filter((name) => !holes.has(name)) : [];
   if (!draft.addRules(family, tables, whole, recogniseVariant(output), at)) return;
@@ -235,7 +238,7 @@ function tableOfChain(chain: string): 'nat' | 'filter' | undefined {
   return isNat === isFilter ? undefined : isNat ? 'nat' : 'filter';
 }
 
-/** Reads iptables -L, unless iptables-save has already shown the table. iptables-save shows more. */
+/** Reads iptables -L, unless iptables-save has already shown the table, because iptables-save shows more. Then the two are compared. */
 export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text, firstLine: line, command, isPart } = output;
   const family = familyOfFile(rulesKind(output, file));
@@ -243,7 +246,13 @@ export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput)
   const { chains, unread, whole, showsInterfaces } = parseIptablesList(text);
   const named = tableOfList(file, output, chains);
   const table = named ?? guessTable(chains);
-  if (draft.rulesOf(family).showsAll(table)) return;
+  const saved = draft.rulesOf(family).savedAs(table, command?.variant);
+  if (saved) {
+    const isComparable = named !== undefined && !isPart && unread.length === 0;
+    const differences = isComparable ? differencesToList(table, saved, chains) : [];
+    if (differences.length > 0) draft.skip(file, { output: kind, differences }, line);
+    return;
+  }
   noteUnread(
     draft,
     file,
@@ -263,6 +272,26 @@ export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput)
     draft.fault(file, 'unread-file', { expected: kind, isCutOff: true });
     draft.rulesOf(family).isCutOff = true;
   }
+}
+
+/** Compares only policies and jumps, because lists print matches and other targets in other words. */
+function differencesToList(
+  table: TableName,
+  saved: ReadonlyMap<string, Chain>,
+  listed: ReadonlyMap<string, Chain>,
+): readonly string[] {
+  const leads = ({ policy, rules }: Chain): string => [policy, ...rules.map(leadsTo)].join(' ');
+  const differs = ([name, chain]: readonly [string, Chain]): boolean => {
+    const known = saved.get(name);
+    return !known || leads(known) !== leads(chain);
+  };
+  return [...listed].filter(differs).map(([name]) => `chain ${name} (${table})`);
+}
+
+function leadsTo({ args }: Rule): string {
+  const target = args.flatMap((arg) => (arg.kind === 'jump' ? arg.target : []))[0];
+  if (target?.kind === 'chain') return target.chain;
+  return target?.kind === 'accept' || target?.kind === 'drop' || target?.kind === 'return' ? target.kind : 'other';
 }
 
 function tableOfList(file: string, { command }: ToolOutput, chains: ReadonlyMap<string, Chain>): TableName | undefined {

@@ -108,6 +108,13 @@ export class RuleListings {
     return this.#whole.has(name) && (!listed || mainOf(name, listed)?.isWhole === true);
   }
 
+  /** Returns the chains of a table that was shown in full. A table of the other variant is another one. */
+  savedAs(name: TableName, variant: IptablesVariant | undefined): ReadonlyMap<string, Chain> | undefined {
+    const listed = this.#listed.get(name) ?? [];
+    const isOf = (each: ListedTable): boolean => each.variant === variant || !each.variant || !variant;
+    return this.showsAll(name) ? listed.find(isOf)?.chains : undefined;
+  }
+
   get hasExcerpts(): boolean {
     return !this.isCutOff && [...this.#listed].some(([name, listed]) => mainOf(name, listed)?.isWhole === false);
   }

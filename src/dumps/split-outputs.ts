@@ -1,23 +1,7 @@
-import { families, type Family } from '../kernel/address.ts';
-import { tableNames, type TableName, type IptablesVariant } from '../kernel/iptables/iptables.ts';
 import { savedLines } from '../kernel/iptables/parse-rule.ts';
-import type { RoutesAsked } from '../kernel/route/parse-routes.ts';
-import { nameRoutingTable } from '../kernel/route/route.ts';
 import { countLines, LineList } from '../kernel/lines.ts';
+import { hostInPrompt, ownComment, prompt, readCommand, type PrintedCommand } from './printed-command.ts';
 import { isReadable, mayContinue, outputKinds, recognisers, titleOfList, type OutputKind } from './output-kinds.ts';
-
-interface PrintedCommand {
-  readonly tool: 'iptables' | 'ip6tables' | 'ipset' | 'ipvsadm' | 'ip' | 'sysctl' | 'nft' | 'other';
-  readonly table: TableName | undefined;
-  readonly variant?: IptablesVariant | undefined;
-  readonly isPart: boolean;
-  readonly allAddresses?: readonly Family[] | undefined;
-  readonly routing?: RoutingAsked | undefined;
-  /** The host's name without its domain. Undefined if unknown. */
-  readonly host: string | undefined;
-}
-
-type RoutingAsked = RoutesAsked & { readonly isAll: boolean };
 
 export interface ToolOutput {
   readonly kind: OutputKind;
@@ -27,6 +11,8 @@ export interface ToolOutput {
   readonly command: PrintedCommand | undefined;
   readonly isPart: boolean;
   readonly isCutOff: boolean;
+  /** The number of the first line in the output, or next to it, that was not read. What it stands for is unknown. */
+  readonly gap: number | undefined;
 }
 
 export interface SplitText {
@@ -46,7 +32,7 @@ interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command'>
   /** Whether a string is still open. nft prints comments that have several lines. */
   isQuoted: boolean;
   table: 'open' | 'closed' | undefined;
-  hasEllipsis: boolean;
+  gap: number | undefined;
   readonly once: Set<string>;
 }
 
@@ -68,7 +54,8 @@ export function splitOutputs(text: string): SplitText {
       text: `${draft.lines.parts().join('\n')}\n`,
       command: draft.command,
       isCutOff: draft.depth > 0,
-      isPart: draft.hasEllipsis || draft.command?.isPart === true,
+      isPart: draft.gap !== undefined || draft.command?.isPart === true,
+      gap: draft.gap,
     })),
     silent: splitter.silent,
     strays: splitter.strays,
@@ -84,6 +71,12 @@ class Splitter {
   #current: DraftOutput | undefined;
   #command: PrintedCommand | undefined;
   #isSilent = false;
+  /** The output that the last line read belongs to, since the last command. */
+  #last: DraftOutput | undefined;
+  /** The first line since then that was not read. `isTitle`: the latest of these lines may be a title between two outputs. */
+  #stray: { readonly line: number; readonly isTitle: boolean } | undefined;
+  /** Whether the line above is empty or a message. */
+  #isApart = false;
 
   constructor(text: string) {
     this.#text = text;
@@ -97,9 +90,9 @@ class Splitter {
       const line = raw.trim();
       if (this.drafts.length === 0 && isManifest(line)) return false;
       if (isFirstOnly && this.drafts.length > 0) return true;
-      if (this.#current && recognisers[this.#current.kind].holds?.test(raw)) takeLine(this.#current, line);
+      if (this.#current && recognisers[this.#current.kind].holds?.test(raw)) this.#take(this.#current, line);
       else if (!this.#takeBracketed(raw, at)) {
-        if (line === '') this.#current?.lines.push('');
+        if (line === '') this.#leave();
         else if (!this.#takeStart(line, at)) this.#takeOther(line, raw, at);
       }
     }
@@ -123,7 +116,7 @@ class Splitter {
       depth: 0,
       isQuoted: false,
       table: undefined,
-      hasEllipsis: false,
+      gap: undefined,
       once: new Set<string>(),
     };
     this.drafts.push(draft);
@@ -142,6 +135,7 @@ class Splitter {
       return false;
     }
     const draft = open ?? this.#begin(kind, at);
+    this.#join(draft, undefined);
     takeBrackets(draft, raw);
     if (draft.depth === 0) this.#current = undefined;
     return true;
@@ -153,7 +147,7 @@ class Splitter {
     const single = recognisers[kind].once?.exec(line)?.[0];
     const known = this.#current && goesOn(this.#current, kind, line, single) ? this.#current : undefined;
     const draft = known ?? this.#begin(kind, at);
-    takeLine(draft, line);
+    this.#take(draft, line, single);
     if (single !== undefined) draft.once.add(single);
     return true;
   }
@@ -165,29 +159,63 @@ class Splitter {
     const continues = (text: string): boolean => current !== undefined && mayContinue(current.kind, text);
     const isBare = bare !== undefined && continues(bare);
     const line = isBare ? bare : whole;
-    if (current && isEllipsis(line)) {
-      current.hasEllipsis = true;
-      // Lines that someone left out count as one unreadable line. grep's separator does not count, because grep's output need not be
-      // complete.
-      keep(current, line === betweenPlaces ? '' : line);
-      return;
-    }
     const typed = readCommand(line, this.#command);
     if (typed) {
       if (this.#isSilent && this.#command) this.silent.push(this.#command);
       this.#isSilent = true;
       this.#command = typed;
-      this.#current = undefined;
-    } else if (isChatter(line)) current?.lines.push('');
-    else if (current && (isBare || continues(raw) || current.table === 'open')) takeLine(current, line);
-    else {
-      this.#isSilent = false;
-      this.strays.push(at + 1);
-      if (current && recognisers[current.kind].words) current.lines.push('');
-      else this.#current = undefined;
+      this.#current = this.#last = this.#stray = undefined;
+      // An output without a line feed at its start follows the prompt.
+      if (hostInPrompt.test(line)) this.#takeStart(line.replace(prompt, '').trim(), at);
+    } else if (ownComment.test(line)) current?.lines.push('');
+    else if (chatter.test(line)) this.#leave();
+    else if (current && (isBare || continues(raw) || (current.table === 'open' && !line.startsWith('#'))))
+      this.#take(current, line);
+    else this.#takeStray(line, at + 1);
+  }
+
+  /** Skips a line that is known to be no part of an output. */
+  #leave(): void {
+    this.#current?.lines.push('');
+    this.#isApart = true;
+  }
+
+  #takeStray(line: string, number: number): void {
+    const isTitle = titleOfOutput.test(line);
+    if (this.#last && !this.#stray && !this.#isApart && !isTitle) this.#last.gap ??= number;
+    this.#stray = { line: this.#stray?.line ?? number, isTitle };
+    this.#isApart = false;
+    this.#isSilent = false;
+    this.strays.push(number);
+    const current = this.#current;
+    if (current && (recognisers[current.kind].words || current.table === 'open')) current.lines.push('');
+    else this.#current = undefined;
+  }
+
+  #take(draft: DraftOutput, line: string, single?: string): void {
+    // A comment above a table says nothing about which listing the table is from.
+    if (!line.startsWith('#')) this.#join(draft, single);
+    takeLine(draft, line);
+  }
+
+  /** Notes which outputs the strays above a line of `draft` may be a part of. */
+  #join(draft: DraftOutput, single: string | undefined): void {
+    const stray = this.#stray;
+    const last = this.#last;
+    if (stray) {
+      const isResumed = last?.kind === draft.kind && !(single !== undefined && last.once.has(single));
+      const isFirst = !last && this.#command !== undefined && this.#command.tool !== 'other';
+      if (isResumed) last.gap ??= stray.line;
+      if (isResumed || (!stray.isTitle && (isFirst || !this.#isApart))) draft.gap ??= stray.line;
     }
+    this.#last = draft;
+    this.#stray = undefined;
+    this.#isApart = false;
   }
 }
+
+/** Matches a title or a line between two outputs. */
+const titleOfOutput = /^(?:[-=_*#~+]{3,}|~{3}\w+|={2,} .*|.+:)$/;
 
 const inProtocol = /^(?:TCP|UDP|SCTP|FWM) /;
 
@@ -216,7 +244,7 @@ const longestAhead = 1 << 14;
 function goesOn(current: DraftOutput, kind: OutputKind, line: string, single: string | undefined): boolean {
   if (current.kind !== kind) return false;
   // A tool prints this part only once, so the line begins a second listing, from another node or time.
-  if (!current.hasEllipsis && single !== undefined && current.once.has(single)) return false;
+  if (single !== undefined && current.once.has(single)) return false;
   if (kind === 'ipvsadm -Ln' && titleOfList.test(line)) return ![...current.once].some((once) => inProtocol.test(once));
   if (kind !== 'rules') return true;
   // iptables-save prints a line such as "# Generated" before each table.
@@ -292,110 +320,9 @@ function withoutEscapes(line: string): string {
   return ended.includes('\u001b') ? ended.replace(escapes, '') : ended;
 }
 
-const longestCommand = 400;
-
-const toolName =
-  /(?:^|[\s$#>%~+=*:`"'([|-])(?:(ip6?tables)(?:-(legacy|nft))?(?:-save)?|(ipset|ipvsadm|ip|sysctl|nft))(?![\w/-])/gi;
-
-const oneChain = { part: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/ };
-
-/** `follows` matches what may follow the tool's name. `part` matches arguments that make the tool print only a part. */
-const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?: RegExp }>> = {
-  iptables: oneChain,
-  ip6tables: oneChain,
-  ipset: { follows: /^(?: +(?:-[a-z]|save|list|-[LS])|[\s:=`"')*-]*$)/i, part: /^ +(?:list|save|-L|-S) +[\w-]/ },
-  ipvsadm: { part: /(?:^| )(?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service)[ =]/ },
-  ip: { follows: /^ +(?:-\S+ +){0,9}(?:a|addr|address|link|l|r|ro|route|rule|ru)\b/i },
-  sysctl: { follows: /^(?: +-|[\s:=`"')*-]*$)/i },
-  nft: {
-    follows: /^ +(?:-\S+ +){0,9}list\b/i,
-    part: /^(?!.* list +ruleset\b(?! +(?:ip6?|inet|arp|bridge|netdev)\b))/,
-  },
-};
-
-/** Matches a shell's prompt before a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */
-const prompt = /^(?!->)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)/;
-
-const titleOfHost = /^[\w.:-]{1,253} \| (?:CHANGED|SUCCESS)\b/;
-
-/** Captures the host's name in "root@node1:~#", "[root@node1 ~]#" and Ansible's title. */
-const hostInPrompt =
-  /^(?:[[(]?[\w.-]{1,64}@([A-Za-z][\w-]{0,62})(?=[\w.-]{0,190}[\s:\])#$%>])|([A-Za-z][\w-]{0,62})[\w.-]{0,190} \| (?:CHANGED|SUCCESS)\b)/;
-
-/** Matches commands that run another command elsewhere, and captures the host for ssh. ssh with options is not recognised. */
-const remote =
-  /(?:^| )(?:ssh (?:[\w.-]{1,64}@)?([A-Za-z][\w-]{0,62})|(?:ssh|docker|podman|nerdctl|crictl|kubectl|oc) )/;
-
-function hostOfPrompt(line: string): string | undefined {
-  const elsewhere = remote.exec(line);
-  if (elsewhere) return elsewhere[1];
-  const [, inPrompt, inTitle] = hostInPrompt.exec(line) ?? [];
-  return inPrompt ?? inTitle;
-}
-
-const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;
-
-const unknownCommand: PrintedCommand = { tool: 'other', table: undefined, isPart: false, host: undefined };
-
-/** Reads a command after a prompt or in a title, or a title that Ansible prints for a host. Undefined for any other line. */
-function readCommand(line: string, above: PrintedCommand | undefined): PrintedCommand | undefined {
-  if (line.length > longestCommand || ownComment.test(line)) return undefined;
-  if (titleOfHost.test(line)) return { ...(above ?? unknownCommand), host: hostOfPrompt(line) };
-  for (const { 0: whole, 1: rules, 2: variant, 3: other, index } of line.matchAll(toolName)) {
-    const tool = (rules ?? other ?? '').toLowerCase() as PrintedCommand['tool'];
-    const rest = line.slice(index + whole.length);
-    const { follows, part } = tools[tool] ?? {};
-    if (follows?.test(rest) === false) continue;
-    const table = /(?:^| )(?:-t|--table)[ =]?(\w+)/.exec(rest)?.[1];
-    const isPart = filters.test(rest) || part?.test(rest) === true;
-    return {
-      tool,
-      table: tableNames.find((name) => name === table),
-      variant: (['legacy', 'nft'] as const).find((each) => each === variant),
-      isPart,
-      allAddresses: tool === 'ip' && !isPart ? readAllAddresses(rest) : undefined,
-      routing: tool === 'ip' ? readRoutesAsked(rest) : undefined,
-      host: hostOfPrompt(line),
-    };
-  }
-  return prompt.test(line) ? { ...unknownCommand, host: hostOfPrompt(line) } : undefined;
-}
-
-/** Matches "ip addr" with options for format or family, also in a title, but not "ip addr show eth0", which prints one link. */
-const wholeAddresses =
-  /^((?: +-(?:4|6|o|oneline|j|json|p|pretty|br|brief|c|color|d|details|s|stats|statistics|h|human|N|r))*) +a(?:ddr|ddress)?(?: +(?:show|list|ls))?[ :=`"')*-]*$/;
-
-/** Returns the families for which an ip command prints the addresses of all links; undefined for any other command. */
-function readAllAddresses(rest: string): readonly Family[] | undefined {
-  const [, options] = wholeAddresses.exec(rest) ?? [];
-  if (options === undefined) return undefined;
-  const only = /-([46])/.exec(options)?.[1];
-  return only === undefined ? families : [only === '4' ? 'ipv4' : 'ipv6'];
-}
-
-/** Returns the family and table that an ip command lists routes or rules for. Undefined for any other command. */
-function readRoutesAsked(rest: string): RoutingAsked | undefined {
-  const [, options] = /^((?: +-\S+)*) +(?:r|ro|route|rule|ru)\b/.exec(rest) ?? [];
-  if (options === undefined) return undefined;
-  const table = / table (\S+)/.exec(rest)?.[1];
-  // `ip route get` accepts an IPv6 address even without -6.
-  const isSaid = !/ get /.test(rest);
-  const family = / -(?:6|f(?:amily)? inet6)\b/.test(options) ? 'ipv6' : isSaid ? 'ipv4' : undefined;
-  const isAll = allTables.test(rest);
-  return { family, table: table === undefined || table === 'all' ? undefined : nameRoutingTable(table), isAll };
-}
-
-const allTables = /^(?: +-\S+)* +(?:r|ro|route) +(?:(?:show|list|ls) +)?table +all[ :=`"')*-]*$/;
-
-const filters = /\|\s*(?:sudo\s+)?(?:[ez]?grep|rg|head|tail|awk|sed)\b/;
-
 /** Matches lines that ssh, kubectl, a shell or script(1) prints between the output of other programs. */
 const chatter =
-  /^(?:Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\*{3} Output of |={3,}(?: (?:START|END) logs for container |$)|Total Number of Rules: \d+$|cpu=\d+ |\+{1,3} |exit$|logout$|-{2,3}$|# |```|~~~|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset) v?\d)/i;
-
-function isChatter(line: string): boolean {
-  return chatter.test(line);
-}
+  /^(?:sudo: |\[sudo\] |Creating debugging pod |pod(?:\/| ")\S+ (?:created|deleted)|Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\*{3} Output of |={3,} (?:START|END) logs for container |Total Number of Rules: \d+$|cpu=\d+ |(?:(?:add|delete|destroy) )?table \w+ \S+$|flush ruleset$|\+{1,3} |exit$|logout$|#$|```|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset|conntrack) v?\d)/i;
 
 const prefix =
   /^(?:(?:>\s?|\+(?=[-:*[])|\|\s){1,20}|[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ [\w.-]+(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?|(?:\d{1,7}(?:[:-]\s?|\s{1,4})|[\w./-]{1,200}:(?:\d{1,7}:)?)(?=-{1,2}[A-Za-z]|\*[a-z]|:[^\s:]{1,64} (?:ACCEPT|DROP|-)(?: |$)|\[\d{1,20}:\d{1,20}\] |COMMIT$))/;
@@ -403,18 +330,4 @@ const prefix =
 function takePrefix(line: string): string | undefined {
   const found = prefix.exec(line)?.[0];
   return found ? line.slice(found.length).trim() : undefined;
-}
-
-/** grep -A prints this separator between matches. */
-const betweenPlaces = '--';
-
-/** Matches the prompts of more and less. Each prompt is printed in place of the rest of an output. */
-const pagerPrompt = /^(?:-- ?more ?--(?: ?\(\d+%\))?|lines \d+-\d+(?:\/\d+)?(?: \d+%)?|:)$/i;
-
-export function isEllipsis(line: string): boolean {
-  return (
-    line === betweenPlaces ||
-    pagerPrompt.test(line) ||
-    /^[[(<{]?(?:\.{3,}|…|\.{2}|snip(?:ped)?|omitted|truncated|output omitted)[\])>}]?$/i.test(line)
-  );
 }

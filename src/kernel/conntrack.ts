@@ -10,6 +10,8 @@ export interface TrackedFlow {
   readonly destination: SocketAddress;
   readonly answers: SocketAddress;
   readonly isReplied: boolean;
+  /** Flows of different zones are apart, even with the same addresses. */
+  readonly zone: number;
 }
 
 type FlowDirection = Map<string, string>;
@@ -57,7 +59,8 @@ export function readTrackedFlow(line: string, addresses: Addresses = new Map()):
   const [source, destination, answers] = [end(original, 's'), end(original, 'd'), end(reply, 's')];
   if (!source || !destination || !answers || !end(reply, 'd')) return undefined;
   const isReplied = !words.includes('[UNREPLIED]');
-  return { family: destination.address.family, protocol, source, destination, answers, isReplied };
+  const [, zone = '0'] = /[ \t]zone(?:-orig|-reply)?=(\d{1,5})(?![^ \t])/.exec(line) ?? [];
+  return { family: destination.address.family, protocol, source, destination, answers, isReplied, zone: Number(zone) };
 }
 
 function flowEnd(direction: FlowDirection, side: 's' | 'd', addresses: Addresses): SocketAddress | undefined {

@@ -141,17 +141,27 @@ function weighServers(
   // Usually the address is a Service's, so that the marks are not needed.
   let found: ServiceMarks | undefined;
   const marks = () => (found ??= markServices([...known, ...state.virtualServers.filter(isOfService)]));
-  const isOfNodePort = ({ family, protocol, address, port, scheduler, realServers }: VirtualServer): boolean => {
-    if (!nodePorts.has(`${family} ${protocol} ${port}`) || !marks().schedulers.has(scheduler)) return false;
+  const isOfNodePort = (server: VirtualServer): boolean => {
+    const { family, protocol, address, port, scheduler, realServers } = server;
+    if (
+      !isMasquerading(server) ||
+      !nodePorts.has(`${family} ${protocol} ${port}`) ||
+      !marks().schedulers.has(scheduler)
+    )
+      return false;
     if (realServers.length === 0) return own.size === 0 || own.has(address.text);
-    const isMasquerading = realServers.every(({ forwarding }) => forwarding === 'masquerade');
-    return isMasquerading && realServers.some((real) => marks().endpoints.has(`${protocol} ${realServerKey(real)}`));
+    return realServers.some((real) => marks().endpoints.has(`${protocol} ${realServerKey(real)}`));
   };
   const isUndecided = findUndecided(state, shows);
   return (server) => {
     if (isOfService(server) || isOfNodePort(server)) return 'certain';
-    return isUndecided(server) ? 'possible' : 'none';
+    return isUndecided(server) && isMasquerading(server) ? 'possible' : 'none';
   };
+}
+
+/** kube-proxy adds no real server that is reached in another way (syncEndpoint in pkg/proxy/ipvs/proxier.go). */
+function isMasquerading({ realServers }: VirtualServer): boolean {
+  return realServers.every(({ forwarding }) => forwarding === 'masquerade');
 }
 
 /** Schedulers and endpoints of virtual servers that are certainly kube-proxy's. kube-proxy's other virtual servers have the same ones. */

@@ -201,8 +201,13 @@ abstract class Known<Own extends Facts> {
   }
 
   get owners(): Owners {
-    const { labels, state } = this;
-    return (this.#owners ??= findOwners(labels ? [labels, state] : [state]));
+    const { labels, namedState } = this;
+    return (this.#owners ??= findOwners(labels ? [labels, namedState] : [namedState]));
+  }
+
+  /** The state without objects of other programs that would be taken for a Service's. */
+  get namedState(): KernelState {
+    return this.state;
   }
 
   abstract readonly shown: ShownServices;
@@ -436,6 +441,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
   readonly behaviours = undefined;
   readonly nodeName = '';
   readonly hostAddresses: readonly Address[] | undefined;
+  #weighServer: ReturnType<typeof weighServersOfSides> | undefined;
   #shown: ShownServices | undefined;
   #reached: ShownServices | undefined;
   #addresses: AddressIndex | undefined;
@@ -456,9 +462,19 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     return this;
   }
 
+  /** Weighs whether a virtual server is kube-proxy's. */
+  get weighServer(): ReturnType<typeof weighServersOfSides> {
+    return (this.#weighServer ??= weighServersOfSides(this, this));
+  }
+
+  override get namedState(): KernelState {
+    const { state, weighServer } = this;
+    return { ...state, virtualServers: state.virtualServers.filter((server) => weighServer(server) !== 'none') };
+  }
+
   /** The Services that the dump shows, including leftovers of another mode. */
   get shown(): ShownServices {
-    return (this.#shown ??= decompile(this.state, this.owners, weighServersOfSides(this, this), this.coverage));
+    return (this.#shown ??= decompile(this.state, this.owners, this.weighServer, this.coverage));
   }
 
   /** The Services that the dump shows, including Services in a dormant table, which no packet reaches. */
@@ -466,7 +482,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     if (this.#reached) return this.#reached;
     const { state, owners, coverage } = this;
     const whole = stateWithOthers(this);
-    const found = whole === state ? this.shown : decompile(whole, owners, weighServersOfSides(this, this), coverage);
+    const found = whole === state ? this.shown : decompile(whole, owners, this.weighServer, coverage);
     return (this.#reached = { ...found, mode: found.mode ?? modeOfState(state) });
   }
 

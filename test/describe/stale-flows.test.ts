@@ -159,12 +159,26 @@ test('a line that is cut off names no endpoint, and one of another listing does 
   const [, stale = ''] = listing.split('\n');
   const cut = write('cut.txt', `${listing}${stale.slice(0, stale.indexOf(' mark')).slice(0, -1)}`);
   const { stdout, stderr } = await runKpc(['describe', write('node.txt', rules), cut]);
-  expect(stderr).toContain('warning: skipped: not a line of conntrack -L, or not all of one');
+  expect(stderr).toContain('warning: skipped: not a line of conntrack -L, or only a part of one');
   expect(stdout).toContain('8 UDP flows, 4 stale');
   const later = write('later.txt', listing.replaceAll('10.244.9.9', '10.244.9.8'));
   const both = await runKpc(['describe', write('node.txt', rules), write('first.txt', listing), later]);
   expect(both.stderr).toContain('skipped conntrack -L from another node or time');
   expect(both.stdout).toContain('8 UDP flows, 4 stale');
+});
+
+test('a flow of a zone that no rule uses is no other flow of these ends', async () => {
+  const stale = listing.split('\n').find((line) => line.includes('10.244.9.9')) ?? '';
+  const inZone = (zone: string) =>
+    `${stale.replace('10.244.9.9', '10.244.9.8').replace(/ use=/, ` zone=${zone} use=`)}\n`;
+  const flowsOf = async (text: string, more = '') => {
+    const { stdout, stderr } = await runKpc(['describe', write('node.txt', rules + more), write('c.txt', text)]);
+    expect(stderr).not.toContain('second-listing');
+    return /\d UDP flows, \d stale/.exec(stdout)?.[0];
+  };
+  expect(await flowsOf(inZone('65520') + listing + inZone('65520'))).toBe('8 UDP flows, 4 stale');
+  const raw = '*raw\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -i eth1 -j CT --zone 7\nCOMMIT\n';
+  expect(await flowsOf(listing + inZone('7'), raw)).toBe('9 UDP flows, 5 stale');
 });
 
 test('beside manifests, a trace has the flows of the listing and the rules of the manifests', async () => {

@@ -53,6 +53,43 @@ test.for([
   expect(diagnostics.map(({ code }) => code)).not.toContain('second-listing');
 });
 
+describe('two listings of routes or of rules that differ', () => {
+  const more = 'default via 192.168.50.1 dev eth0\n';
+  const routingRules = '0:\tfrom all lookup local\n32766:\tfrom all lookup main\n';
+  const six =
+    '::1 dev lo proto kernel metric 256 pref medium\nfd00::/64 dev eth0 proto kernel metric 256 pref medium\n';
+  const json = (text: string): string =>
+    JSON.stringify(
+      text
+        .trim()
+        .split('\n')
+        .map((line) => ({ dst: line.split(' ')[0], dev: line.split('dev ')[1]?.split(' ')[0], flags: [] })),
+    );
+  const links = '10.244.1.0/24 dev cni0\n10.244.2.0/24 dev eth0\n';
+  test.each([
+    ['ip route', route, more + route],
+    ['ip -6 route', six, `default via fe80::1 dev eth0 metric 1024 pref medium\n${six}`],
+    ['ip -j route', json(links), json(`10.244.3.0/24 dev eth0\n${links}`)],
+    ['ip rule', routingRules, `${routingRules}32767:\tfrom all lookup default\n`],
+    ['ip rule', routingRules, routingRules.replace('32766', '100:\tfrom all lookup 100\n32766')],
+  ])('%s: the first one counts', (command, one, other) => {
+    const read = (text: string) => {
+      const { snapshots, diagnostics } = open({ 'node.txt': text });
+      return { routes: snapshots[0]?.routes, codes: diagnostics.map(({ code }) => code) };
+    };
+    const print = (text: string) => `$ ${command}\n${text}\n`;
+    for (const [first, second] of [
+      [one, other],
+      [other, one],
+    ] as const) {
+      const both = read(print(first) + print(second));
+      expect(both.routes).toEqual(read(print(first)).routes);
+      expect(both.codes).toContain('second-listing');
+      expect(read(print(first) + print(first)).codes).not.toContain('second-listing');
+    }
+  });
+});
+
 describe('a second listing of a tool, of another node or another time', () => {
   test.for([
     ['ipvsadm -Ln', titles + server + real, titles + server],

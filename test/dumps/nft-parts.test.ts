@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { readDump } from '../../src/dumps/read-dump.ts';
+import { open } from '../../src/library/index.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
 import { resultOf } from '../support/printed-json.ts';
@@ -121,6 +122,15 @@ describe('lines that were left out', () => {
     expect(stdout).not.toContain('nat-prerouting');
     expect(stderr).toContain('IPv4 nftables rules');
   });
+});
+
+test.each(['\0', '\r'])('%j is a fault of the input', (character) => {
+  for (let at = table.indexOf('{'); at < table.length; at += 97) {
+    const { snapshots } = open({ 'nft.txt': table.slice(0, at) + character + table.slice(at) });
+    expect(() => snapshots.map(({ mode }) => mode)).not.toThrow();
+  }
+  const { diagnostics } = open({ 'nft.txt': table.replace('\t}\n', `\t}${character} \n`) });
+  expect(diagnostics.map(({ code }) => code)).toContain('unread-line');
 });
 
 describe('parts of a table that were listed one by one', () => {

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { readDump } from '../../src/dumps/read-dump.ts';
 import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';
 import type { Tables } from '../../src/kernel/iptables/iptables.ts';
 import { parseIptablesList } from '../../src/kernel/iptables/parse-list.ts';
@@ -132,3 +133,31 @@ test.each([
     expect((await runKpc(['describe', file])).stdout).toMatch(/^shop\/web:http /m);
   },
 );
+
+describe('a list beside iptables-save', () => {
+  const saved = '*nat\n:PREROUTING ACCEPT [0:0]\nCOMMIT\n*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\nCOMMIT\n';
+  const titles = ' pkts bytes target     prot opt in     out     source               destination\n';
+  const raw = `Chain PREROUTING (policy ACCEPT 0 packets, 0 bytes)\n${titles}   12   720 DROP       6    --  *      *       0.0.0.0/0            10.96.7.1\n\nChain OUTPUT (policy ACCEPT 0 packets, 0 bytes)\n${titles}`;
+  const filter = (rows: string): string =>
+    `Chain INPUT (policy ACCEPT 0 packets, 0 bytes)\n${titles}\nChain FORWARD (policy ACCEPT 0 packets, 0 bytes)\n${titles}${rows}`;
+  const read = (text: string) => readDump(new Map([['node.txt', text]]));
+
+  test.each([
+    ['after it', `${saved}$ iptables -t raw -nvL\n${raw}`],
+    ['before it', `$ iptables -t raw -nvL\n${raw}${saved}`],
+    ['without commands', raw + saved],
+  ])('shows a table that iptables-save does not, %s', (_where, text) => {
+    const { state, coverage, faults } = read(text);
+    expect(state.iptables.ipv4?.raw?.get('PREROUTING')?.rules).toHaveLength(1);
+    expect(coverage.iptables.ipv4).toEqual(expect.arrayContaining(['nat', 'filter', 'raw']));
+    expect(faults).toEqual([]);
+  });
+
+  test('that differs is another listing', () => {
+    expect(read(`${saved}$ iptables -nvL\n${filter('')}`).faults).toEqual([]);
+    const row = '    1    60 DROP       0    --  *      *       0.0.0.0/0            0.0.0.0/0\n';
+    const { state, faults } = read(`${saved}$ iptables -nvL\n${filter(row)}`);
+    expect(state.iptables.ipv4?.filter?.get('FORWARD')?.rules).toEqual([]);
+    expect(faults).toMatchObject([{ code: 'second-listing', arguments: { differences: ['chain FORWARD (filter)'] } }]);
+  });
+});

@@ -19,7 +19,6 @@ import {
   jumpCommand,
   leadsToServices,
 } from '../../snapshot/faults.ts';
-import { weighServersOfSides } from '../../snapshot/server-owners.ts';
 import { type DumpedSnapshot, showsIptablesAsNft, type Snapshot } from '../../snapshot/snapshot.ts';
 import { findFlows, type FlowChange, type FlowFindings } from './find-flows.ts';
 
@@ -56,7 +55,7 @@ export interface DumpReading {
 export function readDumped(dump: DumpedSnapshot): DumpReading {
   const { mode, ports, unreached } = dump.shown;
   const flows = findFlows(dump);
-  const evidence = dump.state.virtualServers.map(weighServersOfSides(dump, dump));
+  const evidence = dump.state.virtualServers.map(dump.weighServer);
   const notes = [
     ...(mode ? jumpNotes(dump, mode) : []),
     ...ports.flatMap(({ endless, label: service }) =>

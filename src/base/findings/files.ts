@@ -188,6 +188,8 @@ export const fileFindings = {
   'yaml-tab': row<None>('error'),
   'bad-bundle': row<Strings<'path'> & { readonly problem: BundleFault }>('error'),
   'dump-reading': byProblem<{
+    // `command` does not print this node's kernel.
+    elsewhere: Strings<'output' | 'command'>;
     'legacy-tables': None;
     // `chain` is one whose rules are incomplete.
     filtered: Strings<'command'> & { readonly chain?: string };

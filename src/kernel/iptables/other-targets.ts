@@ -9,6 +9,7 @@ import {
   parseTarget,
   readMarkMask,
 } from '../ports-and-marks.ts';
+import type { Chain } from './iptables.ts';
 import type { Selector, SetWrite } from '../nftables/table.ts';
 
 export type RuleAction = PlainAction | OtherAction | (SetWrite & { readonly key: Selector });
@@ -81,6 +82,15 @@ function readZoneAction(words: readonly string[]): RuleAction | undefined {
   if (zone === undefined) return { kind: 'unknown', text: `CT ${words.join(' ')}` };
   const direction = words[at] === '--zone' ? undefined : words[at] === '--zone-orig' ? 'original' : 'reply';
   return { kind: 'zone', zone, direction };
+}
+
+/** Returns the connection tracking zones that rules of table raw choose. */
+export function zonesSetBy(raw: ReadonlyMap<string, Chain> | undefined): readonly number[] {
+  const args = [...(raw?.values() ?? [])].flatMap(({ rules }) => rules.flatMap((rule) => rule.args));
+  return args.flatMap((arg) => {
+    const action = arg.kind === 'jump' && arg.target.kind === 'other' ? actionOfWords(arg.target.words) : undefined;
+    return action?.kind === 'zone' ? [action.zone] : [];
+  });
 }
 
 function parseTargetAddress(text: string) {

@@ -82,12 +82,16 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
 }
 
 /** Describes a virtual server that accepts the packet although the node's mode makes no virtual servers. */
-function leftServerWords({ steps }: Pick<KnownFate, 'steps'>, { side: { mode } }: Scene): string | undefined {
+function leftServerWords({ steps }: Pick<KnownFate, 'steps'>, { side }: Scene): string | undefined {
+  const { mode } = side;
   const server = steps.find((step) => step.kind === 'virtual-server')?.server;
   if (!server || !mode || modeFacts[mode].kinds.has('virtualServers')) return undefined;
   const { protocol, address, port } = server;
   const name = `${protocol} ${formatSocketAddress({ address, port })}`;
-  return `virtual server ${name}, which ${titleOfMode(mode)} does not make, takes the packet: delete what IPVS mode left on the node`;
+  const taken = `virtual server ${name}, which ${titleOfMode(mode)} does not make, takes the packet`;
+  const evidence = side.kind === 'dump' ? side.weighServer(server) : 'certain';
+  if (evidence === 'none') return `${taken}: it is another program's`;
+  return `${taken}: delete what IPVS mode left on the node${evidence === 'possible' ? ", unless it is another program's" : ''}`;
 }
 
 function noLocalWords(port: ShownPort, trace: Trace): string {

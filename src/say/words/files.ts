@@ -316,6 +316,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     'misnamed-file': ({ file }) => [`${file} is not read`, 'rename it to kpc.yaml'],
   }),
   'dump-reading': byCase('problem', {
+    elsewhere: ({ output, command }) =>
+      `left out ${output}: ${quotePrintable(command)} does not show what this node's kernel holds`,
     'legacy-tables': ['the input lacks the rules of iptables-legacy', 'add the output of iptables-legacy-save'],
     filtered: ({ command, chain }) => [
       `this is only part of the output of ${command}: ${chain === undefined ? 'lines such as ":FORWARD ACCEPT"' : `rules of chain ${chain}`} are missing`,
