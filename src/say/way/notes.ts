@@ -13,7 +13,7 @@ import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RouteDecision } from '../../packet/step.ts';
 import { connectionDoes, connectionWords } from './connection.ts';
-import { verdictWords, causeNote, undetectedNote, lostWayWords } from './stop.ts';
+import { verdictWords, causeNote, otherServiceNote, undetectedNote, lostWayWords } from './stop.ts';
 import { judgePolicies, type PolicyFinding } from '../../ask/trace/network-policies.ts';
 import { packetOf } from '../../ask/trace/ask.ts';
 import type { Trace } from '../../ask/trace/question.ts';
@@ -40,6 +40,7 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
     lostWay === undefined ? causeNote(trace, scene) : undefined,
     arrivalNote(trace, scene),
     undetectedNote(trace, scene),
+    otherServiceNote(trace, scene),
     existingFlowNote(trace, scene, port),
     routeNote(trace, scene),
     ...choiceNotes(trace, port, scene),
