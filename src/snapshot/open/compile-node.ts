@@ -51,7 +51,9 @@ export interface Prepared {
   readonly cluster: Cluster;
   readonly settings: ProxySettings;
   readonly behaviours?: Behaviours | undefined;
+  /** The Nodes that kpc compiles for. */
   readonly nodes: ReadonlyMap<string, Node>;
+  readonly windowsNodes: readonly string[];
   readonly nodeSources: ReadonlyMap<string, ObjectSource>;
   /** Names of the assumed Nodes. If no node is named, the first assumed Node is compiled. */
   readonly assumedNodes: readonly string[];
@@ -157,6 +159,7 @@ export function prepare(
   const choices = rangesToAssign(assumptions?.ranges ?? ranges, serviceCidrs);
   const assumedNodes = assumptions?.nodes ?? [];
   const nodes = [...inputs.nodes, ...assumedNodes];
+  const windowsNodes = nodes.flatMap(({ object }) => (object.isWindows ? object.metadata.name : []));
   const assume = assumedNetworks && {
     networks: assumedNetworks,
     clusterCIDRs: assumptions ? assumptions.podNetworks.map(({ text }) => text) : settings.clusterCIDRs,
@@ -178,7 +181,10 @@ export function prepare(
     hostAddresses,
     inputs,
     buildCluster: build,
-    nodes: new Map(nodes.map(({ object }) => [object.metadata.name, object])),
+    nodes: new Map(
+      nodes.flatMap(({ object }) => (object.isWindows ? [] : [[object.metadata.name, object] as const])),
+    ),
+    windowsNodes,
     assumedNodes: assumedNodes.map(({ object }) => object.metadata.name),
     nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
     services,
@@ -192,6 +198,7 @@ export function prepare(
     diagnostics: [
       ...diagnostics,
       ...tooLarge,
+      ...(windowsNodes.length > 0 ? [diagnose('no-node', { problem: 'windows', names: windowsNodes })] : []),
       ...found.diagnostics,
       ...describeMissingRanges(services, settings, behavioursOf(settings.release, gates), serving),
       ...findIgnoredPolicies(services, behavioursOf(settings.release, gates)),
