@@ -65,7 +65,12 @@ export function findLostJumps(side: Snapshot, mode: ProxyMode, family: Family): 
 }
 
 /** Finds a missing jump of the packet's way, from `hook` or POSTROUTING, without which kube-proxy does not masquerade packets. */
-export function findUnmasqueraded(side: Snapshot, mode: ProxyMode, family: Family, hook: string): MissingJump | undefined {
+export function findUnmasqueraded(
+  side: Snapshot,
+  mode: ProxyMode,
+  family: Family,
+  hook: string,
+): MissingJump | undefined {
   return missingJumps(side, mode, family).find((jump) => {
     const isOnWay = entryOf(jump) === 'postrouting' || (entryOf(jump) === hook && leadsToServices(jump));
     return jump.hasTarget && isOnWay && isRead(side, jump);

@@ -24,7 +24,10 @@ status: { addresses: [{ type: InternalIP, address: ${address} }], nodeInfo: { op
 const manifests = {
   'cluster.yaml': `${service}${node('n1', '', '192.168.50.11')}${node('w1', ', labels: { kubernetes.io/os: windows }', '192.168.50.12')}${node('w2', '', '192.168.50.13')}`,
 };
-const listing = (address: string) => ({ name: 'ip.txt', text: `2: eth0: <UP> mtu 1500\n    inet ${address}/24 scope global eth0\n` });
+const listing = (address: string) => ({
+  name: 'ip.txt',
+  text: `2: eth0: <UP> mtu 1500\n    inet ${address}/24 scope global eth0\n`,
+});
 
 const leftOut = { code: 'no-node', severity: 'note', arguments: { problem: 'windows', names: ['w1', 'w2'] } };
 

@@ -24,7 +24,13 @@ const filter = [
 
 function tableOf(name: string, rules: readonly string[]): string {
   const chains = ['PREROUTING', 'INPUT', 'FORWARD', 'OUTPUT', 'POSTROUTING'].map((chain) => `:${chain} ACCEPT [0:0]`);
-  return [`*${name}`, ...chains.filter((chain) => name === 'filter' || !chain.includes('FORWARD')), ...rules, 'COMMIT', ''].join('\n');
+  return [
+    `*${name}`,
+    ...chains.filter((chain) => name === 'filter' || !chain.includes('FORWARD')),
+    ...rules,
+    'COMMIT',
+    '',
+  ].join('\n');
 }
 
 function notesOf(inNat: readonly string[], inFilter: readonly string[], to: string, more = ''): readonly string[] {
@@ -69,7 +75,8 @@ TCP  10.96.7.1:80 rr
     ['POSTROUTING', 'KUBE-POSTROUTING'],
   ])('from %s', (from, to) => {
     const left = jumps.filter((jump) => !jump.startsWith(`-A ${from} `));
-    const sets = 'create KUBE-CLUSTER-IP hash:ip,port family inet hashsize 1024 maxelem 65536\nadd KUBE-CLUSTER-IP 10.96.7.1,tcp:80\n';
+    const sets =
+      'create KUBE-CLUSTER-IP hash:ip,port family inet hashsize 1024 maxelem 65536\nadd KUBE-CLUSTER-IP 10.96.7.1,tcp:80\n';
     expect(notesOf([...left, ...own], [], web, sets + servers).join()).toContain(`nothing in ${from} leads to ${to}`);
     expect(notesOf([...jumps, ...own], [], web, sets + servers).join()).not.toContain('nothing in');
   });

@@ -63,7 +63,13 @@ endpoints: [{ addresses: [${endpoint}] }]
 const packet = { from: '10.244.1.9', protocol: undefined, inInterface: undefined, namespace: undefined };
 
 describe.each([
-  ['rules that name another Service', rules, 'newsvc', '10.244.2.200', { asked: 'shop/newsvc:http', by: 'shop/web:http' }],
+  [
+    'rules that name another Service',
+    rules,
+    'newsvc',
+    '10.244.2.200',
+    { asked: 'shop/newsvc:http', by: 'shop/web:http' },
+  ],
   ['rules of the Service', rules, 'web', '10.244.2.31', undefined],
   ['no endpoint of the Service', rules, 'web', '10.244.2.200', { asked: 'shop/web:http', by: undefined }],
   ['real servers of another', servers, 'newsvc', '10.244.2.200', { asked: 'shop/newsvc:http', by: undefined }],

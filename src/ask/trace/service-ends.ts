@@ -196,9 +196,10 @@ export function otherServiceOf(
   const labels = new Set(steps.flatMap((step) => ownerOf(step, side) ?? []));
   const ports = named.addresses.portsOf(serviceName(written));
   const isOwn = (label: string): boolean => ports.some((each) => each.label === label);
-  const [by] = [...labels].filter((label) => !isOwn(label));
+  const by = [...labels].find((label) => !isOwn(label));
   if (by !== undefined && ![...labels].some(isOwn)) return { asked, by };
-  if (verdict !== 'delivered' || servicesWithoutEndpoints({ cluster: named }).has(serviceName(written))) return undefined;
+  if (verdict !== 'delivered' || servicesWithoutEndpoints({ cluster: named }).has(serviceName(written)))
+    return undefined;
   const isKnown = endpoints.every(({ status }) => !status?.assumed);
   const own = new Set(endpoints.map(formatSocketAddress));
   return isKnown && !reached.some((each) => own.has(formatSocketAddress(each))) ? { asked, by: undefined } : undefined;
@@ -208,7 +209,8 @@ function ownerOf(step: Step, { owners }: Snapshot): string | undefined {
   switch (step.kind) {
     case 'rule': {
       const { chain: name, origin } = step;
-      const own = step.tool === 'iptables' ? owners.ofRule(step.rule, name) : owners.ofNftChain({ name, origin: undefined });
+      const own =
+        step.tool === 'iptables' ? owners.ofRule(step.rule, name) : owners.ofNftChain({ name, origin: undefined });
       return origin?.servicePort ?? own;
     }
     case 'virtual-server':

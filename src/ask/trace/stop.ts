@@ -1,4 +1,5 @@
-import type { Address } from '../../kernel/address.ts';
+import { isLoopback, type Address } from '../../kernel/address.ts';
+import { networkOfRange } from '../../kernel/address-range.ts';
 import { isBuiltInChain, tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
 import { baseChains, parseServiceChain, type ServiceChainKind } from '../../kube-proxy/chain-names.ts';
 import { isNamedByKubeProxy } from '../../kube-proxy/chains.ts';
@@ -143,11 +144,21 @@ export function bypassIn(steps: readonly Step[], tables: readonly TableName[]): 
     const { table, chain, hook, action } = rule;
     const own = tables.find((each) => each === table);
     if (!own || hook === 'postrouting' || leads(rule)) return false;
-    // kube-proxy's own RETURN there is for packets from a loopback address, in IPVS mode.
-    if (chain === baseChains.services) return action.kind === 'return';
-    const ends = action.kind === 'accept' || ((isBuiltInChain(own, chain) && (action.kind === 'return' || action.kind === 'goto')));
-    return ends && isStrange(rule) && !rules.slice(0, i).some((each) => each.table === table && each.hook === hook && leads(each));
+    if (chain === baseChains.services) return action.kind === 'return' && !returnsLoopback(rule);
+    const ends =
+      action.kind === 'accept' || (isBuiltInChain(own, chain) && (action.kind === 'return' || action.kind === 'goto'));
+    return (
+      ends &&
+      isStrange(rule) &&
+      !rules.slice(0, i).some((each) => each.table === table && each.hook === hook && leads(each))
+    );
   });
+}
+
+/** Reports whether IPVS mode's own RETURN, which is for packets from a loopback address, is meant. */
+function returnsLoopback(rule: RuleStep): boolean {
+  if (rule.tool !== 'iptables') return false;
+  return rule.rule.args.some((arg) => arg.kind === 'source' && isLoopback(networkOfRange(arg.range).address));
 }
 
 /** Reports whether the rule ends table nat before the jump to kube-proxy's rules. */

@@ -198,7 +198,10 @@ function unmasqueradedNote({ sender, target, fate }: Trace, { side }: Scene): st
   if (!side.mode || verdict !== 'delivered' || !isKept) return undefined;
   const hook = sender.enters ? 'prerouting' : 'output';
   const jump = findUnmasqueraded(side, side.mode, target.address.family, hook);
-  return jump && `nothing in ${jump.from} leads to ${jump.to}, so kube-proxy masquerades no packet: ${lostRuleCause(jump.to)}`;
+  return (
+    jump &&
+    `nothing in ${jump.from} leads to ${jump.to}, so kube-proxy masquerades no packet: ${lostRuleCause(jump.to)}`
+  );
 }
 
 /** Decisions by which the kernel drops packets with loopback addresses. */

@@ -337,12 +337,12 @@ function ownAddressWords(side: Scene['side']): Pick<MissingInWords, 'command' | 
   // In a comparison of two sides, a trace cannot cover all Nodes at once.
   if (nodeName === '' && objects.nodes.length > 1)
     return { command: '--node', settle: ['name one of the Nodes with --node'] };
-  const listing = 'name the output of ip -j addr with --host-addresses';
+  const addressList = 'name the output of ip -j addr with --host-addresses';
   if (side.node.hostAddresses.some((each) => !isLoopback(each) && !isUnknownOwn(each)))
-    return { command, settle: [listing] };
+    return { command, settle: [addressList] };
   // A difference is traced without the sides' objects, so an unnamed Node may exist although no Node is listed.
   const which = nodeName === '' ? 'name the Node with --node, and add it if the input lacks it' : 'add the Node';
-  return { command, settle: [which, listing] };
+  return { command, settle: [which, addressList] };
 }
 
 function missingFlagWords(

@@ -52,7 +52,12 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
     heading: `${where}${to} from ${senderWords(sender)}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}${side.assumed?.mode ? ` ${unnamedMode}` : ''}`,
     verdict,
     doubts,
-    isGood: isArrival(fate.verdict) && !otherServiceOf(fate, target, side) && !failingShare(fate) && !otherwiseShare(fate) && !connection.isUndecided,
+    isGood:
+      isArrival(fate.verdict) &&
+      !otherServiceOf(fate, target, side) &&
+      !failingShare(fate) &&
+      !otherwiseShare(fate) &&
+      !connection.isUndecided,
     endpoints: [
       ...endpoints.map((endpoint) => endpointWords(endpoint, sender, scene, connection)),
       ...otherEnds(trace, scene).map(otherEndWords),

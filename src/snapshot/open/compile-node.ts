@@ -159,7 +159,6 @@ export function prepare(
   const choices = rangesToAssign(assumptions?.ranges ?? ranges, serviceCidrs);
   const assumedNodes = assumptions?.nodes ?? [];
   const nodes = [...inputs.nodes, ...assumedNodes];
-  const windowsNodes = nodes.flatMap(({ object }) => (object.isWindows ? object.metadata.name : []));
   const assume = assumedNetworks && {
     networks: assumedNetworks,
     clusterCIDRs: assumptions ? assumptions.podNetworks.map(({ text }) => text) : settings.clusterCIDRs,
@@ -181,10 +180,7 @@ export function prepare(
     hostAddresses,
     inputs,
     buildCluster: build,
-    nodes: new Map(
-      nodes.flatMap(({ object }) => (object.isWindows ? [] : [[object.metadata.name, object] as const])),
-    ),
-    windowsNodes,
+    ...splitNodes(nodes),
     assumedNodes: assumedNodes.map(({ object }) => object.metadata.name),
     nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
     services,
@@ -198,7 +194,7 @@ export function prepare(
     diagnostics: [
       ...diagnostics,
       ...tooLarge,
-      ...(windowsNodes.length > 0 ? [diagnose('no-node', { problem: 'windows', names: windowsNodes })] : []),
+      ...describeWindowsNodes(splitNodes(nodes).windowsNodes),
       ...found.diagnostics,
       ...describeMissingRanges(services, settings, behavioursOf(settings.release, gates), serving),
       ...findIgnoredPolicies(services, behavioursOf(settings.release, gates)),
@@ -287,6 +283,20 @@ export function prepareForRelease<Known extends Prepared>(
     behaviours,
     settings: withGatedSettings({ ...prepared.settings, release }, behaviours),
   };
+}
+
+function splitNodes(all: Inputs['nodes']): Pick<Prepared, 'nodes' | 'windowsNodes'> {
+  const nodes = new Map<string, Node>();
+  const windowsNodes: string[] = [];
+  for (const { object } of all) {
+    if (object.isWindows) windowsNodes.push(object.metadata.name);
+    else nodes.set(object.metadata.name, object);
+  }
+  return { nodes, windowsNodes };
+}
+
+function describeWindowsNodes(names: readonly string[]): readonly Finding[] {
+  return names.length > 0 ? [diagnose('no-node', { problem: 'windows', names })] : [];
 }
 
 export function prepareWithSettings<Known extends Prepared>(prepared: Known, settings: ProxySettings): Known {
