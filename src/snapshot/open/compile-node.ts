@@ -155,8 +155,7 @@ export function prepare(
   { ranges, hostAddresses, assumedNetworks, assumptions, remade }: PreparationFacts,
 ): Prepared & { readonly inputs: Inputs; readonly diagnostics: readonly Finding[] } {
   const { inputs } = read;
-  const { serviceCidrs } = inputs;
-  const choices = rangesToAssign(assumptions?.ranges ?? ranges, serviceCidrs);
+  const choices = rangesToAssign(assumptions?.ranges ?? ranges, inputs.serviceCidrs);
   const assumedNodes = assumptions?.nodes ?? [];
   const nodes = [...inputs.nodes, ...assumedNodes];
   const assume = assumedNetworks && {
@@ -167,7 +166,7 @@ export function prepare(
   const ofNodes = nodes.map(({ object }) => object.addresses.length);
   const tooLarge = checkTotalSize(found.services, found.slices, hostAddresses?.length ?? Math.max(1, ...ofNodes));
   const built = tooLarge.length > 0 ? [] : found.services;
-  const serving = serviceRanges(serviceCidrs, ranges.clusterIPs);
+  const serving = serviceRanges(inputs.serviceCidrs, ranges.clusterIPs);
   const context = { isLeftOut: tooLarge.length > 0, ranges: ranges.clusterIPs };
   const build = (behaviours: Behaviours): Cluster =>
     read.clusters.recall(found, { ...context, behaviours }, () => buildCluster(built, behaviours, serving));
