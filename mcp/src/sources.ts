@@ -3,7 +3,6 @@ import { baseName, folderOf } from '../../src/base/names.ts';
 import { diagnose, type Finding } from '../../src/base/findings/finding.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { ManifestsOfNodes, NamedText } from '../../src/library/index.ts';
-import { byName } from '../../src/library/inputs.ts';
 import { openAny } from '../../src/library/open.ts';
 import { Refusal, refuse } from '../../src/library/refusal.ts';
 import { sayFinding } from '../../src/say/words/said.ts';
@@ -45,7 +44,7 @@ async function listSource(path: string, { exclude = [], node }: Compiled, files:
 }
 
 function recognise(name: string, texts: readonly NamedText[]): Named {
-  const { kind, diagnostics } = recogniseTexts(name, byName(texts));
+  const { kind, diagnostics } = recogniseTexts(name, texts);
   return { name, texts, kind, diagnostics };
 }
 

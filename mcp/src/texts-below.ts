@@ -62,10 +62,12 @@ export class TextsBelow {
   /** Reads a file, or all files below a folder except documents, which may quote the output of tools. */
   read(path: string): readonly NamedText[] {
     const found: string[] = [];
-    this.#collect(this.#inside(path), found);
+    const real = this.#inside(path);
+    this.#collect(real, found);
+    const origin = disk.isFolder(real) ? { folder: real, chart: undefined } : undefined;
     return this.#readAll(
       path,
-      found.toSorted().map((each) => ({ path: each })),
+      found.toSorted().map((each) => ({ path: each, ...(origin && { origin }) })),
     );
   }
 

@@ -214,6 +214,8 @@ export interface Node {
   readonly kernelVersion?: string | undefined;
   readonly podCIDRs: readonly string[];
   readonly addresses: readonly { readonly type: string; readonly address: string }[];
+  /** Set if the node runs Windows, which kpc does not compile for. */
+  readonly isWindows?: true | undefined;
   /** The name of an assumed node before a flag renames it. */
   readonly assumedAs?: string | undefined;
   readonly ready: boolean;

@@ -40,6 +40,8 @@ const refused: Readonly<Record<RefusedOutput, Recogniser>> = {
     /^(?:IP Virtual Server version .*\n)?Prot LocalAddress:Port .*(?:InPkts|InPPS|Uthreshold|PersistConn)/,
   ),
   'ipvsadm -Lc': refuseOutput(/^IPVS connection entries/),
+  'conntrack -E': refuseOutput(/^\[(?:NEW|UPDATE|DESTROY)\] +[a-z][a-z0-9-]{0,15} +\d+ /),
+  'route -n': refuseOutput(/^Kernel IP(?:v6)? routing table\n/),
   ifconfig: refuseOutput(/^\S+: flags=\d+</, /^\S+[ \t]+Link encap:/),
   'ip link': refuseOutput(/^\S+[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN)[ \t]+(?:[\da-f]{2}:){5}[\da-f]{2} <[A-Z,_]+>/),
   'ipset list -o xml': refuseOutput(/^<ipsets>\n/),

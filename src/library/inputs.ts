@@ -45,7 +45,7 @@ export function mapTexts(texts: Texts, what: string): ReadonlyMap<string, string
   return byName(listTexts(texts, what));
 }
 
-export function byName(texts: readonly NamedText[]): ReadonlyMap<string, string> {
+function byName(texts: readonly NamedText[]): ReadonlyMap<string, string> {
   return new Map(texts.map(({ name, text }) => [name, text]));
 }
 

@@ -22,7 +22,6 @@ import {
   checkOptionNames,
   expectSnapshot,
   checkText,
-  byName,
   eachOnce,
   listTexts,
   type NamedText,
@@ -79,7 +78,7 @@ export function openAny(
   beside: readonly NamedText[] = [],
 ): Opened & Pick<Recognised, 'kind'> {
   eachOnce([...texts, ...beside], 'the inputs');
-  const found = recogniseTexts(name, byName(texts));
+  const found = recogniseTexts(name, texts);
   const { kind } = found;
   const isBeside = new Set(found.beside);
   const { hostAddresses } = options;

@@ -17,7 +17,7 @@ import { listTraceLines, describeTrace, traceJson } from './way/trace.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { conditionOf } from '../ask/trace/obstacles.ts';
-import { stopConditionWords } from './way/stop.ts';
+import { otherServiceNote, stopConditionWords } from './way/stop.ts';
 import { findingsMarkdown, type Answered } from './formats/answer.ts';
 import { nothingLacks } from './words/answers.ts';
 import { formatText } from './formats/text.ts';
@@ -61,6 +61,8 @@ function faultWords(fault: Unexpected, { trace, scene }: Pick<PacketResult, 'tra
       return `expected that the connection fails, but it ${connectionDoes[connection.kind]}`;
     case 'fails':
       return `the packet is ${fate.verdict}, but the connection fails${why}`;
+    case 'other-service':
+      return otherServiceNote(trace, scene) ?? '';
     case 'verdict': {
       const reached = fate.verdict === 'delivered' ? ` to ${[...sharesOf(fate).keys()].join(', ')}` : '';
       return `expected ${fault.expected}, but the packet is ${fate.verdict}${reached}${stopConditionWords(conditionOf(target, fate, scene))}`;

@@ -64,6 +64,19 @@ export function findLostJumps(side: Snapshot, mode: ProxyMode, family: Family): 
   );
 }
 
+/** Finds a missing jump of the packet's way, from `hook` or POSTROUTING, without which kube-proxy does not masquerade packets. */
+export function findUnmasqueraded(
+  side: Snapshot,
+  mode: ProxyMode,
+  family: Family,
+  hook: string,
+): MissingJump | undefined {
+  return missingJumps(side, mode, family).find((jump) => {
+    const isOnWay = entryOf(jump) === 'postrouting' || (entryOf(jump) === hook && leadsToServices(jump));
+    return jump.hasTarget && isOnWay && isRead(side, jump);
+  });
+}
+
 /** Returns kube-proxy's table in a family if the table is dormant, so that no packet reaches its rules. */
 export function findDormantTable({ doubts }: Snapshot, family: Family): string | undefined {
   const table = `${nftFamily[family]} ${nftTableName}`;

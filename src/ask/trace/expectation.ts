@@ -14,6 +14,7 @@ import {
   type Fate,
 } from '../../packet/packet.ts';
 import { qualifyPodName } from './read-sender.ts';
+import { otherServiceOf } from './service-ends.ts';
 import { wrong, type Read, type Sender, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
@@ -119,6 +120,8 @@ export type Unexpected =
    * connection fails.
    */
   | { readonly kind: 'works' | 'fails' }
+  /** The packet is delivered, but not to the Service that was asked about. */
+  | { readonly kind: 'other-service' }
   | { readonly kind: 'verdict'; readonly expected: string }
   /** `lost`: a share of the connections ends differently. `failing`: a share ends as expected and then fails. */
   | { readonly kind: 'lost' | 'failing'; readonly share: number }
@@ -129,7 +132,11 @@ export type Unexpected =
 /** How far a written share may differ from the computed share, because people round. */
 const tolerance = 0.005;
 
-export function compareFate({ fate, sender }: Trace, expected: Expectation): readonly Unexpected[] {
+export function compareFate(
+  { fate, sender, target }: Trace,
+  expected: Expectation,
+  { side }: Pick<Scene, 'side'>,
+): readonly Unexpected[] {
   const { verdict, endpoints, source } = expected;
   if (verdict === 'fails')
     return fate.verdict !== 'unknown' && fate.connection().kind === 'fails' ? [] : [{ kind: 'works' }];
@@ -145,6 +152,7 @@ export function compareFate({ fate, sender }: Trace, expected: Expectation): rea
   if (lost > tolerance && !hasShares) faults.push({ kind: 'lost', share: lost });
   if (failing > tolerance && !hasShares) faults.push({ kind: 'failing', share: failing });
   if (endpoints) faults.push(...compareReached(sharesOf(fate), endpoints));
+  else if (otherServiceOf(fate, target, side)) faults.push({ kind: 'other-service' });
   const seen = seenSource(fate, sender);
   const isSeen = seen === source || fate.endpoints.every((each) => sourceText(each.source) === source);
   if (source !== undefined && !isSeen) faults.push({ kind: 'source', expected: source, seen });

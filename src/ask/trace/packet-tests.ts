@@ -197,7 +197,7 @@ export function runPacketTest(
         refuse(end, { problem, field: end, error: cite(diagnostic) }, end === 'from' ? j : i);
       }
       if (!trace || expected.kind === 'wrong') return [];
-      const faults = compareFate(trace, expected.value);
+      const faults = compareFate(trace, expected.value, scene);
       return [{ name, from: source, to: target, place: place().locate(), trace, scene, faults }];
     }),
   );

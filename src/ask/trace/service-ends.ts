@@ -8,18 +8,19 @@ import {
   type ServicePort,
 } from '../../cluster/model.ts';
 import { compareAddresses, loopbackAddresses, type Address } from '../../kernel/address.ts';
-import type { SocketAddress } from '../../kernel/ports-and-marks.ts';
-import type { Packet } from '../../packet/packet.ts';
+import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
+import type { KnownFate, Packet } from '../../packet/packet.ts';
 import { fullName } from '../../cluster/objects.ts';
 import type { StalePorts } from '../../cluster/stale-slices.ts';
 import { behavioursOf, concernsMode } from '../../kube-proxy/releases.ts';
 import type { Gap, Knowledge } from '../../packet/knowledge.ts';
 import { lacks, type Reason } from '../../packet/reason.ts';
 import type { CompiledSnapshot, Snapshot } from '../../snapshot/snapshot.ts';
+import type { Destination } from './question.ts';
 import { stopOf } from './stop.ts';
 import { chooseEndpoints } from '../../cluster/endpoint-choice.ts';
 import { findLocalhostHandling } from '../../kube-proxy/node-port-listeners.ts';
-import type { ProxyListener } from '../../packet/step.ts';
+import type { ProxyListener, Step } from '../../packet/step.ts';
 
 /** Returns the Service port that a destination belongs to. A cluster IP is not a node address, so it has no node ports. */
 export function servicePortAt(
@@ -170,4 +171,53 @@ function shownEndpoints(port: ShownPort): readonly SocketAddress[] | undefined {
     return address && number !== undefined ? { address, port: number } : undefined;
   });
   return shown?.every((each) => each !== undefined) ? shown : undefined;
+}
+
+/** `by`: the Service port that the rules name; undefined if only the endpoints are not those of the Service asked about. */
+export interface OtherService {
+  readonly asked: string;
+  readonly by: string | undefined;
+}
+
+/**
+ * Finds out whether a dump's rules treat a packet as one of another Service than the manifests beside the dump give its destination to, by
+ * the rules' names, or by endpoints of which the Service has none. Such rules are older than a Service that reuses a cluster IP.
+ */
+export function otherServiceOf(
+  { verdict, endpoints: reached, steps }: KnownFate,
+  target: Destination,
+  side: Snapshot,
+): OtherService | undefined {
+  const named = side.kind === 'dump' ? side.named : undefined;
+  const at = named && servicePortAt(target, named.addresses);
+  const written = at && named.servicePorts.find(({ label, family }) => label === at.label && family === at.family);
+  if (!written || (target.label ?? written.label) !== written.label) return undefined;
+  const { label: asked, endpoints = [] } = written;
+  const labels = new Set(steps.flatMap((step) => ownerOf(step, side) ?? []));
+  const ports = named.addresses.portsOf(serviceName(written));
+  const isOwn = (label: string): boolean => ports.some((each) => each.label === label);
+  const by = [...labels].find((label) => !isOwn(label));
+  if (by !== undefined && ![...labels].some(isOwn)) return { asked, by };
+  if (verdict !== 'delivered' || servicesWithoutEndpoints({ cluster: named }).has(serviceName(written)))
+    return undefined;
+  const isKnown = endpoints.every(({ status }) => !status?.assumed);
+  const own = new Set(endpoints.map(formatSocketAddress));
+  return isKnown && !reached.some((each) => own.has(formatSocketAddress(each))) ? { asked, by: undefined } : undefined;
+}
+
+function ownerOf(step: Step, { owners }: Snapshot): string | undefined {
+  switch (step.kind) {
+    case 'rule': {
+      const { chain: name, origin } = step;
+      const own =
+        step.tool === 'iptables' ? owners.ofRule(step.rule, name) : owners.ofNftChain({ name, origin: undefined });
+      return origin?.servicePort ?? own;
+    }
+    case 'virtual-server':
+      return step.server.origin?.servicePort ?? owners.ofServer(step.server);
+    case 'listener':
+      return step.server.origin?.servicePort;
+    default:
+      return undefined;
+  }
 }

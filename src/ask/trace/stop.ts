@@ -1,5 +1,6 @@
-import type { Address } from '../../kernel/address.ts';
-import { isBuiltInChain, tableNames } from '../../kernel/iptables/iptables.ts';
+import { isLoopback, type Address } from '../../kernel/address.ts';
+import { networkOfRange } from '../../kernel/address-range.ts';
+import { isBuiltInChain, tableNames, type TableName } from '../../kernel/iptables/iptables.ts';
 import { baseChains, parseServiceChain, type ServiceChainKind } from '../../kube-proxy/chain-names.ts';
 import { isNamedByKubeProxy } from '../../kube-proxy/chains.ts';
 import { isKubeProxyTable, nftChains, parseNftName } from '../../kube-proxy/nft-table.ts';
@@ -130,6 +131,34 @@ const translations: ReadonlySet<Action['kind']> = new Set(['notrack', 'redirect'
 
 function translates({ action }: RuleStep): boolean {
   return translations.has(action.kind);
+}
+
+/**
+ * Finds a rule that ends a chain, so that a packet that no rule of a Service took passes by these rules. `tables`: nat, and also filter if
+ * the Service has no endpoints, so that kube-proxy refuses its packets there.
+ */
+export function bypassIn(steps: readonly Step[], tables: readonly TableName[]): RuleStep | undefined {
+  const rules = steps.filter((step) => step.kind === 'rule').filter(isOfIptables);
+  const leads = (rule: RuleStep): boolean => 'chain' in rule.action && rule.action.chain === baseChains.services;
+  return rules.find((rule, i) => {
+    const { table, chain, hook, action } = rule;
+    const own = tables.find((each) => each === table);
+    if (!own || hook === 'postrouting' || leads(rule)) return false;
+    if (chain === baseChains.services) return action.kind === 'return' && !returnsLoopback(rule);
+    const ends =
+      action.kind === 'accept' || (isBuiltInChain(own, chain) && (action.kind === 'return' || action.kind === 'goto'));
+    return (
+      ends &&
+      isStrange(rule) &&
+      !rules.slice(0, i).some((each) => each.table === table && each.hook === hook && leads(each))
+    );
+  });
+}
+
+/** Reports whether IPVS mode's own RETURN, which is for packets from a loopback address, is meant. */
+function returnsLoopback(rule: RuleStep): boolean {
+  if (rule.tool !== 'iptables') return false;
+  return rule.rule.args.some((arg) => arg.kind === 'source' && isLoopback(networkOfRange(arg.range).address));
 }
 
 /** Reports whether the rule ends table nat before the jump to kube-proxy's rules. */

@@ -95,7 +95,16 @@ export type OfFolder = Strings<'folder'>;
 
 /** Outputs that kpc never reads, by the command or file that makes them. `nft` is a part of a table. */
 export type RefusedOutput =
-  'ipvsadm --stats' | 'ipvsadm -Lc' | 'ifconfig' | 'ip link' | 'ipset list -o xml' | 'nft -j' | 'services.json' | 'nft';
+  | 'ipvsadm --stats'
+  | 'ipvsadm -Lc'
+  | 'conntrack -E'
+  | 'route -n'
+  | 'ifconfig'
+  | 'ip link'
+  | 'ipset list -o xml'
+  | 'nft -j'
+  | 'services.json'
+  | 'nft';
 
 /** Why an output, or a part of it, is not read. `table` has its family. */
 export type UnreadOutput = By<
@@ -225,9 +234,12 @@ export const fileFindings = {
   'second-listing': row<Strings<'output'> & (Lists<'differences'> | Strings<'from'>)>('warning'),
   unreadable: row<Strings<'path'> & Why>('error'),
   // `expected` is the tool that the file's name suggests. `reason` says why the file is not text.
-  'unread-file': row<{ readonly expected?: string | undefined; readonly reason?: Unread; readonly isCutOff?: true }>(
-    'warning',
-  ),
+  'unread-file': row<{
+    readonly expected?: string | undefined;
+    readonly reason?: Unread;
+    readonly isCutOff?: true;
+    readonly isNoListing?: true;
+  }>(warningIf(({ isNoListing }) => !isNoListing)),
   'unread-line': row<Strings<'of'> & Numbers<'more'> & { readonly reason: LineFault }>('warning'),
   // `isAll` means that nothing else in the dump is readable.
   'unread-output': row<UnreadOutput & { readonly isAll: boolean }>(warningIf(({ isAll }) => !isAll)),

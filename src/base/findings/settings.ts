@@ -59,7 +59,8 @@ export const settingFindings = {
     'bad-line': { readonly reason: LineFault };
     content: { readonly reason: Unread };
     'no-folder': Strings<'path'>;
-  }>('error'),
+    'other-node': Strings<'node'> & Lists<'addresses'>;
+  }>(severityBy('problem', 'error', { 'other-node': 'warning' })),
   'bad-prune': row<None>('error'),
   'localhost-node-port': row<LocalhostNodePort>('warning'),
   'no-host-addresses': row<Strings<'path'> & Numbers<'nodes'> & Lists<'without'>>('note'),
@@ -67,7 +68,9 @@ export const settingFindings = {
   'no-node': byProblem<{
     'none-chosen': None;
     'compiled-for-any': UnknownAddresses & Numbers<'nodes'> & { readonly mode: ProxyMode };
-  }>(severityBy('problem', 'error', { 'compiled-for-any': 'note' })),
+    'named-windows': Lists<'names'>;
+    windows: Lists<'names'>;
+  }>(severityBy('problem', 'error', { 'compiled-for-any': 'note', windows: 'note' })),
   'no-node-object': row<UnknownAddresses & Lists<'names'>>('note'),
   'no-node-port-address': row<UnreachableNodePorts>('warning'),
   // `names` is empty if no node is named.

@@ -106,6 +106,8 @@ export async function expectManifests(
   if (!other) return;
   const { path, kind, diagnostics } = other;
   if (kind !== 'unreadable') refuse({ problem: 'other-kind', path, kind, asker });
+  // A folder of one node in it would be refused too.
+  if (diagnostics[0]?.code === 'nodes-folder') refuse({ problem: 'other-kind', path, kind: 'fleet', asker });
   await call.print(diagnostics, new Map());
   call.end();
 }

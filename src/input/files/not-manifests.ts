@@ -28,9 +28,11 @@ function isWord(value: unknown): boolean {
 }
 
 export function isForeignText({ origin, text }: TextFile): boolean {
-  return (
-    origin !== undefined && !/^[ \t-]*["']?(?:apiVersion|kind)["']?[ \t]*:/m.test(text) && !/"kind"\s*:/.test(text)
-  );
+  return origin !== undefined && !holdsObject(text);
+}
+
+export function holdsObject(text: string): boolean {
+  return /^[ \t-]*["']?(?:apiVersion|kind)["']?[ \t]*:/m.test(text) || /"kind"\s*:/.test(text);
 }
 
 /** Returns the tool that renders a chart's or kustomize's own file. */

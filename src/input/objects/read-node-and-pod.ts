@@ -57,13 +57,15 @@ export function readNode(raw: RawNode, report: Report, names: CommonNames): Node
     type: type ?? '',
     address: address ?? '',
   }));
-  const { kernelVersion, kubeProxyVersion, kubeletVersion } = raw.status?.nodeInfo ?? {};
+  const { kernelVersion, kubeProxyVersion, kubeletVersion, operatingSystem } = raw.status?.nodeInfo ?? {};
+  const isWindows = [operatingSystem, metadata.labels['kubernetes.io/os']].includes('windows');
   return {
     metadata,
     kubernetesVersion: kubeProxyVersion || kubeletVersion || '',
     kernelVersion: kernelVersion || undefined,
     podCIDRs,
     addresses,
+    isWindows: isWindows || undefined,
     ready: saysReady(raw.status?.conditions ?? []),
     nanoCPUs: readCPUs(raw.status?.allocatable?.cpu ?? '', report),
     taints: readTaints(raw),

@@ -120,6 +120,12 @@ const answerFields = {
   node: optional(about('absent for a dump, and if no node is named', text)),
   mode: optional(oneOf(...proxyModes)),
   assumed: optional(about('the values here that kpc chose because the input lacks them', listOf(text))),
+  otherService: optional(
+    about(
+      "present if a dump's rules treat the packet as one to another Service than the manifests have there",
+      objectOf({ asked: text, by: optional(about('the Service port that the rules name', text)) }),
+    ),
+  ),
   notes: optional(about('what an operator is likely to want to know next, as sentences', listOf(text))),
   policies: optional(policies),
   existingFlows: optional(

@@ -4,7 +4,8 @@ import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../clus
 import { groupBy } from '../../cluster/grouping.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
 import { familyNames, isLoopback } from '../../kernel/address.ts';
-import { describeSkippedListings, noSubjectWords, unlistedWords } from './lack.ts';
+import { describeSkippedListings, lostRuleCause, noSubjectWords, unlistedWords } from './lack.ts';
+import { findUnmasqueraded } from '../../snapshot/faults.ts';
 import { healthAnswerOf, healthCheckFinder } from '../../snapshot/health-checks.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
@@ -13,14 +14,14 @@ import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RouteDecision } from '../../packet/step.ts';
 import { connectionDoes, connectionWords } from './connection.ts';
-import { verdictWords, causeNote, undetectedNote, lostWayWords } from './stop.ts';
+import { verdictWords, causeNote, otherServiceNote, undetectedNote, lostWayWords } from './stop.ts';
 import { judgePolicies, type PolicyFinding } from '../../ask/trace/network-policies.ts';
 import { packetOf } from '../../ask/trace/ask.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import { whereOf } from './reason.ts';
 import { addressKind, servicePortAt } from '../../ask/trace/service-ends.ts';
 import { otherFamilyAt } from '../../ask/trace/obstacles.ts';
-import { diversionIn } from '../../ask/trace/stop.ts';
+import { bypassIn, diversionIn } from '../../ask/trace/stop.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 
 /** Lists notes that answer an operator's likely next questions. */
@@ -40,6 +41,8 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
     lostWay === undefined ? causeNote(trace, scene) : undefined,
     arrivalNote(trace, scene),
     undetectedNote(trace, scene),
+    otherServiceNote(trace, scene),
+    port && unmasqueradedNote(trace, scene),
     existingFlowNote(trace, scene, port),
     routeNote(trace, scene),
     ...choiceNotes(trace, port, scene),
@@ -166,7 +169,9 @@ function listenerNote({ label, nodePort }: ShownPort, { fate }: Trace) {
 /** Names another program's rule that keeps a packet from kube-proxy's rules. */
 function divertedNote(port: ShownPort, { fate }: Trace): string | undefined {
   const { verdict, steps, endpoints } = fate.otherwise ?? fate;
-  const step = diversionIn(steps);
+  const isUntaken = verdict === 'local' || verdict === 'forwarded';
+  const bypassed = ['nat', ...(port.endpoints?.length === 0 ? (['filter'] as const) : [])] as const;
+  const step = diversionIn(steps) ?? (isUntaken ? bypassIn(steps, bypassed) : undefined);
   if (!step || verdict === 'dropped' || verdict === 'refused') return undefined;
   const keeps = `${whereOf(step)} keeps the packet from kube-proxy's rules`;
   switch (step.action.kind) {
@@ -175,6 +180,8 @@ function divertedNote(port: ShownPort, { fate }: Trace): string | undefined {
     case 'accept':
     case 'return':
       return `${keeps}: that rule ends the table first`;
+    case 'goto':
+      return `${keeps}: that rule leaves the chain first`;
     default: {
       const known = new Set(port.endpoints?.map(({ label }) => label));
       const others = endpoints.map(formatSocketAddress).filter((each) => !known.has(each));
@@ -183,6 +190,18 @@ function divertedNote(port: ShownPort, { fate }: Trace): string | undefined {
       return `${keeps}: that rule translates the packet first${no}`;
     }
   }
+}
+
+function unmasqueradedNote({ sender, target, fate }: Trace, { side }: Scene): string | undefined {
+  const { verdict, endpoints } = fate.otherwise ?? fate;
+  const isKept = endpoints.every(({ source }) => source !== 'masqueraded');
+  if (!side.mode || verdict !== 'delivered' || !isKept) return undefined;
+  const hook = sender.enters ? 'prerouting' : 'output';
+  const jump = findUnmasqueraded(side, side.mode, target.address.family, hook);
+  return (
+    jump &&
+    `nothing in ${jump.from} leads to ${jump.to}, so kube-proxy masquerades no packet: ${lostRuleCause(jump.to)}`
+  );
 }
 
 /** Decisions by which the kernel drops packets with loopback addresses. */

@@ -1,5 +1,5 @@
 import { joinWays, joinWords, shellWord } from '../../base/printable.ts';
-import { type Address, type Family, familyNames } from '../../kernel/address.ts';
+import { type Address, type Family, familyNames, isLoopback } from '../../kernel/address.ts';
 import { formatRule as formatIptablesRule, tableNames } from '../../kernel/iptables/iptables.ts';
 import { formatElement, formatNftRule, nftFamily } from '../../kernel/nftables/format.ts';
 import { nftTableName } from '../../kube-proxy/nft-table.ts';
@@ -13,7 +13,7 @@ import {
   type Missing,
   type Reason,
 } from '../../packet/reason.ts';
-import type { Fate } from '../../packet/packet.ts';
+import { isUnknownOwn, type Fate } from '../../packet/packet.ts';
 import type { RuleStep } from '../../packet/step.ts';
 import { unshownPosition } from '../../packet/run-chain.ts';
 import { jumpCommand } from '../../snapshot/faults.ts';
@@ -330,15 +330,19 @@ function unlistedClause({ text }: Address, { doubts }: Snapshot): string {
   return unlisted?.kind === 'unlisted' ? `: ${unlistedWords({ ...unlisted, ...unlisted.naming?.get(text) })}` : '';
 }
 
-function ownAddressWords({ kind, nodeName, objects }: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {
+function ownAddressWords(side: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {
+  const { nodeName, objects } = side;
   const command = 'ip addr';
-  if (kind === 'dump') return { command, settle: ['add the output of ip addr', 'name it with --host-addresses'] };
+  if (side.kind === 'dump') return { command, settle: ['add the output of ip addr', 'name it with --host-addresses'] };
   // In a comparison of two sides, a trace cannot cover all Nodes at once.
   if (nodeName === '' && objects.nodes.length > 1)
     return { command: '--node', settle: ['name one of the Nodes with --node'] };
+  const addressList = 'name the output of ip -j addr with --host-addresses';
+  if (side.node.hostAddresses.some((each) => !isLoopback(each) && !isUnknownOwn(each)))
+    return { command, settle: [addressList] };
   // A difference is traced without the sides' objects, so an unnamed Node may exist although no Node is listed.
   const which = nodeName === '' ? 'name the Node with --node, and add it if the input lacks it' : 'add the Node';
-  return { command, settle: [which, 'name the output of ip -j addr with --host-addresses'] };
+  return { command, settle: [which, addressList] };
 }
 
 function missingFlagWords(

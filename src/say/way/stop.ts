@@ -17,7 +17,7 @@ import {
   lacksEndpoints,
   lostWayOf,
 } from '../../ask/trace/obstacles.ts';
-import { addressKind, servicePortAt } from '../../ask/trace/service-ends.ts';
+import { addressKind, otherServiceOf, servicePortAt } from '../../ask/trace/service-ends.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 import { stopOf, type Stop } from '../../ask/trace/stop.ts';
 
@@ -169,6 +169,18 @@ export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
   return `kube-proxy cannot recognise pods here, so it treats this pod as a client outside the cluster; set clusterCIDR, or choose another detectLocalMode: ${titleOfMode(scene.side.mode)} then sends packets from pods to all endpoints`;
 }
 
+/** Returns a sentence about a packet that the rules treat as one to another Service than the manifests. */
+export function otherServiceNote({ target, fate }: Trace, { side }: Scene): string | undefined {
+  const other = otherServiceOf(fate.otherwise ?? fate, target, side);
+  if (!other) return undefined;
+  const { asked, by } = other;
+  const what =
+    by === undefined
+      ? `this node sends the packet to none of the endpoints that ${asked} has in the manifests`
+      : `this node's rules take the packet for one to ${by}, but the manifests have ${asked} there`;
+  return `${what}: ${unprogrammedCause}`;
+}
+
 export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): string {
   const { verdict, endpoints, ways, steps, redirectedTo } = fate;
   if (verdict === 'unknown') return verdict;
@@ -179,7 +191,10 @@ export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): 
   switch (verdict) {
     case 'delivered': {
       const reached = new Set(endpoints.map(formatSocketAddress)).size;
-      return `delivered to ${count(reached, 'endpoint')}${rest}${lost}`;
+      const other = otherServiceOf(fate, target, scene.side);
+      const not = other?.by === undefined ? ', none' : ` of ${other.by}, not`;
+      const whose = other ? `${not} of ${other.asked}` : '';
+      return `delivered to ${count(reached, 'endpoint')}${whose}${rest}${lost}`;
     }
     case 'local':
       if (redirectedTo !== undefined)

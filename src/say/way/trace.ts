@@ -26,7 +26,7 @@ import { connectionWords, connectionDoes, type ConnectionInWords } from './conne
 import { judgePolicies } from '../../ask/trace/network-policies.ts';
 import type { Sender, Trace } from '../../ask/trace/question.ts';
 import { conditionWords, reasonSentence, reasonWords } from './reason.ts';
-import { servicePortAt } from '../../ask/trace/service-ends.ts';
+import { otherServiceOf, servicePortAt } from '../../ask/trace/service-ends.ts';
 import { isLocalEndpoint, type Scene } from '../../ask/trace/scene.ts';
 
 /** Describes a trace in words. Leaves out steps that do nothing. */
@@ -52,7 +52,12 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
     heading: `${where}${to} from ${senderWords(sender)}, on ${node}${mode ? ` in ${modeFacts[mode].title}` : ''}${side.assumed?.mode ? ` ${unnamedMode}` : ''}`,
     verdict,
     doubts,
-    isGood: isArrival(fate.verdict) && !failingShare(fate) && !otherwiseShare(fate) && !connection.isUndecided,
+    isGood:
+      isArrival(fate.verdict) &&
+      !otherServiceOf(fate, target, side) &&
+      !failingShare(fate) &&
+      !otherwiseShare(fate) &&
+      !connection.isUndecided,
     endpoints: [
       ...endpoints.map((endpoint) => endpointWords(endpoint, sender, scene, connection)),
       ...otherEnds(trace, scene).map(otherEndWords),
@@ -215,6 +220,7 @@ export function traceJson(trace: Trace, scene: Scene) {
     connectionReason: connection.reason,
     failing: fate.verdict === 'unknown' ? undefined : roundShare(failingShare(fate)),
     ...unknownJson(trace, scene),
+    otherService: otherServiceOf(fate.otherwise ?? fate, target, side),
     notes: notes.length === 0 ? undefined : notes,
     policies: policies.length === 0 ? undefined : policies,
     existingFlows: findExistingFlows(trace, scene)?.ends.map(({ end, flows }) => {

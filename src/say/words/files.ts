@@ -379,7 +379,12 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   ],
   unreadable: ({ path, reason }) => `${path} cannot be read: ${unreadWords(reason)}`,
   'unread-file': (details) => {
-    const { expected, reason, isCutOff } = details;
+    const { expected, reason, isCutOff, isNoListing } = details;
+    if (isNoListing)
+      return [
+        'not a listing that kpc reads',
+        'print iptables-save, nft list ruleset or a similar tool, or leave it out',
+      ];
     if (isCutOff) return [`the output of ${expected} is cut off, and the rest is unknown`, 'print it again'];
     const what = expected === undefined ? 'not text' : `not the output of ${expected}`;
     return `skipped: ${what}${reason === undefined ? '' : `: ${unreadWords(reason)}`}`;
@@ -388,6 +393,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     `skipped: ${lineFaultWords(reason, of)}${more === 0 ? '' : ` (and ${count(more, 'more line')})`}`,
   'unread-output': byCase('problem', {
     'ipvsadm --stats': `ipvsadm with other columns leaves out schedulers, weights or how real servers are reached: ${listServers}`,
+    'conntrack -E': 'conntrack -E lists events, not connections: print conntrack -L instead',
+    'route -n': 'route -n leaves out tables and sources: print ip route instead',
     'ipvsadm -Lc': `ipvsadm -Lc lists connections, not virtual servers: ${listServers}`,
     ifconfig: 'ifconfig leaves out addresses: print ip addr instead',
     'ip link': 'ip link shows no addresses: print ip addr instead',

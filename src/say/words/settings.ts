@@ -200,6 +200,10 @@ export const settingWords: WordsOf<typeof settingFindings> = {
       `--host-addresses ${path} is not a folder`,
       "for several nodes, name a folder that holds each node's `ip -j addr` output as NODE.json",
     ],
+    'other-node': ({ node, addresses }) => [
+      `--host-addresses lists none of the InternalIPs of node ${node} (${joinWords(addresses)}), so the list is another node's`,
+      saveAddresses,
+    ],
   }),
   'bad-prune': ['--prune needs --all-nodes: otherwise kpc cannot know which nodes are gone', 'add --all-nodes'],
   'localhost-node-port': ({ servicePort, nodePort, families, ofNodes }) => {
@@ -220,6 +224,8 @@ export const settingWords: WordsOf<typeof settingFindings> = {
       'add the output of kubectl get nodes -o yaml, and --all-nodes or --node NAME',
     ],
     'compiled-for-any': describeAnyNode,
+    'named-windows': ({ names }) => [`kpc does not compile for Windows nodes: ${nameSome(names)}`, 'name another node'],
+    windows: ({ names }) => `left out, because kpc does not compile for Windows nodes: ${nameSome(names)}`,
   }),
   'no-node-object': (details) => [
     `no Node object ${nameSome(details.names)} in the input: ${listGaps(['zone, pod CIDRs and addresses are unknown'], details)}`,

@@ -18,7 +18,17 @@ import {
 } from '../open/stored-side.ts';
 import { lookInto, readFolderTexts } from './check-folder.ts';
 import { firstOfArchive, readSupportFiles } from './support-files.ts';
-import { DumpTexts, isDocument, type DumpFiles, type FoundFile } from '../open/recognise-texts.ts';
+import { TextFile } from '../../input/documents/text-file.ts';
+import { loadFile } from '../../input/files/load-files.ts';
+import {
+  DumpTexts,
+  isDocument,
+  mayBeManifest,
+  withStrangers,
+  type DumpFiles,
+  type FoundFile,
+  type GivenText,
+} from '../open/recognise-texts.ts';
 import { decodePrinted, type Decoded } from '../../base/odd-texts.ts';
 import { unreadOf } from '../../base/unread.ts';
 import { bundleOfPath } from '../../dumps/support-bundles.ts';
@@ -129,8 +139,22 @@ export async function recogniseInputs(paths: readonly string[], context: SideCon
     if (stored.kind === 'dump' && stored.withMore) folders.set(path, stored.withMore);
     (stored.kind === 'dump' ? dumps : beside).push(path);
   }
-  const whole = dumps.length > 1 ? await joinDumps(dumps, folders, context) : dump;
-  return { ...(whole ?? dump ?? manifests), beside };
+  const whole = (dumps.length > 1 ? await joinDumps(dumps, folders, context) : undefined) ?? dump;
+  if (!whole) return { ...manifests, beside };
+  const strangers = await readStrangers(beside, context);
+  const names = new Set(strangers.map(({ name }) => name));
+  return withStrangers({ ...whole, beside: beside.filter((path) => !names.has(path)) }, strangers);
+}
+
+async function readStrangers(paths: readonly string[], { readStdin }: SideContext): Promise<readonly GivenText[]> {
+  const { trees } = await openTrees(paths);
+  const unnamed = paths.filter((path) => !mayBeManifest({ name: path, text: '' }));
+  const files = unnamed.filter((path) => path === '-' || !treeOf(path, trees).isFolder(path));
+  const stdin = files.includes('-') ? await readStdin?.() : undefined;
+  return files.flatMap((path) => {
+    const file = loadFile(path, stdin, trees.get(path));
+    return file instanceof TextFile && !mayBeManifest(file) ? [file] : [];
+  });
 }
 
 type AddsTexts = NonNullable<(Recognised & { readonly kind: 'dump' })['withMore']>;

@@ -1,6 +1,7 @@
 import { type Finding, diagnose, wrongValue } from '../../base/findings/finding.ts';
 import { isName } from '../../base/names.ts';
 import type { Prepared } from './compile-node.ts';
+import type { LoadedInputs } from './load-texts.ts';
 import {
   type Address,
   families,
@@ -34,12 +35,32 @@ export interface CheckedNodes {
   readonly flag: readonly string[] | undefined;
 }
 
-type KnownCluster = Pick<Prepared, 'nodes' | 'nodeSources' | 'settings' | 'cluster'>;
+type KnownCluster = Pick<Prepared, 'nodes' | 'windowsNodes' | 'nodeSources' | 'settings' | 'cluster'>;
+
+type ListedAddresses = Pick<LoadedInputs, 'hosts' | 'hostAddresses'>;
 
 /** Checks the chosen names. If the input has Nodes, each name must be a Node's, and kube-proxy must be able to start on that Node. */
-export function checkNodes({ names, flag }: CheckedNodes, known: KnownCluster): readonly Finding[] {
+export function checkNodes({ names, flag }: CheckedNodes, known: KnownCluster & ListedAddresses): readonly Finding[] {
   const unknown = findUnknown(flag, known);
-  return unknown.length > 0 ? unknown : [...checkLocalDetection(names, known), ...findTakenAddresses(known)];
+  if (unknown.length > 0) return unknown;
+  return [...checkLocalDetection(names, known), ...findTakenAddresses(known), ...findForeignAddresses(names, known)];
+}
+
+/** Finds lists of --host-addresses that hold none of the InternalIPs of their Node. */
+function findForeignAddresses(
+  names: readonly string[],
+  { nodes, hosts, hostAddresses: ofOne }: KnownCluster & ListedAddresses,
+): readonly Finding[] {
+  return names.flatMap((name) => {
+    const listed = new Set((hosts?.get(name) ?? ofOne ?? []).map(({ text }) => text));
+    const { addresses = [], assumedAs } = nodes.get(name) ?? {};
+    const own = addresses.flatMap(({ type, address }) => (type === 'InternalIP' ? (parseAddress(address) ?? []) : []));
+    const isOther = listed.size > 0 && own.length > 0 && !own.some(({ text }) => listed.has(text));
+    const texts = own.map(({ text }) => text);
+    return isOther && assumedAs === undefined
+      ? [diagnose('bad-host-addresses', { problem: 'other-node', node: name, addresses: texts })]
+      : [];
+  });
 }
 
 /**
@@ -68,9 +89,14 @@ function findTakenAddresses({ nodes, cluster, settings }: KnownCluster): readonl
   return [...found.values()];
 }
 
-function findUnknown(flag: readonly string[] | undefined, { nodes, settings }: KnownCluster): readonly Finding[] {
-  if (nodes.size === 0) return [];
+function findUnknown(
+  flag: readonly string[] | undefined,
+  { nodes, windowsNodes, settings }: KnownCluster,
+): readonly Finding[] {
   const own = settings.hostnameOverride === '' ? [] : [settings.hostnameOverride];
+  const windows = windowsNodes.filter((name) => (flag ?? own).includes(name));
+  if (windows.length > 0) return [diagnose('no-node', { problem: 'named-windows', names: windows })];
+  if (nodes.size === 0) return [];
   const unknown = [...new Set(flag ?? own)].filter((name) => !nodes.has(name) && isName(name, 'subdomain'));
   if (unknown.length === 0) return [];
   const by = flag ? '--node' : 'hostnameOverride';

@@ -51,7 +51,9 @@ export interface Prepared {
   readonly cluster: Cluster;
   readonly settings: ProxySettings;
   readonly behaviours?: Behaviours | undefined;
+  /** The Nodes that kpc compiles for. */
   readonly nodes: ReadonlyMap<string, Node>;
+  readonly windowsNodes: readonly string[];
   readonly nodeSources: ReadonlyMap<string, ObjectSource>;
   /** Names of the assumed Nodes. If no node is named, the first assumed Node is compiled. */
   readonly assumedNodes: readonly string[];
@@ -153,8 +155,7 @@ export function prepare(
   { ranges, hostAddresses, assumedNetworks, assumptions, remade }: PreparationFacts,
 ): Prepared & { readonly inputs: Inputs; readonly diagnostics: readonly Finding[] } {
   const { inputs } = read;
-  const { serviceCidrs } = inputs;
-  const choices = rangesToAssign(assumptions?.ranges ?? ranges, serviceCidrs);
+  const choices = rangesToAssign(assumptions?.ranges ?? ranges, inputs.serviceCidrs);
   const assumedNodes = assumptions?.nodes ?? [];
   const nodes = [...inputs.nodes, ...assumedNodes];
   const assume = assumedNetworks && {
@@ -165,7 +166,7 @@ export function prepare(
   const ofNodes = nodes.map(({ object }) => object.addresses.length);
   const tooLarge = checkTotalSize(found.services, found.slices, hostAddresses?.length ?? Math.max(1, ...ofNodes));
   const built = tooLarge.length > 0 ? [] : found.services;
-  const serving = serviceRanges(serviceCidrs, ranges.clusterIPs);
+  const serving = serviceRanges(inputs.serviceCidrs, ranges.clusterIPs);
   const context = { isLeftOut: tooLarge.length > 0, ranges: ranges.clusterIPs };
   const build = (behaviours: Behaviours): Cluster =>
     read.clusters.recall(found, { ...context, behaviours }, () => buildCluster(built, behaviours, serving));
@@ -178,7 +179,7 @@ export function prepare(
     hostAddresses,
     inputs,
     buildCluster: build,
-    nodes: new Map(nodes.map(({ object }) => [object.metadata.name, object])),
+    ...splitNodes(nodes),
     assumedNodes: assumedNodes.map(({ object }) => object.metadata.name),
     nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
     services,
@@ -192,6 +193,7 @@ export function prepare(
     diagnostics: [
       ...diagnostics,
       ...tooLarge,
+      ...describeWindowsNodes(splitNodes(nodes).windowsNodes),
       ...found.diagnostics,
       ...describeMissingRanges(services, settings, behavioursOf(settings.release, gates), serving),
       ...findIgnoredPolicies(services, behavioursOf(settings.release, gates)),
@@ -280,6 +282,20 @@ export function prepareForRelease<Known extends Prepared>(
     behaviours,
     settings: withGatedSettings({ ...prepared.settings, release }, behaviours),
   };
+}
+
+function splitNodes(all: Inputs['nodes']): Pick<Prepared, 'nodes' | 'windowsNodes'> {
+  const nodes = new Map<string, Node>();
+  const windowsNodes: string[] = [];
+  for (const { object } of all) {
+    if (object.isWindows) windowsNodes.push(object.metadata.name);
+    else nodes.set(object.metadata.name, object);
+  }
+  return { nodes, windowsNodes };
+}
+
+function describeWindowsNodes(names: readonly string[]): readonly Finding[] {
+  return names.length > 0 ? [diagnose('no-node', { problem: 'windows', names })] : [];
 }
 
 export function prepareWithSettings<Known extends Prepared>(prepared: Known, settings: ProxySettings): Known {

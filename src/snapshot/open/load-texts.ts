@@ -171,7 +171,9 @@ function loadBeside(
 function readHosts({ hostAddresses: listed }: InputTexts, { nodes }: Inputs) {
   if (listed === undefined) return { diagnostics: [] };
   if (typeof listed === 'function') {
-    const { addresses: hosts, diagnostics } = listed(nodes.map(({ object }) => object.metadata.name));
+    const { addresses: hosts, diagnostics } = listed(
+      nodes.flatMap(({ object }) => (object.isWindows ? [] : object.metadata.name)),
+    );
     return { hosts, diagnostics };
   }
   const { addresses: hostAddresses, diagnostics } = parseHostAddresses(listed);

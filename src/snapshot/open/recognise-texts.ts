@@ -7,7 +7,8 @@ import { bundleFileNames } from '../../bundle/state-files.ts';
 import type { Dump } from '../../dumps/dump.ts';
 import { expectDumpFile, isDumpFileName, readDump } from '../../dumps/read-dump.ts';
 import { holdsOutput } from '../../dumps/split-outputs.ts';
-import { TextFile } from '../../input/documents/text-file.ts';
+import { type FolderOrigin, TextFile } from '../../input/documents/text-file.ts';
+import { holdsObject } from '../../input/files/not-manifests.ts';
 import {
   type Recognised,
   isRefusedOnly,
@@ -17,6 +18,13 @@ import {
   sideOfGolden,
   unreadable,
 } from './stored-side.ts';
+
+/** `origin`: the folder where the file was found. */
+export interface GivenText {
+  readonly name: string;
+  readonly text: string;
+  readonly origin?: FolderOrigin | undefined;
+}
 
 export interface FoundFile {
   readonly name: string;
@@ -93,7 +101,8 @@ const ofBundle: ReadonlySet<string> = new Set([bundleHead, ...bundleFileNames]);
  * Recognises a folder's texts: a bundle, a golden, manifests, or a dump, with other tools' output and manifests beside it. `called`: the
  * user's name for the texts, by default the name of their folder or files.
  */
-export function recogniseTexts(called: string | undefined, texts: ReadonlyMap<string, string>): Recognised {
+export function recogniseTexts(called: string | undefined, given: readonly GivenText[]): Recognised {
+  const texts = new Map(given.map(({ name, text }) => [name, text]));
   const heads = [...texts].flatMap(([path, text]) => (isHead(path, text) ? [path] : []));
   const [folder, second] = new Set(heads.map(folderOf));
   const name = called ?? (folder === '.' ? 'bundle' : folder);
@@ -104,16 +113,30 @@ export function recogniseTexts(called: string | undefined, texts: ReadonlyMap<st
   const isStored = (path: string): boolean => folderOf(path) === folder && isOwn(baseName(path));
   const stored = new Map([...texts].flatMap(([path, text]) => (isStored(path) ? [[baseName(path), text]] : [])));
   if (name !== undefined && isGolden) return sideOfGolden(name, stored);
-  const others = new Map([...texts].filter(([path]) => !isStored(path)));
+  const others = given.filter((each) => !isStored(each.name));
   const found = dumpAmong(others);
-  const beside = [...others.keys()].filter((file) => /\.(?:ya?ml|json)$/i.test(file) && !found?.texts.has(file));
+  const unlisted = others.filter((each) => !found?.texts.has(each.name));
+  const beside = unlisted.filter(mayBeManifest).map((each) => each.name);
   if (name === undefined || folder === undefined) {
     if (!found) return manifests;
-    return { ...sideOfDump(called ?? [...found.texts.keys()].join(', '), found.dump, found.diagnostics), beside };
+    const side = sideOfDump(called ?? [...found.texts.keys()].join(', '), found.dump, found.diagnostics);
+    return withStrangers({ ...side, beside }, unlisted);
   }
   const side = sideOfBundle(name, stored);
   const whole = found && side.kind === 'dump' ? side.withMore?.(found.texts, found.diagnostics) : undefined;
-  return { ...(whole ?? side), beside };
+  return withStrangers({ ...(whole ?? side), beside }, unlisted);
+}
+
+/** Reports each text given beside a dump that is neither a listing nor a manifest. In a folder, such files are expected. */
+export function withStrangers(read: Recognised, unlisted: readonly GivenText[]): Recognised {
+  if (read.kind !== 'dump') return read;
+  const strangers = unlisted.filter((each) => !each.origin && !mayBeManifest(each));
+  const faults = strangers.map(({ name }) => diagnose('unread-file', { isNoListing: true }, placeAtLine(name)));
+  return { ...read, diagnostics: [...read.diagnostics, ...faults] };
+}
+
+export function mayBeManifest({ name, text, origin }: GivenText): boolean {
+  return /\.(?:ya?ml|json)$/i.test(name) || (!origin && holdsObject(text));
 }
 
 /** Reports whether a file is the first of a bundle or golden. A Kubernetes manifest may have the same file name, but lacks the version. */
@@ -125,9 +148,9 @@ function isHead(path: string, text: string): boolean {
   );
 }
 
-function dumpAmong(texts: ReadonlyMap<string, string>): DumpFiles | undefined {
+function dumpAmong(texts: readonly GivenText[]): DumpFiles | undefined {
   const dump = new DumpTexts();
-  const files = [...texts].filter(([name]) => !isDocument.test(name));
-  files.every(([name, text]) => dump.add({ name, path: name, file: { kind: 'text', text }, isNamed: true }));
-  return dump.read([...texts].some(([name, text]) => isDocument.test(name) || !holdsOutput(text)));
+  const files = texts.filter(({ name, origin }) => !(origin ? isDocument : /\.ya?ml$/i).test(name));
+  files.every(({ name, text }) => dump.add({ name, path: name, file: { kind: 'text', text }, isNamed: true }));
+  return dump.read(texts.some((each) => !files.includes(each) || !holdsOutput(each.text)));
 }

@@ -39,7 +39,7 @@ export const nodeSchema = object({
   status: object({
     allocatable: openObject({ cpu }),
     conditions,
-    nodeInfo: openObject({ kernelVersion: text, kubeProxyVersion: text, kubeletVersion: text }),
+    nodeInfo: openObject({ kernelVersion: text, kubeProxyVersion: text, kubeletVersion: text, operatingSystem: text }),
     addresses: list(item({ type: text, address: text })),
     ...unreadFields(anything, 'capacity', 'phase', 'daemonEndpoints', 'images', 'volumesInUse', 'volumesAttached'),
     ...unreadFields(anything, 'config', 'runtimeHandlers', 'features', 'declaredFeatures'),
