@@ -242,8 +242,12 @@ function functionTexts(functions) {
       'return false;',
     )
     .replaceAll(/^validate\d+\.errors = (?:vErrors;\nreturn errors === 0|null;\nreturn true);$/gm, 'return true;')
+    .replaceAll(
+      /^if\((data\d*\.\w+) !== undefined\)\{\nif\(!(accepts\d+)\(\1\)\)\{\nreturn false;\n\}\n\}$/gm,
+      'if(predicates.isWrong($1, $2)) return false;',
+    )
     // Of a schema with many properties, the code asks only for their names.
-    .replaceAll(/^const (schema\d+) = (\{.*\});$/gm, (_, name, schema) => {
+    .replaceAll(/^const (schema\d+) = (\{.*\});$/gm, (_whole, name, schema) => {
       const names = Object.keys(JSON.parse(schema).properties ?? {}).map((each) => [each, 0]);
       return `const ${name} = ${JSON.stringify({ properties: Object.fromEntries(names) })};`;
     });

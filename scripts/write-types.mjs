@@ -5,6 +5,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 
+/** What a file says of its functions and values; of its types and their fields, it is for the library's users. */
+const ofFunction = /\/\*\*(?:(?!\*\/)[^])*\*\/\n(?=export declare (?:function|const) (\w+))/g;
+
 /**
  * @param {string} root the folder with tsconfig.types.json
  * @param {readonly string[]} entries relative to root
@@ -17,17 +20,19 @@ export function writeTypes(root, entries, out) {
     execFileSync(process.execPath, [compiler, '-p', join(root, 'tsconfig.types.json'), '--outDir', all], {
       stdio: ['ignore', 'inherit', 'inherit'],
     });
+    const published = entries.map((entry) => readFileSync(join(root, entry), 'utf8')).join('');
     const reached = new Set(entries.map((entry) => join(all, relative('src', entry).replace(/\.ts$/, '.d.ts'))));
     rmSync(out, { recursive: true, force: true });
     for (const path of reached) {
       // Rename the imports, because not every compiler can import declarations as .ts.
-      const text = readFileSync(path, 'utf8').replaceAll(
-        /(from |import\()(['"])(\.[^'"]+)\.ts\2/g,
-        (_, word, quote, to) => {
-          reached.add(join(dirname(path), `${to}.d.ts`));
-          return `${word}${quote}${to}.js${quote}`;
-        },
+      const isOfEntries = dirname(path) === dirname([...reached][0] ?? '');
+      const declared = readFileSync(path, 'utf8').replaceAll(ofFunction, (comment, name) =>
+        isOfEntries || published.includes(name) ? comment : '',
       );
+      const text = declared.replaceAll(/(from |import\()(['"])(\.[^'"]+)\.ts\2/g, (_, word, quote, to) => {
+        reached.add(join(dirname(path), `${to}.d.ts`));
+        return `${word}${quote}${to}.js${quote}`;
+      });
       const target = join(out, relative(all, path));
       mkdirSync(dirname(target), { recursive: true });
       writeFileSync(target, text);

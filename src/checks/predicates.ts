@@ -103,3 +103,8 @@ export function isLogging(
 export function hasSettingPaths(settings: unknown): boolean {
   return !isObject(settings) || Object.keys(settings).every(isSettingPath);
 }
+
+/** Reports whether a field is there and its value is not accepted. The generated checks call this for each optional field. */
+export function isWrong(value: unknown, accepts: (value: unknown) => boolean): boolean {
+  return value !== undefined && !accepts(value);
+}
