@@ -10,7 +10,7 @@ import {
 import { type Address, type Family, joinHostPort, protocols } from '../kernel/address.ts';
 import type { Location, Place } from '../kernel/place.ts';
 import { compareText } from '../kernel/compare.ts';
-import { ByName, groupBy, type ReadonlyByName } from './grouping.ts';
+import { ByName, type ReadonlyByName } from './grouping.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Endpoint } from './model.ts';
 
@@ -67,7 +67,7 @@ export function hasSelector({ spec }: Service): boolean {
   return Object.keys(spec.selector ?? {}).length > 0;
 }
 
-/** Groups slices by Service and sorts each group by name. Skips slices without the label. */
+/** Groups slices by Service and sorts each group by name, which decides between equal endpoints. Skips slices without the label. */
 export function groupSlices(
   slices: readonly Sourced<EndpointSlice>[],
 ): ReadonlyByName<readonly Sourced<EndpointSlice>[]> {
@@ -117,8 +117,7 @@ export interface HintReading {
 /**
  * Returns the endpoints of one family by port. Among several with the same address and port, kube-proxy uses one
  * (EndpointSliceCache.addEndpoints): the last that is not terminating. Releases before running-endpoint-first use the first, or a node's
- * own; the others become its rivals. kube-proxy reads slices in any order; here the best of theirs counts as first and last
- * (findDisagreeing warns).
+ * own; the others become its rivals.
  */
 export function endpointsByPort(
   slices: readonly Sourced<EndpointSlice>[],
@@ -192,26 +191,6 @@ const keepAsRival: ChooseTwin = (known, other) => {
   return known;
 };
 
-/** Sorts the best first, by what kube-proxy uses, so that no name of a slice decides. */
-function compareTwins({ status: a }: SlicedEndpoint, { status: b }: SlicedEndpoint): number {
-  const differing = (['terminating', 'ready', 'serving'] as const).find((field) => a[field] !== b[field]);
-  if (differing === undefined) return compareText(usedOfStatus(a), usedOfStatus(b));
-  return a[differing] === (differing === 'terminating') ? 1 : -1;
-}
-
-/** What kube-proxy uses of an endpoint besides its address, as a text to compare. */
-export function usedOfStatus({ ready, serving, terminating, nodeName, zoneHints, nodeHints }: EndpointStatus): string {
-  return JSON.stringify([ready, serving, terminating, nodeName, zoneHints, nodeHints]);
-}
-
-/** The order within a slice is certain; that of slices is not. */
-function chooseOf(twins: readonly SlicedEndpoint[], chooseTwin: ChooseTwin): SlicedEndpoint | undefined {
-  const slices = [...groupBy(twins, ({ slice }) => slice.object.metadata.name).values()];
-  const bests = slices.map((own) => own.reduce(chooseTwin)).toSorted(compareTwins);
-  // The best is first and last, because some releases take the last of a node's own.
-  return bests.length === 1 ? bests[0] : [...bests.slice(0, 1), ...bests.toReversed()].reduce(chooseTwin);
-}
-
 function sortOnce(found: SlicedEndpoint[], chooseTwin: ChooseTwin): SlicedEndpoint[] {
   let hasTwins = false;
   // sort is stable, so equal endpoints keep their order.
@@ -221,9 +200,18 @@ function sortOnce(found: SlicedEndpoint[], chooseTwin: ChooseTwin): SlicedEndpoi
     return order;
   });
   if (!hasTwins) return found;
-  return [...groupBy(found, ({ label }) => label).values()].flatMap((twins) =>
-    twins.length === 1 ? twins : (chooseOf(twins, chooseTwin) ?? []),
-  );
+  const sorted: SlicedEndpoint[] = [];
+  for (const endpoint of found) {
+    const last = sorted.at(-1);
+    if (last === undefined || compareEndpoints(last, endpoint) !== 0) sorted.push(endpoint);
+    else sorted[sorted.length - 1] = chooseTwin(last, endpoint);
+  }
+  return sorted;
+}
+
+/** Returns what kube-proxy uses of an endpoint's status, as a text to compare. */
+export function usedOfStatus({ ready, serving, terminating, nodeName, zoneHints, nodeHints }: EndpointStatus): string {
+  return JSON.stringify([ready, serving, terminating, nodeName, zoneHints, nodeHints]);
 }
 
 /** Chooses among rivals: up to v1.35, the last one on the node, else the first (isLocal in EndpointSliceCache.addEndpoints). */
@@ -241,13 +229,13 @@ class SlicedEndpoint implements Endpoint, Place {
   readonly port: number;
   readonly status: EndpointStatus;
   declare rivals?: Endpoint[];
-  readonly slice: Sourced<EndpointSlice>;
+  readonly #slice: Sourced<EndpointSlice>;
 
   constructor(address: Address, port: number, status: EndpointStatus, slice: Sourced<EndpointSlice>) {
     this.address = address;
     this.port = port;
     this.status = status;
-    this.slice = slice;
+    this.#slice = slice;
   }
 
   get label(): string {
@@ -255,7 +243,7 @@ class SlicedEndpoint implements Endpoint, Place {
   }
 
   addRival(rival: Endpoint): void {
-    this.rivals = [...(this.rivals ?? []), rival, ...(rival.rivals ?? [])];
+    (this.rivals ??= []).push(rival);
   }
 
   get place(): Place {
@@ -263,11 +251,11 @@ class SlicedEndpoint implements Endpoint, Place {
   }
 
   get file(): string {
-    return placeInSlice(this.slice, this.address).file;
+    return placeInSlice(this.#slice, this.address).file;
   }
 
   locate(): Location {
-    return placeInSlice(this.slice, this.address).locate();
+    return placeInSlice(this.#slice, this.address).locate();
   }
 }
 

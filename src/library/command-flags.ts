@@ -14,7 +14,7 @@ export const traceFlags: readonly Flag[] = [
   flagRow(
     'text',
     '--to <destination>',
-    'address:port, node:port or node/ipv6:port, svc/name[:port], a DNS name as pods write it, ingress/name, gateway/name, httproute/name, or the host/path of one',
+    'address:port, node[/ipv6]:port, svc/name[:port], a DNS name, ingress/name, gateway/name, httproute/name, or the host/path of one',
     { idle: [{ beside: '--all', why: 'table' }] },
   ),
   flagRow('text', '--proto <protocol>', 'the protocol; icmp is a ping', {

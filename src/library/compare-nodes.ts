@@ -145,7 +145,9 @@ export class NodeComparison {
     };
     // A change of mode passes if nothing needs work. A comparison of two sides passes if nothing differs.
     const passed = this.#announced ? !needsWork(report) : report.findings.length === 0;
-    if (passed && unknown + unknownOnOne > 0 && !knowsServices)
+    const unknowns = unknown + unknownOnOne;
+    // That a change of mode or release needs no work must rest on something known of a Service.
+    if (passed && (this.#announced ? unknowns > 0 && !knowsServices : unknowns === compared.classes))
       refuse({ problem: 'nothing-known', reasons: unsettledWords(reasons).toSorted() });
     return { report, passed, placeOf: (servicePort: string) => placeOfPort(to, servicePort) };
   }

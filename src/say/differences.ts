@@ -49,7 +49,7 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   const others = (only ? [...pairsElsewhere(from, to), ...pairsOnAny(from, to, changed)] : []).flatMap(
     ([old, fresh]) => effectsByService(...onOneNode(bareScene(old), bareScene(fresh), [from, to]), { only }) ?? [],
   );
-  return { from, to, diff, packets: withLosses(packets, others, severities), trace };
+  return { from, to, diff, packets: withoutOutsiders(withLosses(packets, others, severities)), trace };
 }
 
 /** Adds losses and gains that only other Nodes have. Differences that this node has too are not repeated. */
@@ -71,6 +71,18 @@ function withLosses(
     });
   const all = [...packets.effects, ...added];
   return { ...packets, effects: severities.flatMap((severity) => all.filter((each) => each.severity === severity)) };
+}
+
+/**
+ * Leaves out clients outside the cluster that send to cluster IPs, because nobody expects this to work. If only the answers to such clients
+ * differ, they are all that there is to say.
+ */
+function withoutOutsiders(packets: ServiceEffects): ServiceEffects {
+  const effects = packets.effects.flatMap((effect) => {
+    const senders = effect.senders.filter(({ kind }) => effect.target !== 'cluster-ip' || kind !== 'outside');
+    return senders.length === 0 ? [] : [{ ...effect, senders }];
+  });
+  return effects.length === 0 ? packets : { ...packets, effects };
 }
 
 export type ChangeJson = Shaped<typeof kernelChange>;

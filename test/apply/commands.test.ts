@@ -518,7 +518,7 @@ describe('a damaged state folder', () => {
     const { status, err } = await callApply(host, command, ...args);
     expect([status, dump()]).toEqual([3, there]);
     expect(err).toMatch(
-      /^error: \/var\/lib\/kpc\/(journal|record)\.json is damaged: .+ \[bad-state-folder\]\n {2}help: remove it/,
+      /^error: \/var\/lib\/kpc\/(journal|record)\.json is damaged: .+ \[bad-state-folder\]\n {2}help: remove the (?:file|record)\b/,
     );
   });
 

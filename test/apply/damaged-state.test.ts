@@ -116,7 +116,7 @@ test.each([...damages, foreignSetting])(
     damage(path);
     const { status, err } = await node.run('rollback');
     expect(status).toBe(3);
-    expect(err).toMatch(/state-1\.json is damaged: .*\n {2}help: remove it: .* apply the bundle that you want/);
+    expect(err).toMatch(/state-1\.json is damaged: .*\n {2}help: remove the file: .* apply the bundle that you want/);
     rmSync(path, { recursive: true });
     expect((await node.run('apply', second)).status).toBe(0);
     expect((await node.run('rollback')).status).toBe(0);

@@ -86,6 +86,6 @@ test('dump says which tools it lacks', async () => {
   node.files.set('/proc/modules', `${node.files.get('/proc/modules')}nf_tables 1 0 - Live\n`);
   const { err } = await callApply(withTools(node.host, ['ip']), 'dump', '-o', join(work, 'bare'));
   for (const name of ['iptables-save', 'ip6tables-save', 'ipset', 'ipvsadm', 'nft']) {
-    expect(err).toMatch(new RegExp(`^warning: ${name} is missing, so the dump lacks the output of that command$`, 'm'));
+    expect(err).toMatch(new RegExp(`^warning: ${name} is missing, so the dump lacks what it lists$`, 'm'));
   }
 });

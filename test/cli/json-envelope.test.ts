@@ -183,7 +183,7 @@ describe('kpc', () => {
       }
       expect(snapshots.some(({ assumed }) => assumed?.mode)).toBe(text.includes('(nothing names a mode)'));
       expect(snapshots.some(({ assumed }) => assumed?.node)).toBe(
-        /2 Nodes|node-1 \(assumed\)|assumed: .*\bnode-1/.test(text),
+        /2 nodes|node-1 \(assumed\)|assumed: .*\bnode-1/.test(text),
       );
     },
   );

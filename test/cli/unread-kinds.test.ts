@@ -15,6 +15,13 @@ kind: Service
 metadata: { name: web }
 spec: { clusterIP: 10.96.0.10, selector: { app: web }, ports: [{ port: 80 }] }
 `;
+const slice = `apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: web-1, labels: { kubernetes.io/service-name: web } }
+addressType: IPv4
+ports: [{ port: 80 }]
+endpoints: []
+`;
 const unnamed = `---
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -45,7 +52,8 @@ test('the library checks what the command does', () => {
   const checks = (of: { readonly diagnostics: readonly { readonly code: string }[] }): boolean =>
     of.diagnostics.some(({ code }) => code === 'missing-field');
   expect(checks(compile({ manifests }))).toBe(false);
-  expect(checks(migrate({ manifests }))).toBe(false);
+  const known = { ...manifests, 'slice.yaml': slice };
+  expect(checks(migrate({ manifests: known }))).toBe(false);
   expect(checks(equivalence({ manifests, from: 'ipvs', to: 'nftables' }))).toBe(false);
   expect(checks(open(manifests))).toBe(true);
   expect(checks(trace({ manifests, from: 'pod', to: 'svc/web' }))).toBe(true);

@@ -56,7 +56,7 @@ test('what kpc-apply would refuse has exit status 1, with all that is wrong', as
   const stranger = await verify('signed.tgz', '--trust', 'other.pub');
   expect(stranger).toMatchObject({ status: 1, stdout: '' });
   expect(stranger.stderr).toContain('which is not trusted');
-  expect(stranger.stderr).toMatch(/\n  help: .*--trust\n$/);
+  expect(stranger.stderr).toMatch(/\n  help: .*--trust names\n$/);
 });
 
 test('what cannot be read has exit status 2', async () => {

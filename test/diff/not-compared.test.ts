@@ -172,7 +172,7 @@ describe('the rest of a dump', () => {
     const run = await runKpc(['describe', '--from-dump', dump]);
     expect(run.status).toBe(0);
     expect(run.stdout).toMatch(/^10\.96\.7\.7:80\/TCP +ClusterIP +10\.96\.7\.7 +80\/TCP +\?$/m);
-    expect(run.stdout).toMatch(/^node port 31080\/TCP +NodePort/m);
+    expect(run.stdout).toMatch(/^node:31080\/TCP +NodePort/m);
     expect(run.stderr).toContain(
       'the dump does not hold all of ipvsadm -Sn, so there may be more Services [reading]\n',
     );

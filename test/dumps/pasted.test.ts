@@ -122,7 +122,7 @@ describe('virtual servers are read from', () => {
     // Without titles or a command, the list may be a part.
     /^10\.96\.0\.10:53\/UDP .* 53\/UDP +[0?]$/m,
     /^\[fd00:96::7\]:80\/TCP .* fd00:96::7 +80\/TCP +1$/m,
-    /^node port 30080\/TCP +NodePort +the node's, IPv4 +30080\/TCP +2$/m,
+    /^node:30080\/TCP +NodePort +the node's, IPv4 +30080\/TCP +2$/m,
   ];
   test.each([
     ['ipvsadm -Ln', `${ipvsTitles}${ipvsServers}`],
@@ -169,7 +169,7 @@ describe('sets and addresses are read from', () => {
   test('ipset list, with timeouts and comments', async () => {
     const run = await runKpc(['describe', write(ipsetList)]);
     expect(run.stdout).toMatch(/^10\.96\.7\.7:80\/TCP +ClusterIP +10\.96\.7\.7 +80\/TCP +\?$/m);
-    expect(run.stdout).toMatch(/^node port 30080\/TCP +NodePort /m);
+    expect(run.stdout).toMatch(/^node:30080\/TCP +NodePort /m);
     expect(run.stderr).not.toContain('warning');
   });
 
@@ -207,7 +207,7 @@ describe('sets and addresses are read from', () => {
     const more = 'TCP  203.0.113.9:80 wlc\n';
     const run = await runKpc(['describe', write(`$ ipvsadm -Ln\n${ipvsServers}${more}$ ip a\n${text}$ `)]);
     expect(run.stdout).toMatch(/^10\.96\.7\.7:80\/TCP /m);
-    expect(run.stdout).toMatch(/^node port 30080\/TCP /m);
+    expect(run.stdout).toMatch(/^node:30080\/TCP /m);
     expect(run.stdout).not.toContain('203.0.113.9');
     expect(run.stderr).toContain('so another program made them');
   });

@@ -102,9 +102,9 @@ test('one node has the addresses of a file, and each of several nodes those of i
   ];
   for (const call of calls) {
     const byFile = await runKpc([...call, '--host-addresses', 'hosts/n1.json', '--output', 'json'], { cwd });
-    expect(byFile.stdout, call[0]).toContain('"bad-host-addresses"');
+    expect(byFile.stdout, call[0]).toContain('"no-folder"');
     const byFolder = await runKpc([...call, '--host-addresses', 'hosts', '--output', 'json'], { cwd });
-    expect(byFolder.stdout, call[0]).not.toContain('"bad-host-addresses"');
+    expect(byFolder.stdout, call[0]).not.toContain('"no-folder"');
   }
   const asked = [
     {

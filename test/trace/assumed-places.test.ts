@@ -73,7 +73,7 @@ describe.each(['iptables', 'nftables'])('policy Local in mode %s, of which no No
       'tests.yaml',
       `inputs: after.yaml\nnode: node-1\ntests: [{ from: external, to: "192.0.2.4:80", expect: delivered }]\n`,
     );
-    expect(await kpc('test', tests, '--assume', ...flags)).toContain(`but it is ${place}`);
+    expect(await kpc('test', tests, '--assume', ...flags)).toContain(`but the packet is ${place}`);
   });
 });
 

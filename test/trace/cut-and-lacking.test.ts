@@ -200,7 +200,7 @@ test('a list of ipvsadm without its titles is a part, whatever the file is calle
 test('a virtual server of a firewall mark is a line that is not read', async () => {
   const dump = dumpOf(ipvs, { 'ipvsadm-save': (text) => `${text}-A -f 16384 -s rr\n` });
   const answer = await trace(dump, 'pod', '10.98.154.163:80');
-  expect(answer).toMatch(/unknown: kpc could not read line \d+ of ipvsadm-save; check on the node/);
+  expect(answer).toMatch(/unknown: kpc could not read line \d+ of ipvsadm-save; check what the node does/);
   expect(answer).not.toContain('lacks the output');
 });
 
@@ -417,7 +417,7 @@ describe("rules show addresses to be the node's own", () => {
 COMMIT
 `;
     const text = await trace(write('userspace.txt', rules), 'node', '10.96.0.80:80');
-    expect(text).toContain('unknown: kube-proxy itself listens there');
+    expect(text).toContain('unknown: kube-proxy itself listens at this port');
     expect(text).not.toContain('192.168.50.11 is no address');
   });
 });

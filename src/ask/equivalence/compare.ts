@@ -231,6 +231,7 @@ function compareTarget(
       const packet = packetOf(sender, target);
       const fates = [scenes[0].evaluate(packet), scenes[1].evaluate(packet)] as const;
       answer.classes++;
+      answer.knowsServices ||= isOfService && fates.every(({ verdict }) => verdict !== 'unknown');
       const [from, to] = fates;
       const answers = answersTo?.(packet, fates);
       const isAnsweredAlike = !answers || isSameAnswer(answers.from, answers.to);
@@ -240,7 +241,6 @@ function compareTarget(
       else {
         const open = scenes.map((scene, side) => unsettled(openReasons(fates[side] ?? from, scene), packet, scene));
         const sides = open.filter((reasons) => reasons.length > 0);
-        if (isOfService && sides.length === 0) answer.knowsServices = true;
         if (sides.length === 2) answer.unknown++;
         if (sides.length === 1) answer.unknownOnOne++;
         for (const reason of sides.flat()) answer.reasons.set(keyOfUnsettled(reason), reason);

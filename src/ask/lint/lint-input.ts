@@ -48,7 +48,8 @@ export interface LintedService extends Sourced<Service> {
 
 /** Reads lint's input. After an error, returns only the diagnostics, because there is no cluster to check. */
 export function readLintInput(loaded: LoadedInputs, { node: only, ipFamily }: NodeOptions) {
-  const all = [...loaded.nodes.keys()].toSorted();
+  const given = loaded.inputs.nodes.map(({ object }) => object.metadata.name);
+  const all = given.filter((name) => loaded.nodes.has(name)).toSorted();
   const names = only === undefined ? all : [only];
   const flag = only === undefined ? undefined : names;
   const { preparedFor, diagnostics } = prepareChecked(loaded, { names, flag }, []);

@@ -245,7 +245,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
     'give all Nodes (kubectl get nodes -o yaml)',
   ],
   'disagreeing-slices': ({ service, slices, endpoints }) => [
-    `${joinWords(slices.map(printable), 'and')} of ${service} disagree about ${nameSome(endpoints)}: kube-proxy uses what one of them says, and which one is chance; kpc takes a ready endpoint, whatever its slice`,
+    `${joinWords(slices.map(printable), 'and')} of ${service} disagree about ${nameSome(endpoints)}: which of the two kube-proxy uses is chance, and kpc always chooses by the names of the slices`,
     'remove the outdated slice, or the endpoint from it',
   ],
   'no-such-service': ({ services }) => [

@@ -24,11 +24,6 @@ const [ready, unready] = ['', ', conditions: { ready: false }'];
 const terminating = ', conditions: { ready: false, serving: true, terminating: true }';
 const releases = ['1.35', '1.37'];
 
-async function rules(stdin: string, release: string, node = 'w1'): Promise<string> {
-  const flags = ['--proxy-mode', 'iptables', '--kubernetes-version', release, '--node', node, '--print', 'iptables'];
-  return (await runKpc(['compile', '-', ...flags], { stdin })).stdout;
-}
-
 describe.each(releases)('in %s', (release) => {
   test.each([
     ['readiness', ready, unready, true],
@@ -44,19 +39,6 @@ describe.each(releases)('in %s', (release) => {
     const found = findingsOf(stdout).filter(({ code }) => code === 'disagreeing-slices');
     const details = { service: 'default/web', slices: ['default/web-1', 'default/web-2'], endpoints: ['10.244.0.1'] };
     expect(found.map((each) => each.arguments)).toEqual(isFound ? [details] : []);
-    const renamed = web + slice('web-9', one) + slice('web-2', other);
-    for (const node of ['w1', 'w2']) {
-      const [own, same] = await Promise.all([stdin, renamed].map((each) => rules(each, release, node)));
-      expect(same).toBe(own);
-    }
-  });
-
-  test('the ready one is used', async () => {
-    for (const [a, b] of [
-      [ready, unready],
-      [unready, ready],
-    ] as const)
-      expect(await rules(web + slice('web-1', a) + slice('web-2', b), release)).toContain('10.244.0.1:8080');
   });
 });
 
