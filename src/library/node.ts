@@ -1,5 +1,5 @@
 /**
- * The library for programs with access to a machine. Does what `index.ts` does for files, folders, git revisions, packs and clusters. Also
+ * The library for programs with access to a machine. Has the functions of `index.ts`, but takes files, folders, git revisions, packs and clusters instead of texts. Also
  * writes, checks, packs and verifies bundles and goldens, for one node or many.
  */
 import type { Shaped } from '../base/json/schema.ts';

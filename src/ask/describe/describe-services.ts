@@ -107,7 +107,7 @@ function describePort(port: ServicePort, service: ServiceInfo, view: CompiledSna
   };
 }
 
-/** Returns the node. If no node is named, returns the Nodes that may treat a Service port differently. */
+/** Returns the node. If no node is named, returns a Node for each way in which Nodes may treat the Service port. */
 function identitiesOf({ endpoints }: ServicePort, { node, anyOf }: CompiledSnapshot): readonly NodeIdentity[] {
   if (!anyOf) return [node];
   const named = new Set(endpoints.flatMap(({ status: { nodeName, nodeHints } }) => [nodeName, ...nodeHints]));

@@ -274,7 +274,7 @@ export function healthAnswers({ side: old }: Scene, { side: fresh }: Scene) {
 }
 
 /**
- * Finds the ports of health checks, which rules do not match in every mode. The node's own addresses have all health check ports; a
+ * Finds the health check ports separately, because in some modes no rule matches them. The node's own addresses have all health check ports; a
  * Service's addresses have only the Service's own.
  */
 function healthCheckKeys(scenes: readonly Scene[]) {

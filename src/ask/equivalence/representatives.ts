@@ -217,8 +217,8 @@ function ownOfNodes({ nodes, cluster: { servicePorts } }: ClusterSide): (name: s
 type Side = Scene['side'];
 
 /**
- * Returns pairs of both sides on single Nodes that together show every difference in packets to these Service ports. Empty unless both
- * sides leave open which of the input's Nodes is meant.
+ * Returns pairs of both sides on single Nodes that together show every difference in packets to these Service ports; none if a side is a
+ * dump or is compiled for a named Node.
  */
 export function pairsOnAny(
   from: Side,

@@ -23,8 +23,8 @@ export interface Kinds {
 const oneKind: Kinds = { of: () => '', cuts: { ipv4: [], ipv6: [] } };
 
 /**
- * Returns one address for each cell. A cell is all addresses of one kind that the spans cannot distinguish. Skips taken addresses, which
- * are cells of their own, and addresses that no host has, such as multicast. Also skips cells that contain one of the `known` addresses.
+ * Returns one address for each cell. A cell is all addresses of one kind that the spans cannot distinguish. Skips addresses that no host
+ * can have, such as multicast, taken ones (each of these is its own cell), and cells that contain one of the `known` addresses.
  */
 export function representatives(
   family: Family,

@@ -30,7 +30,7 @@ export type ParsedValue =
   | {
       readonly kind: 'value';
       readonly value: unknown;
-      /** Faults in parts of the value: repeated keys, and values that JSON lacks, which NaN replaces. */
+      /** Faults inside the value: repeated keys, and values that JSON cannot express (replaced with NaN). */
       readonly faults?: readonly SyntaxFault[];
       /** Whether keys are repeated, so that nobody knows which is meant. */
       readonly isUncertain?: boolean;

@@ -147,7 +147,7 @@ function firewallChain(
   return { name: names.firewall, rules: [nftRule([others, drop])], origin };
 }
 
-/** Masquerades packets to the cluster IP from outside the cluster, at the start of their chain. */
+/** Returns the first rules of the chain for internal traffic: masquerade packets from outside the cluster to the cluster IP. */
 function clusterMasqueradeRules(
   { port, clusterIP }: TrafficPlan,
   { masquerade, behaviours }: ServiceContext,

@@ -2,7 +2,7 @@ import { count, printable } from '../../base/printable.ts';
 import type { Block, Line } from '../lines.ts';
 import { signs } from './text.ts';
 
-/** The most items of a block that are shown. Further items are folded. */
+/** Maximum number of items shown per block. Further items are folded. */
 const mostItems = 6;
 
 /** Formats blocks as a comment on a pull request: the summary first, commands and changes to the kernel folded. */

@@ -193,7 +193,7 @@ const sharedSubject = named(
 export const describedDump = objectOf({
   servicePorts: listOf(
     objectOf({
-      servicePort: about('"namespace/name:port", or an address where nothing shows a name', text),
+      servicePort: about('"namespace/name:port", or the address if nothing shows a name', text),
       ...facts,
       fallback: optional(oneOf('no-endpoints', 'local-drops', 'local-to-all')),
       endpoints: optional(

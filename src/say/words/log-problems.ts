@@ -101,7 +101,7 @@ export const logProblemWords: Readonly<Record<KnownProblem['code'], readonly [me
     "load ip_vs, its scheduler's module and ip_set, or choose another mode",
   ],
   'ipvs-needs': [
-    'IPVS mode needs a kernel module, or ipset, that is missing',
+    'a kernel module that IPVS mode needs, or ipset, is missing',
     'install the module or tool that the line names',
   ],
   fallback: [
