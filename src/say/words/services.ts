@@ -144,7 +144,7 @@ export const serviceWords: WordsOf<typeof serviceFindings> = {
   ],
   'node-address': ({ service, address, node: owner }) => [
     `${service} has the address ${address} of Node ${owner}: IPVS mode puts it on kube-ipvs0 of every node, so other nodes cannot reach ${owner}, its kubelet or its API server at that address`,
-    'use a node port, another mode, or an address that is not a node's',
+    "use a node port, another mode, or an address that is not a node's",
   ],
   'no-ports': 'kube-proxy programs nothing for this Service, because it has no ports',
   'too-large': ({ lines, limit, service, factors }) =>
