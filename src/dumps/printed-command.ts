@@ -67,7 +67,9 @@ const unknownCommand: PrintedCommand = { tool: 'other', table: undefined, isPart
 export function readCommand(line: string, above: PrintedCommand | undefined): PrintedCommand | undefined {
   if (line.length > longestCommand || ownComment.test(line)) return undefined;
   if (titleOfHost.test(line)) return { ...(above ?? unknownCommand), host: hostOfPrompt(line) };
-  const elsewhere = foreign.some(({ command, unless }) => command.test(line) && unless?.test(line) !== true)
+  const elsewhere = foreign.some(
+    ({ command, unless = [] }) => matchesInOrder(line, command) && !unless.some((each) => matchesInOrder(line, each)),
+  )
     ? line.replace(prompt, '').trim()
     : undefined;
   for (const { 0: whole, 1: rules, 2: variant, 3: other, index } of line.matchAll(toolName)) {
@@ -128,17 +130,34 @@ const wholeRouting =
 /** Matches a pipe to a program that may leave lines out. */
 const filters = /(?<!\|)\|(?!\s*(?:$|\||(?:sudo\s+)?(?:cat|column|less|more|nl|sort|tee)\b))/;
 
+/** Patterns that a command matches one after the other, each in what follows the last: no pattern alone takes time for all that is between. */
+type Steps = readonly RegExp[];
+
+const intoHost: Steps = [/\bnsenter /, /(?:-[A-Za-z]*t ?|--target[ =])1(?: |$)/];
+
 /** Pods that most clusters run in the node's own network, and commands that lead there. */
-const intoNode =
-  /\bnode\/|\bchroot \/host\b|\bnsenter .*(?:-[A-Za-z]*t ?|--target[ =])1(?: |$)|\b(?:kube-proxy|kube-router|kube-flannel|kindnet|calico-node|canal|cilium|aws-node|weave-net|antrea-agent|node-debugger)\b/;
+const intoNode: readonly Steps[] = [
+  intoHost,
+  [
+    /\bnode\/|\bchroot \/host\b|\b(?:kube-proxy|kube-router|kube-flannel|kindnet|calico-node|canal|cilium|aws-node|weave-net|antrea-agent|node-debugger)\b/,
+  ],
+];
 
 /** Commands that print what is not in this node's kernel: of another network namespace, or of a file that a program may load. */
-const foreign: readonly { readonly command: RegExp; readonly unless?: RegExp }[] = [
-  { command: /\bnsenter .*-/, unless: /\bnsenter .*(?:-[A-Za-z]*t ?|--target[ =])1(?: |$)/ },
-  { command: /\bip (?:-\S+ ){0,9}(?:netns exec|-n|-netns) \S/ },
-  { command: /\b(?:kubectl|oc|crictl) (?:.* )?(?:exec|rsh|run|debug) /, unless: intoNode },
-  { command: /\b(?:docker|podman|nerdctl) (?:.* )?exec (?:.* )?(?:k8s_|[\da-f]{12,64} )/ },
-  {
-    command: /(?:\b(?:cat|less|more|head|tail|[ez]?grep) (?:.* )?|^==> )\/(?:etc|run|usr\/lib|usr\/local\/lib|lib)\/\S/,
-  },
+const foreign: readonly { readonly command: Steps; readonly unless?: readonly Steps[] }[] = [
+  { command: [/\bnsenter /, /-/], unless: [intoHost] },
+  { command: [/\bip (?:-\S+ ){0,9}(?:netns exec|-n|-netns) \S/] },
+  { command: [/\b(?:kubectl|oc|crictl) /, /(?:^| )(?:exec|rsh|run|debug) /], unless: intoNode },
+  { command: [/\b(?:docker|podman|nerdctl) /, /(?:^| )exec /, /(?:^| )(?:k8s_|[\da-f]{12,64} )/] },
+  { command: [/\b(?:cat|less|more|head|tail|[ez]?grep) /, /(?:^| )\/(?:etc|run|usr\/lib|usr\/local\/lib|lib)\/\S/] },
+  { command: [/^==> \/(?:etc|run|usr\/lib|usr\/local\/lib|lib)\/\S/] },
 ];
+
+function matchesInOrder(text: string, steps: Steps): boolean {
+  let rest = text;
+  return steps.every((step) => {
+    const found = step.exec(rest);
+    rest = found ? rest.slice(found.index + found[0].length) : '';
+    return found !== null;
+  });
+}

@@ -16,6 +16,8 @@ const askedOfMode = [
   'src/snapshot/decompile.ts',
   // What a change to it or from it comes to.
   'src/say/words/causes.ts',
+  // What its rules lack where no node is known.
+  'src/say/words/settings.ts',
   // Its jumps from the kernel's own chains.
   'src/kube-proxy/chains.ts',
   // Its facts, its first release, and where its node ports listen.
