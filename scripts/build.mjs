@@ -2,8 +2,8 @@
 // with files, with its declarations.
 //
 // Starting takes as long as V8 takes to read the file, so the file is minified. Modules that only some commands need are imported
-// dynamically; esbuild keeps them in the same file, unevaluated until then. The files are CommonJS, which Node starts faster than ES modules,
-// and load only those modules of Node that a command needs. The same sources give the same bytes, in any folder.
+// dynamically; esbuild keeps them in the same file, unevaluated until then. The files are CommonJS, which Node starts faster than ES
+// modules, and load only those modules of Node that a command needs. The same sources give the same bytes, in any folder.
 //
 // Runs on `npm ci`, before the package is packed (prepare), and by `npm run build`.
 // @ts-check
