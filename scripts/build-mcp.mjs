@@ -26,7 +26,7 @@ const { metafile } = await build({
   format: 'esm',
   mainFields: ['module', 'main'],
   plugins: [checksModule, codesModule],
-  // Some packages of the SDK are CommonJS.
+  // Define `require`, because some packages of the SDK are CommonJS.
   banner: {
     js: "#!/usr/bin/env node\nimport { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);",
   },

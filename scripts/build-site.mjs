@@ -27,7 +27,7 @@ const shared = {
   plugins: [checksModule, codesModule],
   alias: { yaml: './node_modules/yaml/browser/dist/index.js' },
   define: { KPC_VERSION: JSON.stringify(version) },
-  // Modules that read files are imported on the way to what is used here, but none stays in the result.
+  // The imported modules import others that read files, but none of these stays in the result.
   external: ['node:*'],
   logLevel: 'warning',
 };
@@ -72,11 +72,11 @@ async function buildPlayground() {
 }
 
 const pagesFolder = join(root, 'site/.pages');
-/** The pages' link to the playground. The site has the built playground instead. */
+/** The pages' link to the playground's source. On the site, it leads to the built playground. */
 const playground = 'site/playground/index.html';
 const base = process.env['KPC_SITE_BASE'] ?? '/';
 
-/** Copies the pages to where the site's generator reads them, with what they show and link to. */
+/** Copies the pages, and the files that they show or link to, to the folder that the site's generator reads. */
 function collectPages() {
   rmSync(pagesFolder, { recursive: true, force: true });
   for (const file of pageFiles) {
@@ -103,7 +103,7 @@ function withoutWords(page) {
 }
 
 /**
- * Returns a page as the site has it.
+ * Returns a page's text for the site.
  *
  * @param {string} file
  */
@@ -117,7 +117,7 @@ function pageText(file) {
       if (linked === playground) return `<a href="${base}playground/" target="_self">${text}</a>`;
       if (mark === '!') return `![${text}](${pathOnSite(file, linked)})`;
       if (pageFiles.includes(linked)) return `[${text}](${pathOnSite(file, linked)}${anchor})`;
-      // A folder has no page of its own.
+      // Keep a link to a folder, because a folder has no page.
       if (statSync(join(root, linked)).isDirectory()) return text;
       return `[${text}](/${publish(linked)})`;
     },

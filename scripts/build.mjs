@@ -1,9 +1,9 @@
 // Bundles each program into one file in dist/ that needs only Node. Bundles the library into one file for Node, one for browsers and one
 // with files, with its declarations.
 //
-// Starting takes as long as V8 takes to read the file, so the file is minified. What only some commands need is imported dynamically;
-// esbuild keeps it in the same file, unevaluated until then. The files are CommonJS, which Node starts faster than ES modules, and load
-// only those modules of Node that a command needs. The same sources give the same bytes, in any folder.
+// Starting takes as long as V8 takes to read the file, so the file is minified. Modules that only some commands need are imported
+// dynamically; esbuild keeps them in the same file, unevaluated until then. The files are CommonJS, which Node starts faster than ES
+// modules, and load only those modules of Node that a command needs. The same sources give the same bytes, in any folder.
 //
 // Runs on `npm ci`, before the package is packed (prepare), and by `npm run build`.
 // @ts-check
@@ -72,11 +72,12 @@ const shared = {
   write: false,
   metafile: true,
   minify: true,
-  // Use short lines, because Node shows the line of an uncaught error.
+  // Use short lines, because Node prints the line of an uncaught error.
   lineLimit: 160,
   // Prefer ES modules if a package has both, because a UMD wrapper hides its imports from the bundler.
   mainFields: ['module', 'main'],
-  // Node would get this package's CommonJS modules. The bundler keeps all of them, and Node has to load others for them.
+  // Use the browser's modules. For Node, this package has CommonJS modules, all of which the bundler would keep, and which load more of
+  // Node's modules.
   alias: { yaml: './node_modules/yaml/browser/dist/index.js' },
   plugins: [checksModule, codesModule],
   define: { KPC_VERSION: JSON.stringify(version), KPC_BUILD: JSON.stringify(buildMark) },

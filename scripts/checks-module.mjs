@@ -135,7 +135,7 @@ class Parts {
       (name) => name !== undefined && !(name in this.#predicates),
     );
     if (unknown !== undefined) throw new Error(`src/checks/predicates.ts has no ${unknown}`);
-    // A name that every object inherits would pass for a field of its own.
+    // Refuse a name that every object inherits, because it would count as a field of the object.
     const inherited = Object.keys(fields ?? {}).find((name) => name in {});
     if (inherited !== undefined) throw new Error(`a field must not be called ${inherited}`);
     const types = [schema['type'] ?? []].flat();
@@ -212,7 +212,7 @@ async function moduleText(root) {
  */
 function functionTexts(functions) {
   const code = { source: true, esm: true, lines: true, formats: _`predicates` };
-  // In this form, each error is a few lines that nothing else uses.
+  // With these options, each error is a few lines that no other code uses.
   const ajv = new Ajv({ code, allErrors: true, messages: false, allowUnionTypes: true, strictTypes: false });
   const call = (/** @type {string} */ name, /** @type {Code} */ data) => _`${new Name(name)}(${data})`;
   ajv.addKeyword({ keyword: 'is', code: (cxt) => cxt.fail(_`!${call(cxt.schema, cxt.data)}`) });
@@ -246,7 +246,7 @@ function functionTexts(functions) {
       /^if\((data\d*\.\w+) !== undefined\)\{\nif\(!(accepts\d+)\(\1\)\)\{\nreturn false;\n\}\n\}$/gm,
       'if(predicates.isWrong($1, $2)) return false;',
     )
-    // Of a schema with many properties, the code asks only for their names.
+    // Replace a schema with many properties by their names, because the code uses only the names.
     .replaceAll(/^const (schema\d+) = (\{.*\});$/gm, (_whole, name, schema) => {
       const names = Object.keys(JSON.parse(schema).properties ?? {}).map((each) => [each, 0]);
       return `const ${name} = ${JSON.stringify({ properties: Object.fromEntries(names) })};`;

@@ -55,7 +55,7 @@ function byName(a, b) {
   return /** @type {string} */ (first) < /** @type {string} */ (second) ? -1 : 1;
 }
 
-/** Limit on the lines shown of a file, because some examples show what is too large. */
+/** Limit on the lines shown of a file, because some examples have files that are too large for kpc. */
 const mostLines = 20;
 const longestLine = 120;
 

@@ -135,7 +135,7 @@ const lineHeight = 22;
 const railX = 22;
 const cardX = 44;
 
-/** Colours that can be read on light and dark pages. */
+/** Colours that are readable on light and dark pages. */
 const style = `.kpc .page{fill:#ffffff}.kpc .card{fill:#f6f8fa;stroke:#d0d7de}.kpc text{fill:#1f2328}.kpc .dim{fill:#59636e}
 .kpc .hook{fill:#0969da}.kpc .rail{stroke:#0969da;fill:none}.kpc .stop{fill:#0969da}
 @media (prefers-color-scheme:dark){.kpc .page{fill:#0d1117}.kpc .card{fill:#161b22;stroke:#30363d}.kpc text{fill:#e6edf3}

@@ -31,7 +31,7 @@ const resolver = new ResolverFactory({ conditionNames: ['node', 'import'], built
  * @property {readonly string[]} refused a line of text each
  */
 
-/** Names that load code without an import. */
+/** Names of functions that load code without an import. */
 const loaders = new Set(
   /** @type {unknown[]} */ (['require', 'createRequire', 'getBuiltinModule', 'eval', 'Function', 'constructor']),
 );
@@ -75,7 +75,7 @@ function visit(tree, see) {
   if (typeof tree !== 'object' || tree === null) return;
   const node = /** @type {Tree} */ (tree);
   if (typeof node.type === 'string') see(node);
-  // A class may have a constructor. Anything else with this name makes functions from text.
+  // Allow a class's constructor. Any other use of this name can make functions from text.
   if (node.type === 'MethodDefinition' && node['kind'] === 'constructor') visit(node['value'], see);
   else for (const child of Object.values(node)) visit(child, see);
 }

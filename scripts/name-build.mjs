@@ -1,4 +1,4 @@
-// Lets a built program name its sources, because the version stays the same between two releases.
+// Gives each build of a program a name, because the version stays the same between two releases.
 // @ts-check
 import { createHash } from 'node:crypto';
 

@@ -17,7 +17,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
  * @typedef {{ readonly file: string, readonly title: string, readonly before?: readonly string[], readonly commands: readonly Command[] }} Recording
  */
 
-/** A reader's file, in the recording's folder. */
+/** The name of the reader's file in the recording's folder. */
 const svc = 'svc.yaml';
 const quickstart = join(root, 'fixtures/quickstart/svc.yaml');
 const ready = readFileSync(quickstart, 'utf8').replace('ready: false', 'ready: true');
@@ -116,7 +116,7 @@ const ends = new Map([
   [0, ['font-weight', 'fill']],
 ]);
 
-// Matches what chalk writes before and after a coloured text.
+// Matches the codes that chalk writes before and after a coloured text.
 const colourCode = new RegExp(`${String.fromCodePoint(27)}\\[(\\d+)m`);
 
 const widthOfCharacter = 7.8;

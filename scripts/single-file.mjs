@@ -93,7 +93,7 @@ export async function makeSingleFile({ source, out, node, maker, withCache }) {
     copyFileSync(node, unfinished);
     chmodSync(unfinished, 0o755);
     await inject(unfinished, 'NODE_SEA_BLOB', readFileSync(join(work, 'program.blob')), {
-      // Node looks for its program behind this text, which is documented and no secret.
+      // Node looks for its program after this text, which is documented and not a secret.
       sentinelFuse: 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2',
     });
     renameSync(unfinished, out);

@@ -5,7 +5,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 
-/** What a file says of its functions and values; of its types and their fields, it is for the library's users. */
+/**
+ * Matches comments on functions and values, which are left out. Comments on types and their fields are for the library's users, and stay.
+ */
 const ofFunction = /\/\*\*(?:(?!\*\/)[^])*\*\/\n(?=export declare (?:function|const) (\w+))/g;
 
 /**

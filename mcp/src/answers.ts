@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { refuseUse } from './refusals.ts';
 
-/** Limits of one question. */
+/** Limits for one question. */
 export interface Limits {
   /** Milliseconds until the answer. */
   readonly time: number;
@@ -14,7 +14,7 @@ export interface Limits {
 const usualLimits: Limits = { time: 9000, memory: 320, waiting: 2 ** 23 };
 
 interface Question {
-  /** As JSON, because a waiting question then costs only its characters. */
+  /** The question as JSON, because a waiting question then takes only the memory of its characters. */
   readonly text: string;
   readonly settle: (answer: string | Promise<never>) => void;
   readonly timer: NodeJS.Timeout;
@@ -43,7 +43,7 @@ export class Answers {
     this.#limits = limits;
   }
 
-  /** Rejects if there is no answer within the limits, with a Refusal that names the limit. */
+  /** Returns the answer. If there is none within the limits, rejects with a Refusal that names the limit. */
   async ask(question: unknown): Promise<string> {
     const text = JSON.stringify(question);
     const { time, waiting } = this.#limits;
@@ -73,7 +73,7 @@ export class Answers {
   #start(): ChildProcess {
     const child = fork(this.#program, this.#words, {
       execArgv: [`--max-old-space-size=${this.#limits.memory}`, '--max-semi-space-size=4'],
-      // Discard what V8 prints when it ends.
+      // Discard the output that V8 prints when it runs out of memory.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     // The child does not keep the server running.

@@ -1,6 +1,6 @@
 import { Transform, type TransformCallback } from 'node:stream';
 
-/** Bytes of a message. Longer texts belong in files. */
+/** Limit on the bytes of a message. Longer texts belong in files. */
 export const longestMessage = 2 ** 22;
 
 /** Bytes to search for the id at each end of a longer message. */

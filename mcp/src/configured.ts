@@ -25,7 +25,7 @@ export function readConfigured(tool: Tool, given: object, files: TextsBelow) {
     name: tool.name,
     flags,
     all: flags,
-    // `dump` counts as an input too.
+    // The parameter `dump` also counts as an input.
     has: (row: Flag) => parameterOf(row) in given || (row.key === 'file' && 'dump' in given),
     hasSides: false,
   };

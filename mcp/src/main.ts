@@ -45,7 +45,7 @@ const instructions =
 
 const answering = '--answer-questions';
 
-/** Characters. An agent reads the whole answer. */
+/** Limit on the characters of an answer, because an agent reads the whole answer. */
 const longestAnswer = 200_000;
 
 async function main(words: readonly string[]): Promise<number> {
@@ -145,7 +145,7 @@ async function answerOf(tool: Tool, given: Given, files: TextsBelow): Promise<st
   });
 }
 
-/** `findings`: reported before the error. */
+/** Returns an answer, or the failure. `findings`: reported before the error. */
 async function orFailure(
   tool: Tool,
   given: Given,

@@ -30,7 +30,7 @@ function listPlain(folder: string): readonly TreeEntry[] {
 /** Reads files below one folder only. Refuses links out of the folder. */
 export class TextsBelow {
   readonly #root: string;
-  /** Listing a folder also reads files in it: lists of patterns, and charts. */
+  /** The files below the folder, for listing. Listing also reads files: .kpcignore and Chart.yaml. */
   readonly #tree: FileTree = {
     ...disk,
     list: listPlain,
@@ -71,7 +71,7 @@ export class TextsBelow {
     );
   }
 
-  /** Reads the files of a pack; undefined for anything else. */
+  /** Reads the files of a pack; undefined if the path is not a pack. */
   async readPack(path: string): Promise<readonly NamedText[] | undefined> {
     if (!/\.(?:tgz|tar\.gz)$/.test(path)) return undefined;
     const real = this.#inside(path);

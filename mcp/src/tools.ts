@@ -83,7 +83,9 @@ function parameter<Value extends string = string>({ choices, help }: Flag): z.Zo
 const theNode = 'the node (default: hostnameOverride, or else the only Node of the manifests)';
 const eachNode = 'look at this node only (default: all Nodes of the manifests)';
 
-/** The options that agents need most. All other options of the library are accepted too. `node`: what to say about the option. */
+/**
+ * The options that agents need most. All other options of the library are accepted too. `node`: the description of the option of this name.
+ */
 const compiledFor = (node: string) => ({
   proxyMode: z
     .enum(proxyModes)
@@ -111,7 +113,7 @@ export function parameterOf({ key }: Flag): string {
   return key === 'file' ? 'manifests' : key;
 }
 
-/** Returns the names of a tool's parameters, or only those that apply to a dump, which is of one node in one mode. */
+/** Returns the names of a tool's parameters. `isOfDump`: only those that apply to a dump, which has one node and one mode. */
 export function parametersOf({ input, flags }: Tool, isOfDump = false): ReadonlySet<string> {
   const names = [...Object.keys(input), ...flags.filter(({ isOfCall }) => !isOfCall).map(parameterOf)];
   if (!isOfDump) return new Set(names);

@@ -11,7 +11,7 @@ interface Names {
   readonly tools: ReadonlySet<string>;
   /** The parameters of this tool, or of all tools. */
   readonly parameters: ReadonlySet<string>;
-  /** The parameters that the question can use. Advice names no others. */
+  /** The parameters that the question can use. Advice names only these. */
   readonly useful: ReadonlySet<string>;
   readonly options: ReadonlySet<string>;
 }
@@ -68,7 +68,7 @@ function callerOf(names: Names, parameters: ReadonlySet<string>): Caller {
   };
 }
 
-/** Puts advice into a caller's words; undefined if it needs a flag that is no parameter, a command that is no tool, or a command line. */
+/** Puts advice into a caller's words; undefined if the advice needs a command line, or a flag or command without a counterpart here. */
 function wayOf(way: string, caller: Caller): string | undefined {
   const { names, option } = caller;
   const spoken = speak(way, caller);

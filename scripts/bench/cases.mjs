@@ -27,18 +27,18 @@ const hostLink = {
 /** The folder of one bench, with a copy of the program and the clusters made so far. */
 export class Cases {
   scratch = mkdtempSync(join(tmpdir(), 'kpc-bench-'));
-  /** The program as it is installed. */
+  /** The program, laid out as in an installation. */
   kpc = join(this.scratch, 'bin', 'kpc.js');
   kpcApply = join(root, 'dist', 'kpc-apply.js');
   oracle = process.env['KPC_ORACLE'] || undefined;
-  /** What kpc is compared with. */
+  /** The program or data that kpc is compared with. */
   against = this.oracle ? "kube-proxy's code" : 'JSON.parse of the same data';
   /** @type {Map<number, string>} */
   #made = new Map();
 
   constructor() {
     process.on('exit', () => rmSync(this.scratch, { recursive: true, force: true }));
-    // Copy the program, so that a build meanwhile changes nothing.
+    // Copy the program, so that a build during the measurement has no effect.
     for (const path of ['package.json', 'bin', 'dist/package.json', 'dist/kpc.js']) {
       cpSync(join(root, path), join(this.scratch, path), { recursive: true });
     }

@@ -115,7 +115,7 @@ export function fitExponent(points) {
 export function describeMachine() {
   const [first] = cpus();
   const memory = Math.round(totalmem() / 2 ** 30);
-  // Node reads these at each start, and the certificates take as long as everything else.
+  // Name these variables, because Node reads them at each start, and reading certificates takes as long as everything else.
   const settings = ['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS'].filter((name) => process.env[name]);
   const node = `Node ${process.versions.node}${settings.length > 0 ? ` with ${settings.join(' and ')} set` : ''}`;
   return `${cpus().length} CPUs (${first?.model.trim() ?? 'unknown'}), ${memory} GiB, Linux ${release()}, ${node}`;

@@ -18,7 +18,7 @@ import { cell, comparisons, count, figures, ratio, seconds, table } from './word
 
 export const full = {
   runs: 3,
-  // kube-proxy's code uses the second processor more or less each time, so its CPU time varies by a tenth.
+  // kube-proxy's code does not use the second processor equally each time, so its CPU time varies by a tenth.
   compared: 7,
   services: 10_000,
   sizes: [1000, 5000, 20_000, 50_000],
@@ -94,7 +94,7 @@ const compilations = [
   { what: 'JSON to a bundle', file: 'services.json', mode: 'iptables', limits: {} },
   { what: 'YAML to a bundle', mode: 'nftables', limits: { cpu: 0.18, peak: 1 } },
   { what: 'JSON to a bundle', file: 'services.json', mode: 'nftables', limits: {} },
-  // Only what kube-proxy's code makes. A bundle also has services.json and checksums.
+  // This makes only what kube-proxy's code also makes. A bundle also has services.json and checksums.
   { what: 'YAML to nftables.nft alone', mode: 'nftables', out: ['--print', 'nftables'], limits: { cpu: 0.25 } },
 ];
 
@@ -141,7 +141,7 @@ async function benchGrowth(cases, plan) {
     ].map(({ name, ...options }) => ({
       name,
       command: (/** @type {string} */ folder) => cases.compile(folder, options),
-      // The start takes the same time for all sizes, and would make growth look smaller than it is.
+      // Subtract the start, which takes the same time for all sizes and would make growth look smaller than it is.
       start: empty.cpu ?? empty.wall,
     })),
     ...(cases.oracle
@@ -338,7 +338,7 @@ async function benchFleet(cases, plan) {
     argv: [process.execPath, cases.kpc, 'compile', '-f', folder, '--all-nodes', '--jobs', '2', '-o', out],
     env,
   };
-  // Run without a warm-up, because the second run finds everything done.
+  // Run without a warm-up, because a second run would find all work done.
   const [first, second] = [runOnce(command), runOnce(command)];
   const input = join(folder, 'services.yaml');
   writeFileSync(input, readFileSync(input, 'utf8').replace('- 10.0.0.2\n', '- 10.200.0.2\n'));

@@ -12,7 +12,7 @@
 const pure = { packages: [], node: [] };
 
 /**
- * The import direction. A folder imports only what this table allows, and nothing from later rows.
+ * The import direction. A folder imports only the folders and packages that this table allows, and nothing from later rows.
  *
  * @type {Readonly<Record<string, FolderRule>>}
  */
@@ -34,7 +34,7 @@ export const folders = {
     folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'settings', 'cluster'],
     ...pure,
   },
-  // These also write some of iptables mode's arguments or rules.
+  // These modes also write some of iptables mode's arguments or rules.
   'modes/userspace': {
     folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'cluster', 'modes/iptables'],
     ...pure,
@@ -54,7 +54,7 @@ export const folders = {
     ...pure,
   },
   bundle: {
-    // From snapshot, only the type of what a bundle is written from.
+    // From snapshot, this folder imports only the type of the content of a bundle.
     folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'settings', 'cluster', 'snapshot'],
     packages: ['#checks'],
     node: ['fs', 'fs/promises', 'path'],
@@ -109,7 +109,7 @@ export const folders = {
     ...pure,
   },
   apply: {
-    // From cluster, only the types of the Service ports and settings in a bundle.
+    // From cluster, this folder imports only the types of the Service ports and settings in a bundle.
     folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'settings', 'cluster', 'bundle', 'ask/changes'],
     packages: ['#checks'],
     node: ['child_process', 'fs/promises', 'net', 'os', 'path', 'timers/promises'],
@@ -259,7 +259,7 @@ export const folders = {
     node: ['fs', 'path', 'tty', 'worker_threads'],
   },
   'cli/kpc': {
-    // From below the library, only codes, and the words for what the library passes on.
+    // From the folders below the library, imports only codes and the words for them.
     folders: ['base', 'base/findings', 'say', 'library', 'library/node', 'cli/shared'],
     packages: ['#codes', 'commander'],
     node: ['path'],
@@ -269,7 +269,7 @@ export const folders = {
     packages: ['commander'],
     node: ['os', 'path'],
   },
-  // The list of declarations that #checks is made from, and the predicates that the checks call. Nothing imports this folder by path.
+  // The list of schemas from which #checks is made, and the predicates that the checks call. Nothing imports this folder by path.
   checks: {
     folders: ['base', 'kernel', 'kube-proxy', 'bundle', 'apply', 'input', 'library/node'],
     ...pure,

@@ -116,7 +116,7 @@ function changeRow(name: Behaviour): string {
   ]);
 }
 
-/** Escapes only these two, because texts such as "::/0" are no markup. */
+/** Escapes only these two characters, because the texts contain no other markup. */
 function escapeCell(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll('_', '\\_');
 }

@@ -12,7 +12,7 @@ interface Waiting {
   readonly use: (answer: Answer) => void;
 }
 
-/** Milliseconds. A worker that is busy for longer is stopped when a newer question comes. */
+/** Milliseconds after which a busy worker is stopped if a newer question comes. */
 const patience = 5_000;
 
 export function startAsker(onBusy: (isBusy: boolean) => void): Asker {

@@ -11,7 +11,7 @@ import { onOneNode, type Scene } from '../../src/ask/trace/scene.ts';
 import type { Answer, Input, Problem } from './questions.ts';
 import { isDump, readBeside, type Loaded } from './read-input.ts';
 
-/** Limit on the Service ports in a comparison of two versions, because each may be reached in many ways. */
+/** Limit on the Service ports in a comparison of two versions, because there may be many paths to each. */
 const mostAsked = 400;
 const everything = { servicePorts: Infinity, lines: Infinity };
 
@@ -25,7 +25,7 @@ export function compare(from: Input, to: Input, load: (input: Input) => Loaded):
   }
   const { shown: fresh, problems } = load(to);
   const isOfSettings = from.mode !== to.mode || from.release !== to.release;
-  // There is no second text to show the problems beside.
+  // Show the problems as the answer, because there is no second text beside which to show them.
   if (!fresh && isOfSettings) return { kind: 'wrong', text: problems.map(sentence).join('\n') };
   if (!fresh) return { kind: 'compare', text: '', problems };
   const isOfDump = old.kind === 'dump' || fresh.kind === 'dump';
@@ -34,7 +34,7 @@ export function compare(from: Input, to: Input, load: (input: Input) => Loaded):
     : isOfSettings
       ? compareSettings(from, to, old.scene, fresh.scene)
       : compareVersions(old.scene, fresh.scene);
-  // The problems of the same text are shown beside it already.
+  // Leave out the problems of the same text, which are already shown beside it.
   return { kind: 'compare', text, problems: from.text === to.text ? [] : problems };
 }
 
@@ -61,7 +61,7 @@ function compareSettings(from: Input, to: Input, old: Scene, fresh: Scene): stri
     ...counts,
     // Both sides come from the same manifests.
     beyond: [],
-    // Manifests leave nothing about their own rules unread.
+    // Manifests are read completely, so there are no reasons for doubt.
     reasons: [],
     findings: findings.list(),
     preparations: isOfModes ? preparationsFor(...scenes) : undefined,

@@ -43,7 +43,7 @@ const limit = 200;
 export function startCompiler(): (question: Question) => Answer {
   const kept = new Map<string, Loaded>();
   const readOnce = (input: Input): Loaded => {
-    // Only a dump needs names.
+    // Ignore the second text for manifests, because only a dump needs names.
     const asked = holdsObjects(input.text) ? { ...input, beside: '' } : input;
     const key = JSON.stringify(asked);
     const found = kept.get(key) ?? readInput(asked);
@@ -74,7 +74,7 @@ function answer(question: Question, readOnce: (input: Input) => Loaded): Answer 
   }
 }
 
-/** The problems are shown beside the text. */
+/** The answer without output. The problems are shown beside the text. */
 const nothing: Answer = { kind: 'wrong', text: '' };
 
 function outputOf(shown: Shown): Output {
@@ -138,7 +138,7 @@ function answerService({ service: name, columns }: Question & { readonly kind: '
   };
 }
 
-/** Limit on the ways to draw. */
+/** Limit on the paths to draw. */
 const mostWays = 24;
 
 /** Returns one way per address: from a pod to a cluster IP, and from outside to any other address. */
@@ -151,7 +151,7 @@ function waysOf({ cells }: ReturnType<typeof traceMatrix>, scene: Scene): readon
     const [{ kind }] = row;
     const asked = kind === 'cluster-ip' ? ['pod', 'remote-pod', 'node'] : ['external', 'node'];
     const found = asked.map((sender) => row.find(({ from }) => from === sender)).find((cell) => cell !== undefined);
-    // Such a way does not pass the Service.
+    // Leave out this path, because it does not pass the Service.
     if (!found || found.fate.verdict === 'local') return [];
     return [{ kind: addressWords[kind], way: describeWay(found, describeTrace(found, scene), scene) }];
   });

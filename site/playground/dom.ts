@@ -31,7 +31,7 @@ export function group(label: string, choices: readonly Choice[]): HTMLOptGroupEl
   return made;
 }
 
-/** A browser takes too long to type a longer text. */
+/** The longest text to type, because a browser takes too long for a longer one. */
 const mostTyped = 200_000;
 
 /** Replaces a whole text as if it were typed, so that the browser can undo this. */

@@ -19,7 +19,7 @@ import {
 } from './state.ts';
 import { showTerminalText } from './terminal-text.ts';
 
-/** Longer texts are not read here. The program kpc accepts any size. */
+/** Limit on the characters that the page reads. The program kpc accepts more. */
 const mostText = 8_000_000;
 const tooMuch = 'More than 8 MB of text: use the program kpc, which takes any size.';
 /** Milliseconds of work before the page says that it is busy. */
@@ -73,7 +73,7 @@ const page = {
 let state: PageState = startState;
 let kind: ReadInput['kind'] = 'manifests';
 let output: Output | undefined;
-/** What the last input without errors offered. A choice that is gone is no longer asked about. */
+/** The choices offered by the last input without errors. A choice that is no longer offered is dropped. */
 let offered: Pick<Output, 'senders' | 'targets'> = { senders: [], targets: [] };
 let shownPicture = '';
 let shownWidth = 0;
@@ -107,7 +107,7 @@ function update(changes: Partial<PageState>): void {
   state = { ...state, ...changes };
   state = { ...state, against: kind === 'dump' ? state.against : otherSide(state, kind) };
   page.shared.hidden = true;
-  // The link of an earlier text would bring that text back.
+  // Remove the link of an earlier text, because a reload would bring that text back.
   if (location.hash !== '') history.replaceState(null, '', location.pathname + location.search);
   if (isLinked) writeLink();
   page.kept.hidden = keepState(state);
@@ -159,7 +159,7 @@ function listChoices(found: Output | undefined): void {
   suggest(page.targets, found?.targets ?? []);
   if (!found) return;
   const isGone = (name: string, of: 'senders' | 'targets') => offered[of].includes(name) && !found[of].includes(name);
-  // Do not replace what is being typed.
+  // Do not replace text while the user types.
   if (isGone(page.from.value, 'senders')) page.from.value = startState.from;
   const isFree = page.to.value === '' && document.activeElement !== page.to;
   if (isFree || isGone(page.to.value, 'targets')) page.to.value = found.targets[0] ?? '';
@@ -224,7 +224,7 @@ function showService(answer: Answer): void {
 
 function drawWays(): void {
   const width = Math.floor(Math.min(page.ways.clientWidth, 1000));
-  // A hidden view has no width.
+  // A hidden view has no width, so draw nothing.
   if (!drawn || width === 0) return;
   page.ways.replaceChildren(...drawn.ways.map((way) => drawWay(way, width)));
 }
@@ -243,7 +243,7 @@ function shownColumns(): number {
   return Math.max(80, Math.floor((Math.floor(page.results.clientWidth / 20) * 20 - padding) / character));
 }
 
-/** Changes in steps, so that a scroll bar that comes and goes changes nothing. */
+/** Returns the picture's width in steps, so that a scroll bar that appears or disappears does not change it. */
 function pictureWidth(): number {
   const room = Math.floor(page.traceBox.clientWidth / 20) * 20;
   return Math.min(960, Math.max(240, room));
@@ -426,7 +426,7 @@ function listenToTexts(): void {
   page.manifests.addEventListener('scroll', () => (page.gutter.scrollTop = page.manifests.scrollTop));
   const secondTyped = afterPause(() => {
     const { value: second } = page.second;
-    // These manifests name the Services of the dump.
+    // For a dump, read the input again, because these manifests name the dump's Services.
     if (kind === 'dump') change({ second });
     else show({ second });
   });
@@ -457,7 +457,7 @@ function listenToChoices(): void {
   page.file.addEventListener('change', () => show({ file: page.file.value }));
   page.against.addEventListener('change', () => {
     const { value: against } = page.against;
-    // A text to change is easier to begin with than an empty field.
+    // Begin with a copy of the text, because changing a text is easier than filling an empty field.
     const second = against === 'manifests' && state.second === '' ? state.manifests : state.second;
     page.second.value = second;
     show({ against, second });
@@ -505,7 +505,7 @@ async function keepOffline(): Promise<void> {
     await navigator.serviceWorker.ready;
     page.offline.textContent = 'Works offline from now on.';
   } catch {
-    // A browser may forbid this. Everything else works.
+    // Ignore the error if the browser forbids this, because everything else works.
   }
 }
 

@@ -65,7 +65,7 @@ function moveCursor(editor: HTMLTextAreaElement, line: number, column: number): 
   editor.scrollLeft = Math.max(0, (column * editor.scrollWidth) / longest - editor.clientWidth / 2);
 }
 
-/** A browser takes too long to lay out more numbers. */
+/** Limit on line numbers, because a browser takes too long to lay out more. */
 const mostNumbers = 20_000;
 
 export function showGutter(gutter: HTMLPreElement, editor: HTMLTextAreaElement, problems: readonly Problem[]): void {

@@ -18,7 +18,7 @@ export interface Input {
   readonly assume: boolean;
 }
 
-/** Takes the place of a Service's name. */
+/** Stands for all Services in place of a Service's name. */
 export const allServices = '*';
 
 export type Question =
@@ -38,7 +38,7 @@ export interface PacketQuestion {
   readonly inInterface: string;
 }
 
-/** Texts have terminal colours. */
+/** An answer. Its texts have terminal colours. */
 export type Answer =
   | { readonly kind: 'read'; readonly result: ReadInput }
   | { readonly kind: 'service'; readonly text: string; readonly matrix: string; readonly ways: readonly NamedWay[] }

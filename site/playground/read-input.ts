@@ -29,7 +29,7 @@ export type Shown =
     }
   | { readonly kind: 'dump'; readonly read: DumpReading; readonly scene: Scene };
 
-/** Objects may quote a node's output, but output rarely quotes objects. */
+/** Recognises objects. A text with objects is not a dump, because objects may quote a node's output, but output rarely quotes objects. */
 const fieldOfObject = /(?:^|[\s{,"'])kind["']?:\s/;
 
 export function holdsObjects(text: string): boolean {

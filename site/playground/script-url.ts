@@ -1,4 +1,4 @@
-/** The page's own scripts that it starts. */
+/** The scripts that the page starts. */
 type OwnScript = 'worker.js' | 'service-worker.js';
 
 interface Policies {
@@ -9,8 +9,8 @@ interface Policies {
 }
 
 /**
- * Returns a script's address in the form that the page's Content-Security-Policy requires. No other text becomes a script, and no text
- * becomes HTML. Browsers without trusted types accept the plain text.
+ * Returns a script's address in the form that the page's Content-Security-Policy requires. The policy allows no other scripts, and no HTML
+ * from text. Browsers without trusted types accept the plain text.
  */
 export function scriptUrl(name: OwnScript): string {
   policy ??= makePolicy();

@@ -50,7 +50,7 @@ function forgetState(): void {
   try {
     sessionStorage.removeItem(kept);
   } catch {
-    // There is no state.
+    // Ignore the error, because there is no state to remove.
   }
 }
 

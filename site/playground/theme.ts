@@ -1,4 +1,4 @@
-// Runs before anything is shown, so that the page does not appear in the other theme first.
+// Sets the theme before the page is shown, so that the page does not first appear in the other theme.
 
 function follow(): void {
   let chosen: string | null = null;

@@ -2,15 +2,15 @@ import { endOfQuoted } from './json/locate.ts';
 
 /** Limits for one input, because its values cost memory. 10,000 Services with 10 endpoints have 820,000 lines of YAML. */
 export const mostLines = 5_000_000;
-/** Values of JSON and YAML: items of lists and fields of objects. */
+/** Limit for the values of JSON and YAML: items of lists and fields of objects. */
 export const mostItems = 5_000_000;
-/** The limit of words and signs in one YAML document for the full reader, about a million lines. Longer lists are read in pieces. */
+/** The full reader's limit of words and signs in one YAML document, about a million lines. Longer lists are read in pieces. */
 export const mostWords = 8_000_000;
 
-/** The limit in bytes for all texts of one input together, if they are ASCII. V8 holds all these texts. */
+/** The limit in bytes for all texts of one input together, which all stay in memory. It assumes ASCII texts. */
 const mostBytes = 2 ** 30;
 
-/** Limits only bytes, for texts whose lines are counted after reading. */
+/** Limits that count only bytes, for texts whose lines are counted after reading. */
 export const bytesAlone = { lines: Number.POSITIVE_INFINITY, bytes: mostBytes };
 
 export interface Exceeded {
@@ -22,7 +22,7 @@ export class TextBudget {
   readonly #most: { readonly lines: number; readonly bytes: number };
   #lines = 0;
   #bytes = 0;
-  /** Texts that are not yet counted, because together they are too short to exceed the limit of lines. */
+  /** Texts whose lines are not yet counted, because all texts together are too short to exceed the limit of lines. */
   readonly #waiting: string[] = [];
   #isCounting = false;
 
@@ -92,8 +92,8 @@ export function holdsMoreItems(text: string, most: number): boolean {
 }
 
 /**
- * What a limit is of. `words` counts the words and signs of a YAML document that is not plain. From `file` to `archive`, a limit is in bytes
- * and a multiple of MB.
+ * The quantity that a limit applies to. `words` counts the words and signs of a YAML document that is not plain. From `file` to `archive`,
+ * a limit is in bytes and a multiple of MB.
  */
 export type Bounded =
   'bytes' | 'lines' | 'values' | 'words' | 'file' | 'bundle' | 'network' | 'archive' | 'files' | 'name' | 'patterns';

@@ -5,10 +5,12 @@ export function joinText(text: FileText): string {
   return typeof text === 'string' ? text : text.join('');
 }
 
-/** Characters. In UTF-8, a piece has up to three times as many bytes. */
+/** The length of a piece in characters. In UTF-8, a piece has up to three times as many bytes. */
 const chunkLength = 1 << 20;
 
-/** Yields a text as UTF-8 in pieces that do not end inside a character. The pieces share memory: each is valid until the next one. */
+/**
+ * Yields a text as UTF-8 in pieces that do not end inside a character. The pieces share memory, so each is valid only until the next one.
+ */
 export function* encodeChunks(text: FileText): Generator<Uint8Array, void> {
   const pieces = typeof text === 'string' ? [text] : text;
   const longest = pieces.reduce((most, { length }) => Math.max(most, length), 0);

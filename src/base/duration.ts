@@ -18,7 +18,7 @@ export function parseDuration(text: string): number | undefined {
   for (const [, number, unit = ''] of parts.matchAll(/([\d.]+)([^\d.]+)/gy)) {
     seconds += Number(number) * (unitSeconds[unit] ?? 0);
   }
-  // An int64 cannot hold as many nanoseconds.
+  // Refuse a longer time, because Go's int64 cannot hold so many nanoseconds.
   if (seconds >= 2 ** 63 / 1e9) return undefined;
   return sign === '-' ? -seconds : seconds;
 }

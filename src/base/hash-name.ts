@@ -6,7 +6,9 @@ export function hashName(text: string, length: 8 | 16): string {
   return prefixedHash('', text, length);
 }
 
-/** Joins prefix and hash as one flat string. V8 would keep a concatenation as a tree, and there are many names. */
+/**
+ * Joins prefix and hash into one flat string. V8 would keep a concatenation as a tree, which takes more memory for each of the many names.
+ */
 export function prefixedHash(prefix: string, text: string, length: 8 | 16 = 16): string {
   const digest = hashBinary(text);
   const codes: number[] = [];

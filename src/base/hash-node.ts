@@ -7,7 +7,7 @@ export function hashHex(text: FileText): string {
   return hash.digest('hex');
 }
 
-/** Returns the SHA-256 of a short text as UTF-8, with one character for each byte. A Buffer would take several times as long. */
+/** Returns the SHA-256 of a short text as UTF-8, with one character for each byte. Returning a Buffer would take several times as long. */
 export function hashBinary(text: string): string {
   // Node's `hash` (since 20.12) makes no object for each text.
   const { hash } = crypto as Partial<typeof crypto>;

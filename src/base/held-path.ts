@@ -28,7 +28,7 @@ export class HeldPath {
   readonly stats: Stats;
   readonly path: string;
 
-  /** Throws the system's error. With 'held', a link is held itself; folders above it may be links. */
+  /** Throws the system's error. With 'held', holds a link itself instead of its target; folders above it may be links. */
   constructor(path: string, isLink: 'followed' | 'held') {
     if (!hasDescriptors()) {
       this.stats = isLink === 'held' ? lstatSync(path) : statSync(path);
@@ -60,7 +60,7 @@ export function holdPath(path: string): HeldPath {
   if (!held.stats.isSymbolicLink()) return held;
   const isDescriptor = held.isMadeByKernel();
   held.close();
-  // A link that the kernel makes, such as one in /proc/self/fd, leads to the open file itself, not to a name.
+  // Follow a link that the kernel makes, such as one in /proc/self/fd, because it leads to the open file itself, not to a name.
   if (isDescriptor) return new HeldPath(path, 'followed');
   return walkPath(path).end ?? new HeldPath(path, 'followed');
 }
@@ -101,8 +101,8 @@ export interface WalkedPath {
 const mostLinks = 40;
 
 /**
- * Follows a path by descriptors, folder by folder and link by link, because anyone who can replace a level decides which file is at the
- * end. A relative path starts in `from`, which gets no level, or in the working folder. The caller closes `end`.
+ * Follows a path by descriptors, folder by folder and link by link, because anyone who can replace one level decides which file the path
+ * leads to. A relative path starts in `from` (for which no level is returned) or in the working folder. The caller closes `end`.
  */
 export function walkPath(path: string, from?: { readonly held: HeldPath; readonly path: string }): WalkedPath {
   const levels = new Map<string, PathLevel>();
@@ -117,7 +117,7 @@ export function walkPath(path: string, from?: { readonly held: HeldPath; readonl
     if (!held) break;
     const isLink = held.stats.isSymbolicLink();
     const levelName = join(folderName, name);
-    // Files of other kinds are refused when they are read.
+    // Skip files of other kinds, because reading them is refused later.
     if (isLink || held.stats.isFile() || held.stats.isDirectory()) {
       const { uid: owner, gid: group, mode } = held.stats;
       levels.set(levelName, {

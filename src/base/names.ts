@@ -1,4 +1,4 @@
-/** Returns the last part of a path: "a/b.yaml" → "b.yaml". Uses no file system, because these paths are names in messages. */
+/** Returns the last part of a path: "a/b.yaml" → "b.yaml". Only parses text, because these paths are names in messages. */
 export function baseName(path: string): string {
   return partsOf(path).at(-1) ?? '';
 }
@@ -9,14 +9,20 @@ export function folderOf(path: string): string {
   return end > 0 ? path.slice(0, end) : end === 0 ? '/' : '.';
 }
 
-/** Returns a path relative to a folder above it: "./a" and "a/b/c.yaml" → "b/c.yaml". '' for the folder itself, and for paths outside. */
+/**
+ * Returns a path relative to a folder above it: "./a" and "a/b/c.yaml" → "b/c.yaml". Returns '' for the folder itself and for paths outside
+ * it.
+ */
 export function pathBelow(folder: string, path: string): string {
   const [outer, inner] = [partsOf(folder), partsOf(path)];
   const isInside = folder.startsWith('/') === path.startsWith('/') && outer.every((part, i) => part === inner[i]);
   return isInside && inner[outer.length] !== '..' ? inner.slice(outer.length).join('/') : '';
 }
 
-/** Resolves a path relative to a folder: "a/b" and "../c.yaml" → "a/c.yaml". '' if the result is the folder where both paths start. */
+/**
+ * Resolves a path relative to a folder: "a/b" and "../c.yaml" → "a/c.yaml". Returns '' if the result is the folder in which both paths
+ * start.
+ */
 export function resolvePath(folder: string, path: string): string {
   const isAbsolute = path.startsWith('/');
   const parts: string[] = [];
@@ -60,12 +66,12 @@ export function isInterfaceName(text: string): boolean {
   return hasInterfaceShape(text, longestInterface);
 }
 
-/** Reports whether a rule can match interfaces by this prefix. The wildcard after the prefix takes one of the bytes. */
+/** Reports whether a rule can match interfaces by this prefix. The wildcard after the prefix takes one of the name's bytes. */
 export function isInterfacePrefix(text: string): boolean {
   return hasInterfaceShape(text, longestInterface - 1);
 }
 
-/** The kernel counts bytes. For nft, a final `*` is a wildcard. */
+/** Reports whether a text can be an interface name. The kernel counts bytes. For nft, a final `*` is a wildcard. */
 function hasInterfaceShape(text: string, most: number): boolean {
   return /^[^\s/"'\\#*\p{Cc}]+$/u.test(text) && new TextEncoder().encode(text).length <= most;
 }

@@ -16,7 +16,7 @@ export function findPacked(bytes: Uint8Array): Packed | undefined {
   return found?.[0] as Packed | undefined;
 }
 
-/** Decodes a program's output: UTF-8, or UTF-16 with a byte order mark, as PowerShell writes. Unpacks nothing. */
+/** Decodes a program's output: UTF-8, or UTF-16 with a byte order mark, as PowerShell writes. Does not unpack compressed output. */
 export function decodePrinted(bytes: Uint8Array): Decoded {
   const by = findPacked(bytes);
   if (by) return { kind: 'none', reason: { problem: 'packed', by } };
@@ -38,7 +38,7 @@ export function findConflict(text: string): number | undefined {
 const logStart = '\n==== START logs for container ';
 const logEnd = '\n==== END logs for container ';
 
-/** Blanks the logs that `kubectl cluster-info dump` prints among its JSON. Lines keep their numbers. */
+/** Replaces the logs that `kubectl cluster-info dump` prints among its JSON with empty lines, so that lines keep their numbers. */
 export function blankContainerLogs(text: string): string {
   const parts: string[] = [];
   let from = 0;

@@ -21,10 +21,10 @@ import { basename, dirname } from 'node:path';
 export class OpenFolder {
   readonly #descriptor: number;
   readonly #named: string;
-  /** Valid while the folder is open. */
+  /** The folder's path, which is valid while the folder is open. */
   readonly path: string;
 
-  /** With 'refused', a link in the folder's place fails (ENOTDIR), but links above it are followed. */
+  /** With 'refused', throws ENOTDIR if the path itself is a link, but follows links above it. */
   constructor(path: string, { isLink }: { readonly isLink: 'followed' | 'refused' }) {
     const { O_RDONLY, O_DIRECTORY = 0, O_NOFOLLOW = 0 } = constants;
     this.#named = path;
@@ -32,7 +32,7 @@ export class OpenFolder {
     this.path = pathOfDescriptor(this.#descriptor) ?? path;
   }
 
-  /** The caller decides whether to follow links there. */
+  /** Returns the path of a file in the folder. The caller decides whether to follow links there. */
   at(name: string): string {
     return `${this.path}/${name}`;
   }
@@ -101,7 +101,7 @@ function removeFolder(path: string): void {
 }
 
 export interface FileKind {
-  /** Permission bits, whatever the umask. */
+  /** Permission bits, to which the umask is not applied. */
   readonly mode: number;
   /** Whether to return only once the file would survive a power cut. */
   readonly isDurable: boolean;
@@ -165,7 +165,7 @@ function removeUnfinished(folder: OpenFolder): void {
     try {
       if (Date.now() - lstatSync(folder.at(name)).mtimeMs > abandonedMilliseconds) unlinkSync(folder.at(name));
     } catch {
-      // Another writer removed the file, or another user owns it.
+      // Ignore the error, because another writer removed the file, or another user owns it.
     }
   }
 }

@@ -5,8 +5,8 @@ export const unprintable = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\
 const commandStart = /##([\w.-]*)\[/g;
 
 /**
- * Makes an outside text safe on a line. Replaces what controls a terminal, reverses text, ends the line, or commands a CI service
- * (`::name::` at the start, `##[name]`, `##vso[name]` or `##teamcity[name]` anywhere).
+ * Makes a text from outside safe to print on a line. Replaces characters that control a terminal, reverse text or end the line, and text
+ * that commands a CI service (`::name::` at the start, `##[name]`, `##vso[name]` or `##teamcity[name]` anywhere).
  */
 export function printable(text: string): string {
   return disarm(text.replaceAll('\t', ' ').replace(unprintable, '·'));
@@ -30,7 +30,7 @@ function escapeCharacter(character: string): string {
     .join('');
 }
 
-/** Returns equal JSON with everything escaped that a terminal or CI service would act on. */
+/** Returns equivalent JSON in which all text that a terminal or CI service would act on is escaped. */
 export function printableJson(json: string): string {
   return json
     .replace(unprintable, (found) => (found === '\n' ? found : escapeCharacter(found)))
@@ -39,7 +39,7 @@ export function printableJson(json: string): string {
 
 const longestQuote = 160;
 
-/** Quotes an outside text, shortened to 160 characters, with everything escaped that printable replaces. */
+/** Quotes a text from outside, shortened to 160 characters. Escapes the characters that printable would replace. */
 export function quotePrintable(text: string): string {
   const short = text.length > longestQuote ? `${text.slice(0, longestQuote - 3)}...` : text;
   return printable(JSON.stringify(short).replace(unprintable, escapeCharacter));
@@ -80,7 +80,7 @@ export function pathWord(path: string): string {
   return /^-./.test(path) ? `./${path}` : path;
 }
 
-/** Formats a whole number with a comma every three digits. Intl would take longer to load than a small run. */
+/** Formats a whole number with a comma every three digits. Does not use Intl, because loading it takes longer than a small run of kpc. */
 export function formatCount(whole: number): string {
   return String(whole).replace(/\B(?=(?:\d{3}){1,5}$)/g, ',');
 }
@@ -109,7 +109,7 @@ export function joinWays(ways: readonly string[]): string {
 }
 
 export interface TableForm {
-  /** The terminal's width in columns; undefined for other output, in which no cell is cut. */
+  /** The terminal's width in columns; undefined for other output. Cells are then not cut. */
   readonly width: number | undefined;
   /** Relative widths of columns when space is short; 1 by default. */
   readonly weights: Readonly<Record<number, number>>;
@@ -123,7 +123,7 @@ export interface TableForm {
 
 const leastWidth = 8;
 
-/** Without a terminal, a longer cell only shifts its own row. */
+/** The widest cell to align without a terminal. A longer cell only shifts its own row. */
 const mostAligned = 60;
 
 const gap = '  ';

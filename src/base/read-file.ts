@@ -5,18 +5,18 @@ import { holdPath, type HeldPath } from './held-path.ts';
 import { isSystemError, renameInError } from './system-errors.ts';
 import { unreadOf, UnreadableFile, type Unread } from './unread.ts';
 
-/** In bytes; V8's longest text. */
+/** The largest file in bytes, which is the length of V8's longest text. */
 export const largestFile = 2 ** 29 - 24;
 
-/** Like unreadOf, without the path and the code in the system's words. */
+/** Like unreadOf, but drops the path and the code from the system's message. */
 export function shortUnreadOf(error: unknown, named: string): Unread {
   const [, words] = (isSystemError(error) && getSystemErrorMap().get(error.errno ?? 0)) || [];
   return words === undefined ? unreadOf(error, named) : { problem: 'said', said: words };
 }
 
 /**
- * Reads a regular file of at most `most` bytes. Refuses any other kind before opening it: a pipe may have no writer, a device no end, and
- * reading a kernel file may consume a message. Throws an UnreadableFile, or the system's error. `check` gets the file's real path.
+ * Reads a regular file of at most `most` bytes. Refuses any other kind before opening it: a pipe may have no writer, a device may never
+ * end, and reading a kernel file may consume a message. Throws an UnreadableFile, or the system's error. `check` gets the file's real path.
  */
 export function readRegularFile(path: string, most: number = largestFile, check?: (found: string) => void): Buffer {
   const { file, size } = openRegularFile(path, (held) => {
@@ -30,7 +30,9 @@ export function readRegularFile(path: string, most: number = largestFile, check?
   }
 }
 
-/** Opens a regular file, exactly the one that was checked. The caller closes the descriptor. Throws like readRegularFile. */
+/**
+ * Opens a regular file, and guarantees that it is the file that was checked. The caller closes the descriptor. Throws like readRegularFile.
+ */
 export function openRegularFile(path: string, check?: (found: HeldPath) => void) {
   const held = holdPath(path);
   try {
@@ -40,7 +42,7 @@ export function openRegularFile(path: string, check?: (found: HeldPath) => void)
     // Do not wait for a program that holds a lease on the file.
     const file = openSync(held.path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0));
     try {
-      // Without descriptors, something else may be here by now.
+      // Check the kind again, because without descriptors another file may be here by now.
       checkKind(path, fstatSync(file));
       return { file, size: held.stats.size };
     } catch (error) {
@@ -68,7 +70,10 @@ export function readKernelFile(path: string): string {
 
 const handedOver = /^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/;
 
-/** Bytes read from a shell's pipes: a command may read its input twice, but a pipe only once. One map per process, like the pipes. */
+/**
+ * Bytes read from a shell's pipes, because a command may read its input twice, but a pipe only once. The pipes belong to the process, so
+ * one map is enough.
+ */
 const handedOverBytes = new Map<string, Buffer>();
 
 /** Like readRegularFile, but also reads standard input, `<(command)` and /dev/null. */
@@ -105,7 +110,7 @@ function fileTooLarge(path: string, most: number): UnreadableFile {
   return new UnreadableFile(path, { problem: 'too-long', of: 'file', most });
 }
 
-/** Reads to the end whatever the size, because a file may grow and a pipe has no size. */
+/** Reads to the end instead of trusting `size`, because a file may grow and a pipe has no size. */
 function readAll(file: number, path: string, size: number, most: number): Buffer {
   const full: Buffer[] = [];
   let piece = Buffer.allocUnsafe(size > 0 ? size + 1 : 4000);

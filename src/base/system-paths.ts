@@ -5,7 +5,9 @@ export function isWindows(separator: string = sep): boolean {
   return separator === '\\';
 }
 
-/** Returns the path with `/`, which Windows accepts too, so that output is alike everywhere. On Linux, `\` may be part of a name. */
+/**
+ * Returns the path with `/`, which Windows also accepts, so that output is the same on all systems. On Linux, `\` may be part of a name.
+ */
 export function withSlashes(path: string, separator: string = sep): string {
   return isWindows(separator) ? path.replaceAll('\\', '/') : path;
 }

@@ -3,7 +3,7 @@ import { describeError } from './system-errors.ts';
 
 export type ProgramProblem = 'no-program' | 'too-large' | 'too-slow' | 'failed';
 
-/** Why git reads nothing. `said`: git's stderr, or the id of an object that a clone lacks. */
+/** Why git could not read. `said`: git's stderr, or the id of an object that the clone lacks. */
 export interface GitFailure {
   readonly problem: ProgramProblem | 'no-object';
   readonly said: string;
@@ -12,7 +12,7 @@ export interface GitFailure {
 /** A format that kpc does not unpack. */
 export type Packed = 'gzip' | 'zstd' | 'xz' | 'bzip2' | 'zip';
 
-/** Why a path is not read. */
+/** The reason for not reading a path. */
 export type Unread =
   | PlainUnread
   | { readonly problem: 'within'; readonly path: string; readonly reason: Unread }
@@ -21,10 +21,10 @@ export type Unread =
   | { readonly problem: 'kind'; readonly is: 'folder' | 'named pipe' | 'socket' | 'device' | 'link' | 'submodule' }
   /** `folder` is undefined for a repository. */
   | { readonly problem: 'link-outside'; readonly folder?: string }
-  /** `isTar` means that kpc reads what is inside once it is unpacked. */
+  /** `isTar` means that kpc could read the content after unpacking. */
   | { readonly problem: 'packed'; readonly by: Packed; readonly isTar?: boolean }
   | { readonly problem: 'several-nodes'; readonly example: string | undefined }
-  /** `type` is that of another key. */
+  /** `type` is the type of the key that was found instead. */
   | { readonly problem: 'no-key'; readonly of: 'private' | 'public'; readonly type?: string | undefined }
   | { readonly problem: 'git'; readonly failure: GitFailure }
   | RevisionLacks;
@@ -40,7 +40,7 @@ export type PlainUnread =
   | 'private-key'
   | 'more-than-keys';
 
-/** `here` is a path that the revision has. `beside`: a folder for both sides of a comparison. */
+/** `here` is a path that exists in the revision. `beside`: a folder for both sides of a comparison. */
 interface RevisionLacks {
   readonly problem: 'not-in-revision';
   readonly revision: string;
@@ -48,7 +48,7 @@ interface RevisionLacks {
   readonly beside?: string;
 }
 
-/** Has no content of the file. Shaped like a system error, because the error is no bug in kpc. */
+/** An error that quotes no content of the file. Has the shape of a system error, because it is not a bug in kpc. */
 export class UnreadableFile extends Error {
   readonly code = 'EUNREADABLE';
   readonly syscall = 'read';
@@ -63,7 +63,7 @@ export class UnreadableFile extends Error {
   }
 }
 
-/** `named`: the path that the message names already. */
+/** Returns why a path was not read. `named`: the path that the message already names. */
 export function unreadOf(error: unknown, named?: string): Unread {
   if (!(error instanceof UnreadableFile)) return { problem: 'said', said: describeError(error) };
   const { path, reason } = error;

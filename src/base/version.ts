@@ -1,4 +1,4 @@
-/** The build replaces both constants. */
+/** The build replaces these two constants. */
 declare const KPC_VERSION: string | undefined;
 declare const KPC_BUILD: string | undefined;
 

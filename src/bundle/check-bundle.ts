@@ -20,7 +20,7 @@ import {
   type BundleReading,
 } from './read-bundle.ts';
 
-/** Finds values that have the right shape but that kpc would not write. */
+/** Finds values of the right type that kpc would never write. */
 export function checkManifestValues(
   manifest: Manifest,
   locate: (path: readonly string[]) => InFile = () => ({ file: 'manifest.json' }),
@@ -41,13 +41,13 @@ export function checkManifestValues(
 
 const services = { file: 'services.json' } as const;
 
-/** Finds values that have the right shape but that no cluster has. */
+/** Finds values of the right type that no cluster can have. */
 export function checkServiceValues(cluster: Cluster, { node }: Pick<Manifest, 'node'>): readonly BundleFault[] {
   const own = new Set([...node.hostAddresses, node.nodeIPs.ipv4, node.nodeIPs.ipv6]);
   return [...cluster.servicePorts.flatMap((port) => checkServicePort(port, own)), ...findOrphans(cluster)];
 }
 
-/** Finds ports without a listed Service. People read the list of Services, but rules follow from the ports. */
+/** Finds ports without a listed Service. People review the list of Services, but the rules are made from the ports. */
 function findOrphans({ services: listed, servicePorts, healthChecks }: Cluster): readonly BundleFault[] {
   const known = new Set(listed.map(fullName));
   const named = [...servicePorts, ...healthChecks].map(serviceName);
@@ -80,7 +80,7 @@ type Use = AddressFault['is'] | undefined;
 
 /**
  * Reads a bundle that may come from an attacker. services.json and manifest.json must hold values that Kubernetes and kube-proxy allow.
- * Every other file must equal the result of compiling them, byte by byte. So the compiler alone defines what a bundle may hold.
+ * Every other file must equal the result of compiling them, byte by byte. So a bundle can hold only the compiler's output.
  */
 export function checkBundle(files: BundleFiles, compile: Compile, path = ''): BundleReading {
   const meaning = readBundleMeaning(files);
@@ -88,7 +88,7 @@ export function checkBundle(files: BundleFiles, compile: Compile, path = ''): Bu
   return meaning.manifest.dumped ? checkDumped(files, compile, path) : checkCompiled(meaning, files, compile, path);
 }
 
-/** Checks a dump, which is only for comparing and has no Services to compile. */
+/** Checks a dump. A dump is only for comparing, and has no Services to compile. */
 function checkDumped(files: BundleFiles, compile: Compile, path: string): BundleReading {
   const reading = readBundle(files, compile, path);
   if (reading.kind === 'broken') return reading;
@@ -100,7 +100,7 @@ function checkDumped(files: BundleFiles, compile: Compile, path: string): Bundle
   return findBroken(problems, manifest) ?? reading;
 }
 
-/** Uses the compiled state as the bundle's. Equal bytes mean the same, so the tools' files are not read back. */
+/** Takes the compiled state as the bundle's state. The tools' files have equal bytes, so they need not be parsed. */
 function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Compile, path: string): BundleReading {
   const { manifest, cluster } = meaning;
   const locate = locatorIn('manifest.json', files.get('manifest.json') ?? '');
@@ -120,14 +120,14 @@ function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Comp
     const snapshot = compiled.with({ state: () => state });
     return findBroken(problems, manifest) ?? { kind: 'bundle', bundle: { manifest, files, snapshot } };
   } catch (error) {
-    // With some of these faults, no rule can be written.
+    // Report these faults before compiling, because with some of them no rule can be written.
     const broken = findBroken([...values, ...ofServices], manifest);
     if (broken) return broken;
     throw error;
   }
 }
 
-/** Fields that follow from others, and that kpc-apply uses or shows. */
+/** Fields that can be derived from others, and that kpc-apply uses or shows. */
 const derived: readonly (keyof Manifest)[] = [
   ...(['kubeProxyVersion', 'mode', 'serviceCidrs', 'healthChecks', 'tools', 'counts'] as const),
 ];

@@ -21,7 +21,7 @@ export function isBundleFile(name: string): boolean {
   return knownNames.has(name);
 }
 
-/** Makes a file that must not exist yet. */
+/** Makes a file. Fails if the file exists. */
 type MakeFile<Text> = (path: string, text: Text, name: string) => Promise<void>;
 
 /**
@@ -53,7 +53,7 @@ async function findProblem(target: string, files: ReadonlyMap<string, FileText>)
   const present = await listEntries(target);
   const strangers = findStrangers(target, present);
   if (strangers.length > 0) return { kind: 'not-a-bundle', strangers };
-  // A wrong flag must not change the format of a folder in git.
+  // Refuse to turn a bundle into a golden or back, because a wrong flag must not change the format of a folder in git.
   if (!files.has(goldenHead) && hasFile(present, isGoldenHead)) return { kind: 'is-a-golden' };
   if (files.has(goldenHead) && hasFile(present, isBundleFile)) return { kind: 'is-no-golden' };
   return undefined;
@@ -121,7 +121,7 @@ export function isStoredFile(name: string): boolean {
   return isBundleFile(name) || isGoldenHead(name);
 }
 
-/** Bytes. manifest.json has a few lines per Service, so no real one is larger. */
+/** Limit in bytes. No real manifest.json is larger, because it has only a few lines per Service. */
 const largestManifest = 64 * 2 ** 20;
 
 /** Limit on the bytes of a bundle to apply or pack. docs/security.md says what they cost. */
@@ -152,7 +152,7 @@ export async function readFolder(
 export function readOwnFile(folder: string, name: string, most?: number): Buffer {
   const path = join(folder, name);
   const root = realPathOf(folder);
-  // Refuse anything but a file, even behind a link.
+  // Refuse everything except a regular file, even behind a link.
   return readRegularFile(path, most, (found) => {
     if (found.startsWith(root.endsWith(sep) ? root : root + sep)) return;
     throw new UnreadableFile(path, { problem: 'link-outside', folder });
@@ -185,7 +185,7 @@ function headOf(version: string): RegExp {
   return new RegExp(`^(?:<<<<<<< .*\\n)?\\{\\s*(?:<<<<<<< .*\\n *)?"${version}": ?\\d`);
 }
 
-/** Not always in the first line, because git may have marked a conflict. */
+/** Matches any line, not only the first, because git may have put a conflict marker before it. */
 const serviceHeading = /^==> services\.json <==\r?$/m;
 
 function readStart(path: string): string {
@@ -206,13 +206,13 @@ async function listEntries(folder: string): Promise<readonly Dirent[]> {
   }
 }
 
-/** Reports whether `next` has assumptions and the folder holds a bundle without, which `next` must not replace. */
+/** Reports whether `next` has assumptions and the folder holds a bundle without assumptions. `next` must not replace such a bundle. */
 export async function holdsReal(folder: string, next: Manifest): Promise<boolean> {
   try {
     const present = parseJson(readStart(join(folder, 'manifest.json')));
     return isAssumed(next) && isObject(present) && !isAssumed(present);
   } catch {
-    // The folder is missing, or replaceFolder reports the problem.
+    // Ignore the error: the folder is missing, or replaceFolder will report the problem.
     return false;
   }
 }
@@ -221,7 +221,7 @@ function isAssumed({ assigned, assumedEndpoints }: { readonly [K in keyof Manife
   return [assigned, assumedEndpoints].some((list) => Array.isArray(list) && list.length > 0);
 }
 
-/** Does not wait for the disk, because a golden has many files and git still has lost ones. */
+/** Writes a file without waiting for the disk, because a golden has many files and git can restore lost ones. */
 export async function writeQuickly(path: string, text: string): Promise<void> {
   // Write one file at a time, because too many open files would exceed the limit.
   writeFileSync(path, text, { flag: 'wx', mode: 0o644 });

@@ -5,15 +5,15 @@ import type { ServiceInfo } from '../cluster/model.ts';
 import { fullName } from '../cluster/objects.ts';
 import type { BundleFiles } from './make-bundle.ts';
 
-/** The fields that endpoints are made from, if they are not as usual. Older goldens lack this section, and `unplaced` in workloads. */
+/** The fields that determine endpoints, if they differ from the defaults. Older goldens lack this section, and `unplaced` in workloads. */
 export const sourcesSection = 'sources.json';
 export const assignedSection = 'assigned.json';
-/** One workload per line. */
+/** The section for assumed workloads, one per line. */
 export const assumedSection = 'assumed.json';
 
 export type Sections = Iterable<readonly [name: string, text: string]>;
 
-/** Names a Service's file. Neither name has a dot, so each Service has its own file, and none is node.txt. */
+/** Names a Service's file. Neither name contains a dot, so each Service has its own file, and no file is called node.txt. */
 export function goldenServiceFile(namespace: string, name: string): string {
   return `${namespace}.${name}.txt`;
 }
@@ -47,7 +47,7 @@ export function readSectionLines<T>(
   return parseChecked(check, `[${lines.join(',')}]`, name);
 }
 
-/** Reports whether a Service's file says the same as a fresh one. The file may be an older kpc's. */
+/** Reports whether a Service's file has the same content as a fresh one. An older kpc may have written the file. */
 export function isSameServiceFile(present: string, fresh: string): boolean {
   return present === fresh || (!parseSections(present).has(sourcesSection) && present === withoutNews(fresh));
 }
@@ -61,7 +61,7 @@ function withoutNews(fresh: string): string {
   return formatSections(sections.set(assumedSection, formatLines(older)));
 }
 
-/** Returns the Services ("namespace/name") for which the files record no sources of endpoints: a bundle's never do. */
+/** Returns the Services ("namespace/name") for which the files do not record the sources of endpoints. A bundle never records them. */
 export function lackingSources(files: BundleFiles, services: readonly ServiceInfo[]): ReadonlySet<string> {
   const lacking = services.filter(
     ({ namespace, name }) => !parseSections(files.get(goldenServiceFile(namespace, name)) ?? '').has(sourcesSection),

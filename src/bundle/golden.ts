@@ -68,7 +68,7 @@ const goldenVersion = 1;
 /** golden.json: the settings that shape the golden. It does not depend on Services or on kpc's version. */
 interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serviceCidrs'> {
   readonly goldenVersion: number;
-  /** "1.36", because patch releases change nothing here. */
+  /** A release such as "1.36". Patch releases change nothing in a golden. */
   readonly kubernetesVersion: string;
   readonly settings: object;
   /** The values that were assumed; undefined if all were given. Older goldens lack this field. */
@@ -79,8 +79,8 @@ interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serv
 const usualSettings = defaultSettings('ipvs');
 
 /**
- * Writes a bundle as files to keep in git: one per Service with its endpoints and its lines of each tool's file, one for the node, and one
- * for settings. A Service's file holds the result of compiling the cluster without other Services, so branches that change different
+ * Writes a bundle as files to keep in git: one per Service with its endpoints and its lines from each tool's file, one for the node, and
+ * one for settings. A Service's file holds the result of compiling the cluster without other Services, so branches that change different
  * Services never touch the same file. No file has counts, sums or kpc's version.
  */
 export function makeGolden(content: BundleContent, compile: Compile): BundleFiles {
@@ -130,7 +130,9 @@ function placeStateLines(text: string): readonly { readonly line: string; readon
   });
 }
 
-/** Removes the lines that `known` has at the same place, but keeps the lines around their tables. Returns "" if nothing is left. */
+/**
+ * Removes lines that are in `known` at the same place, but keeps the opening and closing lines of tables. Returns "" if nothing is left.
+ */
 function dropKnownLines(text: string, known: ReadonlySet<string>): string {
   const kept: string[] = [];
   for (const { line, place } of placeStateLines(text)) {
@@ -181,8 +183,8 @@ function headAssumed({ assumed }: BundleContent): AssumedHead | undefined {
 }
 
 /**
- * Reports whether a check finds no difference in a file. Ignores what was assumed, which affects no rule, and hostnameOverride, because
- * older goldens record both differently.
+ * Reports whether a check finds no difference in a file. Ignores the assumed values, which affect no rule, and hostnameOverride. Older
+ * goldens record both differently.
  */
 export function isSameInGolden(name: string, present: string | undefined, fresh: string | undefined): boolean {
   if (present === fresh) return true;
@@ -200,12 +202,12 @@ export function isSameInGolden(name: string, present: string | undefined, fresh:
 /** Settings that only decide other fields of the head: the mode and the node's name. */
 const headSettings: ReadonlySet<string> = new Set(['mode', 'hostnameOverride']);
 
-/** Omits settings that have today's default, so that settings of later kpcs do not show in older goldens. */
+/** Omits settings with the default value, so that a golden does not change when a later kpc adds a setting. */
 function omitDefaults(settings: object, defaults: object): object {
   const kept = Object.entries(settings).flatMap(([key, value]: [string, unknown]): [string, unknown][] => {
     const usual = (defaults as Readonly<Record<string, unknown>>)[key];
     if (headSettings.has(key) || isSameValue(value, usual)) return [];
-    // Detection of local traffic counts as one value.
+    // The settings for detection of local traffic count as one value.
     const isGroup = isObject(value) && isObject(usual) && !('mode' in value);
     return [[key, isGroup ? omitDefaults(value, usual) : value]];
   });
@@ -222,7 +224,7 @@ function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cl
   });
 }
 
-/** Reads a golden back: node, settings and Services, which this kpc compiles. --check compares the tools' lines. */
+/** Reads the node, settings and Services of a golden, and compiles them with this kpc. --check compares the tools' lines. */
 export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: string, path = ''): BundleReading {
   const unfit = findUnfit(files);
   if (unfit) return unfit;

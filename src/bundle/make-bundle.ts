@@ -32,7 +32,7 @@ export type BundleInputs = Pick<
     readonly network?: string | undefined;
   };
 
-/** Compiles Services for a node. Passed in, because this folder must not depend on modes. */
+/** Compiles Services for a node. Callers pass this function in, because this folder must not depend on modes. */
 export type Compile = (
   cluster: Cluster,
   node: NodeContext,
@@ -59,14 +59,14 @@ export const freshTexts: BundleTexts = {
   digest: (_, text) => hashHex(text),
 };
 
-/** Shares texts and checksums among the bundles of many nodes. The bundles are the same without it. */
+/** Shares texts and checksums among the bundles of many nodes, for speed. The bundles are the same without a memo. */
 export class BundleMemo implements BundleTexts {
   readonly writeServices: (cluster: Cluster) => string = memoize(writeServices);
   readonly #parts = new Map<unknown, (part: never) => string>();
   readonly #last = new Map<BundleFileName, { readonly text: FileText; readonly digest: string }>();
 
   each<Part extends object>(format: (part: Part) => string): (part: Part) => string {
-    // All results stored for one function have that function's type.
+    // The cast is safe, because all results stored for a function have this function's type.
     const known = this.#parts.get(format) as ((part: Part) => string) | undefined;
     if (known) return known;
     const remembered = memoize(format);
@@ -83,7 +83,7 @@ export class BundleMemo implements BundleTexts {
   }
 }
 
-/** Counts programmed Services and ports. A port in both families counts once. Relies on the order of the ports. */
+/** Counts programmed Services and ports. A port in both families counts once. Relies on the ports being sorted by Service. */
 export function countServices(cluster: Cluster) {
   let services = 0;
   let servicePorts = 0;

@@ -8,19 +8,19 @@ import type { healthCheckSchema, manifestSchema } from './schemas.ts';
 /** The version of the bundle's format. kpc-apply refuses a version it does not know. */
 export const formatVersion = 1;
 
-/** A Service's health check node port. kube-proxy answers on each family's addresses with this family's number of endpoints. */
+/** A Service's health check node port. On each family's addresses, kube-proxy answers with the number of endpoints in this family. */
 export type HealthCheck = Shaped<typeof healthCheckSchema>;
 
 export type Manifest = Shaped<typeof manifestSchema>;
 
-/** Throws a TypeError for malformed text. */
+/** Reads a canonical value. Throws a TypeError for malformed text. */
 export function readAddress(value: string): Address {
   const parsed = parseAddress(value);
   if (!parsed) throw new TypeError(value);
   return parsed;
 }
 
-/** Throws a TypeError for malformed text. */
+/** Reads a canonical value. Throws a TypeError for malformed text. */
 export function requireNetwork(value: string): Network {
   const parsed = parseNetwork(value);
   if (!parsed) throw new TypeError(value);

@@ -25,7 +25,7 @@ export interface StoredBundle {
   readonly snapshot: CompiledSnapshot;
 }
 
-/** No part of a broken bundle may be used. */
+/** The result of reading a bundle. No part of a broken bundle may be used. */
 export type BundleReading = { readonly kind: 'bundle'; readonly bundle: StoredBundle } | BrokenBundle;
 
 interface BrokenBundle {
@@ -35,7 +35,7 @@ interface BrokenBundle {
   readonly manifest?: Manifest | undefined;
 }
 
-/** The part of a bundle that determines the rest. */
+/** The part of a bundle that determines all other files. */
 export interface BundleMeaning {
   readonly manifest: Manifest;
   readonly cluster: Cluster;
@@ -63,7 +63,7 @@ export function readBundle(files: BundleFiles, compile: Compile, path = ''): Bun
   return findBroken(problems) ?? { kind: 'bundle', bundle: { manifest, files, snapshot } };
 }
 
-/** `state`: compiled by default. `assumed`: recorded by a golden, not by a bundle. */
+/** Returns the snapshot of a bundle or golden. `state` is compiled by default. `assumed` is recorded by a golden, but not by a bundle. */
 export function snapshotOfBundle(
   { manifest, cluster }: BundleMeaning,
   compileAny: Compile,
@@ -84,7 +84,7 @@ export function snapshotOfBundle(
     kpcVersion,
     compile,
     state: state ?? (() => compile(cluster)),
-    // A bundle's files record no origins. If comments do not name the Services, compile again to label the rules.
+    // The files of a bundle do not record origins. If comments do not name the Services, compile again to label the rules.
     labels: modeFacts[mode].namesServices === 'all' ? undefined : () => compile(cluster),
     assumedNodes: assumed.node ? [node.name] : [],
     isModeAssumed: assumed.mode,

@@ -56,7 +56,7 @@ export const assumedHeadSchema = objectOf({
   node: optional(oneOf(true)),
   mode: optional(oneOf(true)),
   clusterCIDRs: optional(listOf(networkSchema)),
-  /** The cluster's families, if a Service takes its families from the cluster. */
+  /** The cluster's families, recorded if a Service gets its families from the cluster. */
   families: optional(listOf(oneOf(...families))),
 });
 
@@ -88,7 +88,7 @@ export const manifestSchema = closed(
       hostAddresses: listOf(addressSchema),
     }),
     families: listOf(oneOf('ipv4', 'ipv6')),
-    /** The settings behind the state. On the node, they decide conntrack and conn_reuse_mode. */
+    /** The settings that determine the state. On the node, they also determine conntrack and conn_reuse_mode. */
     settings: settingsSchema,
     /** Networks whose unused addresses are dropped, and the source of each. */
     serviceCidrs: optional(
@@ -99,7 +99,7 @@ export const manifestSchema = closed(
         }),
       ),
     ),
-    /** Seconds, for `ipvsadm --set`; null if kube-proxy leaves them alone. */
+    /** Timeouts in seconds, for `ipvsadm --set`; null if kube-proxy does not set them. */
     ipvsTimeouts: nullable(objectOf<IpvsTimeouts>({ tcp: amount, tcpFin: amount, udp: amount })),
     /** Sorted by port. */
     healthChecks: listOf(healthCheckSchema),
@@ -179,7 +179,7 @@ export const servicePortSchema = objectOf({
   endpoints: listOf(endpointSchema),
 });
 
-/** What a golden records about the sources of a Service's endpoints. */
+/** A golden's record of the sources of a Service's endpoints. */
 export const sourcesSchema = closed(
   objectOf<Partial<EndpointSources>>({
     selector: optional(text),

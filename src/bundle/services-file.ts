@@ -50,8 +50,8 @@ export function writeServicePieces(cluster: Cluster): readonly string[] {
 }
 
 /**
- * Returns records as JSON without their last brace. For speed, writes all records at once and splits the text. A quote inside a value has
- * a backslash, so the split finds only records.
+ * Returns records as JSON without their last brace. For speed, writes all records as one text and splits this text. The split finds only
+ * the borders of records, because a quote inside a value has a backslash.
  */
 function openRecords(records: readonly { readonly namespace: string }[]): readonly string[] {
   if (records.length === 0) return [];

@@ -23,13 +23,13 @@ export interface StateFile {
   readonly kind: ObjectKind;
   /** The file's name in --print. */
   readonly print: string;
-  /** Returns undefined if the state has no such part. */
+  /** Formats the file; undefined if the state has no objects for the file. */
   format(state: KernelState, texts: PartTexts): FileText | undefined;
   /** Reads a text. `beside`: the state read from other files. */
   read(text: string, beside: KernelState): Partial<KernelState> & { readonly unread: readonly UnreadLine[] };
 }
 
-/** In reading order. A mode has the files for its kinds of objects. */
+/** The files of a state, in reading order. A mode has the files for its kinds of objects. */
 export const stateFiles = {
   'modules.conf': {
     kind: 'modules',
@@ -88,20 +88,20 @@ export const stateFiles = {
 
 export type StateFileName = keyof typeof stateFiles;
 
-/** In the order of the manifest. */
+/** File names in the order of the manifest. */
 export const stateFileNames = Object.keys(stateFiles) as readonly StateFileName[];
 
 /** All files besides manifest.json. */
 export type BundleFileName = StateFileName | 'services.json' | typeof networkFile;
 
-/** In the order in which people should read them. */
+/** File names in the order in which people should read the files. */
 export const bundleFileNames: readonly BundleFileName[] = [...stateFileNames, 'services.json', networkFile];
 
 export function isStateFile(name: string): boolean {
   return Object.hasOwn(stateFiles, name);
 }
 
-/** In order of interest: first the objects of Services, last the objects that every node has. */
+/** File names in order of interest: first the objects of Services, last the objects that every node has. */
 export const filesToRead: readonly StateFileName[] = [
   ...(['nftables.nft', 'ipvsadm.restore', 'ip.batch', 'ipset.restore', 'balancer.conf'] as const),
   ...(['iptables.restore', 'ip6tables.restore', 'sysctl.conf', 'modules.conf'] as const),

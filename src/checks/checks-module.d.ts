@@ -1,4 +1,4 @@
-// The module #checks, which scripts/checks-module.mjs makes of schemas.ts.
+// Types of the module #checks, which scripts/checks-module.mjs makes from schemas.ts.
 import type { Check } from '../base/json/check.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type * as schemas from './schemas.ts';

@@ -1,5 +1,6 @@
 // Predicates for conditions that JSON Schema has no keyword for. Schemas name the predicates, and the checks made by
-// scripts/checks-module.mjs import them. Predicates on texts get texts; the others get values that the rest of the schema accepts.
+// scripts/checks-module.mjs import them. A predicate on texts gets only texts; any other predicate gets a value that the rest of the schema
+// accepts.
 import { parseDuration } from '../base/duration.ts';
 import { isObject } from '../base/json/check.ts';
 import { isName } from '../base/names.ts';
@@ -28,7 +29,9 @@ export function isNetwork(text: string): boolean {
   return parseNetwork(text) !== undefined;
 }
 
-/** Accepts an address with a port, or nothing. kube-proxy adds its own port to an address alone (AppendPortIfNeeded). */
+/**
+ * Accepts an address with or without a port, or an empty text. kube-proxy adds its own port to an address without one (AppendPortIfNeeded).
+ */
 export function isSocket(text: string): boolean {
   const [, ipv6, ipv4 = '', port = ''] = /^(?:\[(.*)\]|([^:]*)):\+?(\d{1,9})$/.exec(text) ?? [];
   const address = port === '' ? text : (ipv6 ?? ipv4);
@@ -75,7 +78,7 @@ export function isDurationFromZero(text: string): boolean {
   return (parseDuration(text) ?? -1) >= 0;
 }
 
-/** Accepts a duration with a unit, or nanoseconds (TimeOrMetaDuration). */
+/** Accepts a duration with a unit, or a number of nanoseconds (TimeOrMetaDuration). */
 export function isFlushFrequency(value: unknown): boolean {
   if (typeof value === 'string') return isDurationFromZero(value);
   return value === null || (Number.isSafeInteger(value) && Number(value) >= 0);
@@ -104,7 +107,7 @@ export function hasSettingPaths(settings: unknown): boolean {
   return !isObject(settings) || Object.keys(settings).every(isSettingPath);
 }
 
-/** Reports whether a field is there and its value is not accepted. The generated checks call this for each optional field. */
+/** Reports whether a field is present and its value is not accepted. The generated checks call this for each optional field. */
 export function isWrong(value: unknown, accepts: (value: unknown) => boolean): boolean {
   return value !== undefined && !accepts(value);
 }

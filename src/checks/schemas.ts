@@ -1,4 +1,4 @@
-// The schemas whose checks are in #checks, under the same names.
+// Lists the schemas for which #checks has checks, under the same names.
 import { listOf, mapOf, anything, objectOf, wholeNumber } from '../base/json/schema.ts';
 import { assignedSchema, assumedHeadSchema, assumedSchema, sourcesSchema } from '../bundle/schemas.ts';
 

@@ -58,7 +58,7 @@ class PortIndex<Port extends ShownPort> implements AddressIndex<Port> {
     }
   }
 
-  /** Nearly every address has one endpoint, which is kept without a list, because lists would take most of the memory. */
+  /** Keeps a single endpoint without a list, because nearly every address has only one and lists would take most of the memory. */
   get #placed(): ReadonlyMap<string, PlacedEndpoint | readonly PlacedEndpoint[]> {
     if (this.#endpoints) return this.#endpoints;
     const index = new Map<string, PlacedEndpoint | PlacedEndpoint[]>();

@@ -15,12 +15,12 @@ import { pick, pickAddress, poolSize } from './service-ranges.ts';
 
 /** The ranges for missing addresses and node ports. If a range is absent, nothing is assigned from it. */
 export interface AssignmentRanges {
-  /** One network, or one for each family. Services that name no family get the first one's family. */
+  /** One network, or one for each family. Services without a family get the family of the first network. */
   readonly clusterIPs: readonly Network[];
   readonly fromObjects?: true | undefined;
   readonly nodePorts?: PortRange | undefined;
   readonly loadBalancerIPs?: readonly Network[] | undefined;
-  /** Set if no flag names the load balancer networks. Services with a cluster IP then wait for their own load balancer. */
+  /** Set if no flag names the load balancer networks. Services with a cluster IP then keep waiting for their real load balancer. */
   readonly sparesPending?: true | undefined;
 }
 
@@ -39,7 +39,7 @@ function assignedPorts({
   return [...Object.values(nodePorts), ...(healthCheckNodePort === undefined ? [] : [healthCheckNodePort])];
 }
 
-/** `port`: the name of the only port whose node port counts, because two ports may have one number. */
+/** `port`: limits the node ports to the port of this name, because two ports may have one number. */
 export function assignedTexts(assigned: Omit<AssignedService, 'service'>, port?: string): readonly string[] {
   const { clusterIPs, loadBalancerIPs = [], healthCheckNodePort } = assigned;
   const own = Object.entries(assigned.nodePorts).filter(([key]) => port === undefined || nameInKey(key) === port);
@@ -77,7 +77,7 @@ export function assignAddresses(services: readonly Sourced<Service>[], ranges: A
   };
 }
 
-/** Makes one note for all load balancers without an address, because in git most have none. */
+/** Makes one note for all load balancers without an address, because most manifests in git have no address. */
 function findPendingBalancers(services: readonly Sourced<Service>[]): readonly Finding[] {
   const pending = services
     .filter(({ object }) => lacksLoadBalancer(object) && skipReason(object) !== 'headless' && !isLeftToOther(object))
@@ -155,7 +155,9 @@ function addressesInService({ spec, ingress }: Pick<Service, 'spec' | 'ingress'>
   return [spec.clusterIP, ...spec.clusterIPs, ...spec.externalIPs, ...ingress.map(({ ip }) => ip ?? '')];
 }
 
-/** Reports whether `service` blocks the loadBalancerIP that `other` requests: it has the address, or requests it with a shared port. */
+/**
+ * Reports whether `service` prevents `other` from getting its loadBalancerIP: `service` has the address, or requests it with a shared port.
+ */
 function takesFrom(service: Service, other: Service): boolean {
   const asked = parseAddress(other.spec.loadBalancerIP ?? '')?.text;
   const isAsked = (text: string | undefined): boolean => parseAddress(text ?? '')?.text === asked;
@@ -195,7 +197,7 @@ class Assigner {
     const ranges = this.#ranges.loadBalancerIPs ?? [];
     const sockets = service.spec.ports.map(({ port, protocol }) => `${asked?.text} ${port}/${protocol}`);
     if (!asked || this.#usedAddresses.has(asked.text) || sockets.some((each) => this.#reservedPorts.has(each))) return;
-    // Without a flag, any requested address is allowed.
+    // Without a flag for the networks, any requested address is allowed.
     if (!this.#ranges.sparesPending && !ranges.some((range) => contains(range, asked))) return;
     for (const each of sockets) this.#reservedPorts.add(each);
     this.#reserved.set(fullName(service.metadata), asked);
@@ -288,7 +290,7 @@ class Assigner {
     return address?.text;
   }
 
-  /** Returns undefined if no port needed a node port. A port with two protocols gets one number for both. */
+  /** Assigns node ports; returns undefined if no port needed one. A port with two protocols gets one number for both. */
   #assignNodePorts(service: Sourced<Service>): readonly ServicePortSpec[] | undefined {
     const { spec } = service.object;
     if (!lacksNodePort(spec)) return undefined;

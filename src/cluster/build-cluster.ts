@@ -66,9 +66,9 @@ function isWatched(service: Service, behaviours: Behaviours): boolean {
   return !isLeftToOther(service) && (behaviours.has('separate-watches') || !(headlessLabel in labels));
 }
 
-/** Returns the cluster as one node sees it, after choosing among endpoints with equal addresses; the same value if nothing was chosen. */
+/** Returns the cluster with one node's choice among endpoints with equal addresses; the same value if there was nothing to choose. */
 export function clusterOfNode(cluster: Cluster, node: Pick<NodeContext, 'name'>, behaviours: Behaviours): Cluster {
-  // In these releases, the choice is the same for all nodes.
+  // In these releases, all nodes make the same choice, so it is already made.
   if (behaviours.has('running-endpoint-first')) return cluster;
   let changed = false;
   const servicePorts = cluster.servicePorts.map((port) => {
@@ -246,7 +246,7 @@ function indexServiceAddresses(service: Service, family: Family, behaviours: Beh
     const range = parseNetwork(text.trim());
     return range?.family === family ? [[index, range] as const] : [];
   });
-  // A range of length zero admits every client, so it has the effect of no ranges.
+  // A range of length zero admits every client, as if there were no ranges.
   const isOpen = behaviours.has('open-source-range') && ranges.some(([, range]) => range.prefixLength === 0);
   return {
     externalIPs: externalIPs.map(([, address]) => address),
@@ -317,7 +317,7 @@ class FieldPlaces implements ServicePortPlaces {
   }
 }
 
-/** Adds the ready endpoints of all ports, which the health check node port counts (LocalReadyEndpoints). */
+/** Adds health checks with the ready endpoints of all ports, as kube-proxy counts them (LocalReadyEndpoints). */
 function addHealthChecks(
   service: Service,
   slices: readonly Sourced<EndpointSlice>[],
@@ -334,7 +334,7 @@ function addHealthChecks(
   }
 }
 
-/** Returns the endpoints that nodes would choose among an endpoint and its rivals: the last one on each node. */
+/** Returns the endpoints that nodes might choose from an endpoint and its rivals: the last one on each node. */
 function asOwnNodesSee(endpoint: Endpoint): readonly Endpoint[] {
   if (!endpoint.rivals) return [endpoint];
   return uniqueBy([endpoint, ...endpoint.rivals], ({ status }) => status.nodeName);

@@ -29,7 +29,7 @@ export function findUnserved(
 
 /**
  * Finds source ranges of length zero, which kube-proxy up to v1.33 puts into an ipset (open-source-range in releases.ts). The kernel
- * refuses them in hash sets: kube-proxy logs the error and goes on, but `ipset restore` stops.
+ * refuses such ranges in hash sets. kube-proxy logs the error and continues, but `ipset restore` stops.
  */
 export function findUnloadableRanges({ servicePorts }: Cluster): readonly Finding[] {
   return servicePorts
@@ -44,8 +44,8 @@ export function findUnloadableRanges({ servicePorts }: Cluster): readonly Findin
 }
 
 /**
- * Warns of Service ports with the same address, port and protocol. kube-proxy serves the one programmed last, kpc the first by name. The
- * API server refuses a cluster IP or node port that is already allocated.
+ * Warns of Service ports with the same address, port and protocol. kube-proxy serves the Service port that it programs last, kpc the first
+ * by name. The API server refuses a cluster IP or node port that is already allocated.
  */
 export function findPortConflicts({ servicePorts }: Cluster): readonly Finding[] {
   const holders = new Map<string, { readonly port: ServicePort; readonly isAllocated: boolean }>();
@@ -78,7 +78,7 @@ export function findPortConflicts({ servicePorts }: Cluster): readonly Finding[]
   return [...diagnostics.values()];
 }
 
-/** The number of rules allowed for any input. Each port, endpoint, address and source range allows more. */
+/** The number of rules allowed for every input. Each port, endpoint, address and source range adds `linesPerEntry` rules to this limit. */
 const freeLines = 2_000_000;
 const linesPerEntry = 100;
 
@@ -88,7 +88,7 @@ interface Size {
   readonly lines: number;
 }
 
-/** Refuses input that is too large to compile, because ports, endpoints, addresses and source ranges multiply. */
+/** Refuses input that would compile to too many rules. Their number is the product of ports, endpoints, addresses and source ranges. */
 export function checkTotalSize(
   services: readonly ServiceWithSlices[],
   slices: readonly Sourced<EndpointSlice>[],
@@ -141,7 +141,7 @@ function describeSize({ service, pairs }: Size, lines: number, limit: number): F
   return diagnose('too-large', { lines, limit, service: fullName(metadata), factors }, service.source.place([]));
 }
 
-/** kpc's own annotations. Most give a Service IPVS settings. */
+/** kpc's own annotations. Most of them set IPVS options of a Service. */
 export const ownAnnotations = {
   /** The codes of findings that kpc lint accepts on this object, such as "external-ips, open-node-port". */
   ignore: 'kpc.dev/ignore',
@@ -171,7 +171,10 @@ export function readForwardingMethod(annotations: Annotations): ForwardingMethod
   return forwardingMethods.find((known) => known === method);
 }
 
-/** Checks kpc's annotations on Services. Only masquerading can change a port, so direct and tunnelled packets must keep theirs. */
+/**
+ * Checks kpc's annotations on Services. Only masquerading can change a port, so with direct routing or tunnels the target port must equal
+ * the port.
+ */
 export function checkAnnotations(services: readonly Sourced<Service>[], cluster: Cluster): readonly Finding[] {
   const annotated = services.filter(({ object: { metadata } }) =>
     [schedulerAnnotation, forwardingAnnotation].some((name) => name in metadata.annotations),

@@ -47,7 +47,7 @@ function disagree(a: Listed, b: Listed, behaviours: Behaviours): boolean {
   if (a.slice === b.slice || !b.slice.object.ports.some((port) => ports.has(portKey(port)))) return false;
   if (usedOfStatus(a.status) === usedOfStatus(b.status)) return false;
   if (behaviours.has('running-endpoint-first')) return a.status.terminating === b.status.terminating;
-  // Each node takes its own.
+  // Endpoints that differ only by node do not disagree, because each node uses its own.
   return usedOfStatus({ ...a.status, nodeName: undefined }) !== usedOfStatus({ ...b.status, nodeName: undefined });
 }
 

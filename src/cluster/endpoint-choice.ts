@@ -1,6 +1,6 @@
 import type { Endpoint, NodeContext, NodeIdentity, ServicePort, ShownPort } from './model.ts';
 
-/** The endpoints of a Service port that a node sends traffic to. Lists keep the order of the port's endpoints. */
+/** The endpoints of a Service port to which a node sends traffic. Lists keep the order of the port's endpoints. */
 export interface EndpointChoice {
   /** For traffic under policy Cluster; empty if the port has none. */
   readonly cluster: readonly Endpoint[];
@@ -16,7 +16,8 @@ const nothing: EndpointChoice = { cluster: [], local: [], reachable: [], hasAny:
 
 /**
  * Chooses endpoints like kube-proxy's CategorizeEndpoints (pkg/proxy/topology.go): the ready ones that hints assign to this node, else all
- * ready ones, else terminating ones that still serve. Under policy Local, chooses the same way among the node's own, without hints.
+ * ready ones, else terminating ones that still serve. Under policy Local, makes the same choice among the node's own endpoints, without
+ * hints.
  */
 export function chooseEndpoints(port: ServicePort, node: NodeIdentity): EndpointChoice {
   if (port.endpoints.length === 0) return nothing;
@@ -34,7 +35,7 @@ export function chooseEndpoints(port: ServicePort, node: NodeIdentity): Endpoint
   return { cluster, local, reachable: union(port.endpoints, cluster, local), hasAny };
 }
 
-/** Returns false for every endpoint if the node has no name. */
+/** Reports whether an endpoint is on the node. False for every endpoint if the node has no name. */
 export function runsOnNode(endpoint: Endpoint, node: Pick<NodeContext, 'name'>): boolean {
   return isLocalNode(endpoint.status.nodeName, node);
 }
@@ -52,7 +53,10 @@ export function isExternallyAccessible(port: ShownPort): boolean {
   );
 }
 
-/** Reports whether traffic may go to all nodes. External traffic always may, because Local does not bind pods and the node itself. */
+/**
+ * Reports whether traffic may go to all nodes. External traffic always may, because policy Local does not apply to pods and the node
+ * itself.
+ */
 function usesClusterEndpoints(port: ServicePort): boolean {
   return !port.internalPolicyLocal || isExternallyAccessible(port);
 }
@@ -64,7 +68,10 @@ export function usesLocalEndpoints(port: ServicePort): boolean {
 
 type Topology = 'same-node' | 'same-zone' | 'everywhere';
 
-/** Node hints apply if all ready endpoints have some and one names this node, else zone hints by the same rule (topologyModeFromHints). */
+/**
+ * Node hints apply if all ready endpoints have node hints and one names this node. Otherwise zone hints apply by the same rule
+ * (topologyModeFromHints).
+ */
 function chooseTopology(endpoints: readonly Endpoint[], node: NodeIdentity): Topology {
   if (endpoints.every(({ status: { ready, nodeHints } }) => !ready || nodeHints.length > 0)) {
     if (endpoints.some(({ status: { ready, nodeHints } }) => ready && nodeHints.includes(node.name)))

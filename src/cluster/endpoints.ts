@@ -14,7 +14,7 @@ import { ByName, type ReadonlyByName } from './grouping.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
 import type { Endpoint } from './model.ts';
 
-/** Lets endpoints on one node with equal status share one object, which saves memory and later comparisons. */
+/** Gives endpoints on one node with equal status the same status object, which saves memory and later comparisons. */
 export class StatusSharing {
   readonly #last = new Map<string | undefined, EndpointStatus>();
 
@@ -26,7 +26,7 @@ export class StatusSharing {
   }
 }
 
-/** Returns false if either status has hints, because so few endpoints have hints that comparing lists is not worth it. */
+/** Returns false if either status has hints, because comparing hints is not worth it for the few endpoints that have them. */
 function areSameStatuses(a: EndpointStatus, b: EndpointStatus): boolean {
   return (
     a.zone === b.zone &&
@@ -46,7 +46,7 @@ export const proxyNameLabel = 'service.kubernetes.io/service-proxy-name';
 
 export interface ServiceWithSlices extends Sourced<Service> {
   readonly slices: readonly Sourced<EndpointSlice>[];
-  /** Slices in the input, and slices mirrored from Endpoints in the input, but none made from Pods. */
+  /** Slices in the input, and slices mirrored from Endpoints in the input, but no slices made from Pods. */
   readonly given: readonly Sourced<EndpointSlice>[];
   /** Whether the endpoints are known, even if there are none. */
   readonly isServed: boolean;
@@ -62,7 +62,7 @@ export function addressesOfEndpoints({ subsets }: Endpoints): readonly string[] 
   );
 }
 
-/** An empty selector counts as none. */
+/** Reports whether a Service has a selector. An empty selector counts as none. */
 export function hasSelector({ spec }: Service): boolean {
   return Object.keys(spec.selector ?? {}).length > 0;
 }
@@ -94,7 +94,7 @@ export function writtenAddresses({ address, written }: SliceEndpoint): readonly 
   return written ?? (address ? [address.text] : []);
 }
 
-/** Returns the family whose proxier reads the slice; undefined for host names. */
+/** Returns the family whose proxier reads the slice; undefined for a slice of host names. */
 export function sliceFamily(slice: EndpointSlice): Family | undefined {
   switch (slice.addressType) {
     case 'IPv4':
@@ -106,7 +106,7 @@ export function sliceFamily(slice: EndpointSlice): Family | undefined {
   }
 }
 
-/** "name/protocol", by which slice ports match Service ports. */
+/** "name/protocol". A slice port belongs to the Service port with the same key. */
 export type EndpointPortKey = `${string}/${string}`;
 
 export interface HintReading {
@@ -116,8 +116,8 @@ export interface HintReading {
 
 /**
  * Returns the endpoints of one family by port. Among several with the same address and port, kube-proxy uses one
- * (EndpointSliceCache.addEndpoints): the last that is not terminating. Releases before running-endpoint-first use the first, or a node's
- * own; the others become its rivals.
+ * (EndpointSliceCache.addEndpoints): the last one that is not terminating. Releases before running-endpoint-first use the first one, or a
+ * node's own, so the other endpoints become rivals of the first.
  */
 export function endpointsByPort(
   slices: readonly Sourced<EndpointSlice>[],
@@ -147,8 +147,9 @@ export function endpointsByPort(
 }
 
 /**
- * Matches as v1 Endpoints do: a Service port gets the endpoints of its name, whatever their protocol (BuildPortsToEndpointsMap in
- * pkg/proxy/util/utils.go). An address that is both ready and unready is unready (RepackSubsets in pkg/api/v1/endpoints/util.go).
+ * Matches ports as kube-proxy does for v1 Endpoints: a Service port gets the endpoints of its name, whatever their protocol
+ * (BuildPortsToEndpointsMap in pkg/proxy/util/utils.go). An address that is both ready and unready is unready (RepackSubsets in
+ * pkg/api/v1/endpoints/util.go).
  */
 function joinProtocols(
   byPort: ReadonlyMap<EndpointPortKey, SlicedEndpoint[]>,
@@ -209,7 +210,7 @@ function sortOnce(found: SlicedEndpoint[], chooseTwin: ChooseTwin): SlicedEndpoi
   return sorted;
 }
 
-/** Returns what kube-proxy uses of an endpoint's status, as a text to compare. */
+/** Returns the part of an endpoint's status that kube-proxy uses, as a text to compare. */
 export function usedOfStatus({ ready, serving, terminating, nodeName, zoneHints, nodeHints }: EndpointStatus): string {
   return JSON.stringify([ready, serving, terminating, nodeName, zoneHints, nodeHints]);
 }
@@ -223,7 +224,10 @@ export function pickFromRivals(
   return endpoints.map((endpoint) => endpoint.rivals?.findLast(isLocal) ?? endpoint);
 }
 
-/** One endpoint of a slice at one port, which is also its own Place. There are very many, so it stores only what the slice lacks. */
+/**
+ * One endpoint of a slice at one port. The object is also the endpoint's Place. It stores only data that the slice lacks, because a cluster
+ * may have millions.
+ */
 class SlicedEndpoint implements Endpoint, Place {
   readonly address: Address;
   readonly port: number;
@@ -271,7 +275,7 @@ export function compareEndpoints(a: Endpoint, b: Endpoint): number {
   return compareText(a.label, b.label);
 }
 
-/** Ranks of bytes that sort like the texts of a number and this character. */
+/** Ranks of the bytes 0 to 255 when sorted as the text of the number followed by this character. */
 const rankBeforeDot = rankBytes('.');
 const rankBeforeColon = rankBytes(':');
 

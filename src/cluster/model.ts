@@ -3,7 +3,7 @@ import type { ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import type { Place } from '../kernel/place.ts';
 import type { EndpointSources, EndpointStatus, ServicePortSpec } from './objects.ts';
 
-/** What all modes and nodes share: Service ports with their endpoints. The modes decide the rest. */
+/** The part that all modes and nodes share: Service ports with their endpoints. The modes decide the rest. */
 export interface Cluster extends ClusterObjects {
   readonly addresses: AddressIndex<ServicePort>;
 }
@@ -14,7 +14,7 @@ export interface ClusterObjects {
   /** One for each Service port and family that kube-proxy would program, sorted by compareServicePorts. */
   readonly servicePorts: readonly ServicePort[];
   readonly healthChecks: readonly ServiceHealthCheck[];
-  /** In a part of a cluster, the number of endpoints of the omitted Service ports. */
+  /** If this is only a part of a cluster, the number of endpoints of the omitted Service ports. */
   readonly endpointsElsewhere?: { readonly [F in Family]: number };
   /** The ranges of cluster IPs, sorted, without duplicates. In nftables mode, kube-proxy refuses packets to unused IPs in these ranges. */
   readonly serviceCidrs: readonly ServiceRange[];
@@ -36,9 +36,9 @@ export interface ServiceInfo {
   readonly ports: readonly ServicePortSpec[];
   /** Set if the input has neither EndpointSlices nor Endpoints for the Service, although kube-proxy or DNS would look for them. */
   readonly endpointsGiven?: false | undefined;
-  /** The fields, besides ports, that the endpoints are made from; undefined if a bundle or golden does not record them. */
+  /** The fields, besides ports, that determine the endpoints; undefined if a bundle or golden does not record them. */
   readonly sources?: EndpointSources | undefined;
-  /** For a headless Service, the addresses that DNS answers with. */
+  /** For a headless Service, the addresses in DNS answers. */
   readonly headlessEndpoints: readonly HeadlessEndpoint[];
   readonly place?: Place | undefined;
 }
@@ -58,7 +58,9 @@ export interface ServiceHealthCheck {
   readonly readyEndpoints: readonly { readonly address: string; readonly nodeName: string }[];
 }
 
-/** kube-proxy's ServicePortName and BaseServicePortInfo for one family, and endpoints. A ShownPort has what a kernel shows of them. */
+/**
+ * kube-proxy's ServicePortName and BaseServicePortInfo for one family, and endpoints. A ShownPort has only the parts that a kernel shows.
+ */
 export interface ServicePort<Unknown = never> {
   readonly namespace: string | Unknown;
   readonly service: string | Unknown;
@@ -79,7 +81,7 @@ export interface ServicePort<Unknown = never> {
   readonly otherIPs?: readonly Address[] | undefined;
   /** Set if only part of a kernel was shown, so there may be more addresses. */
   readonly hidesAddresses?: true | undefined;
-  /** Empty if every client is allowed. A kernel's range may be known only as text. */
+  /** Empty if every client is allowed. A range from a kernel may be known only as text. */
   readonly sourceRanges:
     readonly (Network | (Unknown extends undefined ? { readonly text: string } : never))[] | Unknown;
   readonly hidesSourceRanges?: true | undefined;
@@ -114,7 +116,7 @@ export interface Endpoint<Unknown = never> {
   readonly label: string;
   /** Has only the hints that this release's kube-proxy reads. */
   readonly status: EndpointStatus | Unknown;
-  /** Other endpoints with this address and port, until a node chooses one of them (pickFromRivals). */
+  /** Other endpoints with this address and port. Each node later chooses one of them (pickFromRivals). */
   readonly rivals?: readonly Endpoint[] | undefined;
   readonly place?: Place | undefined;
 }
@@ -133,7 +135,7 @@ export interface AddressIndex<Port extends ShownPort = ShownPort> {
 }
 
 export interface NodeContext {
-  /** '' if there is no node; then no endpoint is local. */
+  /** '' if there is no node. No endpoint is local then. */
   readonly name: string;
   readonly zone: string;
   readonly podCIDRs: readonly Network[];
@@ -188,7 +190,7 @@ export function servicePortLabel(namespace: string, service: string, portName: s
 export interface AssumedWorkload {
   readonly workload: string;
   readonly pods: readonly AssumedPod[];
-  /** Set if no Node is known to meet the nodeSelector or affinity, so that the Pods are assumed on any Node. */
+  /** Set if kpc knows no Node that meets the nodeSelector or affinity. The Pods are then assumed on any Node. */
   readonly unplaced?: true | undefined;
 }
 

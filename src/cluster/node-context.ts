@@ -123,7 +123,7 @@ export function namesLocalhost({ listed }: Pick<NodePortNetworks, 'listed'>, beh
 }
 
 export interface NodePortPlan extends Pick<NodePortNetworks, 'picksIPv4Loopback' | 'listed'> {
-  /** Sorted, with loopback; undefined if every local address counts, at the time of each packet. */
+  /** Sorted, with loopback; undefined if the rules accept every address that is local when a packet arrives. */
   readonly addresses: readonly Address[] | undefined;
 }
 
@@ -146,7 +146,7 @@ export function ownAddresses(node: Pick<NodeContext, 'hostAddresses'>, family: F
 
 /**
  * Finds Service addresses that --nodeport-addresses covers. In IPVS mode, kube-proxy binds them to kube-ipvs0 and then treats every address
- * in a given CIDR as the node's own (GetNodeIPs), so from its second sync on it serves node ports there too.
+ * in a given CIDR as the node's own (GetNodeIPs), so from its second sync on, kube-proxy also serves node ports there.
  */
 export function findCoveredAddresses(
   settings: Pick<ProxySettings, 'nodePortAddresses'>,

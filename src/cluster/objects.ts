@@ -9,7 +9,7 @@ export type FieldPath = readonly (string | number)[];
 export interface ObjectSource {
   /** Finds a field, or the nearest parent if the field is not written. */
   place(path: FieldPath): Place;
-  /** Reports whether a field is known to be wrong, so that nothing should be concluded from it. Absent if the object has no errors. */
+  /** Reports whether a field is known to be wrong, so that no conclusion may be drawn from it. Absent if the object has no errors. */
   isDoubtful?(path: FieldPath): boolean;
 }
 
@@ -78,7 +78,7 @@ export function topologyMode({ metadata: { annotations } }: Pick<Service, 'metad
   return (name && annotations[name]) ?? '';
 }
 
-/** The fields, besides ports, from which a Service's endpoints and their hints are made, each with its default as text. */
+/** The fields, besides ports, that determine a Service's endpoints and their hints, each with its default as text. */
 export const usualSources = {
   selector: '',
   publishNotReadyAddresses: 'false',
@@ -133,12 +133,12 @@ export interface Service {
     readonly trafficDistribution: string;
   };
   readonly ingress: readonly LoadBalancerIngress[];
-  /** Set if the Service is being deleted; controllers no longer make slices for it. */
+  /** Set if the Service is being deleted. Controllers no longer make slices for it. */
   readonly terminating?: true | undefined;
 }
 
 export interface ServicePortSpec {
-  /** '' without a name, which is only allowed for a single port. */
+  /** '' for a port without a name. Only a Service's single port may lack a name. */
   readonly name: string;
   readonly protocol: 'TCP' | 'UDP' | 'SCTP';
   readonly port: number;
@@ -146,7 +146,7 @@ export interface ServicePortSpec {
   readonly nodePort: number;
 }
 
-/** kube-proxy does not program addresses with ipMode Proxy. */
+/** An address of a load balancer. kube-proxy does not program addresses with ipMode Proxy. */
 export interface LoadBalancerIngress {
   readonly ip?: string | undefined;
   readonly hostname?: string | undefined;
@@ -232,7 +232,7 @@ export interface Taint {
 }
 
 export interface Toleration extends Taint {
-  /** Whether any value is tolerated; with key '', any taint. Effect '' means all effects. */
+  /** Whether every value is tolerated, or every taint if the key is ''. Effect '' means all effects. */
   readonly isOfAny: boolean;
 }
 
@@ -251,9 +251,9 @@ export interface PodSpec {
   readonly subdomain: string;
   readonly hostNetwork: boolean;
   readonly tolerations: readonly Toleration[];
-  /** Alternatives from nodeSelector and required node affinity. A Node needs to meet one of them; undefined if any Node will do. */
+  /** Alternatives from nodeSelector and required node affinity. A Node must meet at least one. Undefined if every Node fits. */
   readonly nodeTerms: readonly (readonly NodeRequirement[])[] | undefined;
-  /** Whether an admission webhook is asked to add containers, which no manifest shows. */
+  /** Whether the Pod asks an admission webhook to add containers, which no manifest shows. */
   readonly isInjected: boolean;
   /** Ports of containers, then of sidecars: the order in which a name is looked up. */
   readonly ports: readonly ContainerPort[];
@@ -292,7 +292,7 @@ export interface Workload {
   /** The number of Pods; undefined for one Pod on each Node. */
   readonly replicas: number | undefined;
   readonly firstOrdinal: number;
-  /** Whether the object lacks a selector and Pod labels, as only a patch for another workload does. */
+  /** Whether the object lacks a selector and Pod labels, which shows that it is a patch for another workload. */
   readonly isPartial: boolean;
   readonly template: {
     readonly labels: Readonly<Record<string, string>>;
@@ -318,7 +318,7 @@ export interface Owner {
 
 export interface ServiceCidr {
   readonly metadata: ObjectMeta;
-  /** One network, or one for each family. Services that name no family get the first one's family. */
+  /** One network, or one for each family. Services without a family get the family of the first network. */
   readonly cidrs: readonly Network[];
 }
 
@@ -397,7 +397,7 @@ export interface PolicyRule {
   readonly ports: readonly PolicyPort[];
 }
 
-/** `network` is undefined if it cannot be read. */
+/** A peer. `network` is undefined if kpc cannot read it. */
 export type PolicyPeer =
   | {
       readonly kind: 'pods';
@@ -408,7 +408,7 @@ export type PolicyPeer =
   | { readonly kind: 'block'; readonly network: Network | undefined; readonly except: readonly Network[] };
 
 export interface PolicyPort {
-  /** Undefined means any protocol, if the port is a name. */
+  /** Undefined for a named port of any protocol. */
   readonly protocol: 'TCP' | 'UDP' | 'SCTP' | undefined;
   /** Undefined means all ports. A name stands for the container port with this name. */
   readonly port: number | string | undefined;
@@ -442,16 +442,16 @@ export interface IngressRoute {
   readonly pathType: 'exact' | 'prefix' | 'suffix' | 'pattern';
   /** Whether only requests with certain methods, headers or query parameters match. */
   readonly isConditional: boolean;
-  /** Each gets a share of the requests, according to the route's weights and filters. */
+  /** The backends, each with its share of the requests according to the route's weights and filters. */
   readonly backends: readonly IngressBackend[];
 }
 
-/** A backend that is no Service. */
+/** A backend that is not a Service. */
 export type OtherBackend =
   { readonly kind: 'redirect' | 'other' } | { readonly kind: 'unknown-filter'; readonly filter: string };
 
 export interface IngressBackend {
-  /** Undefined for any other backend, which `instead` describes. */
+  /** Undefined if the backend is not a Service. `instead` then describes it. */
   readonly service: string | undefined;
   readonly instead: OtherBackend;
   readonly namespace: string;
@@ -499,17 +499,17 @@ export interface ProxySettings extends SettingValues {
   readonly release: Release;
 }
 
-/** An object that kpc does not read and that may make Pods, such as a CronJob, a Kafka or a HelmRelease. */
+/** An object that may make Pods but that kpc does not read, such as a CronJob, a Kafka or a HelmRelease. */
 export interface PodMaker extends Pick<ObjectMeta, 'name' | 'namespace'> {
   readonly kind: string;
   /** "argoproj.io"; '' for the core group. */
   readonly group: string;
   /**
-   * `templates`: only Pods that its templates show. `pods`: also Pods with labels that no template shows. `objects`: what a chart or a
-   * repository holds. `unsaid`: its spec is empty.
+   * `templates`: only Pods that its templates show. `pods`: also Pods with labels that no template shows. `objects`: the objects in a chart
+   * or repository. `unsaid`: unknown, because its spec is empty.
    */
   readonly makes: 'templates' | 'pods' | 'objects' | 'unsaid';
   readonly templates: readonly Labels[];
-  /** Other namespaces that the object names, because its Pods may be in one of them. */
+  /** Other namespaces named in the object. Its Pods may be in one of them. */
   readonly namespaces: readonly string[];
 }

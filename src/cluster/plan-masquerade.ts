@@ -7,7 +7,10 @@ export type LocalTraffic =
   | { readonly kind: 'from-interface'; readonly name: string }
   | { readonly kind: 'from-interfaces'; readonly prefix: string };
 
-/** Returns the detector of detectLocalMode (getLocalDetectors in server_linux.go); undefined without the CIDR or node that it needs. */
+/**
+ * Returns the detector of detectLocalMode (getLocalDetectors in server_linux.go); undefined if the detector lacks a CIDR or node that it
+ * needs.
+ */
 export function detectLocalTraffic(
   settings: Pick<ProxySettings, 'detectLocal' | 'clusterCIDRs'>,
   node: Pick<NodeContext, 'podCIDRs'>,
@@ -34,7 +37,7 @@ function fromNetwork(networks: readonly (Network | undefined)[], family: Family)
   return network && { kind: 'from-network', network };
 }
 
-/** The senders whose packets a node masquerades. TrafficPlan has two more cases: external paths, and endpoints that reach themselves. */
+/** The senders whose packets a node masquerades. A TrafficPlan adds two cases: external paths, and endpoints that connect to themselves. */
 export interface MasqueradePlan {
   /** The bit of a packet's mark that requests masquerading, as a number. */
   readonly mark: number;
@@ -46,7 +49,7 @@ export type MasqueradedClients =
   | { readonly kind: 'all' }
   /** A packet from outside to a cluster IP may enter by any node, and the answer must return through the same node. */
   | { readonly kind: 'all-but-pods'; readonly pods: LocalTraffic }
-  /** The node itself, when it uses external addresses under policy Local. */
+  /** The node itself, for its packets to external addresses under policy Local. */
   | { readonly kind: 'node' };
 
 export function planMasquerade(

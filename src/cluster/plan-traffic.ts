@@ -4,9 +4,9 @@ import { chooseEndpoints, isExternallyAccessible, runsOnNode, type EndpointChoic
 import type { Endpoint, NodeIdentity, ServicePort, ShownPort } from './model.ts';
 
 /**
- * Where packets to a Service port go on one node, as kube-proxy's proxiers decide it at the start of each Service port (syncProxyRules).
- * The modes turn a plan into rules, and document where they differ. A plan depends only on the port and the node's identity, so that nodes
- * can share it (PlanMemo).
+ * The destinations of packets to a Service port on one node, as kube-proxy's proxiers decide them at the start of each Service port
+ * (syncProxyRules). Each mode turns a plan into rules and documents its own deviations. A plan depends only on the port and the node's
+ * identity, so that nodes can share it (PlanMemo).
  */
 export interface TrafficPlan {
   readonly port: ServicePort;
@@ -17,16 +17,19 @@ export interface TrafficPlan {
   readonly externalIPs: readonly ServiceAddress[];
   readonly loadBalancerIPs: readonly ServiceAddress[];
   readonly nodePort: Omit<ServiceAddress, 'address'> | undefined;
-  /** The TCP port where kube-proxy tells load balancers whether the node has endpoints. kube-proxy listens there even if there are none. */
+  /**
+   * The TCP port where kube-proxy tells load balancers whether the node has endpoints. kube-proxy listens on this port even if there are no
+   * endpoints.
+   */
   readonly healthCheck: Pick<ServiceAddress, 'port' | 'origin'> | undefined;
 
   readonly internal: TrafficPath;
   /**
    * Policy Cluster masquerades packets from outside, because an endpoint on another node would answer directly. Policy Local keeps the
-   * client's address, while the node and its pods use the Cluster endpoints, as if through a load balancer outside.
+   * client's address, while the node and its pods use the Cluster endpoints, as if they went through a load balancer outside.
    */
   readonly external: TrafficPath & {
-    /** Whether the path exists. Even one that refuses packets has the short cut for the node and its Pods. */
+    /** Whether the path exists. Even a path that refuses packets has the short cut for the node and its Pods. */
     readonly isUsed: boolean;
   };
   /** The clients that may use the load balancer IPs; undefined if everyone may. */
@@ -36,7 +39,10 @@ export interface TrafficPlan {
   readonly localEndpoints: readonly Endpoint[];
   readonly reachable: readonly Endpoint[];
   readonly onNode: readonly Endpoint[];
-  /** Reachable endpoints on the node. Unless masqueraded, a packet from one to itself would have the same source and destination. */
+  /**
+   * Reachable endpoints on the node. An endpoint's packets to itself must be masqueraded, because their source and destination would be the
+   * same.
+   */
   readonly hairpin: readonly Endpoint[];
   /** How many seconds a client keeps its endpoint after its last connection; undefined without session affinity. */
   readonly affinitySeconds: number | undefined;
@@ -58,10 +64,10 @@ export interface TrafficPath {
 /** Cluster: endpoints on all nodes. Local: endpoints on this node (internalTrafficPolicy, externalTrafficPolicy). */
 export type TrafficPolicy = 'Cluster' | 'Local';
 
-/** Why packets reach no endpoint, and what the sender gets instead. */
+/** The reason why packets reach no endpoint, and the answer that the sender gets. */
 type Refusal =
   | { readonly reason: 'no-endpoints'; readonly answer: 'reject' }
-  /** Another node may have endpoints, so the client should try again. A reject would tell it that nothing listens. */
+  /** Another node may have endpoints, so the client should try again. A reject would tell the client that nothing listens. */
   | { readonly reason: 'no-local-endpoints'; readonly answer: 'drop' };
 
 /** The source ranges of a load balancer's addresses, even if the port has no endpoints. */
@@ -105,7 +111,10 @@ export function planTraffic(port: ServicePort, node: NodeIdentity): TrafficPlan 
   };
 }
 
-/** Returns the same text for nodes that are alike for a Service port: for each list, whether it has all endpoints, and of which kinds. */
+/**
+ * Returns the same text for nodes that are alike for a Service port. The text says for each list whether it has all endpoints, and of which
+ * kinds.
+ */
 export function endpointClass(
   { port, clusterEndpoints, localEndpoints, onNode }: TrafficPlan,
   kindOf: (endpoint: Endpoint) => string = statusOf,
@@ -124,7 +133,10 @@ export function admitsNode({ sourceRanges }: Firewall, nodeIP: Address): boolean
   return sourceRanges.some(({ network }) => contains(network, nodeIP));
 }
 
-/** Returns the source ranges and, if the node is admitted, the guarded addresses, because its packets to such an address come from it. */
+/**
+ * Returns the source ranges and, if the node is admitted, the guarded addresses, because the node's own packets to a guarded address have
+ * this address as their source.
+ */
 export function admittedSources(firewall: Firewall, nodeIsAdmitted: boolean) {
   const ranges = firewall.sourceRanges.map(({ network, origin }) => ({ source: network, origin }));
   if (!nodeIsAdmitted) return ranges;
@@ -186,7 +198,7 @@ function intersect(some: readonly Endpoint[], others: readonly Endpoint[]): read
   return some.filter((endpoint) => wanted.has(endpoint));
 }
 
-/** Keeps the last result for each subject, and the context it was made in, which must be plain data. */
+/** Keeps the last result for each subject, together with its context. The context must be plain data. */
 export class ContextMemo<Subject extends object, Made> {
   readonly #made = new WeakMap<Subject, { readonly key: string; readonly made: Made }>();
   readonly #keys = new WeakMap<object, string>();

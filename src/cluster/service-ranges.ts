@@ -6,7 +6,10 @@ import type { ServiceCidr, Sourced } from './objects.ts';
 
 const defaultName = 'kubernetes';
 
-/** Returns all ServiceCIDRs, else --service-cluster-ip-range, for which the API server would make one. Sorted, unique. */
+/**
+ * Returns all ServiceCIDRs or, if there are none, --service-cluster-ip-range, for which the API server would make a ServiceCIDR. Sorted,
+ * unique.
+ */
 export function serviceRanges(
   objects: readonly Sourced<ServiceCidr>[],
   flag: readonly Network[],

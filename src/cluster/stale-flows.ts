@@ -16,7 +16,7 @@ export interface PresentPorts {
 }
 
 export interface StaleFlowRules {
-  /** Whether flows to a Service without serving endpoints are also stale. Flows to its node port are only if `isOwn`. */
+  /** Whether flows to a Service without serving endpoints are also stale. A flow to its node port is stale only if `isOwn`. */
   readonly withoutEndpoints: boolean;
   /** Which flows to a removed UDP port are stale: none, flows to addresses without a UDP port now, or all flows to the cluster IP. */
   readonly ofGone: 'none' | 'to-addresses' | 'to-cluster-ip';
@@ -34,8 +34,8 @@ export function forgottenFlows(behaviours: Behaviours): Pick<StaleFlowRules, 'wi
 }
 
 /**
- * Finds ports whose name, protocol and family are gone, because the Service was deleted or made headless or ExternalName, or the port
- * renamed (ServicePortMap.Update in servicechangetracker.go). A new number or address does not count.
+ * Finds ports whose name, protocol and family are gone, because the Service was deleted or made headless or ExternalName, or the port was
+ * renamed (ServicePortMap.Update in servicechangetracker.go). A port with only a new number or address is not gone.
  */
 export function findGonePorts(before: readonly ShownPort[], after: readonly ShownPort[]): readonly ShownPort[] {
   const staying = new Set(after.map(servicePortKey));
@@ -48,8 +48,8 @@ function servicePortKey({ namespace, service, portName, protocol, family }: Show
 
 /**
  * Finds UDP flows to Service ports that do not reach a serving endpoint, like kube-proxy after a sync (CleanStaleEntries in
- * conntrack/cleanup.go). A client that keeps sending would never leave a dead endpoint. An endpoint of unknown status counts as serving. A
- * port whose endpoints are unknown is skipped: none of its flows count as stale.
+ * conntrack/cleanup.go). Without this cleanup, a client that keeps sending would never leave a dead endpoint. An endpoint of unknown status
+ * counts as serving. Skips a port whose endpoints are unknown, so none of its flows counts as stale.
  */
 export function findStaleFlows(
   flows: readonly TrackedFlow[],

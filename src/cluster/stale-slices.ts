@@ -1,4 +1,4 @@
-// EndpointSlices that fit only one of two sides, because a Service changed in a field that the controller makes them from.
+// Finds EndpointSlices that fit only one of two sides, because the Service differs in a field that the controller uses to make slices.
 import { addressesOfEndpoints, hasSelector, serviceOfSlice, writtenAddresses } from './endpoints.ts';
 import { groupBy } from './grouping.ts';
 import { compareText } from '../kernel/compare.ts';
@@ -21,11 +21,11 @@ interface ServiceSide {
   readonly cluster?: Pick<Cluster, 'services' | 'servicePorts'> | undefined;
 }
 
-/** Service ports of a side ("namespace/name:port") whose slices may be the other side's, with the fields that changed. */
+/** Service ports of a side ("namespace/name:port") whose slices may belong to the other side, with the fields that changed. */
 export type StalePorts = ReadonlyMap<string, { readonly service: string; readonly fields: readonly string[] }>;
 
 /**
- * Returns the Services ("namespace/name") for which both sides give the same slices, although the fields that slices are made from differ.
+ * Returns the Services ("namespace/name") for which both sides give the same slices, although the fields that determine the slices differ.
  * Both inputs must have a Pod with a status for each address, so that the slices can be made again. Undefined if there are none.
  */
 export function remadeSlices(from: GivenObjects, to: GivenObjects): ReadonlySet<string> | undefined {
@@ -46,7 +46,10 @@ export function remadeSlices(from: GivenObjects, to: GivenObjects): ReadonlySet<
   return remade.length > 0 ? new Set(remade) : undefined;
 }
 
-/** Finds a side's stale ports. A port is not stale on the side that its slices fit, nor if only another port of the Service changed. */
+/**
+ * Finds a side's stale ports. A port is not stale on the side that its slices fit. A port is not stale either if only another port of the
+ * Service changed.
+ */
 export function stalePortsOf(side: ServiceSide, other: ServiceSide): StalePorts {
   const [own, others] = [side.objects, other.objects];
   const areRecorded = [side, other].every(isRecorded);
@@ -115,7 +118,7 @@ function changedOf(
     slicePorts.some(
       (each) => isMatch(one, each) && (typeof one.targetPort === 'string' || each.port === one.targetPort),
     );
-  // Only Pods show the number of a named port. If the slices fit no port of the other side, the number is this side's.
+  // Only Pods show the number of a named port. If the slices fit no port of the other side, the number belongs to this side.
   const isOfOther = typeof port.targetPort === 'string' && others.some((each) => isMatch(port, each) && mayFit(each));
   if (others.some((each) => isAlike(port, each)) || (mayFit(port) && !isOfOther)) return [];
   const old = others.find(({ name }) => name === port.name);
@@ -142,7 +145,7 @@ function givenByService({ slices, endpoints }: GivenObjects): ReadonlyMap<string
   return groupBy(all, ({ service }) => service);
 }
 
-/** Bundles and goldens record endpoints, whether slices or Pods showed them, but no objects. */
+/** Reports whether a side is a bundle or golden, which records endpoints, whether from slices or Pods, but no objects. */
 function isRecorded({ objects, cluster }: ServiceSide): boolean {
   return objects.services.length === 0 && (cluster?.services ?? []).length > 0;
 }
@@ -169,7 +172,7 @@ function wordsOf(texts: readonly string[]): string {
   return [...new Set(texts)].toSorted().join();
 }
 
-/** Returns the same text for slices with the same ports and addresses. Ignores order, readiness, and what a controller notes on slices. */
+/** Returns the same text for slices with the same ports and addresses. Ignores order, readiness, and a controller's notes on slices. */
 function contentOf(given: readonly Given[] = []): string {
   const ports = given.flatMap((each) => each.ports.map(({ name, protocol, port }) => `${name}/${protocol}/${port}`));
   const addresses = given.flatMap((each) => each.addresses);

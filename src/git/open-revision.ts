@@ -30,7 +30,7 @@ export function isRevision(word: string): boolean {
 }
 
 function findTree(revision: string): string | undefined {
-  // A leading dash is an option. Names of branches, tags and commits have no control characters.
+  // Refuse a leading dash, which git would read as an option, and control characters, which no name of a branch, tag or commit has.
   if (!/^[^-\p{Cc}][^\p{Cc}]{0,250}$/u.test(revision)) return undefined;
   const found = runGit(['rev-parse', '--verify', '--quiet', `${revision}^{tree}`]);
   const id = 'problem' in found ? '' : found.toString('latin1').trim();
@@ -46,7 +46,7 @@ const mostLinks = 40;
 export class RevisionTree implements FileTree {
   readonly #revision: string;
   readonly #prefix: string;
-  /** By path from the top, without a slash at the end. "" is the top. */
+  /** Objects by path from the top of the repository, without a slash at the end. "" is the top. */
   readonly #objects: ReadonlyMap<string, GitObject>;
   readonly #folders: ReadonlyMap<string, readonly TreeEntry[]>;
   readonly #bytes = new Map<string, Buffer | 'too-large'>();
@@ -133,7 +133,7 @@ export class RevisionTree implements FileTree {
     return path.slice(this.#revision.length + 1);
   }
 
-  /** Returns the path from the top, without resolving links. Begins with ".." if the path leads out. */
+  /** Returns the path from the top, without resolving links. The result begins with ".." if the path leads out of the repository. */
   #fromTop(path: string): string {
     const written = this.#afterRevision(path);
     return normalizePath(/^\.\.?(?:\/|$)/.test(written) ? `${this.#prefix}/${written}` : written);
@@ -218,7 +218,7 @@ export class RevisionTree implements FileTree {
   }
 }
 
-/** Continues a path after a link in it; undefined for a link to an absolute path. */
+/** Returns the rest of a path after replacing a link in it; undefined for a link to an absolute path. */
 function pastLink(link: string, target: Buffer, path: string): string | undefined {
   const text = target.toString('utf8');
   return text.startsWith('/') ? undefined : normalizePath(`${link}/../${text}/${path.slice(link.length + 1)}`);

@@ -38,7 +38,7 @@ export async function openTrees(paths: readonly string[]) {
       }
       continue;
     }
-    // Load this only to compare revisions, because it starts other programs.
+    // Load this module only when a revision is compared, because it starts other programs.
     const { openRevision } = await import('./open-revision.ts');
     const opened = revisions.get(revision) ?? openRevision(revision);
     if ('problem' in opened) faults.set(path, diagnose('unreadable-file', opened, placeAtLine(path)));

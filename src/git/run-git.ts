@@ -3,20 +3,20 @@ import { largestFile } from '../base/read-file.ts';
 import type { GitFailure } from '../base/unread.ts';
 import { run } from '../programs/run-program.ts';
 
-/** Reading a tree takes a second in the largest repositories. */
+/** Limits for one run of git. Reading a tree takes a second in the largest repositories. */
 const limits = { mostBytes: largestFile, longestRun: 60_000 };
 
 /**
- * These override the repository's settings, which may be hostile. kpc calls only rev-parse, ls-tree and cat-file, which run no hooks,
- * filters or pagers. A fetch for a partial clone could still run a program, so no protocol is allowed. A bare repository inside the
- * working tree is not used either.
+ * Git settings that override the repository's, which may be hostile. kpc calls only rev-parse, ls-tree and cat-file, which run no hooks,
+ * filters or pagers. A fetch for a partial clone could still run a program, so no protocol is allowed. A bare repository inside the working
+ * tree is not used either.
  */
 const settings = ['core.fsmonitor=false', 'core.hooksPath=/dev/null', 'safe.bareRepository=explicit'];
 
 const environment = {
   GIT_ALLOW_PROTOCOL: 'none',
   GIT_NO_LAZY_FETCH: '1',
-  // Read the revision itself, whatever refs/replace says.
+  // Read the revision itself, even if refs/replace names a replacement.
   GIT_NO_REPLACE_OBJECTS: '1',
   GIT_OPTIONAL_LOCKS: '0',
   GIT_TERMINAL_PROMPT: '0',
@@ -44,7 +44,10 @@ function kindOfMode(mode: string): GitObject['kind'] {
   return mode === '040000' ? 'folder' : 'other';
 }
 
-/** The largest repositories have a tenth of this. Limits are needed because a few objects can stand for any number of files. */
+/**
+ * Limit on the bytes of a listing. The largest repositories need a tenth of this. A limit is needed because a few objects can stand for any
+ * number of files.
+ */
 const largestListing = 2 ** 28;
 
 const mostEntries = 1_000_000;
@@ -71,7 +74,7 @@ export function listTree(tree: string): ReadonlyMap<string, GitObject> | GitFail
 
 const largestBatch = 2 ** 29;
 
-/** Reads blobs. A blob of more than `most` bytes is "too-large", and is not read. */
+/** Reads blobs. Does not read a blob of more than `most` bytes, and returns "too-large" for it. */
 export function readBlobs(
   ids: readonly string[],
   most: number,

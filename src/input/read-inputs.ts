@@ -49,9 +49,9 @@ export type Inputs = {
   readonly facts: readonly ClusterFacts[];
   readonly skipped: ReadonlyMap<string, number>;
   readonly podMakers: readonly PodMaker[];
-  /** What kustomizations change, as text. kpc ignores these changes. */
+  /** The kustomizations' changes as text. kpc ignores these changes. */
   readonly kustomized: readonly string[];
-  /** What kustomizations take from outside the input. */
+  /** The kustomizations' sources outside the input. */
   readonly untaken: readonly Untaken[];
   readonly unread: UnreadLists;
   readonly faulty: readonly FaultyObject[];
@@ -62,7 +62,7 @@ export type Inputs = {
 
 export interface ReadOptions {
   readonly workloads?: boolean | undefined;
-  /** Reads workloads that no flag requests. Several may have the same name. */
+  /** Reads workloads although no flag requests them. Several may have the same name. */
   readonly isTolerant?: boolean | undefined;
   /** Also reads NetworkPolicies, Ingresses, Namespaces and the like, which are otherwise skipped. */
   readonly traffic?: boolean | undefined;
@@ -101,7 +101,7 @@ export function hasObjects(inputs: Inputs): boolean {
   return [inputs.facts, ...lists.map((list) => inputs[list])].some(({ length }) => length > 0);
 }
 
-/** Applies autoscalers. They leave a workload with 0 replicas alone, because it is off on purpose. */
+/** Applies autoscalers. Autoscalers do not change a workload with 0 replicas, because it is switched off on purpose. */
 function scaleWorkloads({ workloads, autoscalers }: CollectedObjects): Inputs['workloads'] {
   if (autoscalers.length === 0) return workloads;
   const keyOf = (namespace: string, { kind, name }: Owner): string => `${kind} ${namespace}/${name}`;
@@ -167,7 +167,7 @@ export function collectFiles(
   const missing = findIncomplete(kustomizations, namesOf(files, unreadable));
   const said = [
     ...(excess ? [diagnoseFault(tooLong(excess.of, excess.most), placeAt(excess.at, 0))] : []),
-    // Duplicate Services are reported alone, because duplicate workloads have the same cause.
+    // If there are duplicate Services, report only these, because duplicate workloads have the same cause.
     ...(duplicates.length > 0 && !skipInvalid ? [] : patches.map(({ diagnostic }) => diagnostic)),
     ...(skipInvalid ? diagnoseLeftOut(leftOut) : wrong),
     ...(foreign.length > 0 ? [diagnose('skipped-files', { files: foreign })] : []),
@@ -221,7 +221,7 @@ interface LeftOut {
   readonly of?: string;
 }
 
-/** A template that makes up a whole file is reported with others of its kind. */
+/** Describes what a file's errors leave out. Templates that take up a whole file are reported together. */
 function leftOutOf({ file, found, errors, areApart, template }: FileReading, into: Into): readonly LeftOut[] {
   if (areApart) {
     return errors.map((error) => {

@@ -2,7 +2,10 @@ import { keyOfFault, type Finding } from '../base/findings/finding.ts';
 import { compareText } from '../kernel/compare.ts';
 import type { Location } from '../kernel/place.ts';
 
-/** Sorts and removes duplicates: those without a place, then by file, line, column, code and arguments, then summaries. */
+/**
+ * Removes duplicates and sorts: first diagnostics without a place, then the others by file, line, column, code and arguments, then
+ * summaries.
+ */
 export function sortDiagnostics(diagnostics: readonly Finding[]): Finding[] {
   const placed = diagnostics.map((diagnostic) => ({ diagnostic, location: diagnostic.place?.locate() }));
   placed.sort(compare);

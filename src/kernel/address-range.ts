@@ -30,7 +30,7 @@ export function singleAddress(range: AddressRange): Address | undefined {
   return range.prefixLength === addressBits[range.family] ? range.address : undefined;
 }
 
-/** Orders by first address. If both begin at the same address, the wider network comes first, and a plain address last. */
+/** Orders by first address. Of ranges with the same first address, the wider network comes first and a plain address last. */
 export function compareAddressRanges(a: AddressRange, b: AddressRange): number {
   return compareAddresses(firstOf(a), firstOf(b)) || lengthOf(a) - lengthOf(b);
 }

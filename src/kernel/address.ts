@@ -10,7 +10,8 @@ export type Protocol = 'TCP' | 'UDP' | 'SCTP';
 export const protocols: readonly Protocol[] = ['TCP', 'UDP', 'SCTP'];
 
 /**
- * `text` is canonical: RFC 5952, IPv4-mapped IPv6 as IPv4. `bits` is signed, because V8 then stores it inside the object (see ipv4Number).
+ * `text` is canonical: RFC 5952, with IPv4-mapped IPv6 as IPv4. `bits` is signed, because V8 then stores the number inside the object (see
+ * ipv4Number).
  */
 export type Address =
   | { readonly family: 'ipv4'; readonly text: string; readonly bits: number }
@@ -151,7 +152,7 @@ function maskGroups(groups: readonly number[], prefixLength: number): readonly n
   });
 }
 
-/** Returns the address `offset` places later, which must exist. */
+/** Returns the address plus `offset`. The result must be a valid address. */
 export function addressAfter(address: Address, offset: number): Address {
   if (address.family === 'ipv4') return ipv4Address((address.bits + offset) | 0);
   return addressAt('ipv6', addressNumber(address) + BigInt(offset));
@@ -204,7 +205,7 @@ export function contains(network: Network, address: Address): boolean {
   );
 }
 
-/** Returns a key that addresses share if a network of this prefix length contains both. */
+/** Returns a key that two addresses share if one network of this prefix length contains both. */
 export function prefixKey(address: Address, length: number): string {
   const { family } = address;
   return `${family} ${length} ${addressNumber(address) >> BigInt(addressBits[family] - length)}`;

@@ -31,7 +31,7 @@ export function itemOf<T>({ from, to }: { readonly from: T | undefined; readonly
   return (to ?? from) as T;
 }
 
-/** Pairs items with the same key. The items of `to` come first, in their order, then those that only `from` has. */
+/** Pairs items with the same key. The items of `to` come first, in their order; then come the items that only `from` has. */
 export function pairUp<T>(from: Iterable<T>, to: Iterable<T>, keyOf: (item: T) => string): readonly Pair<T>[] {
   const left = new Map<string, T>();
   for (const item of from) left.set(keyOf(item), item);

@@ -2,7 +2,7 @@ import { type Address, type Family, parseAddress } from './address.ts';
 import { parsePort, type SocketAddress } from './ports-and-marks.ts';
 import { readLines } from './lines.ts';
 
-/** A connection in the kernel's conntrack table. Its packets keep going where the first one went, whatever the rules say now. */
+/** A connection in the kernel's conntrack table. Its packets keep going to the receiver of the first one, whatever the rules say now. */
 export interface TrackedFlow {
   readonly family: Family;
   readonly protocol: string;
@@ -10,7 +10,7 @@ export interface TrackedFlow {
   readonly destination: SocketAddress;
   readonly answers: SocketAddress;
   readonly isReplied: boolean;
-  /** Flows of different zones are apart, even with the same addresses. */
+  /** Flows in different zones are different flows, even if they have the same addresses. */
   readonly zone: number;
 }
 
@@ -35,7 +35,7 @@ export function parseConntrack(text: string) {
   return { flows, unread };
 }
 
-/** Addresses by their text. A million flows share few addresses, so each is kept in memory once. */
+/** Addresses by their text. Keeps each address in memory only once, because a million flows share few addresses. */
 type Addresses = Map<string, Address | undefined>;
 
 /** Returns 'other' for a flow without ports; undefined for a line that is not a whole flow. */

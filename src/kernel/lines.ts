@@ -45,7 +45,7 @@ export class LineList {
   }
 }
 
-/** Why a line is not read. */
+/** The reason for not reading a line. */
 export type LineFault =
   | 'control-character'
   | 'duplicate'
@@ -98,7 +98,7 @@ export class UnreadLines {
     return this.#listed;
   }
 
-  /** `text` is only called if the line is listed. */
+  /** Calls `text` only if the line is listed. */
   add(line: number, text: () => string, reason: LineFault, place?: string): void {
     const key = place === undefined ? reason : `${place} ${reason}`;
     const known = this.#lasts.get(key);
@@ -121,7 +121,7 @@ export function countUnread(lines: readonly UnreadLine[]): number {
   return lines.reduce((sum, { more = 0 }) => sum + 1 + more, 0);
 }
 
-/** Calls `read` with each trimmed line that is neither empty nor a comment. Returns the lines for which `read` gave a reason to refuse. */
+/** Calls `read` with each trimmed line that is neither empty nor a comment. Returns the lines that `read` refused by returning a reason. */
 export function readLines(
   lines: string | Iterable<string>,
   comments: readonly string[],
@@ -132,7 +132,7 @@ export function readLines(
   let [number, next] = [1, 1];
   for (const raw of typeof lines === 'string' ? linesOf(lines) : lines) {
     number = next;
-    // A joined line counts as all its lines.
+    // A line that joins several lines counts as several.
     next += countLines(raw);
     const line = raw.trim();
     if (line === '' || comments.includes(line.charAt(0))) continue;

@@ -7,7 +7,7 @@ export interface Location {
 
 export type Located = Pick<Location, 'file'> & Partial<Location>;
 
-/** A field of an input document. Its line is found only when a diagnostic needs it, because that means parsing the document again. */
+/** A field of an input document. The line is looked up only for a diagnostic, because this means parsing the document again. */
 export interface Place {
   readonly file: string;
   locate(): Location;

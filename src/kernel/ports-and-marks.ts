@@ -15,7 +15,7 @@ export function parseSocketAddress(text: string): SocketAddress | undefined {
   return address && port !== undefined ? { address, port } : undefined;
 }
 
-/** The address that a packet is sent to. If there is no port, the packet keeps its own. */
+/** The address that a packet is sent to. Without a port, the packet keeps its own port. */
 interface Target {
   readonly address: Address;
   readonly port: number | undefined;
@@ -44,7 +44,7 @@ export function parsePort(text: string): number | undefined {
   return port <= highestPort ? port : undefined;
 }
 
-/** Reads a port after an address as ipvsadm and iptables do: leading zeros do not make it octal. */
+/** Reads a port after an address as ipvsadm and iptables do: a port with leading zeros is still decimal. */
 function parsePaddedPort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) ? parsePort(text.replace(/^0+(?=\d)/, '')) : undefined;
 }
@@ -65,7 +65,7 @@ export function formatPortRange({ first, last }: PortRange): string {
   return first === last ? String(first) : `${first}:${last}`;
 }
 
-/** The ports that Services often use, among those that every /etc/services names. */
+/** Ports that Services often use and that every /etc/services names. */
 const ports: ReadonlyMap<string, number> = new Map(
   Object.entries({
     ftp: 21,

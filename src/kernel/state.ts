@@ -45,13 +45,14 @@ export const emptyState: KernelState = {
 export type ObjectKind = keyof KernelState;
 
 /**
- * Finds the changes between two lists of each kind. kpc-apply adds kinds in this order, each after those it uses, and removes in reverse.
+ * Finds the changes between two lists of each kind. kpc-apply adds kinds in this order, each kind after the kinds it uses, and removes them
+ * in reverse.
  */
 const diffByKind = {
   modules: diffModules,
   sysctls: diffSysctls,
   ipvsTimeouts: diffTimeouts,
-  // The nftables mode's table comes first, because it takes over from other modes' rules and virtual servers, or hands over to them.
+  // nftables mode's table comes before other modes' rules and virtual servers, because it takes over from them or hands over to them.
   nftables: diffNftTables,
   proxyPorts: diffProxyPorts,
   sets: diffIpSets,
@@ -81,8 +82,8 @@ export function equalStates(a: KernelState, b: KernelState): boolean {
 }
 
 /**
- * Splits the changes of kinds whose objects come and go one by one. iptables-restore changes a whole table at once, so the rules that use a
- * set are gone before the set is removed.
+ * Splits the changes of kinds whose objects are added and removed one by one. iptables rules need no split, because iptables-restore
+ * changes a whole table at once.
  */
 export function splitDelta({ nftables, sets, virtualServers, links }: KernelDelta) {
   return {

@@ -25,7 +25,7 @@ export function answersForOthers(link: string): { readonly [F in Family]: string
   return { ipv4: name, ipv6: name.replace('ipv4', 'ipv6').replace(/arp$/, 'ndp') };
 }
 
-/** The sysctl that lets an IPv4 link answer for addresses behind that same link, too. */
+/** Returns the sysctl that lets an IPv4 link also answer for addresses behind the same link. */
 export function answersForNeighbours(link: string): string {
   return sysctlOfLink(link, 'proxy_arp_pvlan');
 }
@@ -68,7 +68,7 @@ export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
 /** Reads a sysctl.conf(5) or `sysctl -a`: name with dots → value; the last one wins. Accepts any text. */
 export function parseSysctls(text: string) {
   const sysctls = new Map<string, string>();
-  /** Further values of names, in the order of the lines. */
+  /** Second and later values of names, in line order. */
   const again: (readonly [name: string, value: string])[] = [];
   const unread = readLines(text, ['#', ';'], (line) => {
     // After a leading minus, sysctl ignores a failure to set the value.
@@ -88,7 +88,7 @@ function withDots(name: string): string {
   return separator === '/' ? name.replace(/[./]/g, (char) => (char === '/' ? '.' : '/')) : name;
 }
 
-/** A change of a sysctl. `to` is undefined for a sysctl that is no longer wanted; it keeps its value, because it cannot be removed. */
+/** A change of a sysctl. `to` is undefined for a sysctl that is no longer wanted. It keeps its value, because sysctls cannot be removed. */
 export interface SysctlChange {
   readonly name: string;
   readonly from: string | undefined;
@@ -107,7 +107,7 @@ export function diffSysctls(
   );
 }
 
-/** Joins words by single spaces. The kernel prints tabs between the numbers of a sysctl with several. */
+/** Joins words by single spaces. The kernel prints tabs between the numbers of a sysctl that has several. */
 function normalizeSpaces(value: string): string {
   return value.trim().split(/\s+/).join(' ');
 }

@@ -4,7 +4,7 @@ import type { ProxyMode } from './modes.ts';
 /** The minor number of a release, which may not be out yet: 40 for 1.40. */
 export type Minor = number;
 
-/** A feature that a KEP plans to remove. The plan may change until the release is out. */
+/** A feature that a KEP plans to remove. The plan may change before the release. */
 interface AnnouncedEnd {
   readonly deprecatedIn: Minor;
   /** The first release that turns the feature off, unless the feature gate `gate` keeps it. */
@@ -20,7 +20,7 @@ export const announcedEnds = {
   'external-ips': { deprecatedIn: 36, offIn: 40, goneIn: 43, kep: 5707, gate: 'AllowServiceExternalIPs' },
 } as const satisfies { readonly [B in Behaviour]?: AnnouncedEnd };
 
-/** Before this release, a kube-proxy without a configured mode uses iptables. */
+/** The planned new default mode. Before release `since`, a kube-proxy without a configured mode uses iptables. */
 export const announcedDefault = { since: 40, mode: 'nftables', kep: 5343 } as const satisfies {
   readonly since: Minor;
   readonly mode: ProxyMode;

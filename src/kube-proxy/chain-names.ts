@@ -7,16 +7,19 @@ export const baseChains = {
   markMasquerade: 'KUBE-MARK-MASQ',
   forward: 'KUBE-FORWARD',
   proxyFirewall: 'KUBE-PROXY-FIREWALL',
-  /** IPVS mode's chain for node ports, which are in sets instead of chains of their own. */
+  /** IPVS mode's chain for node ports. IPVS mode keeps node ports in sets instead of chains. */
   nodePort: 'KUBE-NODE-PORT',
   loadBalancer: 'KUBE-LOAD-BALANCER',
   sourceRangesFirewall: 'KUBE-SOURCE-RANGES-FIREWALL',
   accessFilter: 'KUBE-IPVS-FILTER',
   accessOutFilter: 'KUBE-IPVS-OUT-FILTER',
-  /** In userspace mode, for packets to Service addresses from Pods and other hosts, and from the node. */
+  /** Userspace mode's chains for packets to Service addresses: from Pods and other hosts, and from the node. */
   portalsContainer: 'KUBE-PORTALS-CONTAINER',
   portalsHost: 'KUBE-PORTALS-HOST',
-  /** In userspace mode, for node ports: from Pods and other hosts, from the node, and packets that a firewall must admit. */
+  /**
+   * Userspace mode's chains for node ports: for packets from Pods and other hosts, from the node, and for packets that a firewall must
+   * admit.
+   */
   nodePortContainer: 'KUBE-NODEPORT-CONTAINER',
   nodePortHost: 'KUBE-NODEPORT-HOST',
   nodePortNonLocal: 'KUBE-NODEPORT-NON-LOCAL',
@@ -26,7 +29,7 @@ export const baseChains = {
   markDrop: 'KUBE-MARK-DROP',
 } as const;
 
-/** A name for userspace mode's chains that lead to kube-proxy itself. */
+/** The words in messages for userspace mode's chains, which lead to kube-proxy itself. */
 export const portalChains = 'KUBE-PORTALS-* and KUBE-NODEPORT-*';
 
 /** Prefixes of the chains of Service ports and endpoints (servicePortPolicyClusterChain in iptables/proxier.go). */

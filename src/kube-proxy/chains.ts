@@ -64,8 +64,8 @@ export function isServiceChainName(name: string): boolean {
 }
 
 /**
- * Returns the role of a chain. Undefined for a chain that no kube-proxy makes, such as kube-router's KUBE-ROUTER-FORWARD, KUBE-NWPLCY-… and
- * KUBE-POD-FW-…, and kubelet's KUBE-KUBELET-CANARY, KUBE-IPTABLES-HINT and KUBE-MARK-DROP.
+ * Returns the role of a chain. Undefined for a chain that kube-proxy never makes, such as kube-router's KUBE-ROUTER-FORWARD, KUBE-NWPLCY-…
+ * and KUBE-POD-FW-…, and kubelet's KUBE-KUBELET-CANARY, KUBE-IPTABLES-HINT and KUBE-MARK-DROP.
  */
 export function classifyChain(table: TableName, name: string): ChainKind | undefined {
   if (fixedChains[table]?.has(name)) return 'fixed';
@@ -80,7 +80,7 @@ export function isNamedByKubeProxy(chain: string): boolean {
 
 /**
  * A jump from a built-in chain to kube-proxy's. 'NEW' limits it to packets that open a connection, because the target has many rules.
- * 'LOCAL' limits it to packets to the node's addresses, and appends it after other programs' rules (iptables.Append in iptablesInit).
+ * 'LOCAL' limits it to packets to the node's addresses, and places the jump after other programs' rules (iptables.Append in iptablesInit).
  */
 type Jump = readonly [
   table: TableName,
@@ -102,7 +102,10 @@ const externalPortals = [baseChains.externalServices, 'kubernetes externally-vis
 const forward = [baseChains.forward, 'kubernetes forwarding rules'] as const;
 const ipvsFirewall = [baseChains.proxyFirewall, 'kube-proxy firewall rules'] as const;
 
-/** In the order in which packets meet the jumps. kube-proxy inserts each jump at the head, starting with the last one. */
+/**
+ * The jumps of iptables mode, in the order in which packets meet them. kube-proxy inserts each jump at the head, starting with the last
+ * one.
+ */
 export const iptablesJumps: readonly Jump[] = [
   ...natJumps,
   ['filter', 'INPUT', baseChains.kubeletFirewall],
@@ -141,7 +144,7 @@ export const userspaceJumps: readonly Jump[] = [
   ['filter', 'INPUT', baseChains.nodePortNonLocal, 'Ensure that non-local NodePort traffic can flow'],
 ];
 
-/** The jumps of each mode, including jumps to node ports from kube-proxy's own chains, where they are the last rules. */
+/** The jumps of each mode. This includes jumps to node ports, which are the last rules of kube-proxy's own chains. */
 const jumpsOfMode: { readonly [M in ProxyMode]: readonly Jump[] } = {
   iptables: [...iptablesJumps, ['nat', baseChains.services, baseChains.nodePorts, undefined, 'LOCAL']],
   ipvs: [...ipvsJumps, ['nat', baseChains.services, baseChains.nodePort, undefined, 'LOCAL']],
@@ -212,7 +215,7 @@ export function isLocalnetRule(rule: Rule): boolean {
 }
 
 /**
- * What a kubelet leaves in the tables of one family:
+ * The traces of a kubelet in the tables of one family:
  *
  * - current: any kubelet since 1.17. It keeps KUBE-KUBELET-CANARY in three tables, and since 1.24 KUBE-IPTABLES-HINT in mangle. It also
  * keeps KUBE-FIREWALL with rules in IPv4, and up to 1.26 in IPv6 too.

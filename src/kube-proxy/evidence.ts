@@ -43,7 +43,7 @@ interface Context {
   readonly shows?: { readonly sets: boolean; readonly links: boolean };
 }
 
-/** Weighs whether a kube-proxy made an object. No other code decides this, because names alone prove little. */
+/** Weighs whether a kube-proxy made an object. Only this function decides about that, because names alone prove little. */
 export function weighEvidence(state: KernelState, context: Context = {}): KubeProxyEvidence {
   let ofServer: ((server: VirtualServer) => Evidence) | undefined;
   return {
@@ -59,7 +59,9 @@ export function weighEvidence(state: KernelState, context: Context = {}): KubePr
   };
 }
 
-/** A hash in the name is proof. So is an empty chain, because it has no rule from another program. */
+/**
+ * Weighs a chain. A hash in the name is proof. A fixed name is proof only if the chain is empty or has a rule with a sign of kube-proxy.
+ */
 function weighChain(table: TableName, { name, rules }: Chain): Evidence {
   const kind = classifyChain(table, name);
   if (kind === undefined) return 'none';
@@ -68,13 +70,19 @@ function weighChain(table: TableName, { name, rules }: Chain): Evidence {
   return isProven ? 'certain' : 'possible';
 }
 
-/** Recognises KUBE-SOURCE-RANGES-FIREWALL as IPVS mode leaves it if no Service in the family has source ranges: with one plain DROP. */
+/**
+ * Recognises KUBE-SOURCE-RANGES-FIREWALL with a plain DROP as its only rule. IPVS mode writes it like this if no Service in the family has
+ * source ranges.
+ */
 function isSourceRangesDrop(name: string, [rule, ...more]: readonly Rule[]): boolean {
   if (name !== baseChains.sourceRangesFirewall || more.length > 0) return false;
   return rule?.args.every((arg) => arg.kind === 'jump' && arg.target.kind === 'drop') === true;
 }
 
-/** Reports whether a rule has a sign of kube-proxy, as at least one rule in each of its chains has (syncProxyRules in both proxiers). */
+/**
+ * Reports whether a rule has a sign of kube-proxy. At least one rule in each of kube-proxy's chains has such a sign (syncProxyRules in both
+ * proxiers).
+ */
 function isOfKubeProxyChain(rule: Rule): boolean {
   return rule.args.some((arg) => {
     switch (arg.kind) {
@@ -93,7 +101,10 @@ function isOfKubeProxyChain(rule: Rule): boolean {
   });
 }
 
-/** A jump with other matches or another comment is another program's. One without a comment may be kube-proxy's: people remove comments. */
+/**
+ * Weighs a jump. A jump with other matches or another comment is another program's. A jump without a comment may be kube-proxy's, because
+ * people remove comments.
+ */
 function weighJump(table: TableName, from: string, rule: Rule): Evidence {
   if (!isBuiltInChain(table, from)) return 'none';
   if (isKnownJump(table, from, rule)) return 'certain';
@@ -108,7 +119,10 @@ function weighSet({ name, type, family }: IpSet): Evidence {
   return type === setType(named.set) && isOfFamily ? 'certain' : 'possible';
 }
 
-/** kube-proxy comments its tables, but nft 1.0.1 prints no comments, so the content may have to decide. */
+/**
+ * Weighs a table by its comment, or by its content if there is no comment. kube-proxy comments its tables, but nft 1.0.1 prints no
+ * comments.
+ */
 function weighNftTable({ name, comment, chains, sets }: NftTable): Evidence {
   if (!isKubeProxyTable(name)) return 'none';
   const names = [...chains.keys(), ...sets.keys()];
@@ -116,7 +130,7 @@ function weighNftTable({ name, comment, chains, sets }: NftTable): Evidence {
   return isProven ? 'certain' : 'possible';
 }
 
-/** kube-proxy's link is a dummy, and has single addresses, if any. */
+/** Weighs a link. kube-proxy's link is a dummy without networks: all its addresses are single ones. */
 function weighLink({ name, kind, addresses }: Link): Evidence {
   if (name !== serviceLink) return 'none';
   const isSingle = ({ family, prefixLength }: LinkAddress) => prefixLength === (family === 'ipv4' ? 32 : 128);
@@ -128,8 +142,8 @@ function weighLink({ name, kind, addresses }: Link): Evidence {
 /**
  * Weighs virtual servers by other traces, because kube-proxy treats all virtual servers on a node as its own. A Service's address is on
  * kube-ipvs0 or, if it is the node's own, in a set with its port. For a node port, a set has only the number, which another program's
- * virtual server may share. Such a virtual server is kube-proxy's only if it also forwards as kube-proxy does: to a Service's endpoints, or
- * to nothing at an address of the node.
+ * virtual server may share. Such a virtual server is kube-proxy's only if it also forwards as kube-proxy does: to a Service's endpoints,
+ * or, at an address of the node, to no real server.
  */
 function weighServers(
   state: KernelState,
@@ -138,7 +152,7 @@ function weighServers(
   const { bound, own, listed, nodePorts } = readServerMarks(state);
   const isOfService = (server: VirtualServer) =>
     bound.has(server.address.text) || listed.has(formatServerSocket(server));
-  // Usually the address is a Service's, so that the marks are not needed.
+  // Compute the marks only on demand. They are rarely needed, because the address usually proves that a Service owns the virtual server.
   let found: ServiceMarks | undefined;
   const marks = () => (found ??= markServices([...known, ...state.virtualServers.filter(isOfService)]));
   const isOfNodePort = (server: VirtualServer): boolean => {
@@ -159,12 +173,15 @@ function weighServers(
   };
 }
 
-/** kube-proxy adds no real server that is reached in another way (syncEndpoint in pkg/proxy/ipvs/proxier.go). */
+/** Reports whether all real servers use NAT. kube-proxy adds no others (syncEndpoint in pkg/proxy/ipvs/proxier.go). */
 function isMasquerading({ realServers }: VirtualServer): boolean {
   return realServers.every(({ forwarding }) => forwarding === 'masquerade');
 }
 
-/** Schedulers and endpoints of virtual servers that are certainly kube-proxy's. kube-proxy's other virtual servers have the same ones. */
+/**
+ * Schedulers and endpoints of virtual servers that are certainly kube-proxy's. kube-proxy's other virtual servers have the same schedulers
+ * and endpoints.
+ */
 interface ServiceMarks {
   readonly schedulers: ReadonlySet<string>;
   readonly endpoints: ReadonlySet<string>;
@@ -180,7 +197,7 @@ function markServices(servers: readonly VirtualServer[]): ServiceMarks {
   return { schedulers, endpoints };
 }
 
-/** Finds virtual servers that may be kube-proxy's or not, because neither sets nor the addresses on links show it. */
+/** Finds virtual servers whose owner is undecided, because neither sets nor the addresses on links show whether they are kube-proxy's. */
 function findUndecided(
   { sets, links }: KernelState,
   shows: { readonly sets: boolean; readonly links: boolean },
@@ -195,9 +212,12 @@ function findUndecided(
   return ({ address }) => ofNode.has(address.text);
 }
 
-/** Returns the mode of the kube-proxy that left a state: by the rules that packets pass, or else by objects that only one mode leaves. */
+/**
+ * Returns the mode of the kube-proxy that left a state. Decides by the rules that packets pass, or else by objects that only one mode
+ * makes.
+ */
 export function modeOfState(state: KernelState): ProxyMode | undefined {
-  // In other modes, kube-proxy deletes this table when it starts.
+  // In any other mode, kube-proxy deletes its nftables tables when it starts.
   if (state.nftables.some(({ name }) => isKubeProxyTable(name))) return 'nftables';
   const working = modeOfRules(state);
   if (working) return working;
@@ -218,7 +238,7 @@ export function modeOfState(state: KernelState): ProxyMode | undefined {
   return chains.has(baseChains.services) && state.virtualServers.length === 0 ? 'iptables' : undefined;
 }
 
-/** In nat, each mode fills the chain that packets pass first with its own kind of rules. */
+/** Returns the mode by the rules in the first nat chain that packets pass. Each mode fills this chain with its own kind of rules. */
 function modeOfRules({ iptables }: KernelState): ProxyMode | undefined {
   const rules = families.flatMap((family) => iptables[family]?.nat?.get(baseChains.services)?.rules ?? []);
   for (const rule of rules) {

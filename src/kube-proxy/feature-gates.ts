@@ -1,7 +1,7 @@
 import { recordedGates } from './feature-gates.recorded.ts';
 
 /**
- * The Kubernetes releases that kpc follows, oldest first, with the version whose source it follows (a pre-release if the release is not
+ * The Kubernetes releases that kpc follows, oldest first, with the version whose source kpc follows (a pre-release if the release is not
  * out). kpc's output was compared with all of them except v1.31.14. For modes see `modeHistories`.
  */
 export const kubeProxyVersions = {
@@ -32,17 +32,19 @@ export interface Gate {
   readonly needs: readonly string[];
 }
 
-/** Returns the position of a release's letter in each line. Computed on demand, so that commands without gates keep none in memory. */
+/**
+ * Returns the position of a release's letter in each line. Computes it on demand, so that commands without gates keep no table in memory.
+ */
 function columnOf(release: string): number {
   const [, heading = ''] = recordedGates.split('\n', 2);
   return heading.split(' ').findIndex((version) => version.startsWith(`v${release}.`));
 }
 
-/** The first release in which gates need others. */
+/** The first release in which some gates need other gates. */
 const firstWithNeeds: Release = '1.35';
 
 export function gateOf(name: string, release: Release): Gate | undefined {
-  // Search the text, because kpc needs few of its hundreds of lines at start.
+  // Search the text instead of parsing it, because kpc needs few of its hundreds of lines.
   const start = /^\w+$/.test(name) ? recordedGates.indexOf(`\n${name} `) + 1 : 0;
   return start === 0
     ? undefined

@@ -29,7 +29,7 @@ const sets = {
   nodePortLocalTCP: { name: 'KUBE-NODE-PORT-LOCAL-TCP', type: 'bitmap:port' },
   nodePortUDP: { name: 'KUBE-NODE-PORT-UDP', type: 'bitmap:port' },
   nodePortLocalUDP: { name: 'KUBE-NODE-PORT-LOCAL-UDP', type: 'bitmap:port' },
-  // The kernel's bitmap:port does not support SCTP, so these are hashes.
+  // The kernel's bitmap:port does not support SCTP, so the sets for SCTP are hashes.
   nodePortSCTP: { name: 'KUBE-NODE-PORT-SCTP-HASH', type: 'hash:ip,port' },
   nodePortLocalSCTP: { name: 'KUBE-NODE-PORT-LOCAL-SCTP-HASH', type: 'hash:ip,port' },
   healthCheckNodePort: { name: 'KUBE-HEALTH-CHECK-NODE-PORT', type: 'bitmap:port' },
@@ -40,7 +40,7 @@ export type SetId = keyof typeof sets;
 
 export const setIds = Object.keys(sets) as readonly SetId[];
 
-/** The most entries in a hash set that kube-proxy makes, which is the kernel's default. */
+/** The maximum number of entries in kube-proxy's hash sets, which is the kernel's default. */
 export const usualSetSize = 65_536;
 
 /** The longest name in ipset. kube-proxy cuts longer names, and kpc must too. */
@@ -83,12 +83,12 @@ export function setMatch(
   return { kind: 'match-set', set: setName(id, family), directions };
 }
 
-/** Returns a set's family. For a port bitmap, only kube-proxy's name shows it. */
+/** Returns a set's family. Only kube-proxy's name shows the family of a port bitmap. */
 export function setFamily({ name, family }: Pick<IpSet, 'name' | 'family'>): Family {
   return family === 'inet6' || parseSetName(name)?.family === 'ipv6' ? 'ipv6' : 'ipv4';
 }
 
-/** The sets of node ports, by protocol. `local` has only those of Services with external policy Local. */
+/** The sets of node ports, by protocol. `local` has only the node ports of Services with external policy Local. */
 export const nodePortSets = {
   TCP: { all: 'nodePortTCP', local: 'nodePortLocalTCP' },
   UDP: { all: 'nodePortUDP', local: 'nodePortLocalUDP' },
@@ -99,7 +99,10 @@ export function nodePortProtocol(set: SetId): Protocol | undefined {
   return protocols.find((protocol) => set === nodePortSets[protocol].all || set === nodePortSets[protocol].local);
 }
 
-/** The chain that closes addresses on kube-ipvs0 to all but Services, because programs that listen on all addresses would answer there. */
+/**
+ * The chain that closes addresses on kube-ipvs0 to all traffic except to Services. Otherwise programs that listen on all addresses would
+ * answer there.
+ */
 export const accessFilter = {
   table: 'filter',
   from: 'INPUT',
@@ -137,7 +140,10 @@ interface ServerMarks {
   /** The node's own addresses, where node ports listen. Empty if the state has no links. */
   readonly own: ReadonlySet<string>;
   readonly listed: ReadonlySet<string>;
-  /** Node ports in sets: "TCP 30080" and "ipv4 TCP 30080". A bitmap has only the port; SCTP's set also has an address. */
+  /**
+   * Node ports in sets, as "TCP 30080" and "ipv4 TCP 30080". An entry of a bitmap has only the port; an entry of SCTP's set also has an
+   * address.
+   */
   readonly nodePorts: ReadonlySet<string>;
 }
 
@@ -178,8 +184,8 @@ export function isUsualNodePort(port: number): boolean {
 
 /**
  * Finds the virtual servers of node ports. They are at the node's own addresses, and at Service addresses that --nodeport-addresses covers,
- * because kube-proxy treats all addresses on kube-ipvs0 as the node's. kube-proxy's sets decide; without sets, the addresses; without both,
- * the usual range of node ports.
+ * because kube-proxy treats all addresses on kube-ipvs0 as the node's. Decides by kube-proxy's sets; without sets, by the addresses;
+ * without both, by the usual range of node ports.
  */
 export function findNodePortServers(
   state: KernelState,

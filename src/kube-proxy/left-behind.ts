@@ -48,7 +48,7 @@ function listLeft(
 
 function reachedChains(from: Chain, table: TableName, chains: ReadonlyMap<string, Chain>): ReadonlySet<string> {
   const reached = new Set([from.name]);
-  // This also visits chains that are added during the loop.
+  // The loop also visits chains that it adds to the set.
   for (const name of reached) {
     for (const rule of chains.get(name)?.rules ?? []) {
       const target = jumpChain(rule);

@@ -1,4 +1,7 @@
-/** The pattern matches the message, a space, and the error and other values. `releases`: those from 1.30 to 1.37 that log the message. */
+/**
+ * The pattern matches the message, a space, and the error and other values. `releases`: the releases from 1.30 to 1.37 that log the
+ * message.
+ */
 type LogLineRow = RegExp | readonly [pattern: RegExp, releases: string];
 
 /** `source` is the Kubernetes source file, below pkg/proxy or another named folder. */
@@ -9,7 +12,7 @@ function from<Code extends string>(source: string, rows: Readonly<Record<Code, L
   });
 }
 
-/** Narrower rows come first. A line about an error that ends kube-proxy counts as "command failed" if no narrower row matches. */
+/** Narrower rows come first. A line about a fatal error counts as "command failed" if no narrower row matches. */
 const problems = [
   ...from('pkg/util/iptables/iptables.go', {
     lock: /^(?:Failed to |Could not |error ).*(?:xtables lock|xtables\. ?lock|iptables lock)/,
@@ -100,12 +103,12 @@ const ordinary = [
   'Adding new service|Updating existing service|Removing service|Service updated',
 ];
 
-/** Facts in other lines, with messages since 1.20. The groups are values in kube-proxy's setup. */
+/** Facts in other lines, as logged since 1.20. The groups are values of kube-proxy's setup. */
 const facts = {
   mode: /^Using (iptables|ipvs|nftables) Proxier/,
   'assumed-mode': /^Unknown proxy mode /,
   version: /^Version(?: info .*version="|: )([^\s"]+)/,
-  /** A list; from 1.38 on an object by family, or one address. */
+  /** A list of addresses; from 1.38 on, an object by family or one address. */
   'node-ips':
     /^Successfully retrieved (?:NodeIPs?|node IP(?:\(s\))?)(?: \w+=(?:\[([^\]]*)|\{([^}]*)|"([^"]*))|: (\S+))/,
   flag: /^FLAG: (--[\w-]+)="(.*)"/,

@@ -100,7 +100,7 @@ function verdictChains({ expressions }: NftRule): readonly string[] {
   return expressions.flatMap(chainsOf);
 }
 
-/** A fact that a chain or map shows but that applies only to packets that get there. Nothing in chain `from` leads there. */
+/** A fact in a chain or map that no packet reaches, because no rule in chain `from` leads there. */
 export interface Unreached {
   readonly family: Family;
   readonly facts: 'addresses' | 'nodePorts' | 'sourceRanges';
@@ -110,7 +110,7 @@ export interface Unreached {
 
 type Target = { readonly kind: 'chain' | 'map'; readonly name: string } | { readonly kind: 'drop' };
 
-/** `from` has the chains of which any may have the rule. */
+/** A rule that leads to a chain. Any of the chains in `from` may have the rule. */
 interface LeadingRule extends Pick<Unreached, 'facts' | 'to'> {
   readonly table: TableName;
   readonly from: readonly string[];
@@ -129,7 +129,7 @@ function guards(from: readonly string[], to: Target): LeadingRule {
 
 const firewall: Target = { kind: 'chain', name: baseChains.proxyFirewall };
 
-/** For each mode, the rules that lead to chains which show such facts. */
+/** For each mode, the rules that lead to chains with such facts. */
 const rulesOfMode: { readonly [M in ProxyMode]?: readonly LeadingRule[] } = {
   iptables: [toNodePorts, guards(['INPUT', 'FORWARD'], firewall)],
   ipvs: [
@@ -152,7 +152,10 @@ const rulesOfTable = [
 
 const ofNodePortIPs = { ...rulesOfTable[1], from: nftSets.nodePortIPs };
 
-/** Finds missing rules. kube-proxy makes all of them, so something removed them. `shown` has the tables that are whole. */
+/**
+ * Finds missing rules. kube-proxy makes all these rules, so another program or a person removed the missing ones. `shown` has the tables
+ * that the dump shows completely.
+ */
 export function findUnreached(
   state: KernelState,
   mode: ProxyMode | undefined,
@@ -162,7 +165,7 @@ export function findUnreached(
     ((mode && rulesOfMode[mode]) ?? []).flatMap((each): readonly Unreached[] => {
       const { table, facts, from, to } = each;
       const chains = (shown.iptables[family].includes(table) && state.iptables[family]?.[table]) || undefined;
-      // Without the kernel's chains, only some rules were pasted.
+      // If the built-in chains are missing, only some rules were pasted.
       if (!chains || ![...chains.keys()].some((name) => isBuiltInChain(table, name))) return [];
       const isThere = (to.kind === 'drop' ? from : [to.name]).some((name) => hasRulesIn(chains, name));
       return isThere && !isRuleMade(chains, each) ? from.map((name) => ({ family, facts, from: name, to })) : [];
@@ -171,7 +174,7 @@ export function findUnreached(
   const own = state.nftables.filter(({ family, name }) => isKubeProxyTable(name) && shown.nftables.includes(family));
   const ofTables = own.flatMap((table) => {
     const ledFrom = (from: string): readonly unknown[] => {
-      // Other releases have other names for chains.
+      // The chain may be missing, because other releases have other names for chains.
       const rules = table.chains.get(from)?.rules;
       const expressions = rules ? rules.flatMap((rule) => rule.expressions) : expressionsIn(table);
       return expressions.flatMap((each) => [setOf(each), ...chainsOf(each)]);

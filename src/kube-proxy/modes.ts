@@ -10,7 +10,7 @@ export const proxyModeNames = proxyModes.join(', ').replace(/, (?=[^,]*$)/, ' or
 /** Printed after the name of a mode that kpc chose because nothing names one. */
 export const unnamedMode = '(nothing names a mode)';
 
-/** Returns words about where an unnamed mode comes from. `named` is the flag or file that could have named it. */
+/** Returns words about the origin of a mode that nothing names. `named` is the flag or file that could have named the mode. */
 export function modeFromWords(named: 'empty-flag' | 'configuration' | 'nothing' | undefined): string {
   if (named === undefined) return '';
   return named === 'nothing' ? ` ${unnamedMode}` : " (kube-proxy's default)";
@@ -38,11 +38,11 @@ export interface ModeFacts {
   readonly modules: readonly string[];
   readonly sysctls: readonly string[];
   /**
-   * What rules in table filter do for a firewall's rules after them: accept health checks (KUBE-NODEPORTS), accept masqueraded packets that
-   * the node forwards (KUBE-FORWARD), and drop packets that connection tracking calls invalid.
+   * The effects of rules in table filter on packets before a firewall's rules: accept health checks (KUBE-NODEPORTS), accept masqueraded
+   * packets that the node forwards (KUBE-FORWARD), and drop packets that connection tracking calls invalid.
    */
   readonly filters: readonly ('health-checks' | 'forwarded' | 'invalid')[];
-  /** Further sysctls, which the configuration or the kernel's release may require. */
+  /** Further sysctls, which are set only for some configurations or kernels. */
   readonly conditionalSysctls: readonly string[];
   readonly summary: readonly (readonly [count: CountName, one: string])[];
   /** How many objects name their Services, in comments or in names. */
@@ -51,7 +51,7 @@ export interface ModeFacts {
   readonly hasServiceChains: boolean;
   /** Where node ports listen: on known addresses, or on any local address unless --nodeport-addresses selects some. */
   readonly nodePorts: 'known-addresses' | 'any-local-address';
-  /** Families with node ports on loopback addresses, unless settings forbid it. */
+  /** Families with node ports on loopback addresses, unless settings exclude them. */
   readonly loopbackNodePorts: readonly Family[];
   readonly localWithoutEndpoints: 'local-to-all' | 'local-drops';
   /** The default for nodePortAddresses (platformApplyDefaults in cmd/kube-proxy/app/server_linux.go). */
@@ -124,7 +124,7 @@ export const modeFacts: Readonly<Record<ProxyMode, ModeFacts>> = {
   },
   nftables: {
     title: 'nftables mode',
-    // 1.31 and 1.32 have this mode as beta, with other rules.
+    // In 1.31 and 1.32 this mode is beta and has other rules.
     kinds: new Set(['nftables']),
     mainKind: 'nftables',
     serviceKinds: ['nftables'],

@@ -39,8 +39,8 @@ export const nftChains = {
 } as const;
 
 /**
- * Sets and maps in every table, except that nodePortIPs exists only if node ports listen at certain addresses, hairpinConnections only with
- * hairpin-set, and localhostNodePortRejects only with localhost-node-ports.
+ * Sets and maps in every table, with exceptions: nodePortIPs exists only if node ports listen at certain addresses, hairpinConnections only
+ * with hairpin-set, and localhostNodePortRejects only with localhost-node-ports.
  */
 export const nftSets = {
   clusterIPs: 'cluster-ips',
@@ -67,7 +67,10 @@ export const nftPrefixes = {
   external: 'external-',
   /** Drops packets from outside the source ranges. */
   firewall: 'firewall-',
-  /** Sends packets to one endpoint. With session affinity, also stores the client. With direct-dnat, exists only with session affinity. */
+  /**
+   * Sends packets to one endpoint. With session affinity, the chain also stores the client. With direct-dnat, it exists only with session
+   * affinity.
+   */
   endpoint: 'endpoint-',
   affinity: 'affinity-',
 } as const;
@@ -121,7 +124,7 @@ export function isNftServiceName(name: string): boolean {
   return parseNftName(name) !== undefined;
 }
 
-/** Before DNAT, packets have the destination that the client chose. */
+/** The priority before DNAT, where packets still have the destination that the client chose. */
 const preDnat = -110;
 
 const { firewallCheck, serviceEndpointsCheck, nodePortEndpointsCheck, clusterIPsCheck } = nftChains;
@@ -156,14 +159,14 @@ export const hookedChains: readonly NftChain[] = hooks.map(([name, type, hook, p
 
 const fixedChains: readonly string[] = [...hookedChains.map(({ name }) => name), nftChains.services];
 
-/** Finds a chain of kube-proxy's table that rules or maps name, or that kube-proxy always makes, and that a listing lacks. */
+/** Finds a chain that a listing of kube-proxy's table lacks, although rules or maps name it or kube-proxy always makes it. */
 export function findLackedChain(table: NftTable): string | undefined {
   const elements = [...table.sets.values()].flatMap((set) => set.elements);
   const named = [...elements.map(chainsOfElement), ...expressionsIn(table).map(chainsOf)].flat();
   return [...named, ...fixedChains].find((name) => !table.chains.has(name));
 }
 
-/** Reports whether a listing shows all of kube-proxy's table: the fixed chains, and everything that rules and maps name. */
+/** Reports whether a listing shows kube-proxy's whole table: the fixed chains, and all chains and sets that rules and maps name. */
 export function isWholeNftTable(table: NftTable): boolean {
   const { sets } = table;
   return (
@@ -176,7 +179,7 @@ export function isWholeNftTable(table: NftTable): boolean {
   );
 }
 
-/** Versions of nft that write sets on which older versions crash: this one, and all from `from` on. */
+/** Versions of nft that write sets on which older versions crash: the version `exactly`, and all versions since `from`. */
 const writers = { exactly: '1.0.6.1', from: [1, 1, 2] } as const;
 
 /** The first release whose image has an nft that can read the sets of all later versions. */

@@ -24,9 +24,9 @@ export type NodePortListeners =
 export type FindListeners = (nodePort: NodePort) => NodePortListeners;
 
 /**
- * Finds the addresses where node ports listen. Uses the objects that lead there: virtual servers in IPVS mode, jumps to KUBE-NODEPORTS
- * (iptables), the set nodeport-ips (nftables), the jump to KUBE-NODEPORT-CONTAINER (userspace). If a state has parts of two modes, both
- * count.
+ * Finds the addresses where node ports listen. Reads them from the objects that serve node ports: virtual servers in IPVS mode, jumps to
+ * KUBE-NODEPORTS (iptables), the set nodeport-ips (nftables), the jump to KUBE-NODEPORT-CONTAINER (userspace). If a state has parts of two
+ * modes, returns the addresses of both.
  */
 export function findNodePortListeners(state: KernelState): FindListeners {
   const servers = serverListeners(state);
@@ -86,7 +86,7 @@ function portalListeners({ iptables }: KernelState, family: Family): NodePortLis
   return isThere ? { kind: 'all', loopback: true } : { kind: 'unknown' };
 }
 
-/** kube-proxy has a jump for each address, or one jump for all addresses of the node, with or without loopback. */
+/** Reads a jump to node ports. kube-proxy writes one for each address, or one for all addresses of the node, with or without loopback. */
 function listenersOfJump({ args }: Rule): NodePortListeners {
   let loopback = true;
   for (const arg of args) {
@@ -112,7 +112,10 @@ function keysOf(table: NftTable, set: string): ReadonlySet<string> {
   return new Set(table.sets.get(set)?.elements.map(({ key }) => formatKey(key)));
 }
 
-/** Reports whether a rule handles node ports at all addresses. If the rule looks up a set of addresses, the listing lacks that set. */
+/**
+ * Reports whether a rule handles node ports at all addresses. A rule that looks up a set of addresses does not count: the listing lacks
+ * this set, so the addresses are unknown.
+ */
 function leadsToNodePorts({ expressions }: NftRule): boolean {
   return (
     expressions.some((each) => setOf(each) === nftSets.serviceNodePorts) &&
@@ -131,10 +134,16 @@ export function listensOn(listeners: NodePortListeners, address: Address): boole
   }
 }
 
-/** What happens to node ports on localhost in nftables mode. 'listens': kube-proxy copies bytes. 'no-rule': the node itself answers. */
+/**
+ * The handling of node ports on localhost in nftables mode. 'listens': kube-proxy itself listens and copies bytes. 'no-rule': no rule
+ * applies, so the node itself answers.
+ */
 export type LocalhostHandling = 'listens' | 'rejected' | 'no-rule';
 
-/** Decides for each node port. Unless TCP is rejected, kube-proxy listens for TCP with endpoints (localhostNodePortRejectProtocols). */
+/**
+ * Decides for each node port. Unless TCP is rejected, kube-proxy listens on TCP node ports that have endpoints
+ * (localhostNodePortRejectProtocols).
+ */
 export function findLocalhostHandling({ nftables }: KernelState): (nodePort: NodePort) => LocalhostHandling {
   const [ipv4, ipv6] = families.map((family) => indexLocalhost(findTable(nftables, family, nftTableName)));
   const ofFamily = { ipv4, ipv6 };

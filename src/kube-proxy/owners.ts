@@ -16,8 +16,8 @@ import { baseChains, parseServiceChain } from './chain-names.ts';
 import { findNodePortServers, nodePortProtocol, parseSetName } from './ipvs-objects.ts';
 
 /**
- * Finds the Service port of an object, as a label: "namespace/name:port". If no name shows, as in a dump of IPVS mode, "10.96.0.1:80/TCP"
- * or "node port 30080/TCP". Undefined for objects that every node has.
+ * Finds the Service port of an object, as a label: "namespace/name:port". Without a visible name, as in a dump of IPVS mode, the label is
+ * "10.96.0.1:80/TCP" or "node port 30080/TCP". Undefined for objects that every node has.
  */
 export interface Owners {
   ofChain(chain: Chain): string | undefined;
@@ -38,8 +38,8 @@ export interface SideOwners {
 type LabelsByKey = Map<string, string>;
 
 /**
- * Decides by origin, else by the same name in any of the states, else by comments, jumps and virtual servers. Replaces labels in `renamed`.
- * Two sides of a comparison may share `chains`.
+ * Finds the owner by origin, else by an object with the same name in any of the states, else by comments, jumps and virtual servers.
+ * Replaces labels in `renamed`. Two sides of a comparison may share `chains`.
  */
 export function findOwners(
   states: readonly KernelState[],
@@ -120,7 +120,10 @@ export function indexChains(states: readonly KernelState[]): ChainLabels {
   return { origins, jumps: once(() => indexComments(all(), origins())) };
 }
 
-/** Uses comments, which name the Service port in iptables mode. In large clusters, rules lack comments, so jumps lead to the name. */
+/**
+ * Indexes chains by comments, which name the Service port in iptables mode. In large clusters, some rules lack comments, so the index also
+ * follows jumps.
+ */
 function indexComments(chains: readonly Chain[], origins: LabelsByKey): LabelsByKey {
   const labels: LabelsByKey = new Map();
   const own: Chain[] = [];
@@ -192,15 +195,18 @@ function allChains(state: KernelState): readonly Chain[] {
   );
 }
 
-/** Other programs' comments may look like a Service port: "Policy default/web ingress". */
+/**
+ * Reports whether a chain may be kube-proxy's. Comments in other chains do not count, because they may look like a Service port: "Policy
+ * default/web ingress".
+ */
 function mayBeKubeProxys(chain: string): boolean {
   return isServiceChain(chain) || isNamedByKubeProxy(chain);
 }
 
-/** Accepts capitals, because people anonymise names in dumps, for example as YYYY/XXX. */
+/** Matches a Service port in a comment. Accepts capitals, because people anonymise names in dumps, for example as YYYY/XXX. */
 const servicePortLabel = /(?:^| )([a-zA-Z0-9][\w.-]*\/[a-zA-Z0-9][\w.-]*(?::[\w.-]*)?)(?= |$)/;
 
-/** Matches what kube-proxy writes after a Service port's name in the rules of shared chains. */
+/** Matches a Service port's name followed by kube-proxy's words in the rules of shared chains. */
 const nameBefore =
   /^(\S+?):?(?: (?:(?:cluster|external|loadbalancer) IP|has no (?:local )?endpoints|traffic not accepted by \S+))$/;
 
@@ -210,7 +216,7 @@ export function labelInComment(rule: Rule): string | undefined {
     if (arg.kind !== 'comment') continue;
     const label = servicePortLabel.exec(arg.text)?.[1] ?? nameBefore.exec(arg.text)?.[1];
     if (label !== undefined) return label.replace(/:$/, '');
-    // A single word is a name if only kube-proxy writes such a jump.
+    // A comment of one word is a name if the rule jumps to a chain of kube-proxy's.
     const target = jumpChain(rule);
     const isOwn = target !== undefined && (isServiceChain(target) || target === baseChains.markMasquerade);
     return isOwn && /^\S+$/.test(arg.text) ? arg.text.replace(/:$/, '') : undefined;
@@ -253,7 +259,7 @@ function labelOfValue({ value }: Element): string | undefined {
   return value?.kind === 'goto' || value?.kind === 'jump' ? parseNftName(value.chain)?.label : undefined;
 }
 
-/** Finds the owners of elements without origin or chain. The first port with a cluster IP or endpoint counts. */
+/** Finds the owners of elements without origin or chain. The first port with the cluster IP or endpoint is the owner. */
 function indexNftables(
   states: readonly KernelState[],
 ): (family: Family, set: string, element: Element) => string | undefined {
@@ -307,7 +313,9 @@ function indexNftables(
   };
 }
 
-/** Reads kube-proxy's comment on a refusing element, which names the Service port. Long names are cut, or end in dots. */
+/**
+ * Reads kube-proxy's comment on an element that refuses packets. The comment names the Service port; a long name is cut or ends in dots.
+ */
 function labelOfComment({ comment }: Element, labels: ReadonlySet<string>): string | undefined {
   if (comment === undefined || !/^[a-z0-9][-a-z0-9]*\/[a-z0-9]/.test(comment)) return undefined;
   const start = comment.endsWith('...') ? comment.slice(0, -3) : comment;

@@ -12,21 +12,21 @@ export const newestRelease = releases.findLast((release) => !isPreview(release))
 
 export const lastRelease = releases.at(-1) as Release;
 
-/** The first release for which kpc follows all modes, not only a removed one. */
+/** The first release for which kpc follows all modes. For older releases, kpc follows only a mode that was removed later. */
 export const firstRelease: Release = '1.30';
 
 export const releaseRange = `${firstRelease} to ${lastRelease}`;
 
-/** A difference between a release's kube-proxy and that of the release before. */
+/** A difference between the kube-proxies of a release and of the release before it. */
 export interface BehaviourChange {
   /** The first release with the behaviour by default; undefined if all have it, `never` if none has. */
   readonly since?: Release | 'never';
-  /** The feature gate for the behaviour, in releases that know the gate and have not locked it. */
+  /** The feature gate for the behaviour. It counts in releases that know the gate and have not locked it. */
   readonly gate?: string;
   readonly mode?: ProxyMode;
   /** Pull requests to kubernetes/kubernetes that made the change, or the issue. */
   readonly pullRequests: readonly number[];
-  /** Set if the rules differ, but not where packets go. */
+  /** Set if only the rules differ, and packets go to the same places. */
   readonly samePackets?: true;
 }
 
@@ -181,7 +181,7 @@ interface ModeHistory {
   readonly needs?: Behaviour;
 }
 
-/** When each mode came and went. A new mode needs a row here. */
+/** The releases that have each mode. A new mode needs a row here. */
 export const modeHistories: Readonly<Record<ProxyMode, ModeHistory>> = {
   ipvs: { since: firstRelease, needs: 'ipvs-mode' },
   iptables: { since: firstRelease },
@@ -213,7 +213,7 @@ export interface BehaviourReason {
   readonly isNew: boolean;
 }
 
-/** `does`: the behaviours of `to`. */
+/** Returns the reason for a behaviour that only one of two releases has. `does`: the behaviours of `to`. */
 export function behaviourReason(behaviour: Behaviour, from: Release, to: Release, does: Behaviours): BehaviourReason {
   return { kind: 'behaviour', behaviour, from, to, isNew: does.has(behaviour) };
 }
@@ -224,7 +224,9 @@ interface BehaviourStep {
   readonly does: Behaviours;
 }
 
-/** Changes one behaviour at a time, until all of the modes' are those of `to`. A behaviour causes what its step changes. */
+/**
+ * Changes one behaviour at a time, until all behaviours of the modes are as in `to`. The changes in one step are caused by its behaviour.
+ */
 export function stepsBetween(from: Behaviours, to: Behaviours, modes: readonly ProxyMode[]): readonly BehaviourStep[] {
   const does = new Set(from);
   const differing = behaviours.filter(

@@ -1,4 +1,4 @@
-// Facts that a dump lacks but kube-proxy's rules and sets show: node addresses, virtual servers, masquerading.
+// Derives facts that a dump lacks from kube-proxy's rules and sets: node addresses, virtual servers, masquerading.
 import { families, type Family, isLinkLocal, isLoopback, parseAddress } from '../kernel/address.ts';
 import { singleAddress } from '../kernel/address-range.ts';
 import type { Rule, Chain, Tables } from '../kernel/iptables/iptables.ts';
@@ -24,7 +24,10 @@ import { modeOfState } from './evidence.ts';
 import { programs, type ProxyMode } from './modes.ts';
 import { listJumps } from './chains.ts';
 
-/** Returns the node's own addresses in rules: those of node ports (GetNodeIPs), and those to which userspace mode sends packets. */
+/**
+ * Returns the node's own addresses in rules: the addresses of node ports (GetNodeIPs), and the addresses to which userspace mode sends
+ * packets.
+ */
 export function findOwnAddresses({ iptables, nftables }: KernelState): ReadonlySet<string> {
   const ofTables = nftables
     .filter(({ name }) => isKubeProxyTable(name))
@@ -56,7 +59,8 @@ const addressSets: ReadonlySet<SetId | undefined> = new Set(openSets);
 
 /**
  * Finds a set entry whose virtual server is missing, although kube-proxy makes it first (syncProxyRules in ipvs/proxier.go). `ends`: the
- * last virtual server of each list. If one lacks real servers, the list may be cut off, so local endpoints must be real servers, too.
+ * last virtual server of each list. If one of these lacks real servers, the list may be cut off. So the function also checks that local
+ * endpoints are real servers.
  */
 export function findUnlistedServer(state: KernelState, ends: readonly VirtualServer[]): Unlisted | undefined {
   if (!holdsServers(state)) return undefined;
@@ -94,14 +98,17 @@ export function findUnlistedServer(state: KernelState, ends: readonly VirtualSer
   return undefined;
 }
 
-/** Returns the families of which links show an address of the node's own, where node ports may be. */
+/** Returns the families in which links show an address of the node itself, where node ports may listen. */
 function familiesOf(links: readonly Link[]): ReadonlySet<Family> {
   const own = links.flatMap(({ name, addresses }) => (name === serviceLink ? [] : addresses));
   const isOutward = ({ address }: LinkAddress): boolean => !isLoopback(address) && !isLinkLocal(address);
   return new Set(own.filter(isOutward).map(({ address }) => address.family));
 }
 
-/** Finds a set that a rule names but the list lacks: the kernel keeps sets that rules use. `endsOfSets`: the last set of each list. */
+/**
+ * Finds a set that a rule names but the list lacks. The kernel keeps sets that rules use, so the list is incomplete. `endsOfSets`: the last
+ * set of each list.
+ */
 export function findUnlistedSet({ iptables, sets }: KernelState, endsOfSets: readonly string[]): Unlisted | undefined {
   const listed = new Set(sets.map(({ name }) => name));
   for (const family of families) {
@@ -117,16 +124,16 @@ export function findUnlistedSet({ iptables, sets }: KernelState, endsOfSets: rea
 }
 
 /**
- * Finds an address that the node lacks although rules serve node ports there, or although it is a Service's virtual server's, each of
- * which kube-proxy binds (syncService in ipvs/proxier.go). If there are sets, they decide, because another program's virtual servers may
- * be listed without their addresses.
+ * Finds an address that the listed links lack, although rules serve node ports there, or although a Service's virtual server has it.
+ * (kube-proxy binds the addresses of all its virtual servers: syncService in ipvs/proxier.go.) If there are sets, they decide, because
+ * another program's virtual servers may be listed without their addresses.
  */
 export function findUnlistedAddress(state: KernelState, isShown: (family: Family) => boolean): Unlisted | undefined {
   const held = addressesOn(state.links);
   const known = familiesOf(state.links);
   const named = holdsServers(state) ? serversNamed(state) : nodePortsNamed(state);
   const served = new Set(named.flatMap(({ address }) => (address && held.has(address.text) ? address.family : [])));
-  // A part of ip addr is enough if it has none of the addresses of node ports.
+  // If the node has none of the addresses of node ports in a family, the dump may show only a part of ip addr.
   const apart = new Set(families.filter((each) => !holdsServers(state) && known.has(each) && !served.has(each)));
   const naming = new Map<string, Pick<Unlisted, 'by' | 'entry'>>();
   for (const { by, ...entry } of named) {
@@ -159,7 +166,10 @@ function serversNamed(state: KernelState): readonly NamedEntry[] {
   ];
 }
 
-/** Every node has a loopback link. Without it, only a part of `ip addr` was pasted, or only the other family. */
+/**
+ * Reports whether all addresses of a family were shown. Every node has a loopback link. If it is missing, only a part of `ip addr` was
+ * pasted, or only the other family.
+ */
 export function showsAllAddresses(
   { allAddresses }: { readonly allAddresses?: readonly Family[] | undefined },
   links: readonly Link[],
@@ -177,7 +187,7 @@ function holdsServers(state: KernelState): boolean {
 
 const usualMark = 0x4000;
 
-/** Supplies the masquerading rules that marked packets need, if table nat does not show them. `isWhole`: all of nat was printed. */
+/** Supplies the masquerading rules for marked packets, if the shown part of table nat lacks them. `isWhole`: all of nat was printed. */
 export function findUnshownMasquerading({ nat }: Tables, mode: ProxyMode, isWhole: boolean) {
   const isUnshown = (name: string): boolean => {
     const chain = nat?.get(name);
@@ -232,7 +242,10 @@ function ledChains(chains: ReadonlyMap<string, Chain>): readonly Chain[] {
   return [...chains.values()].filter(({ name }) => reached.has(name));
 }
 
-/** Ignores rules of session affinity for known clients, because they say nothing about new clients. */
+/**
+ * Reports whether a chain's rules lead nowhere. Ignores rules of session affinity for known clients, because new clients do not match
+ * these.
+ */
 function isEndless({ rules }: Chain): boolean {
   return !rules.some(
     (rule) =>

@@ -20,7 +20,7 @@ export type KubectlAnswer =
 /** `rules`: the objects that kube-proxy reads. `traffic`: also senders, and other objects that affect packets. */
 export type ClusterUse = 'rules' | 'traffic';
 
-/** Calls kubectl with a context, or with the current one. `show` gets each call first. */
+/** Calls kubectl with a given context, or with the current one. Passes each call to `show` first. */
 export class Cluster {
   readonly #context: readonly string[];
   readonly #show: (call: ProgramCall) => Promise<void>;
@@ -39,7 +39,7 @@ export class Cluster {
     const lines = known.kind === 'failed' ? known.failure.lines : [];
     const isHidden = (name: string): boolean =>
       !served.has(name) && groupOf(name) !== '' && lines.some((line) => line.includes(`${groupOf(name)}/`));
-    // A cluster may lack some of these resources.
+    // Ask only for resources that the cluster serves, because it may lack some.
     const wanted = resources.filter(({ list }) => use === 'traffic' || ofRules.has(list));
     const names = wanted.flatMap(({ name }) => (served.has(name) ? [name] : []));
     const objects = await this.#call('get', names.join(','), '--all-namespaces', '-o', 'json');
@@ -49,7 +49,7 @@ export class Cluster {
     const config = await this.#readConfigMap();
     const isForbidden = config.kind === 'failed' && findForbidden(config.failure, ['configmaps']).size > 0;
     if (config.kind === 'failed' && !isForbidden) return config;
-    // Rules need a mode. Commands about traffic say which mode they assume.
+    // Report a missing configuration only for rules, because rules need a mode. Commands about traffic print the mode that they assume.
     const isAbsent = use === 'rules' && config.kind === 'printed' && config.text.trim() === '';
     return {
       kind: 'printed',
@@ -99,14 +99,17 @@ export class Cluster {
   }
 }
 
-/** Seconds to pull the image and print rules. Less than any call may take. */
+/** Seconds for pulling the image and printing rules. This is less than the time limit of a call. */
 const longestDump = 240;
 
-/** Lines around a dump, because a pod's log can lack its beginning and a pod can end early. */
+/** Marker lines around a dump. They show that it is complete, because a pod's log can lack its beginning and a pod can end early. */
 const firstLine = '# kpc: the dump begins here';
 const lastLine = '# kpc: the dump ends here';
 
-/** Changes nothing. A tool that is missing or fails gets no title, so its part stays unknown. */
+/**
+ * The script that prints a node's state, without changing the node. A tool that is missing or fails gets no title, so its part stays
+ * unknown.
+ */
 const dumpScript = [
   `echo "${firstLine}"`,
   'for tool in "iptables-save" "ip6tables-save" "nft list ruleset" "ipset save" "ipvsadm -Sn" "ip addr" "ip -d link" ' +

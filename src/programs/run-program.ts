@@ -11,12 +11,12 @@ import { TextFile } from '../input/documents/text-file.ts';
 import { nameOfChart } from '../input/files/list-files.ts';
 import { disk } from '../input/files/file-tree.ts';
 
-/** Run without a shell. */
+/** A program with its arguments, which is run without a shell. */
 export type ProgramCall = readonly [tool: string, ...words: string[]];
 
 export interface ProgramFailure {
   readonly problem: ProgramProblem;
-  /** The program's stderr; "" if it did not finish. */
+  /** The program's stderr; "" if the program did not finish. */
   readonly said: string;
   readonly lines: readonly string[];
   readonly printed: string;
@@ -34,7 +34,7 @@ export interface Limits {
 
 export const mostSaid = 500;
 
-/** Runs a program until it ends. `said`: its errors, up to `mostLines` lines. */
+/** Runs a program until it ends. `said`: the program's errors, up to `mostLines` lines. */
 export function run(
   [tool, ...words]: ProgramCall,
   { input = '', environment = process.env, mostBytes, longestRun }: Limits,
@@ -68,11 +68,11 @@ const problems = [
   ['ETIMEDOUT', 'too-slow'],
 ] as const;
 
-/** Milliseconds for a user's program. Listing a large cluster takes a minute. */
+/** Time limit in milliseconds for a user's program. Listing a large cluster takes a minute. */
 export const longestRun = 5 * 60_000;
 const limits = { mostBytes: largestFile, longestRun };
 
-/** Runs a program in the user's environment, where kubectl finds its credentials. Returns the output. */
+/** Runs a program in the user's environment, because kubectl needs the credentials there. Returns the output. */
 export function runProgram(call: ProgramCall): string | ProgramFailure {
   const printed = run(call, limits);
   return Buffer.isBuffer(printed) ? printed.toString() : printed;
@@ -83,7 +83,7 @@ export function callWords(call: ProgramCall): string {
 }
 
 /**
- * Renders inputs that are charts or kustomizations, with `helm template` or `kubectl kustomize`. `into`: what reads the manifests.
+ * Renders inputs that are charts or kustomizations, with `helm template` or `kubectl kustomize`. `into`: the reader of the manifests.
  * `revision`: an input in a git revision, which these programs cannot read.
  */
 export function renderInputs(
@@ -133,7 +133,7 @@ function findCall(source: string, values: readonly string[]): ProgramCall | unde
   const folder = disk.isFolder(source) ? source : dirname(source);
   const isMeant = (name: string): boolean =>
     disk.isFolder(source) ? disk.exists(join(source, name)) : basename(source) === name;
-  // The path must not look like an option, nor like a chart in a repository: helm takes "web" as a folder only if it exists.
+  // The path must look neither like an option nor like a chart in a repository: helm reads "web" as a folder only if it exists.
   const path = isAbsolute(folder) || folder.startsWith('.') ? folder : `./${folder}`;
   if (isMeant('Chart.yaml')) {
     const files = values.flatMap((file) => ['--values', file]);

@@ -2,16 +2,19 @@ import { duration, optionalDuration } from '../base/json/kubernetes-schema.ts';
 import { amountSetting, secondsSetting, switchSetting } from './kinds.ts';
 import type { Requirement } from './setting.ts';
 
-/** Seconds. The longest time that a kernel with 100 ticks a second can hold. Other kernels hold less. */
+/** The longest timeout in seconds that a kernel with 100 ticks a second can hold. Kernels with more ticks can hold less. */
 const mostSeconds = 21_474_836;
 
-/** With fewer connections per core, a node would refuse too many. */
+/** The lowest limit per core that kpc-apply accepts. With a lower one, a node would refuse too many connections. */
 const leastPerCore = 1024;
 
-/** kube-proxy's limit for a whole node since 1.36. Older kube-proxies multiply without a limit. */
+/**
+ * The highest limit per core that kpc-apply accepts, which is kube-proxy's limit for a whole node since 1.36. Older kube-proxies have no
+ * such limit.
+ */
 const mostPerCore = 1_048_576;
 
-/** At sixteen million connections, the table's buckets alone take 32 MB. */
+/** The highest limit for a node. At sixteen million connections, the table's buckets alone take 32 MB. */
 const mostConnections = 1 << 24;
 
 const must: Requirement<number> = {
@@ -19,7 +22,7 @@ const must: Requirement<number> = {
   isMet: (seconds) => seconds <= mostSeconds && !(seconds > 0 && seconds < 1),
 };
 
-/** Settings of connection tracking, which kpc-apply makes. 0 leaves the kernel's value. For a dump, nothing is set. */
+/** Settings of connection tracking, which kpc-apply sets on the node. 0 leaves the kernel's value. kpc-apply sets nothing for a dump. */
 export const conntrack = {
   maxPerCore: amountSetting(
     '--conntrack-max-per-core <number>',

@@ -3,18 +3,18 @@ import { boolean, oneOf, optional, type Schema } from '../base/json/schema.ts';
 import { behavioursOf, type Behaviours, type FeatureGates, type Release } from '../kube-proxy/releases.ts';
 import { proxyField, proxyFlag, setting } from './setting.ts';
 
-/** Each flag has one or more gates, such as "A=true,B=false". */
+/** The flag for feature gates. Each value has one or more gates, such as "A=true,B=false". */
 export const featureGatesFlag = proxyFlag(
   'list',
   '--feature-gates <gates>',
   "kube-proxy's feature gates, such as AllowServiceExternalIPs=false",
   { rank: 2 },
 );
-/** Null counts as off. */
+/** The configuration's field for feature gates. A gate with the value null counts as off. */
 export const featureGatesField = proxyField('featureGates', map(flag, 'a mapping of true and false'));
 
 /**
- * Makes a setting that has a value only if a feature gate changes the release's default. A bundle records no other gates. Gates are read
+ * Makes a setting that has a value only if a feature gate changes the release's default. A bundle records only such gates. Gates are read
  * first, because other settings depend on them.
  */
 function gatedSetting<T>(stored: Schema<T>, valueOf: (release: Release, behaviours: Behaviours) => T) {
@@ -37,7 +37,7 @@ function handlesLocalhost(release: Release, behaviours: Behaviours): boolean | u
 /** Set if AllowServiceExternalIPs is off. Releases with this gate then program no external IPs. */
 export const ignoresExternalIPs = gatedSetting<true | undefined>(oneOf(true), isIgnoring);
 
-/** Whether nftables mode handles localhost node ports (KubeProxyNFTablesLocalhostNodePorts); undefined if as by default. */
+/** Whether nftables mode handles localhost node ports (KubeProxyNFTablesLocalhostNodePorts); undefined for the default. */
 export const nftablesLocalhostNodePorts = gatedSetting<boolean | undefined>(boolean, handlesLocalhost);
 
 interface GatedSettings {

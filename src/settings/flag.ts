@@ -3,7 +3,7 @@ import type { IdleBeside } from '../base/findings/calls.ts';
 /** The values on the command line, by kind of flag. */
 export interface FlagValues {
   on: boolean;
-  /** Has no value: "--no-assume" switches "assume" off. */
+  /** A flag without a value: "--no-assume" switches "assume" off. */
   off: boolean;
   switch: boolean | string;
   text: string;
@@ -40,7 +40,7 @@ export interface FlagFacts {
   /** Help lists kube-proxy's flags by rank, the lowest first, then in the order of the settings. */
   readonly rank?: number;
   readonly isHidden?: boolean;
-  /** Set for paths, which in kpc.yaml are relative to its folder. What is at a `written` path is replaced. */
+  /** Set if the value is a path. In kpc.yaml, paths are relative to its folder. kpc replaces the file or folder at a `written` path. */
   readonly path?: 'read' | 'written';
   readonly choices?: readonly string[];
   readonly usual?: unknown;
@@ -50,15 +50,15 @@ export interface FlagFacts {
   readonly rivals?: readonly string[];
   readonly needs?:
     | 'manifests'
-    /** Needs manifests, or any input if packets are traced. */
+    /** The flag needs manifests, or any input if packets are traced. */
     | 'manifests-or-packets'
-    /** Needs manifests, or a node whose flows are followed through a change to manifests. */
+    /** The flag needs manifests, or a node whose flows kpc follows through a change to manifests. */
     | 'manifests-or-flows'
     | 'nodes'
     | 'none';
   /** Other flags that this flag needs, or that make it ineffective. Each may have a value, such as "--output json". */
   readonly idle?: readonly ({
-    /** The value that has no effect; any value if undefined. */
+    /** The value of this flag that has no effect; if undefined, no value has an effect. */
     readonly value?: string;
   } & ({ readonly without: string } | { readonly beside: string; readonly why: IdleBeside }))[];
   /** Affects only how a node is programmed and changed, not Services or packets. */
@@ -93,7 +93,7 @@ export function flagRow<Kind extends FlagKind, const Usage extends string>(
   return { kind, key, name, usage, help, ...facts };
 }
 
-/** Turns "cluster-cidr" into "clusterCidr", as the command-line parser names options. */
+/** Turns "cluster-cidr" into "clusterCidr", which is the command-line parser's name for the option. */
 export function flagKey(name: string): string {
   return name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -18,7 +18,7 @@ import {
 } from './setting.ts';
 import { parsePort, type PortRange } from '../kernel/ports-and-marks.ts';
 
-/** 0 leaves the kernel's timeout unchanged. */
+/** Settings of IPVS mode. A timeout of 0 leaves the kernel's timeout unchanged. */
 export const ipvs = {
   scheduler: plainSetting({
     flag: proxyFlag('text', '--ipvs-scheduler <name>', joinWords(schedulers, 'or')),
@@ -72,7 +72,7 @@ function ipvsTimeoutSetting<const F extends string>(flag: F, name: string, help:
   );
 }
 
-/** Rounds down, because the kernel accepts only whole seconds. */
+/** Reads a timeout in seconds, rounded down because the kernel accepts only whole seconds. */
 function readTimeout(written: Given<string>, source: SettingSource): number | undefined {
   const seconds = parseDuration(written.value);
   if (seconds === undefined || (seconds < 0 && programs(source.mode, 'ipvsTimeouts'))) {
@@ -84,7 +84,7 @@ function readTimeout(written: Given<string>, source: SettingSource): number | un
   return refuseValue(source, written, expected, { ignoredIn: ignoredUnlessIn('ipvs', source) });
 }
 
-/** For a kube-proxy in userspace mode. Any free port by default. */
+/** The proxy ports of a kube-proxy in userspace mode. By default, kube-proxy uses any free port. */
 export const portRange = plainSetting<PortRange | undefined, 'proxyPortRange', 'text', string | null>({
   flag: proxyFlag('text', '--proxy-port-range <ports>', 'ports for connections to Services, in userspace mode'),
   field: proxyField('portRange', text),
@@ -109,7 +109,7 @@ function parseRange(written: string): PortRange | undefined {
 
 const expectedIdle = 'a time from 1ms to 24h';
 
-/** Seconds; undefined for kube-proxy's default. */
+/** The idle timeout in seconds; undefined for kube-proxy's default. */
 export const udpIdleTimeout = plainSetting<number | undefined, 'udpTimeout', 'text', string | null>({
   flag: proxyFlag('text', '--udp-timeout <duration>', 'in userspace mode, how long an idle UDP client is remembered'),
   field: proxyField('udpIdleTimeout', duration),

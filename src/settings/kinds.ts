@@ -26,9 +26,9 @@ export function switchSetting<const U extends FlagUsage>(usage: U, help: string,
   });
 }
 
-/** Reports anything but true or false, and returns undefined. */
+/** Reads a switch. Reports any value except true and false, and returns undefined for it. */
 export function readSwitchOf({ value, name }: Given<boolean | string>, source: SettingSource): boolean | undefined {
-  // Library users may pass anything.
+  // Check again, because library users may pass any value.
   const isOn = readSwitch(String(value));
   if (isOn === undefined) {
     refuseValue(source, { name, value: String(value), path: undefined }, 'true or false');
@@ -100,7 +100,7 @@ function warnUnmet(
   return value;
 }
 
-/** Returns seconds. Reports anything but a duration in Go's format, and returns undefined. */
+/** Reads a duration as seconds. Reports a text that is not a duration in Go's format, and returns undefined for it. */
 export function readSecondsSetting(written: Given<string>, source: SettingSource): number | undefined {
   const seconds = parseDuration(written.value);
   return seconds !== undefined && seconds >= 0 ? seconds : refuseValue(source, written, expectedDuration);

@@ -49,7 +49,7 @@ type DetectLocal = Shaped<typeof storedDetectLocal>;
 
 const detectLocalModes = Object.keys(variants) as readonly DetectLocal['mode'][];
 
-/** Defaults to ClusterCIDR. */
+/** How kube-proxy recognises local traffic; ClusterCIDR by default. */
 export const detectLocal = setting({
   flags: [modeFlag, interfaces.BridgeInterface.flag, interfaces.InterfaceNamePrefix.flag],
   fields: [modeField, interfaces.BridgeInterface.field, interfaces.InterfaceNamePrefix.field],
@@ -88,7 +88,7 @@ export const clusterCIDRs = plainSetting({
   field: proxyField('clusterCIDR', text),
   defaultIn: (): readonly string[] => [],
   read: (written, source) => {
-    // An empty field is not set, but an empty flag is one empty CIDR.
+    // An empty field counts as unset, but an empty flag as one empty CIDR.
     if (written.value === '' && written.path) return undefined;
     const cidrs = written.value.split(',');
     const localMode = given(source, modeFlag, modeField)?.value;

@@ -20,7 +20,7 @@ const allFields = {
   nftables: proxyField('nftables.masqueradeAll', flag),
 } satisfies Record<Section, unknown>;
 
-/** --masquerade-all counts in every mode. The field counts only in the mode's own section. */
+/** The flag --masquerade-all applies to every mode. The field applies only in the mode's own section. */
 export const masqueradeAll = setting({
   flags: [allFlag],
   fields: Object.values(allFields),

@@ -32,7 +32,7 @@ export const mode = plainSetting({
   stored: oneOf(...proxyModes),
 });
 
-/** "" if unset. Trimmed and in lower case, as in kube-proxy (GetHostname in component-helpers). */
+/** The node's name from the settings, or "". Trimmed and in lower case, as in kube-proxy (GetHostname in component-helpers). */
 export const hostnameOverride = plainSetting({
   flag: proxyFlag('text', '--hostname-override <name>', 'the name that kube-proxy uses for the node', { rank: 3 }),
   field: proxyField('hostnameOverride', text),
@@ -46,7 +46,7 @@ export const hostnameOverride = plainSetting({
   stored: textThat("a node's name", 'isNodeName'),
 });
 
-/** "" if unset. The unspecified addresses (0.0.0.0 and ::) count as unset. */
+/** The node's own address from the settings, or "". The unspecified addresses (0.0.0.0 and ::) count as unset. */
 export const bindAddress = plainSetting({
   flag: proxyFlag('text', '--bind-address <ip>', "the node's own address, instead of the Node object's", { rank: 1 }),
   field: proxyField('bindAddress', text),

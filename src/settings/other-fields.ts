@@ -86,7 +86,7 @@ export const otherFields: readonly SettingField[] = [
   ...Object.values(periods).flatMap(({ usual, least }) => [usual, least]),
 ];
 
-/** Reports faults that keep kube-proxy from starting and that depend on several fields, the mode, the release or a gate. */
+/** Reports faults that depend on several fields, the mode, the release or a gate, and with which kube-proxy does not start. */
 export function checkOtherFields(source: SettingSource): void {
   checkPeriods(source);
   checkLogging(source);

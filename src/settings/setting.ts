@@ -66,7 +66,7 @@ export function proxyFlag<Kind extends FlagKind, const Usage extends `--${string
   return flagRow(kind, usage, help, { group: 'settings', needs: 'manifests', rank, isOfNode });
 }
 
-/** Reads a switch as Go's strconv.ParseBool does, but in upper or lower case. */
+/** Reads a switch like Go's strconv.ParseBool, but ignores case. */
 export function readSwitch(value: string): boolean | undefined {
   if (/^(?:1|t|true)$/i.test(value)) return true;
   return /^(?:0|f|false)$/i.test(value) ? false : undefined;

@@ -61,7 +61,7 @@ export function listSettings(): readonly { readonly path: readonly string[]; rea
   return listed;
 }
 
-/** Makes an object from `make`'s results for the settings. Leaves out undefined ones. `join` makes a value from each section's fields. */
+/** Makes an object from the results of `make` for each setting. Leaves out undefined results. `join` combines the fields of a section. */
 function mapSettings(
   make: (row: AnySetting, path: readonly string[]) => unknown,
   join: (fields: Readonly<Record<string, never>>) => unknown = (fields) => fields,
@@ -86,8 +86,8 @@ function settingAt(settings: SettingValues, path: readonly string[]): unknown {
 }
 
 /**
- * Reads all settings. Flags override the configuration, which overrides defaults. Also reports other faults that keep kube-proxy from
- * starting.
+ * Reads all settings. Flags override the configuration, which overrides defaults. Also reports other faults with which kube-proxy does not
+ * start.
  */
 export function readSettings(source: SettingSource): SettingValues {
   checkOtherFields(source);
@@ -99,8 +99,8 @@ export function defaultSettings(chosen: ProxyMode): SettingValues {
 }
 
 /**
- * Returns `base` with the values that flags give in `own`. If a flag names another mode, settings that `base` leaves at its mode's default
- * get the new mode's.
+ * Returns `base` with the values that flags give in `own`. If a flag names another mode, settings with the default of the mode in `base`
+ * get the new mode's default.
  */
 export function settingsOver(base: SettingValues, own: SettingValues, flags: ProxyFlags): SettingValues {
   const chosen = flags.proxyMode === undefined ? base.mode : own.mode;
@@ -111,7 +111,7 @@ export function settingsOver(base: SettingValues, own: SettingValues, flags: Pro
   }) as SettingValues;
 }
 
-/** Returns flags, as kpc reads them, for settings that differ from the mode's defaults. Leaves out settings that need several flags. */
+/** Returns flags, in kpc's syntax, for settings that differ from the mode's defaults. Leaves out settings that need several flags. */
 export function flagsOfSettings(
   settings: SettingValues & { readonly release: Release },
 ): Readonly<Record<string, string>> {
@@ -132,7 +132,7 @@ export function flagsOfSettings(
   return Object.fromEntries(written);
 }
 
-/** Returns the flags of settings that a configuration leaves open. Mappings add up. */
+/** Returns the flags of settings that a configuration does not set. For a mapping, keeps the flag, which adds to the field. */
 export function flagsBeside(flags: ProxyFlags, config: unknown): ProxyFlags {
   const valueAt = ({ path }: AnySetting['fields'][number]) =>
     path.reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), config);
@@ -175,7 +175,7 @@ export const configuredSections: readonly string[] = [
   ...new Set(fields.flatMap(({ path }) => (path.length > 1 ? path.slice(0, 1) : []))),
 ];
 
-/** `section` is "" for fields outside any section. */
+/** Returns the fields in a section, or outside all sections if `section` is "". */
 export function fieldsInSection(section: string): Schemas {
   const own = fields.filter(({ path }) => (path.length > 1 ? path[0] : '') === section);
   return Object.fromEntries(own.map((field) => [lastName(field), field.schema]));

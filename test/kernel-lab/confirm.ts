@@ -1,9 +1,9 @@
-// What becomes of an apply that waits to be confirmed when its process is killed, cut off or stopped: others stand by.
+// Tests an apply that waits for confirmation when its process is killed, cut off or stopped. Standby processes then roll it back.
 //
 //   confirm.ts ipvs|iptables
 //
-// IPVS mode takes a kernel that is slow, and has its processes and its network to itself, as process 1 of a node has: unless KPC_FULL=1 is
-// set, it tries only what takes that.
+// IPVS mode needs a slow kernel, in which the suite has the processes and the network to itself, like process 1 of a node. Unless
+// KPC_FULL=1 is set, it runs only the checks that need such a kernel.
 import { spawn, type ChildProcess } from 'node:child_process';
 import {
   chmodSync,
@@ -24,7 +24,7 @@ import { saveState, type SavedState } from './saved-state.ts';
 const { KPC_BUNDLES: bundles = '', KPC_APPLY: program = 'dist/kpc-apply.js' } = process.env;
 const mode = process.argv[2] === 'ipvs' ? 'ipvs' : 'iptables';
 const [before, after] = [`${bundles}/before-${mode}`, `${bundles}/after-${mode}`];
-/** What is made to fail: not the first tool that changes the node. */
+/** The tool that is made to fail. It is not the first tool that changes the node. */
 const tool = mode === 'ipvs' ? 'ipvsadm' : 'ip6tables-restore';
 const suite = startSuite(`confirm ${mode}`);
 const checkInFastKernel: typeof suite.check = async (...check) =>
@@ -45,7 +45,7 @@ function assertAsBefore(): void {
   for (const part of parts) assertSame(part, now[part], there[part]);
 }
 
-/** Waits until something is so; the message says what never came. */
+/** Waits until a condition holds. On timeout, the error names `what`. */
 async function until(what: string, isSo: () => boolean, seconds = 90): Promise<void> {
   for (let i = 0; i < seconds * 5; i++) {
     if (isSo()) return;
@@ -60,7 +60,7 @@ interface Applying {
   readonly ended: Promise<number | NodeJS.Signals | null>;
 }
 
-/** An apply of the other bundle that leads a process group, as a shell starts it. */
+/** Starts an apply of the other bundle as leader of a process group, as a shell would. */
 function startApply(timeout: string, file = program, env: NodeJS.ProcessEnv = {}): Applying {
   let said = '';
   const args = [file, 'apply', after, '--confirm-timeout', timeout, '--state-dir', stateDir];
@@ -76,7 +76,7 @@ function startApply(timeout: string, file = program, env: NodeJS.ProcessEnv = {}
   return { child, said: () => said, ended };
 }
 
-/** Kills the apply with all of its process group, once it waits. */
+/** Kills the apply and its whole process group, once the apply waits for confirmation. */
 async function killGroup({ child, ended }: Applying): Promise<void> {
   await until('the question', () => existsSync(awaiting));
   process.kill(-(child.pid ?? 0), 'SIGKILL');
@@ -114,7 +114,7 @@ await checkInFastKernel('killed and then confirmed within its time, it stays, an
 });
 
 await checkInFastKernel('killed before it could ask, it goes back at once', async () => {
-  // A tool that kills the process that starts it, and is not heard of again.
+  // Make a tool that kills the process that started it, and then hangs.
   const folder = '/run/killers';
   mkdirSync(folder, { recursive: true });
   writeFileSync(
@@ -132,7 +132,7 @@ exec ${tool} "$@"
   assertAsBefore();
 });
 
-/** Puts in the place of the tool one that hangs the first time that it changes something. Gives the file that says so. */
+/** Replaces the tool by one that hangs at its first change. Returns the file that shows that it hangs. */
 function hangOnce(folder: string): string {
   mkdirSync(folder, { recursive: true });
   const hangs = `${folder}/hangs`;
@@ -190,7 +190,7 @@ await checkInFastKernel('another apply that comes before its time is over is not
   assertAsBefore();
 });
 
-/** User Mode Linux has no terminals in its /dev, which is this machine's: a /dev of its own, with what is needed. */
+/** Mounts a /dev with terminals. User Mode Linux shows this machine's /dev, where its own terminals are missing. */
 function giveTerminals(): void {
   if (existsSync('/dev/pts/ptmx')) return;
   const nodes = ['null 1 3', 'zero 1 5', 'random 1 8', 'urandom 1 9', 'tty 5 0', 'ptmx 5 2'];
@@ -208,7 +208,7 @@ await checkInFastKernel('with its terminal gone, it goes back by itself and ends
   const command = `trap '' HUP; ${process.execPath} ${resolve(program)} apply ${after} --confirm-timeout 4s --state-dir ${stateDir}; echo $? >${status}`;
   const login = spawn('script', ['-q', '-c', command, '/dev/null'], { stdio: ['pipe', 'ignore', 'ignore'] });
   await until('the question', () => existsSync(awaiting));
-  // No process holds the other end of the terminal any more, as after a lost ssh connection.
+  // After this, no process holds the other end of the terminal, as after a lost ssh connection.
   login.kill('SIGKILL');
   await until('its end', () => existsSync(status) && readFileSync(status, 'utf8') !== '');
   assert(readFileSync(status, 'utf8') === '3\n', `status ${readFileSync(status, 'utf8')}`);
@@ -230,7 +230,7 @@ await checkInFastKernel('another state folder does not let two in at once', asyn
 });
 
 await checkAsProcess1('where systemd runs, a timer of its does it where all else is killed', async () => {
-  // A systemd-run that writes down what it is asked for, as it cannot be had here.
+  // Make a fake systemd-run that records its arguments, because there is no systemd here.
   const folder = '/run/fake-systemd';
   mkdirSync(folder, { recursive: true });
   mkdirSync('/run/systemd/system', { recursive: true });
@@ -246,7 +246,7 @@ await checkAsProcess1('where systemd runs, a timer of its does it where all else
     assert(asked.includes(`--unit=kpc-apply-way-back-${id}`) && asked.includes('--on-active=6s'), asked.join(' '));
     const command = asked.slice(asked.indexOf('--') + 1);
     const path = asked.find((word) => word.startsWith('--setenv=PATH='))?.slice('--setenv=PATH='.length) ?? '';
-    // The process that stands by dies first, and then the apply.
+    // Kill the standby process first, then the apply.
     const helper = findProcess(`--unconfirmed\0${id}`);
     assert(helper !== undefined, 'no process stands by');
     process.kill(helper, 'SIGKILL');
@@ -271,13 +271,15 @@ function findProcess(words: string): number | undefined {
     try {
       return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(words);
     } catch {
-      // It has ended.
+      // The process has ended.
       return false;
     }
   });
 }
 
-/** As systemd starts a transient service: no terminal, no environment but what was asked for. Gives its exit status. */
+/**
+ * Runs a command as systemd runs a transient service: without a terminal, and with only the requested environment. Returns the exit status.
+ */
 function runAsUnit([first = '', ...args]: readonly string[], path: string): Promise<number | null> {
   return new Promise((done) => {
     spawn(first, args, { cwd: '/', stdio: 'ignore', env: { PATH: path } }).on('close', done);

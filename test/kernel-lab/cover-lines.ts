@@ -1,8 +1,8 @@
-// Which bundles have among them every kind of line that any has.
+// Chooses bundles that together have every kind of line.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The fewest of these folders, or nearly, such that each kind of line of what the tools are fed is in one of them. */
+/** Returns as few of these folders as possible, or nearly, that together have every kind of line in the tools' input. */
 export function coverLines(folders: readonly string[]): readonly string[] {
   const kindsOf = new Map(folders.map((folder) => [folder, listKinds(folder)]));
   const left = new Set([...kindsOf.values()].flatMap((kinds) => [...kinds]));
@@ -22,7 +22,7 @@ function listKinds(folder: string): ReadonlySet<string> {
   return new Set(files.flatMap((file) => linesOf(file).map((line) => `${file}: ${kindOf(line)}`)));
 }
 
-/** A line without its names, addresses, protocols and numbers. */
+/** Returns a line without its names, addresses, protocols and numbers. */
 function kindOf(line: string): string {
   return line
     .replace(/ --comment (?:"[^"]*"|\S+)/, '')

@@ -1,8 +1,7 @@
-// For each fixture, in the modes it has: what kpc-apply leaves is, to the byte, what feeding the bundle's files to the
-// tools leaves on an empty node. Every bundle but the first goes over another one, so this is also the proof that B over
-// A is B. A second apply changes nothing and runs no tool that could.
-//
-// In User Mode Linux a fixture takes seconds: unless KPC_FULL=1 is set, IPVS mode takes those that have every kind of line among them.
+// Checks for each fixture, in each of its modes, that kpc-apply leaves the same node, byte for byte, as feeding the bundle's files to the
+// tools on an empty node. Every bundle except the first is applied over another one, so this also proves that B applied over A equals B. A
+// second apply changes nothing and runs no tool that could.
+// In User Mode Linux a fixture takes seconds. Unless KPC_FULL=1 is set, IPVS mode uses only fixtures that together have every kind of line.
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isFull } from '../support/rounds.ts';
@@ -15,10 +14,10 @@ const fixtures = `${process.env['KPC_BUNDLES']}/fixtures`;
 const modes = process.argv.slice(2);
 const suite = startSuite(`equality ${modes.join(' ')}`);
 
-/** Up to v1.33 kube-proxy asks ipset for a range of length zero, which no set takes: kpc compile warns of it. */
+/** Up to v1.33, kube-proxy adds a range of length zero to an ipset, which ipset refuses. kpc compile warns about such a range. */
 const unloadable = 'release-open-range-1.33';
 
-// Two virtual servers of another program: in iptables mode, the kernel may have none.
+// Two virtual servers of another program. Skipped in iptables mode, because the kernel may lack IPVS.
 const keepalived = modes.includes('ipvs')
   ? ['-A -t 100.64.9.1:80 -s rr', '-a -t 100.64.9.1:80 -r 100.64.9.7:80 -g -w 7', '-A -u 100.64.9.2:53 -s sh']
   : [];

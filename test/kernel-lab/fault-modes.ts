@@ -3,51 +3,54 @@ import { run } from './network.ts';
 import { normalizeTables, saveByHand, saveState, type SavedState } from './saved-state.ts';
 import { makeOtherTables, saveOtherTables, saveTables, saveTablesByHand } from './saved-tables.ts';
 
-/** One tool that the change of a node runs: the nth time that this tool changes something. */
+/** A step of a change: the nth time that this tool changes the node. */
 export interface FaultStep {
   readonly name: string;
   readonly tool: string;
   readonly nth: number;
 }
 
-/** Something on the node that the bundle has a use for, and that kpc-apply did not make. */
+/** An object on the node that the bundle needs but that kpc-apply did not make. */
 export interface Conflict {
   readonly fault: string;
-  /** What makes it, and what takes it away again. */
+  /** The commands that make and remove the object. */
   readonly make: readonly [tool: string, ...args: string[]];
   readonly remove: readonly [tool: string, ...args: string[]];
   readonly flags: readonly string[];
   readonly says: RegExp;
 }
 
-/** What the suite of faults has to know of a mode. */
+/** The facts about a mode that the suite of faults needs. */
 export interface FaultMode {
-  /** As a heading has it. */
+  /** The mode's name for a heading. */
   readonly title: string;
-  /** The steps of the change from the first bundle to the second, in their order. */
+  /** The steps of the change from the first bundle to the second, in order. */
   readonly steps: readonly FaultStep[];
-  /** Whether a step happens as a whole or not at all: kpc-apply is then killed before and after it, not in its middle. */
+  /** Whether a step happens completely or not at all. If so, kpc-apply is killed only before and after the step, not during it. */
   readonly isAtomic: boolean;
   /** The tools that read the node. */
   readonly readers: readonly string[];
-  /** Whether they read it again after the change: in nftables mode, the kernel's generation count proves what it is. */
+  /**
+   * Whether they read the node again after the change. In nftables mode they need not, because the kernel's generation count proves the
+   * result.
+   */
   readonly readsBack: boolean;
-  /** What the tools say of themselves that are too old. */
+  /** The version that each tool prints if it is too old. */
   readonly oldVersions: readonly (readonly [tool: string, says: string])[];
-  /** The file of the bundle that is spoiled. */
+  /** The file of the bundle that the suite damages. */
   readonly file: string;
-  /** What another program does to the node meanwhile. */
+  /** A change that another program makes during the apply. */
   readonly meddling: ToolCommand;
-  /** A kind of command that works once and never again, and what is then left to do. */
+  /** A kind of command that works once and then never again, and the work that is left as a result. */
   readonly broken: { readonly fault: string; readonly tool: string | undefined; readonly left: RegExp };
   readonly conflicts: readonly Conflict[];
-  /** Feeds a bundle to the tools by hand, which leaves what a kube-proxy leaves. */
+  /** Feeds a bundle to the tools by hand, which leaves the same objects as a kube-proxy. */
   readonly feed: (folder: string) => void;
-  /** Makes what other programs have on the node. */
+  /** Makes objects of other programs. */
   readonly makeOthers: () => void;
-  /** Everything on the node, and what other programs have there. */
+  /** Saves everything on the node, including other programs' objects. */
   readonly save: () => Readonly<Record<string, string>>;
-  /** What the bundle's own is on the node, and what it would be on an empty one. */
+  /** Saves the bundle's own objects: those on the node, and those that an empty node would get from the bundle. */
   readonly saveOwn: () => Readonly<Record<string, string>>;
   readonly saveOwnByHand: (folder: string) => Readonly<Record<string, string>>;
 }
@@ -76,7 +79,7 @@ function feedRestoreFiles(folder: string): void {
 
 const iptablesOld: readonly [string, string] = ['iptables-restore', 'iptables-restore v1.4.21'];
 
-/** What the suite of faults knows of the mode of this name. */
+/** Returns the facts about the mode of this name. */
 export function findFaultMode(name: string): FaultMode {
   const mode = faultModes[name];
   if (!mode) throw new Error(`which mode? ${Object.keys(faultModes).join(', ')}`);
@@ -205,7 +208,7 @@ const faultModes: Readonly<Record<string, FaultMode>> = {
   },
 };
 
-/** What is not of the other programs. */
+/** Returns the state without the objects of other programs. */
 function pickOwn({ iptables, ipvsadm, ...rest }: SavedState): Readonly<Record<string, string>> {
   return {
     ...rest,

@@ -1,5 +1,5 @@
-// Everything that can go wrong in an apply is made to go wrong, one thing at a time, on a node that holds another bundle
-// and things of other programs. Afterwards the node must be, to the byte, what it was before.
+// Causes every fault that an apply can meet, one at a time, on a node with another bundle and with objects of other programs. Afterwards
+// the node must be, byte for byte, as it was before.
 //
 //   faults.ts ipvs|iptables|nftables
 import { spawn, spawnSync } from 'node:child_process';
@@ -29,10 +29,13 @@ const { KPC_BUNDLES: bundles = '', KPC_APPLY: program = 'dist/kpc-apply.js' } = 
 const [before, after] = [`${bundles}/before-${name}`, `${bundles}/after-${name}`];
 const suite = startSuite(`faults ${name}`);
 
-/** In User Mode Linux each fault takes seconds: unless KPC_FULL=1 is set, as it is for docs/faults.md, some stand for the others of their kind. */
+/**
+ * In User Mode Linux each fault takes seconds. Unless KPC_FULL=1 is set, as it is for docs/faults.md, only a few faults of each kind are
+ * tried.
+ */
 const triesAll = name !== 'ipvs' || isFull;
 
-/** All of these, or one. */
+/** Returns all of these cases, or one. */
 function inTurn<T>(cases: readonly T[], turn: number): readonly T[] {
   return triesAll ? cases : cases.filter((_, i) => i === turn % cases.length);
 }
@@ -58,12 +61,12 @@ await suite.check('the node to begin with', async () => void (await expectApply(
 const beginning = mode.save();
 const assertAsBefore = () => assertSaved(mode.save(), beginning);
 
-/** The node holds the second bundle, as it would if it had been empty. */
+/** Asserts that the node has the second bundle, exactly as an empty node would get it. */
 function assertAfter(): void {
   assertSaved(mode.saveOwn(), mode.saveOwnByHand(after));
 }
 
-/** What was said, and what to do about it, on one line that is the same in each run. */
+/** Formats the error and its advice on one line that is the same in each run. */
 function quote({ err }: Run): string {
   const [, error = '', advice = ''] = /error: (.*?)\n {2}help: (.*)/s.exec(err) ?? [];
   const line = error
@@ -74,7 +77,7 @@ function quote({ err }: Run): string {
   return `${shown === line ? line : `${shown}…${code}`} — ${advice.split('\n')[0]}`;
 }
 
-/** Runs an apply under a fault. It must end with this status, leave the node as it was and say what to do. */
+/** Runs an apply under a fault. The apply must end with this status, leave the node unchanged and print advice. */
 async function expectFault(
   fault: string,
   host: Host,
@@ -88,7 +91,7 @@ async function expectFault(
     assertAsBefore();
     rows.push({ fault, status, node: 'as before', says: quote(result) });
   });
-  // One that has gone wrong takes no other with it.
+  // Restore the node, so that one failed check does not make the next ones fail.
   if (!isRight) await kpcApply(['apply', before]);
 }
 
@@ -110,11 +113,11 @@ const faults: Readonly<Record<string, Fault>> = {
     await host.run(command);
     return killed;
   },
-  // Not even its libraries fit into so little.
+  // The limit is too small even for the tool's libraries.
   'runs out of memory': ({ tool, args, stdin }, host) =>
     host.run({ tool: 'prlimit', args: ['--as=2000000', tool, ...args], stdin }),
 };
-// Each step has a fault at least, and each fault a step.
+// Try at least one fault for each step, and each fault at one step at least.
 for (const [i, step] of mode.steps.entries()) {
   for (const [how, fault] of inTurn(Object.entries(faults), i)) {
     const isStep = (command: ToolCommand) => command.tool === step.tool && isRestore(command);
@@ -122,15 +125,15 @@ for (const [i, step] of mode.steps.entries()) {
   }
 }
 
-/** Those of iptables read nothing else in IPVS mode than in the faster kernel of iptables mode. */
+/** Skip iptables' tools in IPVS mode, because they read the same in the faster kernel of iptables mode. */
 const readers = triesAll ? mode.readers : mode.readers.filter((tool) => !tool.endsWith('tables-save'));
 for (const [i, tool] of readers.entries()) {
   const reads = (command: ToolCommand) =>
     command.tool === tool && !isRestore(command) && !/^(-V|--version)$/.test(command.args[0] ?? '');
-  // One tool may read both families, one after the other.
+  // One tool may run twice, once for each family.
   const times = (await kpcApply(['verify', before])).commands.filter(reads).length;
   for (let nth = 1; nth <= (mode.readsBack ? 2 : 1) * times; nth++) {
-    // Before anything is read back, all is changed, and then all put back.
+    // Skip some faults of reading back, because each one first makes the whole change and then rolls it back.
     if (nth > times && !triesAll && i % 2 === 0) continue;
     const time = times === 1 ? '' : `, time ${((nth - 1) % times) + 1} of ${times}`;
     await expectFault(
@@ -147,7 +150,7 @@ for (const [tool, says] of inTurn(mode.oldVersions, 1)) {
   );
 }
 
-// The faster kernels of the other modes show it, too.
+// The other modes' faster kernels run these checks too.
 if (triesAll) await tryWhatAllModesShare();
 
 if (existsSync(`${after}/sysctl.conf`)) {
@@ -162,7 +165,7 @@ if (existsSync(`${after}/sysctl.conf`)) {
   });
 }
 
-/** A copy of the bundle with something done to it. */
+/** Returns a copy of the bundle with a change made by `change`. */
 function spoil(copy: string, change: (folder: string) => void): string {
   const folder = `/run/${copy}`;
   cpSync(after, folder, { recursive: true });
@@ -217,10 +220,10 @@ await suite.check('putting back fails too: status 4, what is left, and rollback 
   assertAsBefore();
 });
 
-/** Where in a step kpc-apply is killed, by the tool that it has just started. */
+/** When kpc-apply is killed, relative to the work of the tool that it has just started. */
 type Moment = 'before' | 'during' | 'after';
 
-/** A folder with a tool that kills kpc-apply: in the middle of a step half of which it then does, or before or after it. */
+/** Makes a folder with a tool that kills kpc-apply: before its work, after it, or in the middle, after half of the work. */
 function makeKiller({ tool, nth }: FaultStep, moment: Moment): string {
   const folder = '/run/killers';
   rmSync(folder, { recursive: true, force: true });
@@ -261,7 +264,7 @@ async function expectKill(step: FaultStep, moment: Moment, next: 'apply' | 'roll
       encoding: 'utf8',
     });
     assert(signal === 'SIGKILL', `it was not killed: ${status} ${stderr}`);
-    // The tool outlives it.
+    // The tool outlives kpc-apply, so wait for its end.
     while (!existsSync(`${folder}/ended`)) await sleep(50);
     await expectApply(next === 'apply' ? ['apply', after] : ['rollback'], 0);
     if (next === 'apply') {
@@ -336,7 +339,7 @@ suite.finish();
 async function tryWhatAllModesShare(): Promise<void> {
   const records = await networkFolder();
 
-  /** A state folder with the record in it, on a file system of its own. */
+  /** Mounts a separate file system as state folder, with the record in it. */
   function mountStateFolder(folder: string, options: string): void {
     mkdirSync(folder, { recursive: true });
     run('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]);

@@ -6,14 +6,14 @@ import { readNodeNetwork } from '../../src/apply/node/network.ts';
 import { realHost } from '../../src/apply/node/real-host.ts';
 import { stateFolder } from '../../src/apply/state/record.ts';
 
-/** Counts checks and prints each that fails; the last line of a suite is "N passed, N failed". */
+/** Counts checks and prints each failed one. The last line of a suite is "N passed, N failed". */
 export interface Suite {
   check(name: string, work: () => void | Promise<void>): Promise<boolean>;
   /** Prints the closing line and sets the exit status. */
   finish(): void;
 }
 
-/** KPC_LAB_UNTIL is seconds since 1970: no check begins after it. What is left of a suite is named, and not run. */
+/** KPC_LAB_UNTIL is a time in seconds since 1970. No check begins after this time; the remaining checks are listed but not run. */
 const until = Number(process.env['KPC_LAB_UNTIL'] ?? Number.POSITIVE_INFINITY) * 1000;
 
 export function startSuite(title: string): Suite {
@@ -23,7 +23,7 @@ export function startSuite(title: string): Suite {
   const end = (status: 0 | 1): never => {
     console.log(`${title} took ${Math.round((Date.now() - started) / 1000)} s`);
     console.log(`${passed} passed, ${failed} failed`);
-    // What a check that failed has left running would keep this process from its end.
+    // Exit explicitly, because programs that a failed check left running would keep this process alive.
     process.exit(status);
   };
   return {
@@ -56,7 +56,7 @@ function indent(text: string): string {
   return text.replace(/^/gm, '      ');
 }
 
-/** Throws if the texts differ, and shows the lines that do. */
+/** Throws if the texts differ, with the lines that differ. */
 export function assertSame(what: string, got: string, want: string): void {
   if (got === want) return;
   const [gotLines, wantLines] = [new Set(got.split('\n')), new Set(want.split('\n'))];
@@ -73,23 +73,23 @@ export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Error(message);
 }
 
-/** One run of kpc-apply inside this process: starting Node anew takes longer than most applies. */
+/** One run of kpc-apply inside this process. Starting Node would take longer than most applies. */
 export interface Run {
   readonly status: number;
   readonly out: string;
   readonly err: string;
-  /** The tools that it ran, in order. */
+  /** The tools that kpc-apply ran, in order. */
   readonly commands: readonly ToolCommand[];
 }
 
 export const stateDir = '/run/kpc';
 
-/** Where kpc-apply has the records of this network in that folder. */
+/** Returns the folder with kpc-apply's records of this network. */
 export async function networkFolder(): Promise<string> {
   return stateFolder(stateDir, await readNodeNetwork(realHost, true)).path;
 }
 
-/** Runs kpc-apply with its records in /run, which is this kernel's own. */
+/** Runs kpc-apply with its records in /run, which belongs to this kernel alone. */
 export async function kpcApply(args: readonly string[], host: Host = realHost): Promise<Run> {
   let out = '';
   let err = '';
@@ -107,9 +107,9 @@ export async function kpcApply(args: readonly string[], host: Host = realHost): 
       },
       host: {
         ...host,
-        // In User Mode Linux root meets this machine's files with the owners they have there.
+        // Trust the owner of the working folder, because in User Mode Linux this machine's files keep their owners.
         user: { uid: 0, invoker: statSync('.') },
-        // Not this suite, which would start itself anew.
+        // Name the program explicitly, because otherwise this suite would start itself again.
         program: [process.execPath, resolve(process.env['KPC_APPLY'] ?? 'dist/kpc-apply.js')],
         run: (command) => {
           commands.push(command);
@@ -121,7 +121,7 @@ export async function kpcApply(args: readonly string[], host: Host = realHost): 
   return { status, out, err, commands };
 }
 
-/** Runs kpc-apply, which must end with this status. */
+/** Runs kpc-apply and asserts its exit status. */
 export async function expectApply(args: readonly string[], status: number): Promise<Run> {
   const run = await kpcApply(args);
   assert(
@@ -131,7 +131,7 @@ export async function expectApply(args: readonly string[], status: number): Prom
   return run;
 }
 
-/** What changes a node, of all the tools that kpc-apply runs. */
+/** Reports whether a command of kpc-apply changes the node. */
 export function isRestore({ tool, args }: ToolCommand): boolean {
   if (args[0] === '--version') return false;
   if (tool.endsWith('-restore') || tool === 'modprobe') return true;

@@ -1,4 +1,4 @@
-// Connections survive what does not concern them, and drain where their endpoint goes. In the modes that are asked for.
+// Checks that connections survive unrelated changes, and drain when their endpoint is removed, in the requested modes.
 import { isFull } from '../support/rounds.ts';
 import { assert, expectApply, startSuite } from './harness.ts';
 import { buildNetwork, run } from './network.ts';
@@ -14,11 +14,11 @@ const web: Probe = { from: 'client', protocol: 'tcp', address: '10.96.0.10', por
 const dns: Probe = { from: 'client', protocol: 'udp', address: '10.96.0.11', port: 53 };
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Throws if a transfer has broken or stands still. */
+/** Throws if a transfer has broken or makes no progress. */
 async function assertMoving(id: string): Promise<void> {
   const [state, bytes] = (await traffic.status(id)).split(' ');
   assert(state === 'open', `${id}: ${await traffic.status(id)}`);
-  // The traffic itself gives up after a minute without a byte.
+  // The loop ends, because the traffic program gives up after a minute without a byte.
   for (;;) {
     const [now, later] = (await traffic.status(id)).split(' ');
     assert(now === 'open', `${id} stands still at ${bytes} bytes`);
@@ -62,7 +62,7 @@ for (const mode of modes) {
       const listed = () => run('ipvsadm', ['-Sn']);
       assert(/10\.96\.0\.10:80 -r 10\.1\.1\.10:8080 -m -w 0/.test(listed()), listed());
       await traffic.stop('leaving');
-      // IPVS remembers a connection that was reset for ten seconds: looking costs less than an apply.
+      // IPVS remembers a reset connection for ten seconds. Poll for this, because polling is cheaper than an apply.
       for (let i = 0; i < 60 && run('ipvsadm', ['-Lnc']).includes('10.1.1.10:8080'); i++) await sleep(500);
       for (let i = 0; i < 60 && /10\.96\.0\.10:80 -r 10\.1\.1\.10:8080/.test(listed()); i++) {
         await expectApply(['apply', after], 0);
@@ -110,7 +110,7 @@ for (const mode of modes) {
 traffic.close();
 suite.finish();
 
-/** Opens a transfer through web's cluster IP until it lands on the endpoint wanted. */
+/** Opens transfers through web's cluster IP until one reaches the wanted endpoint. */
 async function openTo(id: string, server: string): Promise<void> {
   for (let i = 0; i < 40; i++) {
     if ((await traffic.transfer(id, 'client', '10.96.0.10', 80)) === server) return;

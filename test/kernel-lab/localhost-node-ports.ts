@@ -1,5 +1,5 @@
-// nftables mode by Kubernetes 1.37, in a network namespace of this machine's kernel: where packets to node ports on localhost end,
-// and that an upgrade of the rules of 1.36 cuts no connection.
+// Checks nftables mode of Kubernetes 1.37 in a network namespace of this machine's kernel: where packets to node ports on localhost end,
+// and that an upgrade from the rules of 1.36 breaks no connection.
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
@@ -14,7 +14,7 @@ const localhost = ['127.0.0.1', '::1'] as const;
 run('ip', ['link', 'set', 'lo', 'up']);
 run('ip', ['route', 'add', 'default', 'dev', 'lo']);
 
-/** A server of the node's own, in the place of kube-proxy: it sends back what it gets. */
+/** Starts an echo server on the node, in place of kube-proxy. */
 async function listen(address: string, port: number): Promise<void> {
   const server = createServer((socket) => socket.pipe(socket)).listen(port, address);
   server.unref();
@@ -38,7 +38,7 @@ async function probeTcp(address: string, port: number): Promise<string> {
   return 'connected';
 }
 
-/** What the sender is told of a datagram that nothing takes. */
+/** Returns the error that the sender of a datagram gets if no program receives it. */
 async function probeUdp(address: string, port: number): Promise<string> {
   const socket = createSocket(address.includes(':') ? 'udp6' : 'udp4');
   socket.connect(port, address);
@@ -59,7 +59,7 @@ function countOf(protocol: string, address: string): number {
   return Number(/packets (\d+)/.exec(listed)?.[1]);
 }
 
-/** What `kpc trace` says of the node's own packet to a node port at this address, by the same bundle. */
+/** Returns kpc trace's verdict on the node's own packet to a node port at this address, with the same bundle. */
 function trace(bundle: string, protocol: 'tcp' | 'udp', address: string, port: number): string {
   const to = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
   const packet = ['--from', 'node', '--to', to, '--proto', protocol];
@@ -70,13 +70,13 @@ function trace(bundle: string, protocol: 'tcp' | 'udp', address: string, port: n
   return result.traces[0]?.verdict ?? '';
 }
 
-/** Asks the kernel and kpc, and compares. `local` and `delivered` are both answered by the server of this suite. */
+/** Compares the kernel's handling with kpc's verdict. This suite's server answers for both `local` and `delivered`. */
 async function compare(bundle: string, verdicts: { readonly tcp: string; readonly udp: string }): Promise<void> {
   for (const address of localhost) {
     assertSame(`trace of TCP to ${address}`, trace(bundle, 'tcp', address, 30_080), verdicts.tcp);
     assertSame(`trace of UDP to ${address}`, trace(bundle, 'udp', address, 30_053), verdicts.udp);
     assertSame('TCP', await probeTcp(address, 30_080), verdicts.tcp === 'refused' ? 'ECONNREFUSED' : 'connected');
-    // Without a rule that takes it, the datagram comes to a port on which nothing listens.
+    // If no rule redirects the datagram, it reaches a port without a listener.
     assertSame('UDP', await probeUdp(address, 30_053), 'ECONNREFUSED');
   }
 }

@@ -1,14 +1,14 @@
-// Connections that go on while the node changes, and newcomers that keep asking meanwhile: for the suites of traffic.
+// Keeps connections open while the node changes, and makes new ones meanwhile, for the suites of traffic.
 import { assert, expectApply } from './harness.ts';
 import type { startServers } from './servers.ts';
 import type { Probe } from './traffic.ts';
 
 type Traffic = Awaited<ReturnType<typeof startServers>>;
 
-/** What a client connects to, from where ("-" is the node), and over what. */
+/** A client's place ("-" is the node), the address and port that it connects to, and the protocol. */
 export type Route = readonly [from: string, address: string, port: number, protocol: 'tcp' | 'udp'];
 
-/** All kinds of ways in: pods and the node to cluster IPs, outside clients to node ports, external IPs and load balancers. */
+/** Routes of all kinds: from pods and the node to cluster IPs, and from outside clients to node ports, external IPs and load balancers. */
 export const routesOfAllKinds: readonly Route[] = [
   ['pod-b', '10.96.0.10', 80, 'tcp'],
   ['pod-b', '10.96.0.18', 80, 'tcp'],
@@ -30,7 +30,7 @@ export const routesOfAllKinds: readonly Route[] = [
   ['client', '192.168.0.1', 30053, 'udp'],
 ];
 
-/** One short connection over a route. */
+/** Returns a probe with one short connection over a route. */
 export const probeOf = ([from, address, port, protocol]: Route): Probe => ({ from, address, port, protocol });
 
 /** Opens a connection over each route. Returns their ids. */
@@ -45,7 +45,7 @@ export async function openAll(traffic: Traffic, prefix: string, routes: readonly
   return ids;
 }
 
-/** Applies a bundle while newcomers keep coming, none of whom may be turned away. `watch` is looked at before each round. */
+/** Applies a bundle while new connections are made, all of which must succeed. Calls `watch` before each round. */
 export async function applyUnderFire(
   traffic: Traffic,
   bundle: string,
@@ -65,7 +65,7 @@ export async function applyUnderFire(
       });
     }
   })();
-  // Nobody waits for it before the apply has ended, and what it throws is of the test, not of kpc-apply.
+  // Handle the rejection now, because the promise is awaited only after the apply. Its error belongs to the test, not to kpc-apply.
   fire.catch(() => {});
   await expectApply(['apply', bundle], 0);
   asked.stop = true;

@@ -1,7 +1,8 @@
-// Long connections survive changes of mode, in both directions and through each kind of address, and no new one fails
-// meanwhile. Where they must be cut, it is said how many. The first argument is the mode beside IPVS: iptables, or nftables
-// in a kernel that has that too. KPC_FULL=1 goes through all changes that there are, those between the three modes with it, and through
-// each check in both kernels. Without it, a change goes there and back, and what the emulated one would only repeat is left out.
+// Checks that long connections survive changes of mode, in both directions and through each kind of address, and that no new connection
+// fails meanwhile. If connections must be cut, kpc-apply must report how many. The first argument is the mode besides IPVS: iptables, or
+// nftables in a kernel that also has nftables. With KPC_FULL=1, the suite makes all changes between the three modes, and runs each check in
+// both kernels. Without it, the suite changes there and back, and skips checks in the emulated kernel that would only repeat those in the
+// fast one.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { isFull } from '../support/rounds.ts';
@@ -29,7 +30,7 @@ function allChanges(): readonly string[] {
   return ['iptables', 'nftables', 'ipvs', 'nftables', 'iptables', 'ipvs'];
 }
 
-/** A check that shows in the emulated kernel what it shows in the fast one. */
+/** Runs a check whose result is the same in the emulated kernel and in the fast one. */
 async function checkInFastKernel(name: string, work: () => Promise<void>): Promise<void> {
   if (isFull || other === 'iptables') await suite.check(name, work);
 }
@@ -40,17 +41,17 @@ interface SavedNode extends SavedState {
 
 const tablesOfKubeProxy = 'table ip kube-proxy\ntable ip6 kube-proxy\n';
 
-/** Those of all kinds, and two more of the node's own; in the emulated kernel, where each takes seconds, every other one. */
+/** Routes of all kinds, and two more from the node. In the emulated kernel, where each route takes seconds, only every second one. */
 const routes = [...routesOfAllKinds, ['-', '10.96.0.13', 80, 'tcp'], ['-', '10.96.0.11', 53, 'udp']].filter(
   (_, i) => isFull || other === 'iptables' || i % 2 === 0,
 ) as readonly Route[];
 
-/** One of each way in, for those who come meanwhile. */
+/** One probe of each kind, for new connections during the change. */
 const newcomers: readonly Probe[] = routesOfAllKinds
   .filter((_, i) => [0, 1, 2, 5, 8, 10, 12, 13, 14].includes(i))
   .map(probeOf);
 
-/** A program on the node that listens on all addresses, to which those of Services are closed. */
+/** The port of a program on the node that listens on all addresses. It must not be reachable at the addresses of Services. */
 const daemonPort = 9999;
 for (const protocol of ['tcp', 'udp'] as const) {
   await traffic.listen('-', protocol, '0.0.0.0', daemonPort, 'daemon');
@@ -62,7 +63,7 @@ const intruders: readonly Probe[] = ['pod-b', 'client', '-'].flatMap((from) =>
   ),
 );
 
-/** Throws if the program answers at the address of a Service. */
+/** Throws if this program answers at the address of a Service. */
 async function assertClosed(): Promise<void> {
   const answers = await traffic.probe(intruders);
   const answered = answers.flatMap((answer, i) =>
@@ -73,7 +74,10 @@ async function assertClosed(): Promise<void> {
   assert(answered.length === 0, `a program on the node answers: ${answered.join('; ')}`);
 }
 
-/** Throws if any of them has broken or stands still, and says which. Two answers each: the first may have been under way. */
+/**
+ * Throws if any transfer has broken or makes no progress, with its route. Waits for two answers each, because the first may have been under
+ * way.
+ */
 async function assertMoving(ids: readonly string[], some: readonly Route[]): Promise<void> {
   const counts = ids.map(() => new Set<string>());
   const until = Date.now() + 20_000;
@@ -97,7 +101,10 @@ async function assertMoving(ids: readonly string[], some: readonly Route[]): Pro
 const stopAll = async (ids: readonly string[]): Promise<void> => {
   for (const id of ids) await traffic.stop(id);
 };
-/** Applies the rules until something is so. What was reset is remembered for ten seconds: looking costs less than an apply. */
+/**
+ * Applies the rules until a condition holds. Polls before each apply, because reset connections are remembered for ten seconds and polling
+ * is cheaper.
+ */
 async function applyUntil(isSo: () => boolean): Promise<void> {
   const isRemembered = () =>
     /\b(?:CLOSE|ESTABLISHED)\b/.test(run('ipvsadm', ['-Lnc'])) ||
@@ -131,7 +138,7 @@ await checkInFastKernel('IPVS goes when its connections have ended', async () =>
   );
   assert(/ -w 0$/m.test(listed) && !/ -w 1$/m.test(listed), `not all at weight 0:\n${listed}`);
   await assertMoving(ids, routes);
-  // The node's own connections, by the rules already, come from the virtual address while the node still has it.
+  // The node's own connections already follow the rules, but come from the virtual address while the node still has it.
   const own: readonly Route[] = [
     ['-', '10.96.0.10', 80, 'tcp'],
     ['-', 'fd00:96::10', 80, 'tcp'],
@@ -163,7 +170,7 @@ await checkInFastKernel(
       address,
       port: daemonPort,
     }));
-    // From two ports, which are the same ones each time.
+    // Probe from two fixed source ports.
     const probeFromSamePorts = async () => {
       const range = 'net.ipv4.ip_local_port_range';
       const sysctl = ['netns', 'exec', 'client', 'sysctl'];
@@ -173,9 +180,9 @@ await checkInFastKernel(
       run('ip', [...sysctl, '-q', '-w', `${range}=${usual}`]);
       return answers;
     };
-    // Longer than two changes of mode take on a busy machine.
+    // Use a timeout longer than two changes of mode on a busy machine.
     run('sysctl', ['-q', '-w', 'net.netfilter.nf_conntrack_tcp_timeout_syn_sent=900']);
-    // The node is not that address yet, and passes this on.
+    // The node does not have this address yet, so it forwards the packet.
     await probeFromSamePorts();
     await expectApply(['apply', ipvs], 0);
     const waiting: readonly Route[] = [['client', address, 80, 'tcp']];
@@ -196,7 +203,7 @@ await suite.check(
   `${routes.length} connections of all kinds go on over ${changes.length} changes of mode, and so do those opened between`,
   async () => {
     await expectApply(['apply', ipvs], 0);
-    // Long enough for a busy machine: a flow of UDP that pauses for longer is a new one.
+    // Use a timeout long enough for a busy machine, because a UDP flow that pauses for longer counts as a new one.
     run('ipvsadm', ['--set', '900', '2', '20']);
     opened.push(...(await openAll(traffic, 'first-', routes)));
     openedRoutes.push(...routes);
@@ -238,7 +245,7 @@ await checkInFastKernel('--drain-timeout ends the waiting at a later apply', asy
   await stopAll(ids);
 });
 
-/** Runs kpc-apply as a process, with an ipvsadm that kills it when it is to change anything. */
+/** Runs kpc-apply as a process, with an ipvsadm that kills it before or after the first change. */
 function applyAndKill(bundle: string, change: 'before' | 'after'): void {
   const bin = '/run/killer';
   mkdirSync(bin, { recursive: true });
@@ -305,10 +312,10 @@ await suite.check(
     await expectApply(['cleanup'], 0);
     assertSameNode(saveNode(), untouched);
     await expectApply(['apply', ipvs], 0);
-    // The flows of UDP from before: these have no end.
+    // Delete earlier UDP flows, which have no end.
     run('conntrack', ['-F']);
     const said = new Set<string>();
-    // Back in IPVS mode, the fast kernel shows it.
+    // The fast kernel also checks the way back to IPVS mode.
     for (const bundle of isFull || other === 'iptables' ? changes : changes.slice(0, 1)) {
       const { err } = await expectApply(['apply', bundle, '--drain-timeout', '0'], 0);
       for (const [name] of err.matchAll(/\bnet\.[\w.]+/g)) said.add(name);
@@ -327,7 +334,7 @@ await suite.check(
 traffic.close();
 suite.finish();
 
-/** What the tools tell of the node; and the tables of nftables, where this kernel has them. */
+/** Saves the node's state as the tools print it, with nftables' tables if this kernel has nftables. */
 function saveNode(): SavedNode {
   return { ...saveState(), tables: other === 'nftables' ? run('nft', ['list', 'tables']) : '' };
 }
@@ -336,7 +343,7 @@ function assertSameNode(got: SavedNode, want: SavedNode): void {
   for (const part of Object.keys(want) as (keyof SavedNode)[]) assertSame(part, got[part], want[part]);
 }
 
-/** Sysctls of the network and their values, except for those that count, those of links that come and go, and those that all modes set. */
+/** Returns the network's sysctls and their values, without counters, sysctls of temporary links, and sysctls that all modes set. */
 function readSysctls(): ReadonlyMap<string, string> {
   const lines = run('bash', ['-c', 'sysctl -a 2>/dev/null || true']).split('\n');
   const pairs = lines.flatMap((line) => {
@@ -347,7 +354,7 @@ function readSysctls(): ReadonlyMap<string, string> {
   return new Map(pairs);
 }
 
-/** Throws if a sysctl has another value than before, and neither has this bundle set it, nor was it named. */
+/** Throws if a sysctl changed that this bundle does not set and that kpc-apply did not name. */
 function assertSysctlsSaid(bundle: string, said: ReadonlySet<string>): void {
   const file = `${bundle}/sysctl.conf`;
   const own = existsSync(file) ? readFileSync(file, 'utf8') : '';
@@ -365,7 +372,7 @@ function sorted(text: string): string {
 
 /** Runs watch as a process until it has synced once. */
 async function watchFor(bundle: string): Promise<void> {
-  // As long as it takes on a busy machine.
+  // Wait up to two minutes, because the machine may be busy.
   const verified = `for i in $(seq 60); do sleep 2; node ${program} verify ${bundle} --state-dir ${stateDir} >/dev/null && break; done`;
   const script = `node ${program} watch ${bundle} --sync-period 1s --state-dir ${stateDir} & pid=$!; ${verified}; kill $pid; wait $pid`;
   const { status, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8' });

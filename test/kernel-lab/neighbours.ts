@@ -1,10 +1,10 @@
-// What other programs keep on the node, in a real kernel: kube-router, Docker, Calico, keepalived, a kubelet, and names that
-// look near. apply, watch, rollback and cleanup leave all of it as it is, to the byte, and so does what they do over the
-// rules of a kube-proxy, which are a bundle fed to the tools by hand.
+// Checks in a real kernel that apply, watch, rollback and cleanup leave other programs' objects unchanged, byte for byte: those of
+// kube-router, Docker, Calico, keepalived and a kubelet, and objects with similar names. Also checks this over the rules of a kube-proxy,
+// which are a bundle fed to the tools by hand.
 //
 //   neighbours.ts legacy|nft      nft: only what a network namespace of this machine's own kernel can have
 //
-// Unless KPC_FULL=1 is set, iptables mode, and a kube-proxy that runs, are tried with the nft variant alone: its kernel is fast.
+// Unless KPC_FULL=1 is set, iptables mode and a running kube-proxy are tried only with the nft variant, whose kernel is fast.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { copyFileSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(reso
 
 type Parts = Readonly<Record<'iptables' | 'ip6tables' | 'ipset' | 'ipvsadm' | 'addresses', string>>;
 
-/** Everything on the node, in an order that does not depend on how it came to be. Rules and chains keep theirs. */
+/** Saves everything on the node in an order that does not depend on its history. Rules and chains keep their own order. */
 function save(): Parts {
   const lines = (text: string) => text.split('\n').filter(Boolean);
   const sorted = (text: string) => lines(text).toSorted().join('\n');
@@ -29,7 +29,7 @@ function save(): Parts {
       .replaceAll(/^#.*\n/gm, '')
       .replaceAll(/ \[\d+:\d+\]/g, '')
       .split(/(?<=^COMMIT\n)/m)
-      // A table that has been looked at is there, and empty.
+      // Skip empty tables, because reading a table creates it.
       .filter((table) => /^(-A|:\S+ -)/m.test(table))
       .map((table) => {
         const all = lines(table);
@@ -57,7 +57,7 @@ function assertSameParts(got: Parts, want: Parts): void {
   for (const part of Object.keys(want) as (keyof Parts)[]) assertSame(part, got[part], want[part]);
 }
 
-/** Throws unless all lines of `before` are there, in their order. */
+/** Throws unless all lines of `before` are still present, in the same order. */
 function assertKept(before: Parts, now: Parts): void {
   for (const part of Object.keys(before) as (keyof Parts)[]) {
     const there = now[part].split('\n');
@@ -91,7 +91,7 @@ function end(child: ChildProcess): Promise<number | null> {
   });
 }
 
-/** Starts a process that has the name of kube-proxy, and does nothing. */
+/** Starts an idle process with the name kube-proxy. */
 async function startKubeProxy(): Promise<ChildProcess> {
   const path = '/run/kube-proxy';
   copyFileSync('/bin/sleep', path);
@@ -117,13 +117,15 @@ function preferNft(): boolean {
   return true;
 }
 
-/** Neighbours as far as the kernel can have them: a namespace of this machine's own has neither IPVS nor dummies. */
+/**
+ * Returns the neighbour's objects that this kernel supports. A namespace of this machine's kernel supports neither IPVS nor dummy links.
+ */
 function ableTo({ ipvsadm, ip, ...rest }: Neighbour): Neighbour {
   if (variant === 'nft') return rest;
   return { ...rest, ...(ipvsadm === undefined ? {} : { ipvsadm }), ...(ip === undefined ? {} : { ip }) };
 }
 
-/** What a kube-proxy would have left: a bundle, except for the chain and the jumps that it finds there, since a kubelet made them. */
+/** Leaves the objects of a kube-proxy: a bundle without the chain and jumps that already exist, because a kubelet made them. */
 function leaveAsKubeProxy(bundle: string): void {
   const { iptables = '', ...rest } = readBundleFiles(bundle);
   const lines = iptables.split('\n').filter((line) => !/KUBE-FIREWALL\b/.test(line));
@@ -168,7 +170,7 @@ async function checkBeside(title: string, others: readonly Neighbour[], before: 
       const status = await end(watch);
       assert(status === 0, `status ${status}: ${said}`);
       assertKept(before, save());
-      // The jump is at the head again, and nothing else has moved.
+      // Check that the jump is at the head again, and that nothing else has moved.
       await expectApply(['verify', first], 0);
       assertSame('nat', save().iptables.split('*nat')[1] ?? '', applied.iptables.split('*nat')[1] ?? '');
     });
@@ -270,7 +272,7 @@ async function checkRunning(before: Parts): Promise<void> {
     } finally {
       await end(again);
     }
-    // A command that was refused leaves nothing to undo: the state is to be named.
+    // After a refused command there is nothing to undo, so a rollback must name the state.
     await expectApply(['rollback'], 2);
     await expectApply(['rollback', '--to', '2'], 0);
     assertSameParts(save(), before);
@@ -290,7 +292,7 @@ if (variant === 'legacy' || preferNft()) {
   if (variant === 'nft' || isFull) await checkRunning(before);
 }
 
-// On top of them, since nothing takes them away: what kubelets up to 1.26 made. Its KUBE-POSTROUTING is in the way of IPVS mode.
+// Add the chains of kubelets up to 1.26 last, because nothing removes them. Their KUBE-POSTROUTING conflicts with IPVS mode.
 if (variant === 'legacy') {
   for (const tool of ['iptables', 'ip6tables']) {
     for (const table of ['nat', 'filter', 'mangle']) {

@@ -5,7 +5,7 @@ export const addresses = {
   node1: { ipv4: '192.168.0.1', ipv6: 'fd00:192::1' },
   node2: { ipv4: '192.168.0.2', ipv6: 'fd00:192::2' },
   client: { ipv4: '192.168.0.100', ipv6: 'fd00:192::100' },
-  /** The same client under another address, for source ranges. */
+  /** Another address of the same client, for source ranges. */
   stranger: { ipv4: '192.168.0.200', ipv6: 'fd00:192::200' },
   'pod-a': { ipv4: '10.1.1.10', ipv6: 'fd00:1:1::a' },
   'pod-b': { ipv4: '10.1.1.11', ipv6: 'fd00:1:1::b' },
@@ -26,7 +26,7 @@ export const pods: readonly Pod[] = ['pod-a', 'pod-b', 'pod-c', 'pod-d'];
  */
 export function buildNetwork(): void {
   ip(['netns add wire', 'netns add node2', 'netns add client', ...pods.map((pod) => `netns add ${pod}`)]);
-  // No waiting for duplicate address detection, and no asymmetric routes taken for forgeries.
+  // Do not wait for duplicate address detection, and do not drop packets on asymmetric routes as forged.
   setSysctls(undefined, [
     'net.ipv4.ip_forward=1',
     'net.bridge.bridge-nf-call-iptables=1',
@@ -36,7 +36,7 @@ export function buildNetwork(): void {
     setSysctls(namespace, ['net.ipv4.conf.all.rp_filter=0', 'net.ipv4.conf.default.rp_filter=0']);
     setSysctls(namespace, ['net.ipv6.conf.all.accept_dad=0', 'net.ipv6.conf.default.accept_dad=0']);
   }
-  // Refusals are ICMP messages, of which a kernel sends one client but a few a second unless told otherwise.
+  // Lift the limit on ICMP messages, because refusals are ICMP messages and a kernel sends one client only a few of them a second.
   setSysctls(undefined, ['net.ipv4.icmp_ratelimit=0', 'net.ipv6.icmp.ratelimit=0']);
   for (const namespace of [undefined, 'node2']) {
     setSysctls(namespace, ['net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1']);
@@ -64,7 +64,7 @@ export function buildNetwork(): void {
 
   buildBridge(undefined, 1, ['pod-a', 'pod-b']);
   buildBridge('node2', 2, ['pod-c', 'pod-d']);
-  // A local process reaches a virtual address only where a route to it exists before OUTPUT rewrites it.
+  // A local process reaches a virtual address only if a route to the address exists before OUTPUT rewrites it.
   ip(['route add 10.1.2.0/24 via 192.168.0.2', '-6 route add fd00:1:2::/64 via fd00:192::2']);
   ip(['route add default via 192.168.0.2', '-6 route add default via fd00:192::2']);
   ip(['route add default via 192.168.0.1', '-6 route add default via fd00:192::1'], 'node2');
@@ -103,7 +103,7 @@ function buildBridge(namespace: 'node2' | undefined, node: 1 | 2, members: reado
 
 function ip(commands: readonly string[], namespace?: string): void {
   const inside = namespace === undefined ? [] : ['-n', namespace];
-  // `ip -batch` takes no option in front of a command.
+  // `ip -batch` does not accept an option before a command.
   for (const family of ['-4', '-6'] as const) {
     const own = commands.filter((command) => command.startsWith('-6 ') === (family === '-6'));
     if (own.length === 0) continue;
@@ -120,13 +120,13 @@ function setSysctls(namespace: string | undefined, settings: readonly string[]):
   else run('ip', ['netns', 'exec', namespace, 'sysctl', '-q', ...settings]);
 }
 
-/** Whether this kernel has SCTP: the test kernel does, another may not. */
+/** Reports whether this kernel supports SCTP. The test kernel does; another may not. */
 export function supportsSctp(): boolean {
   const script = 'use Socket; exit(socket(my $s, AF_INET, SOCK_STREAM, 132) ? 0 : 1)';
   return spawnSync('perl', ['-e', script]).status === 0;
 }
 
-/** Runs a tool that must succeed, and gives what it printed. */
+/** Runs a tool, which must succeed. Returns its output. */
 export function run(tool: string, args: readonly string[], stdin = ''): string {
   const { status, stdout, stderr } = spawnSync(tool, args, { input: stdin, encoding: 'utf8', maxBuffer: 1 << 28 });
   if (status !== 0) throw new Error(`${[tool, ...args].join(' ')} failed (${status}): ${stderr}\n${stdin}`);

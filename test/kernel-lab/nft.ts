@@ -1,5 +1,5 @@
-// The nft variant of iptables, which most distributions have: for each fixture in iptables mode, the same equality as in
-// equality.ts. It runs in a network namespace of this machine's kernel, where that has what this variant needs.
+// Checks the nft variant of iptables, which most distributions have, with the same equality as equality.ts for each fixture in iptables
+// mode. Runs in a network namespace of this machine's kernel, if the kernel has the modules for this variant.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,5 @@
-// nftables mode beside other programs, in a network namespace of this machine's kernel: what they put into kube-proxy's table
-// that kpc does not read, a table that a program has to itself, tables of firewalls and of like names, and a node that has
-// none of the tools of other modes.
+// Checks nftables mode beside other programs, in a network namespace of this machine's kernel: unread objects in kube-proxy's table, a
+// table owned by a running program, tables of firewalls and with similar names, and a node without the tools of other modes.
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +16,7 @@ const { KPC_BUNDLES: bundles = '' } = process.env;
 const suite = startSuite('nftables-others');
 const [before, after] = [`${bundles}/before-nftables`, `${bundles}/after-nftables`];
 
-/** firewalld, a firewall that drops what it does not know, Docker and Calico by iptables-nft, and names that look near. */
+/** firewalld, a firewall that drops unknown packets, Docker and Calico with iptables-nft, and tables with similar names. */
 const theirs = `
 table inet firewalld {
   chain filter_INPUT { type filter hook input priority 10; policy accept; ct state { established, related } accept; iifname "lo" accept; }
@@ -56,7 +55,7 @@ COMMIT
   run('iptables-nft-restore', ['--noflush'], rules);
 }
 
-/** The table, in an order that does not depend on how it came to be. */
+/** Returns the table in an order that does not depend on its history. */
 function saveTable(): string {
   return run('nft', ['-s', 'list', 'table', 'ip', 'kube-proxy'])
     .split(/[\s,]+/)
@@ -88,7 +87,7 @@ await suite.check('a node without iptables, ipset and ipvsadm goes through all c
 await suite.check('the node to begin with', async () => void (await expectApply(['apply', before], 0)));
 const beginning = saveTable();
 
-/** What a trace over a fresh dump says of a packet from beyond a router to a Service, and by which interface it leaves. */
+/** Traces a packet from beyond a router to a Service, over a fresh dump. Returns the verdict and the outgoing interface. */
 async function traceDump(): Promise<{
   readonly verdict: string;
   readonly tables: readonly string[];
@@ -119,7 +118,7 @@ async function traceDump(): Promise<{
 }
 
 await suite.check('a dump has routes, and the tables of others: what these drop is dropped', async () => {
-  // A new namespace has what its machine has.
+  // Set forwarding, because a new namespace copies the machine's value.
   writeFileSync('/proc/sys/net/ipv4/ip_forward', '1');
   for (const words of [
     'link add eth9 type veth peer name beyond9',
@@ -236,7 +235,7 @@ await suite.check('another program that changes its own tables all the time dist
     busy.kill('SIGKILL');
     await end;
   }
-  // Its last nft may still run: it can add to no table that is gone.
+  // The last nft may still run. Without the table, it cannot add anything.
   run('nft', ['delete', 'table', 'inet', 'busy']);
 });
 

@@ -1,5 +1,5 @@
-// Connections under nftables mode: what does not concern them leaves them alone, and a change of mode between iptables and
-// nftables, in both directions, cuts none and turns no new one away. IPVS is left to test/apply/nftables.test.ts: few kernels have both.
+// Checks connections in nftables mode: they survive unrelated changes, and a change between iptables and nftables, in either direction,
+// breaks none and refuses no new one. test/apply/nftables.test.ts covers IPVS, because few kernels have both.
 import { assert, assertSame, expectApply, startSuite } from './harness.ts';
 import { applyUnderFire, openAll, probeOf, routesOfAllKinds } from './long-connections.ts';
 import { buildNetwork, run } from './network.ts';
@@ -16,12 +16,12 @@ const web: Probe = { from: 'client', protocol: 'tcp', address: '10.96.0.10', por
 const dns: Probe = { from: 'client', protocol: 'udp', address: '10.96.0.11', port: 53 };
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Throws if a transfer has broken or stands still. */
+/** Throws if a transfer has broken or makes no progress. */
 async function assertMoving(ids: readonly string[]): Promise<void> {
   const old = await Promise.all(ids.map((id) => traffic.status(id)));
   for (const [i, id] of ids.entries()) {
     const from = Number(old[i]?.split(' ')[1]);
-    // The traffic itself gives up after a minute without a byte.
+    // The loop ends, because the traffic program gives up after a minute without a byte.
     for (;;) {
       const [state, bytes] = (await traffic.status(id)).split(' ');
       assert(state === 'open', `${id}: ${await traffic.status(id)}`);

@@ -1,6 +1,5 @@
-// nftables mode in a network namespace of this machine's kernel: every fixture over another one, drift,
-// SIGKILL at any moment, watch, and whose a table is. Faults are in faults.ts, what packets do in packets.ts and
-// nftables-traffic.ts.
+// Checks nftables mode in a network namespace of this machine's kernel: every fixture over another one, drift, SIGKILL at any moment,
+// watch, and the ownership of tables. faults.ts covers faults; packets.ts and nftables-traffic.ts cover packets.
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,9 +20,9 @@ const [before, after] = [`${bundles}/before-nftables`, `${bundles}/after-nftable
 makeOtherTables();
 const others = saveOtherTables();
 
-/** Of a whole table. The names of all tables cost next to nothing. */
+/** Reports whether a command lists a whole table. Listing only the names of tables costs next to nothing. */
 const isListing = ({ tool, args }: ToolCommand) => tool === 'nft' && args.includes('list') && !args.includes('tables');
-/** Any program does so whenever it changes a rule of its own. */
+/** Changes the generation, as any program does when it changes its own rules. */
 const moveGeneration = () => run('nft', ['-f', '-'], 'add table ip passing\ndelete table ip passing\n');
 
 let fixtures = 0;
@@ -87,7 +86,7 @@ await suite.check('one after another program changed a rule of its own lists the
   assert((await expectApply(['apply', before], 0)).commands.some(isListing), 'no table was listed');
   assert(!(await expectApply(['apply', before], 0)).commands.some(isListing), 'a table was listed again');
 });
-/** This node without perl: nothing tells what the tables are but to list them. */
+/** This node without perl. kpc-apply can then learn the tables' content only by listing them. */
 const withoutPerl: Host = {
   ...realHost,
   run: (command) => (command.tool === 'perl' ? Promise.resolve({ kind: 'missing' }) : realHost.run(command)),
@@ -151,7 +150,7 @@ async function expectFault(name: string, host: Host): Promise<void> {
   });
 }
 
-/** What nft makes of its input in place of what it is to make. A listing shows it. */
+/** Faults of nft that change its input. A listing shows the result. */
 const lies: Readonly<Record<string, (input: string) => string>> = {
   'leaves out a rule': (input) => input.replace(/^add rule .*\n/m, ''),
   'leaves out an element': (input) => input.replace(/^add element .*\n/m, ''),
@@ -180,7 +179,7 @@ for (const nth of [1, 2, 3, 4]) {
     failOnce(withoutPerl, isListing, async () => ended(1, 'no reason given'), nth),
   );
 }
-/** An nft that kills kpc-apply at its nth transaction, before or after its work. */
+/** Makes an nft that kills kpc-apply at the nth transaction, before or after its work. */
 function killAt(nth: number, when: 'before' | 'after'): void {
   const bin = '/run/killer';
   rmSync(bin, { recursive: true, force: true });
@@ -209,7 +208,7 @@ await suite.check(`SIGKILL at ${moments} moments, then apply: a whole node each 
     await sleep(150 + (700 / moments) * i);
     child.kill('SIGKILL');
     await end;
-    // A transaction that nft has begun may still come to its end.
+    // Wait, because a transaction that nft has begun may still finish.
     await sleep(100);
     await expectApply(['apply', bundle], 0);
     assertSame('the tables', saveTables(), saveTablesByHand(bundle));
@@ -290,7 +289,7 @@ await suite.check('nothing is taken from a kube-proxy that runs', async () => {
   await new Promise((resolve) => kubeProxy.on('close', resolve));
   await expectApply(['cleanup', '--adopt'], 0);
 });
-/** So many chains that they are loaded in several transactions. */
+/** A bundle with so many chains that they are loaded in several transactions. */
 const many = `${bundles}/many-nftables`;
 const [none, all] = [saveTables(), saveTablesByHand(many)];
 const stages = (await expectApply(['apply', many], 0)).commands.filter(isRestore);
@@ -303,7 +302,7 @@ await suite.check('a first apply of much changes what packets meet in its last t
 });
 await expectApply(['cleanup'], 0);
 for (let nth = 1; nth <= stages.length; nth++) {
-  // Of each product, one a transaction: together they are all of either side.
+  // Try one combination for each transaction. Together they cover all cases of both lists.
   const inTurn = <T>(cases: readonly T[]) => cases.filter((_, i) => isFull || i === nth % cases.length);
   await suite.check(`a first apply of much, transaction ${nth} of ${stages.length} fails`, async () => {
     for (const fault of inTurn(Object.values(faults))) {

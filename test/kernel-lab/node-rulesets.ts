@@ -1,9 +1,9 @@
-// More rules of other programs, as they write them on nodes: network plugins, hosts' own firewalls, and refusals of every kind.
+// More rules of other programs, as found on nodes: network plugins, the hosts' own firewalls, and refusals of every kind.
 import type { OtherRuleset, RandomValues } from './other-rulesets.ts';
 
 /**
- * A number of rulesets of each program. No rule stops replies: kpc follows the first packet of a connection, and the harness sees
- * only whether its answer comes back.
+ * Returns several rulesets for each program. No rule stops replies, because kpc follows only the first packet of a connection, and the
+ * harness only sees whether an answer comes back.
  */
 export function listNodeRulesets({
   pick,

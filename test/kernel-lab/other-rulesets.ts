@@ -1,6 +1,6 @@
-// Rules of other programs as they write them on nodes, with values that the random numbers choose, for the network of network.ts.
+// Rules of other programs, as found on nodes, with random values, for the network of network.ts.
 
-/** Rules, the tool that loads them, and how they are taken away again. */
+/** Rules, the tool that loads them, and the commands that remove them. */
 export interface OtherRuleset {
   readonly name: string;
   readonly tool: 'nft' | 'iptables-restore' | 'ip6tables-restore';
@@ -9,7 +9,7 @@ export interface OtherRuleset {
 
 type Pick = <T>(...items: readonly T[]) => T;
 
-/** Values of rules: ports and addresses that packet-matrix.ts asks for, and some that it does not. */
+/** Returns values for rules: ports and addresses of the packets in packet-matrix.ts, and some others. */
 export function valuesOf(random: () => number) {
   const pick: Pick = (...items) => items[Math.floor(random() * items.length)] as (typeof items)[number];
   return {
@@ -25,7 +25,7 @@ export function valuesOf(random: () => number) {
 
 export type RandomValues = ReturnType<typeof valuesOf>;
 
-/** A number of rulesets of each program. */
+/** Returns several rulesets for each program. */
 export function listRulesets({ pick, port, host, network, pod, end, target }: RandomValues): readonly OtherRuleset[] {
   const nft = (name: string, text: string): OtherRuleset => ({ name, tool: 'nft', text });
   const save = (name: string, ...lines: readonly string[]): OtherRuleset => {

@@ -41,7 +41,7 @@ export interface Services {
   };
 }
 
-/** Every packet that can be sent: from all hosts, to all addresses and ports of the Services, and to some that nothing has. */
+/** Returns all packets to send: from all hosts, to all addresses and ports of the Services, and to some unused ones. */
 export function listQuestions({ cluster }: Services, hasSctp: boolean): readonly Question[] {
   const targets = new Map<string, Omit<Question, 'from'>>();
   const add = (protocol: PacketProtocol, to: Address, port: number): void => {
@@ -71,9 +71,9 @@ export function listQuestions({ cluster }: Services, hasSctp: boolean): readonly
   }
   return [...targets.values()].flatMap((target) =>
     sources
-      // A loopback address is each host's own.
+      // Only node 1 sends to loopback addresses, because each host has its own.
       .filter((from) => from === 'node1' || !isLoopbackText(target.to.text))
-      // Nor does node 1 see what pods of node 2 send each other.
+      // Leave out packets between pods on node 2, because node 1 does not see them.
       .filter((from) => !isOnNode2(from) || !isOnNode2(nameOf.get(target.to.text)))
       .map((from) => ({ from, ...target })),
   );
@@ -99,14 +99,14 @@ export function read(text: string): Address {
   return address;
 }
 
-/** What a bundle holds. */
+/** Reads a bundle. */
 export async function readBundleSide(folder: string): Promise<CompiledSnapshot> {
   const stored = await readStoredSide(folder);
   if (stored.kind !== 'bundle') throw new Error(`${folder} is not a bundle`);
   return stored.side;
 }
 
-/** An evaluator of a state on node 1, as buildNetwork makes it. */
+/** Returns an evaluator of a state on node 1 of the network that buildNetwork makes. */
 export function prepareNode1(state: KernelState): Evaluator {
   const link = (name: string, ...texts: readonly string[]): Link => ({
     name,

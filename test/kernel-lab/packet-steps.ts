@@ -1,5 +1,5 @@
-// Step by step in nftables mode: the rules that `nft monitor trace` says a packet met, and the steps of kpc's evaluator, for
-// packets of packet-matrix.ts in a random order. The seed is printed.
+// Compares, in nftables mode, the rules that a packet met according to `nft monitor trace` with the steps of kpc's evaluator, for packets
+// of packet-matrix.ts in random order. Prints the seed.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +15,7 @@ import { listQuestions, prepareNode1, read, readBundleSide, type Question } from
 import { startServers } from './servers.ts';
 
 const bundles = process.env['KPC_BUNDLES'] ?? '';
-// The rules are what is compared: no answer is waited for longer than until a packet is sent again.
+// Only rules are compared, so do not wait for an answer longer than until a packet is sent again.
 process.env['PROBE_TIMEOUT'] = '0.9';
 const seed = Number(process.env['SEED'] ?? Date.now() % 100_000);
 const suite = startSuite('packet-steps');
@@ -61,11 +61,11 @@ await suite.check(`the steps are those of nft monitor trace (seed ${seed})`, asy
 traffic.close();
 suite.finish();
 
-/** Has the kernel trace the packets that open a connection, before any rule of kube-proxy's. */
+/** Returns rules that make the kernel trace the packets that open a connection, before any of kube-proxy's rules. */
 function tracing(family: string): string {
   const opening = [
     'tcp flags & (syn | ack) == syn meta nftrace set 1',
-    // Not the answers.
+    // Do not trace the answers.
     'meta l4proto udp udp sport != { 53, 8080 } meta nftrace set 1',
   ].join('\n');
   return ['prerouting', 'output']
@@ -84,7 +84,7 @@ function probeOf({ from, protocol, to, port }: Question) {
   };
 }
 
-/** A way's rules, one a line. What the node sends to itself comes in again as another packet, which is left out. */
+/** Lists the rules of a path, one per line. Leaves out the second packet that the kernel makes of a packet from the node to itself. */
 function tellWay({ steps }: Way, isNode: boolean): string {
   return steps
     .flatMap((step) => {
@@ -95,7 +95,7 @@ function tellWay({ steps }: Way, isNode: boolean): string {
 }
 
 interface Monitor {
-  /** The rules that packets met, one a line, of each packet from a source to a destination. */
+  /** Returns the rules that each packet from a source to a destination met, one per line. */
   seen(name: string): readonly string[];
   forget(): void;
   close(): void;
@@ -103,9 +103,9 @@ interface Monitor {
 
 function watchTraces(): Monitor {
   const child = spawn('nft', ['monitor', 'trace'], { stdio: ['ignore', 'pipe', 'inherit'] });
-  /** The packet that has an id now: ids come again, and a packet that a bridge hands on gets another. */
+  /** The packet that now has an id. Ids are reused, and a packet that a bridge forwards gets a new id. */
   const current = new Map<string, string[]>();
-  /** Packets by the source and port that they have until they leave. */
+  /** Packets by their source address and port before masquerading. */
   const flows = new Map<string, string[]>();
   const seen = new Map<string, string[][]>();
   createInterface({ input: child.stdout }).on('line', (line) => {
@@ -115,7 +115,8 @@ function watchTraces(): Monitor {
       const flow = find(rest, /(ip6? saddr \S+)/) + find(rest, /((?:tcp|udp) sport \d+)/);
       if (table === 'lab') {
         const rules: string[] = [];
-        // What is sent again meets fewer rules; what the node sends to itself comes in again as another packet.
+        // Ignore repeated packets: a retransmission meets fewer rules, and a packet from the node to itself comes in again as another
+        // packet.
         if (!flows.has(flow)) {
           flows.set(flow, rules);
           const name = nameOfPacket(chain, rest);

@@ -1,5 +1,5 @@
-// The same with rules of other programs beside kube-proxy's: kpc reads what the node's tools print, and what it says for certain is
-// what the kernel does. What it does not know is counted. The seed is printed.
+// Like packet-truth.ts, but with other programs' rules beside kube-proxy's. kpc reads the output of the node's tools, and each of its
+// certain verdicts must match the kernel. Counts the unknown ones. Prints the seed.
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
 import type { Evaluator } from '../../src/packet/evaluate.ts';
@@ -8,8 +8,8 @@ import { run } from './network.ts';
 import type { OtherRuleset } from './other-rulesets.ts';
 
 /**
- * What a node's tools print, one after the other. `withSave`: also what iptables-save prints of what nft lists. `withLinks`: also
- * which links are bridges, and whether rules see what passes these.
+ * Returns the output of a node's tools, one after the other. `withSave`: also iptables-save's output for rules that nft lists. `withLinks`:
+ * also which links are bridges, and whether rules see bridged packets.
  */
 export function printNode(withSave: boolean, withLinks: boolean): string {
   const sysctls = [
@@ -27,13 +27,13 @@ export function printNode(withSave: boolean, withLinks: boolean): string {
   return commands.map(([tool, ...args]) => `$ ${[tool, ...args].join(' ')}\n${run(tool, args)}`).join('\n');
 }
 
-/** An evaluator of what the tools printed, as kpc trace makes it. */
+/** Returns an evaluator of the tools' output, as kpc trace makes it. */
 export function evaluatorOfDump(text: string): Evaluator {
   const { state, coverage, doubts } = readDump(new Map([['node.txt', text]]));
   return sceneOf(new DumpedSnapshot({ name: 'node.txt', state: () => state, coverage, doubts })).evaluate;
 }
 
-/** Puts rules beside those that are there. Returns how to take them away. */
+/** Loads rules beside the present ones. Returns a function that removes them. */
 export function load({ tool, text }: OtherRuleset): () => void {
   if (tool === 'nft') {
     run('nft', ['-f', '-'], text);

@@ -1,6 +1,6 @@
-// What kpc says of a packet and what the kernel does with it, for all that can be sent in the network of network.ts: every
-// source, every address and port of the Services of packets/before and packets/more, and some that nothing has, both families, in the
-// modes that are asked for. Prints how many agree.
+// Compares kpc's verdict on a packet with the kernel's handling, for all packets in the network of network.ts: from every source, to every
+// address and port of the Services of packets/before and packets/more and to some unused ones, in both families and the requested modes.
+// Prints how many agree.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,21 +28,21 @@ import { startServers } from './servers.ts';
 import { repeat } from './traffic.ts';
 
 const bundles = process.env['KPC_BUNDLES'] ?? '';
-// What is not answered holds its lot up until then; a connection's first packet is sent again after one and after three seconds.
+// A packet without an answer delays its batch by this time. A connection's first packet is sent again after one and after three seconds.
 process.env['PROBE_TIMEOUT'] = '4';
-/** "every=10+5" asks one packet in ten, the fifth of each ten and so on, where a kernel is slow. */
+/** "every=10+5" sends only one packet in ten, beginning with the fifth, for slow kernels. */
 const words = process.argv.slice(2);
 const sample = words.find((word) => word.startsWith('every='))?.slice('every='.length) ?? '1';
 const [every = 1, first = 0] = sample.split('+').map(Number);
-/** "others=3" asks three times under the rules of each other program. */
+/** "others=3" makes three rounds under the rules of each other program. */
 const rounds = Number(words.find((word) => word.startsWith('others='))?.slice('others='.length) ?? 0);
-/** Other programs refuse in other words. */
+/** Other programs' refusals give other errors. */
 const refusal =
   rounds > 0 ? /^(refused|unreachable|reset|error:Permission denied|error:Operation not permitted)$/ : /^refused$/;
 const modes = words.filter((word) => !word.includes('='));
 const suite = startSuite('packet-truth');
 buildNetwork();
-// A kernel sends a limited number of refusals in all, and tells senders of shorter ways, which would pass the node by.
+// Lift the kernel's limit on refusals, and turn off redirects, which tell senders of shorter paths that bypass the node.
 run('sysctl', ['-q', 'net.ipv4.icmp_msgs_per_sec=1000000', 'net.ipv4.icmp_msgs_burst=1000000']);
 for (const name of ['all', 'eth0', 'cni0']) run('sysctl', ['-q', `net.ipv4.conf.${name}.send_redirects=0`]);
 const hasSctp = supportsSctp();
@@ -52,9 +52,9 @@ await traffic.listen('-', 'tcp', '::', 9999, 'node1');
 await traffic.listen('node2', 'tcp', '0.0.0.0', 9999, 'node2');
 await traffic.listen('node2', 'tcp', '::', 9999, 'node2');
 
-/** What node 1 gives packets that it masquerades. */
+/** The addresses that node 1 gives masqueraded packets as source. */
 const ownOfNode1 = { ipv4: ['192.168.0.1', '10.1.1.1'], ipv6: ['fd00:192::1', 'fd00:1:1::1'] } as const;
-/** With session affinity, a client sees one endpoint: addresses of such Services, and their node ports. */
+/** The addresses and node ports of Services with session affinity, where a client sees only one endpoint. */
 let sticky: ReadonlySet<string> = new Set(['10.96.0.21']);
 let compared = 0;
 let disagreeing = 0;
@@ -69,7 +69,7 @@ for (const mode of rounds > 0 ? [] : modes) {
     const trials = listQuestions(side, hasSctp)
       .filter((_, i) => i % every === first)
       .map((question) => tryOut(evaluate, question));
-    // Each lot takes as long as its slowest packet: those that nothing answers go together.
+    // Put packets without an answer into the same batches, because each batch takes as long as its slowest packet.
     const [silent, answered] = [true, false].map((is) => trials.filter((trial) => isSilent(trial) === is));
     const doubtful: Trial[] = [];
     for (const lot of [...lots(answered ?? [], 40), ...lots(silent ?? [], 200)])
@@ -77,7 +77,7 @@ for (const mode of rounds > 0 ? [] : modes) {
     console.log(
       `packet-truth: ${mode}: ${trials.length} asked, ${silent?.length} unanswered, ${doubtful.length} asked again`,
     );
-    // A slow kernel loses packets of a crowd: what differs is asked again with few others.
+    // Send packets whose results differ again in small batches, because a slow kernel loses packets of large ones.
     const wrong: string[] = [];
     for (const lot of lots(doubtful, 4)) wrong.push(...(await compare(lot)).differences);
     compared += trials.length;
@@ -89,7 +89,7 @@ console.log(`packet-truth: ${compared} packets compared, ${disagreeing} disagree
 traffic.close();
 suite.finish();
 
-/** Asks packets under the rules of other programs, one after the other, in a random cluster for each round. */
+/** Sends packets under the rules of each other program in turn, with a random cluster for each round. */
 async function besideOthers(mode: string): Promise<void> {
   const seed = Number(process.env['SEED'] ?? 4711);
   const random = makeRandom(seed);
@@ -97,10 +97,10 @@ async function besideOthers(mode: string): Promise<void> {
   let unknown = 0;
   for (let round = 1; round <= rounds; round++) {
     const services = await applyCluster(mode, random);
-    // What a host sends to itself does not come by here.
+    // Leave out a host's packets to itself, because they do not pass node 1.
     const questions = listQuestions(services, false).filter(({ from, to }) => addresses[from][to.family] !== to.text);
     const rulesets = shuffle([...listRulesets(values), ...listNodeRulesets(values)], random);
-    // Each waits for what nothing answers: a round takes half of them, and another seed the others.
+    // Use half of the rulesets in a round, because each waits for unanswered packets. Another seed uses others.
     for (const ruleset of rulesets.slice(0, rulesets.length / 2)) {
       await suite.check(`${mode} beside ${ruleset.name}, round ${round} (seed ${seed})`, async () => {
         const unload = load(ruleset);
@@ -115,7 +115,7 @@ async function besideOthers(mode: string): Promise<void> {
   console.log(`packet-truth: ${mode}: ${unknown} unknown`);
 }
 
-/** Programs Services of random kinds, and returns them. */
+/** Applies Services of random kinds, and returns them. */
 async function applyCluster(mode: string, random: () => number): Promise<Services> {
   const { manifests, flags } = makeCluster(random);
   const folder = mkdtempSync(join(tmpdir(), 'kpc-cluster-'));
@@ -130,7 +130,7 @@ async function applyCluster(mode: string, random: () => number): Promise<Service
   return side;
 }
 
-/** Asks packets, and returns of how many kpc does not know what becomes of them. */
+/** Sends packets, and returns the number of those whose fate kpc does not know. */
 async function askBeside(
   { text }: OtherRuleset,
   services: Services,
@@ -189,7 +189,7 @@ function lots<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
 }
 
-/** The trials whose answers differ from what kpc says, and how. */
+/** Returns the trials whose answers differ from kpc's verdict, with the difference. */
 async function compare(
   trials: readonly Trial[],
 ): Promise<{ readonly trials: readonly Trial[]; readonly differences: readonly string[] }> {
@@ -207,7 +207,7 @@ async function compare(
       fate.endpoints.length === 0 ||
       sticky.has(question.to.text) ||
       sticky.has(String(question.port)) ||
-      // What is lost is sent again, and may go to another endpoint.
+      // A lost packet is sent again, and may then go to another endpoint.
       answersToVerdict(question, fate).every((each) => seen.some((answer) => each.test(answer)));
     if (isRight && isWhole) return [];
     const { from, protocol, to, port } = question;
@@ -257,7 +257,7 @@ function ping({ from, to }: Question): Promise<readonly string[]> {
   });
 }
 
-/** What the answers to a packet of that fate are like; where there are endpoints, each pattern must be seen. */
+/** Returns patterns for the answers to a packet with this fate. If there are endpoints, each pattern must occur. */
 function answersTo(question: Question, fate: Fate): readonly RegExp[] {
   const isAtTimes = (other: Fate['verdict']) =>
     fate.verdict !== other && fate.ways.some(({ verdict }) => verdict === other);
@@ -289,11 +289,12 @@ function answersToVerdict(question: Question, fate: Fate): readonly RegExp[] {
     case 'forwarded': {
       const server = nameOf.get(to.text);
       if (server !== undefined && port === 8080 && !comesBack(question, to)) {
-        // The answer passes node 1 by, which may then find the rest of the connection invalid.
+        // The answer bypasses node 1, which may then find the rest of the connection invalid.
         return [new RegExp(`^(${server} .*|timeout|reset)$`)];
       }
       if (server !== undefined && port === 8080) return [new RegExp(`^${server} `)];
-      // Node 2 sends back what it has no better way for, and node 1 takes it for a stranger's, which its rules may refuse.
+      // Node 2 sends the packet back for lack of a better route. Node 1 treats the packet as one from a stranger, so its rules may refuse
+      // it.
       return [/^(timeout|unreachable)$/, ...(from === 'node1' && to.family === 'ipv6' ? [refusal] : [])];
     }
     case 'unknown':
@@ -301,7 +302,7 @@ function answersToVerdict(question: Question, fate: Fate): readonly RegExp[] {
   }
 }
 
-/** Whether what an endpoint answers to the client passes node 1, which alone knows whom the client asked. */
+/** Reports whether an endpoint's answer to the client passes node 1, which alone knows the address that the client used. */
 function comesBack({ from, to }: Question, endpoint: Address): boolean {
   const onNode1 = parseNetwork(to.family === 'ipv4' ? '10.1.1.0/24' : 'fd00:1:1::/64');
   const isHere = (address: Address): boolean =>

@@ -1,5 +1,5 @@
-// What packets do under the rules that kpc-apply put in: from outside, from pods and from the node itself, to Services of
-// every kind, in the modes that are asked for. See network.ts for who is where, and packets/before for the Services.
+// Checks packets under the rules that kpc-apply wrote: from outside, from pods and from the node itself, to Services of every kind, in the
+// requested modes. See network.ts for the hosts, and packets/before for the Services.
 import { assert, expectApply, startSuite } from './harness.ts';
 import { addresses, buildNetwork, run, supportsSctp } from './network.ts';
 import { startServers } from './servers.ts';
@@ -7,13 +7,13 @@ import { repeat, type Probe, type Transport } from './traffic.ts';
 
 type Mode = 'ipvs' | 'iptables' | 'nftables';
 
-/** What several probes of one kind must give. */
+/** The expected answers to several probes of one kind. */
 interface Expectation {
   readonly name: string;
   readonly probe: Probe;
-  /** Every answer must be like this. */
+  /** The pattern that every answer must match. */
   readonly each: RegExp;
-  /** And each of these servers must have answered. */
+  /** Each of these servers must answer at least once. */
   readonly servers: readonly string[];
   readonly times: number;
 }
@@ -29,7 +29,7 @@ await traffic.listen('-', 'tcp', '::', 9999, 'node1-daemon');
 
 for (const mode of modes) {
   await suite.check(`${mode}: the bundle can be applied`, async () => {
-    // What packets do in one mode, and nothing of the other: the mode-change suite is about what drains between them.
+    // Do not drain, so that packets meet only one mode's rules. The mode-change suite checks draining.
     await expectApply(['apply', `${bundles}/before-${mode}`, '--drain-timeout', '0s'], 0);
     run('conntrack', ['-F']);
   });
@@ -79,10 +79,10 @@ function listExpectations(mode: Mode): readonly Expectation[] {
     probe: toProbe,
     each,
     servers,
-    // Random choice misses one of two endpoints in 12 tries once in 4,000 runs.
+    // With 12 tries, a random choice misses one of two endpoints only once in 2,000 runs.
     times: servers.length > 1 && mode !== 'ipvs' ? 12 : servers.length > 1 ? 4 : 2,
   });
-  // Not from the pods' CIDR, so the node puts its own address in the place of the client's.
+  // The client is not in the pods' CIDR, so the node replaces the client's address with its own.
   const masqueraded = /^pod-[ac] (10\.1\.1\.1|192\.168\.0\.1)$/;
   const masquerade6 = /^pod-[ac] fd00:(1:1|192)::1$/;
   return [
@@ -122,14 +122,14 @@ function listExpectations(mode: Mode): readonly Expectation[] {
       probe('client', 'tcp', '203.0.113.22', 80),
       new RegExp(`^pod-b ${client.ipv4}$`),
     ),
-    // IPVS forwards to the endpoint elsewhere, whose answer comes from an address that the client did not ask.
+    // IPVS forwards to an endpoint on another node. Its answer comes from an address that the client did not use.
     spread('policy Local without a local endpoint', probe('client', 'tcp', '203.0.113.23', 80), /^(timeout|reset)$/),
     spread('a Service without endpoints refuses', probe('client', 'tcp', '10.96.0.22', 80), /^refused$/),
     spread('a Service without endpoints refuses pods', probe('pod-a', 'tcp', '10.96.0.22', 80), /^refused$/),
     spread('a pod reaches itself', probe('pod-a', 'tcp', '10.96.0.23', 80), /^pod-a /),
     spread('internal policy Local', probe('pod-b', 'tcp', '10.96.0.24', 80), /^pod-a 10\.1\.1\.11$/),
     spread('a daemon on the node', probe('client', 'tcp', node1.ipv4, 9999), /^node1-daemon /),
-    // IPVS mode binds the address to the node, and a filter keeps the node's own daemons off it.
+    // IPVS mode binds the address to the node, and a filter keeps the node's own daemons unreachable there.
     spread(
       'a daemon on the node does not answer on a virtual address',
       probe('client', 'tcp', '10.96.0.10', 9999),

@@ -1,6 +1,6 @@
 import { addresses, pods } from './network.ts';
 
-/** Services of random kinds on the pods and nodes of network.ts, and flags of kube-proxy to compile them with. */
+/** Services of random kinds on the pods and nodes of network.ts, and kube-proxy's flags for compiling them. */
 export interface RandomCluster {
   readonly manifests: string;
   readonly flags: readonly string[];

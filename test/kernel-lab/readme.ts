@@ -1,5 +1,5 @@
-// The commands for a node in docs/apply.md and docs/air-gapped.md, as their reader would type them: in a kernel, with the bundle that the
-// commands before them have compiled.
+// Runs the commands for a node in docs/apply.md and docs/air-gapped.md as a reader would type them, in a kernel, with the bundle that the
+// commands before them compiled.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,12 +19,12 @@ for (const program of ['kpc', 'kpc-apply']) {
   writeFileSync(file, `#!/bin/sh\nexec "${process.execPath}" "${join(project, 'bin', `${program}.js`)}" "$@"\n`);
   chmodSync(file, 0o755);
 }
-// The kernel is the lab's own, the files are this machine's: what kpc-apply keeps there is not to be seen, nor changed.
+// Hide this machine's state folder, because the kernel is the lab's own but the files are this machine's.
 mkdirSync('/var/lib/kpc', { recursive: true });
 run('mount', ['-t', 'tmpfs', '-o', 'mode=700', 'tmpfs', '/var/lib/kpc']);
 const env = { ...process.env, PATH: [path, process.env['PATH']].join(delimiter), NO_COLOR: '1' };
 
-/** Ends quietly with status 0, or throws. */
+/** Runs a script. Throws unless it ends with an allowed status. */
 function shell(script: string, allowed: readonly number[] = [0]): void {
   try {
     execFileSync('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -39,7 +39,7 @@ for (const [page, least] of [
   ['docs/air-gapped.md', 5],
 ] as const) {
   const examples = readExamples(readFileSync(page, 'utf8'));
-  // What is done at the node comes after what was done elsewhere, in the order of the page.
+  // Collect the commands in the order of the page.
   const commands: string[] = [];
   for (const { commands: block } of examples) {
     if (block.words.length === 0) await suite.check(`${page} compiles and packs the bundle`, () => shell(block.text));
@@ -49,7 +49,7 @@ for (const [page, least] of [
     for (const [i, command] of lines.entries()) {
       if (command === 'kpc-apply confirm') continue;
       const isToConfirm = lines[i + 1] === 'kpc-apply confirm';
-      // plan ends with 1 where it would change something, and here it would. A rollback goes on from what apply did.
+      // plan ends with 1 here, because it would change something. A rollback continues after the apply before it.
       await suite.check(command, () =>
         isToConfirm ? shell(confirmed(command)) : shell(command, command.includes(' plan ') ? [1] : [0]),
       );
@@ -61,7 +61,7 @@ for (const [page, least] of [
 }
 suite.finish();
 
-/** An apply that has something to do, and that another session confirms as soon as it asks. */
+/** Returns a script with an apply that has something to do and that another session confirms as soon as it waits. */
 function confirmed(apply: string): string {
   return `kpc-apply cleanup; ${apply} & for try in $(seq 20); do sleep 1; kpc-apply confirm && break; done; wait $!`;
 }

@@ -22,15 +22,15 @@ const root = join(lab, '../..');
 const kpc = createRequire(import.meta.url)('../../dist/kpc.js');
 
 /**
- * Name → entry and its arguments. The longest first, so that the cores end together.
+ * Name → entry and its arguments. The longest suites come first, so that all cores finish at about the same time.
  *
  * @type {Record<string, [string, ...string[]]>}
  */
 const suites = {
   'mode-change-qemu': ['mode-change.ts', 'nftables'],
   'mode-change': ['mode-change.ts', 'iptables'],
-  // An emulated processor: packet-truth-nftables asks every packet of the other two modes, and packet-truth what this leaves out of
-  // IPVS mode, but for some with odd numbers.
+  // This one runs on a slow emulated processor. packet-truth-nftables sends every packet of the other two modes, and packet-truth those
+  // that this suite leaves out of IPVS mode, but for some with odd numbers.
   'packet-truth-qemu': ['packet-truth.ts', 'every=10+5', 'ipvs', 'iptables', 'nftables'],
   'faults-ipvs': ['faults.ts', 'ipvs'],
   nftables: ['nftables.ts'],
@@ -77,7 +77,7 @@ const inOwnKernel = new Set([
   'userspace-packets',
 ]);
 
-/** Suites that take this machine's own kernel where that has the legacy tables: it is many times faster than User Mode Linux. */
+/** Suites that use this machine's own kernel if it has the legacy tables, because it is many times faster than User Mode Linux. */
 const inLegacyTables = new Set(['equality-iptables', 'faults-iptables', 'hitless-iptables', 'confirm']);
 
 /** Suites for a kernel that has IPVS and nftables. */
@@ -96,16 +96,16 @@ const modeOfFixtures = {
   'localhost-node-ports': 'nftables',
 };
 
-/** What in-qemu.sh ends with where no such kernel can be had. */
+/** The exit status of in-qemu.sh if there is no such kernel. */
 const cannotBeHad = 77;
 
 /** Suites of the lab itself, which boot kernels of their own. */
 const besideKernels = new Set(['wide-host']);
 
-/** One suite for each mode, which together write the page of faults. */
+/** The suites of faults, one for each mode. Together they write the page of faults. */
 const faults = ['faults-ipvs', 'faults-iptables', 'faults-nftables'];
 
-/** These take many minutes where they measure kube-proxy too, so they run only when they are asked for. */
+/** These suites take many minutes if they also measure kube-proxy, so they run only on request. */
 const slow = /** @type {typeof suites} */ ({ speed: ['speed.ts'], 'speed-nftables': ['speed-nftables.ts'] });
 
 const asked = process.argv.slice(2).flatMap((name) => (name === 'faults' ? faults : [name]));
@@ -146,7 +146,7 @@ try {
   if (chosen.some(([name]) => name === 'nftables')) await compileManyServices();
   if (asked.includes('speed')) await compileBigBundle();
   if (asked.includes('speed-nftables')) await compileLargeBundles();
-  // One after the other, so that the packages are installed once.
+  // Start one kernel first, so that the packages are installed only once.
   await inKernel(0, ['true']);
   const queue = [...chosen];
   const until = Number(process.env['KPC_LAB_UNTIL'] ?? Number.POSITIVE_INFINITY) * 1000;
@@ -157,7 +157,7 @@ try {
       else await runSuite(slot, ...next);
     }
   };
-  // Two for each core: a suite waits for timers for half of its time.
+  // Run two suites for each core, because a suite waits for timers during half of its time.
   await Promise.all(Array.from({ length: availableParallelism() * 2 }, (_, slot) => runQueue(slot)));
   const page = process.env['KPC_FAULTS_OUT'];
   if (page !== undefined && failed === 0) writeFileSync(page, joinFaults());
@@ -168,14 +168,14 @@ for (const [name, took] of seconds.toSorted(([, a], [, b]) => b - a)) console.lo
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
 
-/** The page of what the suites of faults have tried. */
+/** Returns the page with the results of the suites of faults. */
 function joinFaults() {
   const about = 'Written by `npm run faults`: each of these faults was caused in a kernel, in the middle of an apply.';
   const parts = faults.map((name) => readFileSync(join(work, `${name}.md`), 'utf8'));
   return ['# Faults\n', `${about}\n`, ...parts].join('\n');
 }
 
-/** The Services of packets/, in all modes: before-ipvs, after-iptables and so on. */
+/** Compiles the Services of packets/ in all modes, as before-ipvs, after-iptables and so on. */
 async function compileBundles() {
   for (const mode of ['ipvs', 'iptables', 'nftables', 'userspace']) {
     const release = mode === 'userspace' ? ['--kubernetes-version', '1.25'] : [];
@@ -216,14 +216,14 @@ async function compileFixtures(mode) {
   }
 }
 
-/** More chains than one transaction of nftables takes at a time. */
+/** Compiles more chains than kpc puts into one nftables transaction. */
 async function compileManyServices() {
   const folder = join(work, 'many-case');
   await writeFleet(folder, { services: 2500, endpoints: 2 });
   await compile([folder], ['--ip-family', 'ipv4', '--proxy-mode', 'nftables'], 'many-nftables');
 }
 
-/** 10,000 Services with 10 endpoints, and the same with one endpoint of one Service at another address. */
+/** Compiles 10,000 Services with 10 endpoints each, and the same with one endpoint at another address. */
 async function compileLargeBundles() {
   const folder = join(work, 'large-case');
   mkdirSync(folder);
@@ -234,7 +234,7 @@ async function compileLargeBundles() {
   const [manifests, ...others] = oracle ? ['cluster.yaml', 'node.yaml'] : ['services.yaml', 'nodes.yaml'];
   const config = ['--config', join(folder, 'config.yaml'), '--host-addresses', join(folder, 'ip-addr.json')];
   const text = readFileSync(join(folder, manifests), 'utf8');
-  // What stands last is an endpoint.
+  // The last address in the file is an endpoint's.
   const [, address = ''] = [...text.matchAll(/^ +- (10\.\d+\.\d+\.\d+)$/gm)].at(-1) ?? [];
   const at = text.lastIndexOf(address);
   const other = `${text.slice(0, at)}10.250.0.1${text.slice(at + address.length)}`;
@@ -248,7 +248,7 @@ async function compileLargeBundles() {
   }
 }
 
-/** 2,000 Services with 10 endpoints: those that the oracle makes, where there is one, since it reads them too. */
+/** Compiles 2,000 Services with 10 endpoints each. Uses the oracle's Services if there is an oracle, because it also reads them. */
 async function compileBigBundle() {
   const folder = join(work, 'big-case');
   const options = ['--ip-family', 'ipv4', '--proxy-mode', 'ipvs'];
@@ -359,7 +359,7 @@ function runLines(slot, [program = '', ...args]) {
     let output = '';
     createInterface({ input: child.stdout }).on('line', (line) => {
       output += `${line}\n`;
-      // The totals are added up; the kernel's own messages tell nothing.
+      // Do not print totals, which are added up, nor the kernel's own messages.
       if (!totalLine.test(line) && !line.startsWith('IPVS: ')) console.log(line);
     });
     child.on('close', (status) => resolve({ status, output }));

@@ -1,6 +1,6 @@
 import { run } from './network.ts';
 
-/** Everything that the tools tell of a node, in an order that does not depend on how it came to be. */
+/** A node's state as the tools print it, in an order that does not depend on its history. */
 export interface SavedState {
   readonly iptables: string;
   readonly ip6tables: string;
@@ -21,7 +21,7 @@ const saveScript = [
   .map((command) => `${command}; echo ${separator}`)
   .join('\n');
 
-/** What feeds a bundle to the tools by hand, as its description says one can on a fresh node. */
+/** Feeds a bundle to the tools by hand, as the documentation describes for a fresh node. */
 const feedScript = `
 cd "$1" || exit 1
 # Without a local address, IPVS takes no address for one that it could send to.
@@ -33,12 +33,12 @@ ip link set lo up
 [ -e ip.batch ] && ip -batch ip.batch
 `;
 
-/** What this node holds. */
+/** Saves the state of this node. */
 export function saveState(): SavedState {
   return normalize(run('bash', ['-c', saveScript]));
 }
 
-/** What a fresh node holds after it was fed the files of a bundle by hand; no folder: after nothing at all. */
+/** Returns the state of a fresh node after a bundle's files were fed to the tools by hand; without a folder, of an empty node. */
 export function saveByHand(folder: string | undefined): SavedState {
   run('ip', ['netns', 'add', 'by-hand']);
   try {
@@ -54,14 +54,14 @@ function normalize(output: string): SavedState {
   return {
     iptables: normalizeTables(iptables),
     ip6tables: normalizeTables(ip6tables),
-    // Each set has a random seed, and lists its entries in the order that this gives.
+    // Sort the entries, because each set lists them in an order that depends on the set's random seed.
     ipset: sortLines(ipset.replaceAll(/ initval 0x[0-9a-f]+/g, '').replaceAll(/ hashsize \d+/g, '')),
     ipvsadm: sortLines(ipvsadm),
     addresses: sortLines(addresses.replaceAll(/^\d+: /gm, '')),
   };
 }
 
-/** Rules keep their order. Tables come in the order of their first use; one without rules is as good as one not used. */
+/** Sorts tables, because they are listed in the order of their first use. Drops tables without rules. Rules keep their order. */
 export function normalizeTables(text: string): string {
   return text
     .replaceAll(/^#.*\n/gm, '')

@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { run } from './network.ts';
 
-/** kube-proxy's tables of nftables mode, in an order that does not depend on how they came to be. */
+/** Returns kube-proxy's nftables tables in an order that does not depend on their history. */
 export function saveTables(): string {
   return ['ip', 'ip6'].map(saveTable).join('\n');
 }
 
-/** The same of a fresh node that was fed a bundle by hand. */
+/** Like saveTables, for a fresh node after a bundle was fed to the tools by hand. */
 export function saveTablesByHand(folder: string): string {
   run('ip', ['netns', 'add', 'by-hand']);
   try {
@@ -18,7 +18,7 @@ export function saveTablesByHand(folder: string): string {
   }
 }
 
-/** Makes tables of other programs: a firewall's, a container runtime's, and one of a like name in another family. */
+/** Makes tables of other programs: a firewall's, a container runtime's, and one with a similar name in another family. */
 export function makeOtherTables(): void {
   run(
     'nft',
@@ -31,7 +31,7 @@ table inet kube-proxy { chain theirs { counter drop; }; }
   );
 }
 
-/** What is in the tables of other programs. */
+/** Returns the content of the other programs' tables. */
 export function saveOtherTables(): string {
   return ['ip filter', 'ip docker', 'inet kube-proxy']
     .map((table) => run('nft', ['-s', 'list', 'table', ...table.split(' ')]))

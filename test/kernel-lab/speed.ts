@@ -1,5 +1,5 @@
-// How long a first apply of 2,000 Services with 10 endpoints takes, and one that changes nothing; beside the same of the
-// real kube-proxy, in the same kernel and of the same manifests, where KPC_ORACLE names a program that runs its code.
+// Measures a first apply of 2,000 Services with 10 endpoints each, and one that changes nothing. Compares them with the real kube-proxy, in
+// the same kernel with the same manifests, if KPC_ORACLE names a program that runs its code.
 import { spawnSync } from 'node:child_process';
 import { assert, stateDir, startSuite } from './harness.ts';
 
@@ -7,7 +7,7 @@ const { KPC_BUNDLES: bundles = '', KPC_APPLY: program = 'dist/kpc-apply.js', KPC
 const suite = startSuite('speed');
 const bundle = `${bundles}/big`;
 
-/** Seconds that a command takes, as a process of its own; it must end well. */
+/** Runs a command as a separate process, which must succeed. Returns the seconds that it takes. */
 function time(command: string, args: readonly string[]): { readonly seconds: number; readonly output: string } {
   const started = performance.now();
   const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' });

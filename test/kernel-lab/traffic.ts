@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 export type Transport = 'tcp' | 'udp' | 'sctp';
 
-/** One attempt to reach something: from which namespace ("-" is the node itself), and as which address. */
+/** One attempt to reach a server, from a namespace ("-" is the node itself), perhaps with a given source address. */
 export interface Probe {
   readonly from: string;
   readonly protocol: Transport;
@@ -18,14 +18,14 @@ export function repeat(probe: Probe, times: number): readonly Probe[] {
   return Array.from({ length: times }, () => probe);
 }
 
-/** Servers and clients in network namespaces: what traffic.pl does, one line a request. */
+/** Servers and clients in network namespaces. traffic.pl runs them, with one line for each request. */
 export interface Traffic {
-  /** A server that answers with its name and the client's address. */
+  /** Starts a server that answers with its name and the client's address. */
   listen(namespace: string, protocol: Transport, address: string, port: number, name: string): Promise<void>;
   forget(namespace: string, protocol: Transport, port: number): void;
-  /** All at once; for each "NAME CLIENT-ADDRESS", "refused", "timeout", "unreachable" … */
+  /** Runs all probes at once. The answers are like "NAME CLIENT-ADDRESS", "refused", "timeout" or "unreachable". */
   probe(probes: readonly Probe[]): Promise<readonly string[]>;
-  /** Opens a connection that keeps sending; gives the server's name, or what went wrong. */
+  /** Opens a connection that keeps sending. Returns the server's name, or the error. */
   transfer(id: string, from: string, address: string, port: number, protocol?: 'tcp' | 'udp'): Promise<string>;
   /** "open BYTES" or "broken BYTES REASON". */
   status(id: string): Promise<string>;

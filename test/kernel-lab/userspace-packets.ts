@@ -1,5 +1,5 @@
-// What packets do in userspace mode, where the rules lead to nginx and nginx to the endpoints: from outside, from pods and from the
-// node itself. See network.ts for who is where, and packets/before for the Services.
+// Checks packets in userspace mode, where rules lead to nginx and nginx connects to the endpoints: from outside, from pods and from the
+// node itself. See network.ts for the hosts, and packets/before for the Services.
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { assert, expectApply, startSuite, stateDir } from './harness.ts';
 import { addresses, buildNetwork, run } from './network.ts';
@@ -10,10 +10,10 @@ const bundles = process.env['KPC_BUNDLES'] ?? '';
 const suite = startSuite('userspace-packets');
 const balancer = `${stateDir}/balancer.conf`;
 const reload = '/run/reload-balancer';
-/** How many probes of each kind: nginx takes turns, so that each of two endpoints has its own. */
+/** The number of probes of each kind. nginx uses endpoints in turn, so each of two endpoints gets some. */
 const times = 4;
 
-// Starts nginx the first time. It needs a moment to listen, and so do the workers of a new configuration.
+// Starts nginx at the first call. Waits a moment, which nginx and the workers of a new configuration need before they listen.
 writeFileSync(
   reload,
   `#!/bin/sh
@@ -62,7 +62,7 @@ function probe(from: string, protocol: Transport, address: string, port: number)
 }
 
 const { node1 } = addresses;
-// An endpoint sees the node: nginx connects to it.
+// An endpoint sees the node's address, because nginx connects from there.
 const both = /^pod-[ac] (10\.1\.1\.1|192\.168\.0\.1)$/;
 const expectations: readonly (readonly [name: string, toProbe: Probe, each: RegExp, ...servers: string[]])[] = [
   ...(['client', 'pod-b', '-'] as const).flatMap((from) => {

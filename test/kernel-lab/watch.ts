@@ -1,5 +1,5 @@
-// kpc-apply watch as a process of its own: it applies, repairs, takes up a new bundle, answers health checks from outside
-// and ends when it is told to. And what signals do to an apply.
+// Checks kpc-apply watch as a separate process: it applies, repairs, uses a new bundle, answers health checks from outside and ends on a
+// signal. Also checks the effect of signals on an apply.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { cpSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { assert, assertSame, expectApply, startSuite, stateDir } from './harness.ts';
@@ -20,7 +20,7 @@ buildNetwork();
 const network = saveState();
 cpSync(`${bundles}/before-ipvs`, folder, { recursive: true });
 
-/** Waits until something is so; the message says what never came. */
+/** Waits until a condition holds. On timeout, the error names `what`. */
 async function until(what: string, isSo: () => boolean | Promise<boolean>, seconds = 300): Promise<void> {
   for (let i = 0; i < seconds * 2; i++) {
     if (await isSo()) return;
@@ -38,7 +38,7 @@ function start(...args: readonly string[]): { readonly child: ChildProcess; read
   return { child, said: () => said };
 }
 
-/** How a process ends, once it has been sent a signal. */
+/** Sends a signal to a process. Returns how the process ends. */
 function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
   return new Promise((resolve) => {
     child.on('close', resolve);
@@ -46,7 +46,7 @@ function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null
   });
 }
 
-/** Asks a port from outside: status and body. */
+/** Sends a request to a port from outside. Returns status and body. */
 function askHealth(port: number, host: string, path = '/'): string {
   const script = `
     use IO::Socket::IP;
@@ -56,7 +56,7 @@ function askHealth(port: number, host: string, path = '/'): string {
   return run('ip', ['netns', 'exec', 'client', 'perl', '-e', script]);
 }
 
-/** As `kpc bundle pack --sign` does. */
+/** Writes a signed pack like `kpc bundle pack --sign`. */
 async function writePack(source: string, pack: string, secret: string, serial: number): Promise<void> {
   const files = await readFolder(source);
   const key = readPrivateKey(readFileSync(secret, 'utf8'));
@@ -69,7 +69,7 @@ const listed = () => run('ipvsadm', ['-Sn']);
 const monitoring = ['--metrics', '9810', '--healthz', `${addresses.node1.ipv4}:10256`];
 const watch = start('watch', folder, '--sync-period', '2s', '--min-sync-period', '500ms', ...monitoring);
 
-/** The value of a metric of the watch. */
+/** Returns the value of a metric of the watch. */
 async function readMetric(series: string): Promise<number> {
   const text = await (await fetch('http://127.0.0.1:9810/metrics')).text();
   const line = text.split('\n').find((each) => each.startsWith(`${series} `));
@@ -81,7 +81,7 @@ await suite.check('watch applies the bundle', async () => {
   await expectApply(['verify', folder], 0);
 });
 await suite.check('watch answers health checks as kube-proxy does', async () => {
-  // It is healthy once it has synced within two sync periods, which on a busy machine it may miss now and then.
+  // Retry, because the watch is healthy only if it has synced within two sync periods, which it may miss on a busy machine.
   let local = '';
   await until('health', () => /^HTTP\/1\.\d 200 /.test((local = askHealth(32100, addresses.node1.ipv4))));
   assert(local.includes('"localEndpoints": 1'), local);
@@ -101,7 +101,7 @@ await suite.check('watch repairs what another program takes away or adds', async
 await suite.check('watch counts the drift that it found and repaired, and nothing that failed', async () => {
   for (const object of ['virtual server', 'set entry', 'chain', 'address']) {
     for (const series of ['kpc_apply_drift_found_total', 'kpc_apply_drift_repaired_total']) {
-      // A round counts when it has read everything back, which is after the repair.
+      // Wait, because a round is counted only after it has read everything back.
       await until(`${series} of ${object}`, async () => (await readMetric(`${series}{object="${object}"}`)) >= 1);
     }
   }
@@ -174,7 +174,7 @@ await suite.check('watch with --trust takes up signed packs alone', async () => 
   assert(listed().includes('-A -t 10.96.0.20:80'), listed());
   await writePack(`${bundles}/after-ipvs`, pack, mine.secret, 2);
   await until('the second pack', () => listed().includes('-A -t 10.96.0.30:80'));
-  // A signal before the change is kept puts the first pack back.
+  // Wait for the end of the change, because an earlier signal would roll back to the first pack.
   await until('the end of the change', () => trusting.said().split('\ndone: ').length === 3);
   const status = await end(trusting.child, 'SIGTERM');
   assert(status === 0, `status ${status}: ${trusting.said()}`);

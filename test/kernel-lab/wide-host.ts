@@ -1,5 +1,5 @@
-// The lab itself on a processor that its kernel does not know: whole-registers.c. Any processor is made to look like one
-// with AMX, whatever this machine has, so that the tests do not hang on which machine they get.
+// Checks the lab on a processor that its kernel does not know (whole-registers.c). Makes any processor look like one with AMX, so that the
+// tests do not depend on the machine.
 import { spawnSync } from 'node:child_process';
 import { assert, startSuite } from './harness.ts';
 
@@ -14,7 +14,7 @@ function inKernel(env: Readonly<Record<string, string>>, script: string) {
 }
 
 await suite.check('the kernel does not come up without help, and comes up with it', () => {
-  // Floating point, in several processes at once: what is in the registers must stay in them.
+  // Compute with floating point in several processes at once, which must not change each other's registers.
   const count = 'BEGIN { for (i = 1; i <= 20000; i++) x += 1 / i; printf "%.12f\\n", x }';
   const work = `for i in 1 2 3 4; do awk '${count}' & done; wait`;
   const { status, stdout, stderr } = inKernel({ KPC_LAB_WIDE_HOST: '1' }, `${work}; exit 3`);

@@ -6,7 +6,7 @@ export function git(cwd: string, ...words: readonly string[]): string {
   return execFileSync('git', [...who, ...words], { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-/** Commits everything in a folder. Makes it a repository first if it is none. */
+/** Commits everything in a folder. First makes the folder a repository if it is not one. */
 export function commitAll(cwd: string, message = 'a commit'): void {
   git(cwd, 'init', '--quiet', '--initial-branch', 'main');
   git(cwd, 'add', '--all');

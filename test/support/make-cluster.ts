@@ -8,7 +8,7 @@ export interface KubernetesObject {
 type Random = () => number;
 
 /**
- * Makes a cluster of many Services in which the order of objects could affect the output: Services that claim one external address or node
+ * Makes a cluster of many Services in which the order of objects could affect the output: Services with the same external address or node
  * port, endpoints that differ between two slices, slices with other ports, v1 Endpoints, Services without an address, both families,
  * several nodes.
  */
@@ -41,7 +41,7 @@ function makeService(i: number, random: Random): readonly KubernetesObject[] {
     port: 80 + p,
     targetPort: 8080 + p,
     ...(chance(0.3) ? { protocol: 'UDP' } : {}),
-    // In one case of four, an earlier Service claims the same node port.
+    // In one case of four, an earlier Service has the same node port.
     ...(open && chance(0.6) ? { nodePort: 30000 + (chance(0.25) ? i - 1 : i) * 3 + p } : {}),
   }));
   const service: KubernetesObject = {

@@ -7,7 +7,7 @@ import { ask } from '../../src/ask/trace/ask.ts';
 import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import { judgePolicies, type PolicyFinding } from '../../src/ask/trace/network-policies.ts';
 
-/** Returns the scene of a node with these manifests, in mode nftables unless `more` names another. */
+/** Returns the scene of a node with these manifests, in nftables mode unless `more` names another mode. */
 export function sceneOfManifests(
   text: string,
   node: string,

@@ -12,7 +12,7 @@ export interface Packed {
 
 const notInCheckout = new Set(['.git', 'node_modules', 'dist', 'coverage', 'test']);
 
-/** Copies a clean checkout into a folder, with what `npm ci` would install. */
+/** Copies a clean checkout into a folder, with the packages that `npm ci` would install. */
 export function copyCheckout(folder: string): string {
   cpSync(projectFolder, folder, {
     recursive: true,

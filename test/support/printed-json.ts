@@ -30,7 +30,7 @@ export const printedJson = {
 
 const $schema = 'http://json-schema.org/draft-07/schema#';
 
-/** A file for what all schemas share, as in "envelope.schema.json#/$defs/finding". */
+/** The file with the definitions that all schemas share, as in "envelope.schema.json#/$defs/finding". */
 const envelopeFile = 'envelope.schema.json';
 
 export const envelopeSchema: JsonSchema = {

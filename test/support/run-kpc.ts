@@ -39,8 +39,8 @@ export interface RunOptions {
 
 /**
  * Runs kpc from its sources, in this process, so that it needs no build and vitest knows which tests depend on a file in src. With `env`,
- * or with --jobs, whose threads load the program's file, runs the built program. Tests of what only a process has (signals, streams that
- * close, /dev/stdin, memory) call spawnKpc. Checks printed JSON against its schema.
+ * or with --jobs, whose threads load the program's file, runs the built program. Tests that need a separate process (for signals, closed
+ * streams, /dev/stdin or memory) call spawnKpc. Checks printed JSON against its schema.
  */
 export async function runKpc(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   const run =
@@ -68,7 +68,7 @@ function spawnKpcApply(args: readonly string[], options: RunOptions = {}): Promi
   return runProgram(process.execPath, [kpcApplyProgram, ...args], options);
 }
 
-/** One call at a time, because the working folder belongs to the process. */
+/** The last call. Calls run one at a time, because the working folder belongs to the process. */
 let lastCall: Promise<unknown> = Promise.resolve();
 
 function callInTurn(main: (terminal: Terminal) => Promise<number>, options: RunOptions): Promise<Run> {
@@ -125,7 +125,7 @@ export function runProgram(program: string, args: readonly string[], options: Ru
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
-  // A program that ends without reading its input breaks the pipe, which is no error.
+  // Ignore a broken pipe, which a program causes if it ends without reading its input.
   child.stdin.on('error', () => {});
   child.stdin.end(options.stdin ?? '');
   return new Promise((resolve, reject) => {

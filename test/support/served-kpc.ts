@@ -1,4 +1,4 @@
-// A program kpc for scripts that start it often. It has this process run kpc, which is already loaded.
+// Makes a program "kpc" for scripts that start it often. The program lets this process run kpc, which is already loaded.
 import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -7,8 +7,8 @@ import { projectFolder, runKpcAmong } from './run-kpc.ts';
 
 /**
  * Sends the folder, standard input and each argument, each followed by NUL. Receives pieces: the stream, the number of bytes, and the
- * bytes; last 0 and the status. Leaves calls that need a process (files that only it has, threads, a folder that records which program
- * wrote it) to the built program.
+ * bytes; last 0 and the status. Calls that need a process of their own (for its files, for threads, or for a folder that records its
+ * writer) go to the built program.
  */
 const client = (socket: string) => `#!/usr/bin/perl
 use strict; use warnings; use Cwd; use IO::Socket::UNIX;

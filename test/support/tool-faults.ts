@@ -1,6 +1,6 @@
 import type { ToolCommand, CommandResult, Host } from '../../src/apply/node/host.ts';
 
-/** What a tool does instead of its work. `host` would have run it. */
+/** A fault that replaces a tool's work. `host` can run the tool. */
 export type Fault = (command: ToolCommand, host: Host) => Promise<CommandResult>;
 
 export const ended = (status: number, stderr = ''): CommandResult => ({ kind: 'ended', status, stdout: '', stderr });

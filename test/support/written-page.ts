@@ -17,7 +17,7 @@ export async function expectWrittenPage(path: string, markdown: string): Promise
   expectWritten(path, await format(markdown, { ...options, parser: 'markdown' }));
 }
 
-/** Returns a row of a table. Escapes what would end a cell. */
+/** Returns a row of a table. Escapes characters that would end a cell. */
 export function tableRow(cells: readonly string[]): string {
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
 }

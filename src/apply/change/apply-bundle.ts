@@ -33,7 +33,7 @@ import {
 } from '../plan/node-decisions.ts';
 
 export interface ApplyChoices {
-  /** The command that asks, the bundle's folder, and the serial in the bundle's signature if the signature was checked. */
+  /** The command that applies the bundle, the bundle's folder, and the signed serial if the signature was checked. */
   readonly origin: { readonly kind: 'apply' | 'watch'; readonly folder: string; readonly serial?: number | undefined };
   readonly adopt: boolean;
   /** Added to the CIDRs in the bundle's configuration. */
@@ -101,7 +101,7 @@ function requireNetworks(cidrs: readonly string[]): readonly Network[] {
 }
 
 /**
- * Returns a request to remove what kpc-apply made and, with `adopt`, what a kube-proxy left. Keeps modules and sysctls, as kube-proxy
+ * Returns a request to remove kpc-apply's objects and, with `adopt`, a kube-proxy's leftovers. Keeps modules and sysctls, as kube-proxy
  * does.
  */
 export function requestNothing(
@@ -117,7 +117,7 @@ export function requestNothing(
     confirmTimeout: choices.confirmTimeout,
     udpPorts: [],
     prepare: async ({ ownership }, isIdle) => {
-      // Look for a kube-proxy even without changes if there are leftovers, because it may own them.
+      // If there are leftovers, look for a kube-proxy even without changes, because a running one may own them.
       if (!choices.force && !(isIdle && ownership.leftovers.length === 0))
         await assertNoKubeProxy(host, choices.assumeAlone);
     },

@@ -113,7 +113,7 @@ export async function putBack(
   return left;
 }
 
-/** Writes the record only if it differs, because the disk may be full. On an error the journal stays, and the next command ends it. */
+/** Writes the record only if it differs, because the disk may be full. On an error the journal stays, and the next command removes it. */
 async function endJournal({ host, folder, onEvent }: Session, record: OwnershipRecord): Promise<void> {
   try {
     // A damaged record counts as different.
@@ -137,7 +137,7 @@ export function requestSnapshot(snapshot: StoredSnapshot): ChangeRequest {
   return {
     origin: { kind: 'rollback', to: snapshot.state },
     target: async (used) => ({
-      // Restore rules in the iptables variant they were in, without the rules that no tool can write.
+      // Restore rules to their former iptables variant, except rules that no tool can write.
       state: { ...state, iptables: moveTables(state.iptables, (place) => translatePlace(place, variants, used)) },
       settings,
       modules: [],

@@ -67,7 +67,7 @@ export async function changeNode(session: Session, request: ChangeRequest): Prom
     session.onEvent({ kind: 'putting-back', because: failure });
     if (unconfirmed) await host.remove(folder.confirmed).catch(() => undefined);
     const left = await putBack(session, snapshot, unconfirmed?.id);
-    // Otherwise the standby processes keep trying after this process ends.
+    // Without this, the standby processes would go on trying to restore the node after this process ends.
     if (unconfirmed && left === 'nothing') await endUnconfirmed(session).catch(() => undefined);
     return left === 'nothing' ? { kind: 'put-back', plan, failure } : { kind: 'stuck', plan, failure, left };
   }
@@ -240,8 +240,8 @@ function withDraining(
 }
 
 /**
- * Reads the changed parts and all settings again, because exit statuses prove too little. Throws a Failure if they still need a change,
- * after setting the settings that came with a module. Only "verify" reads the other parts.
+ * Reads the changed parts and all settings again, because exit statuses prove too little. First sets the settings that came with a module.
+ * Throws a Failure if anything read still needs a change. Only "verify" reads the other parts.
  */
 async function readBack(
   session: Session,

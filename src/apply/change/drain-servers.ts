@@ -16,13 +16,13 @@ export interface DrainPolicy {
   readonly now: number;
   /** Milliseconds since the node booted. */
   readonly uptime: number;
-  /** Whether iptables rules replace IPVS. Virtual servers then stay only for their connections. */
+  /** Whether iptables rules replace IPVS. Virtual servers then stay only while they have connections. */
   readonly leavesIpvs: boolean;
 }
 
 /**
- * Adds the TCP real servers that are no longer wanted. They get weight 0, so they keep their connections and get no new ones. Removes one
- * once it has weight 0 and no connections, or when its time is over. UDP and SCTP real servers are removed at once
+ * Adds unwanted TCP real servers to the wanted state with weight 0, so that they keep their connections and get no new ones. Removes a real
+ * server once it has weight 0 and no connections, or when its time is over. UDP and SCTP real servers are removed at once
  * (IsRsGracefulTerminationNeeded in ipvs/util/ipvs.go), and so are all real servers of a removed virtual server.
  *
  * When iptables rules replace IPVS, every virtual server stays while it has connections, because nothing else forwards them. New
@@ -85,7 +85,10 @@ export function planDrain(
   return { virtualServers, draining, ...open };
 }
 
-/** Counts the connections that a client would miss. IPVS counts every UDP flow as inactive until the flow expires. */
+/**
+ * Counts the connections whose loss a client would notice. For UDP these include inactive ones, because IPVS counts every UDP flow as
+ * inactive until the flow expires.
+ */
 function countOpen(protocol: Protocol, count: ConnectionCount | undefined): number {
   return (count?.active ?? 0) + (protocol === 'UDP' ? (count?.inactive ?? 0) : 0);
 }

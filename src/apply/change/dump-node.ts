@@ -46,7 +46,7 @@ import { ownershipOf } from '../state/owned-names.ts';
 import { readRecord } from '../state/record.ts';
 import { remark, type Session } from './observe-node.ts';
 
-// What nft lists of other programs, for a dump.
+// Lists other programs' nftables tables, for a dump.
 
 /** Limit on each tool's output, in bytes. A node with all Internet routes prints more, but none of these routes leads to a pod. */
 const mostListed = 8 * 2 ** 20;
@@ -54,8 +54,8 @@ const mostListed = 8 * 2 ** 20;
 const listRuleset = ['-s', 'list', 'ruleset'];
 
 /**
- * Lists the nftables tables in the kernel's order. Those that are kube-proxy's or in the output of iptables-nft-save stay empty, unless nft
- * put there what iptables-save does not show, or misprints.
+ * Lists the nftables tables in the kernel's order. Leaves out the content of kube-proxy's tables, and of tables that iptables-nft-save
+ * prints, unless nft added lines that iptables-save hides or misprints.
  */
 async function listOtherTables(host: Host, iptables: KernelState['iptables'], variants: Variants): Promise<string> {
   const savedAs = (word: string, name: string): TableName | undefined => {
@@ -90,7 +90,7 @@ async function listOtherTables(host: Host, iptables: KernelState['iptables'], va
 
 const ownFamilies: ReadonlySet<string> = new Set(families.map((family) => nftFamily[family]));
 
-/** Reports whether iptables-save does not show a line of a chain, or may misprint it: a base chain of nft's, a set, a map or a range. */
+/** Reports whether iptables-save hides or may misprint a line of a chain: a base chain made by nft, a set, a map or a range. */
 function isOfNftOnly(table: TableName, chain: string, line: string): boolean {
   if (!/^\t\ttype \w+ hook /.test(line)) return /^\t\t.*(?:[@{]|\d-\d)/.test(withoutComments(line));
   return !isBaseOfIptables(table, { name: chain, base: parseBaseChain(line) });
@@ -181,7 +181,7 @@ function limitListings(lacking: Set<RulesPlace>): ReadingScope['roomForOthers'] 
 }
 
 function modeOfDump({ nftables, links, virtualServers }: KernelState): ProxyMode {
-  // A kube-proxy in another mode deletes this table when it starts.
+  // In any other mode, kube-proxy deletes its nftables tables when it starts.
   if (nftables.length > 0) return 'nftables';
   return links.length > 0 || virtualServers.length > 0 ? 'ipvs' : 'iptables';
 }
@@ -201,7 +201,7 @@ const listings = [
   ['-6', 'route', 'show', 'table', 'all'],
   ['rule'],
   ['-6', 'rule'],
-  // The addresses that the node answers for.
+  // Addresses for which the node answers ARP or NDP by proxy.
   ['neigh', 'show', 'proxy'],
 ] as const;
 
@@ -225,8 +225,8 @@ interface Dumped extends Pick<KernelState, 'links' | 'iptables'> {
 }
 
 /**
- * Returns the text of network.txt: what affects packets besides kube-proxy's rules. Omits comments and secrets (aliases and keys of
- * links).
+ * Returns the text of network.txt: everything besides kube-proxy's rules that affects packets. Omits comments and secrets (aliases and keys
+ * of links).
  */
 async function listNetwork(
   host: Host,

@@ -111,7 +111,7 @@ export function warnOfOtherVariant({ onEvent }: Session, { unread, plan }: Obser
   if (staying.length > 0) onEvent(remark('rules-left', { objects: staying }));
 }
 
-/** Sets the time for the whole change. A drain that is due by then ends in this change, any other in a later one. */
+/** Fixes one time for the whole change. A drain whose deadline is before that time ends in this change, any other in a later one. */
 export function drainTerms(host: Host, request: ChangeRequest, record?: OwnershipRecord): DrainTerms {
   const { draining: known = [], leftIpvs } = record ?? {};
   return { timeout: request.drainTimeout, now: host.now(), uptime: host.uptime(), known, leftIpvs };
@@ -224,7 +224,7 @@ function deduceTables(
 ): KnownTables | undefined {
   const transactions = countNftTransactions(plan, steps);
   if (!earlier.tables || transactions === undefined) return undefined;
-  // A table that is not owned is missing from the plan.
+  // The plan lacks tables that are not owned, so the result would be incomplete.
   if (earlier.node.state.nftables.length > plan.present.nftables.length) return undefined;
   if (!isLaterBy(transactions, earlier.tables.generation, generation)) return undefined;
   if (transactions === 0) return { ...earlier.tables, generation };
@@ -233,8 +233,8 @@ function deduceTables(
 }
 
 /**
- * Adds a conflict for each object that a kube-proxy left in effect. If kpc-apply owns objects, this covers only rules in the other
- * iptables variant, which an apply would not change. `watch` then ignores even these.
+ * Adds a conflict for each object of a former kube-proxy that is still in effect. If kpc-apply already owns objects, only rules in the
+ * other iptables variant conflict, because an apply would not change them. `watch` then ignores even these.
  */
 function refuseLeftovers(plan: Plan, { refusesLeftovers, origin }: ChangeRequest, owned: OwnedNames): Plan {
   if (!refusesLeftovers) return plan;

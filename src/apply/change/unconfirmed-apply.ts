@@ -11,7 +11,7 @@ import type { unconfirmedSchema } from '../state/schemas.ts';
 import { remark, type Session } from './observe-node.ts';
 import { assertNotInterrupted, putBack } from './carry-out.ts';
 
-/** An unconfirmed apply. Its file exists until the change is kept or undone. The answer renames a second file, the question. */
+/** An unconfirmed apply. Its file exists until the change is kept or undone. The operator's answer renames a second file, the question. */
 type Unconfirmed = Shaped<typeof unconfirmedSchema>;
 
 function readApply(host: Host, path: string): Promise<Unconfirmed | undefined> {
@@ -95,7 +95,7 @@ export async function endUnconfirmed(session: Session): Promise<void> {
   const { host, folder } = session;
   const unconfirmed = await readApply(host, folder.unconfirmed).catch(() => undefined);
   for (const path of [folder.awaiting, folder.confirmed, folder.unconfirmed, folder.doing]) await host.remove(path);
-  // A process without the right to look for systemd has set no timer.
+  // A process that is not allowed to look for systemd cannot have set a timer.
   if (unconfirmed && (await runsUnderSystemd(host).catch(() => false))) {
     // Ignore errors, because the timer may have fired or may never have been set.
     const args = ['stop', `${unitName(unconfirmed.id)}.timer`];
@@ -203,7 +203,7 @@ export type StandByOutcome = 'nothing-to-do' | 'kept' | 'put-back' | 'stuck';
 
 const standByPollMilliseconds = 500;
 
-/** Time for an apply to withdraw its question after the deadline. Only a stopped process takes longer. */
+/** Time for an apply to withdraw its question after the deadline. Only a process stopped by SIGSTOP takes longer. */
 const graceMilliseconds = 10_000;
 
 /** Time for an apply to read a tool's output before it starts the next tool. */

@@ -39,7 +39,7 @@ import { emptyState } from '../../kernel/state.ts';
 
 export const modesOfToday = proxyModes.filter((mode) => isModeOf(mode, newestRelease));
 
-/** Checks the node for every current mode. A check shared by all modes has no mode. `owned`: kpc-apply's objects. */
+/** Checks the node for each current proxy mode. A check that holds for all modes has no mode. `owned`: kpc-apply's objects. */
 export async function examineForAnyMode(host: Host, owned: OwnedNames): Promise<readonly NodeCheck[]> {
   const groups = await Promise.all(
     modesOfToday.map((mode) => {
@@ -299,7 +299,8 @@ const routeLists: { readonly [F in Family]: readonly [path: string, isDefault: R
 };
 
 /**
- * Warns if there is no default route, because the kernel routes to a cluster IP before rules replace it. IPVS mode needs no such route.
+ * Warns if there is no default route, because the kernel looks up a route to the cluster IP before rules replace this address. IPVS mode
+ * needs no such route.
  */
 async function examineRoutes(host: Host, { mode, manifest }: Needs): Promise<readonly NodeCheck[]> {
   if (programs(mode, 'virtualServers')) return [];

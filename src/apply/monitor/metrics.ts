@@ -31,7 +31,7 @@ export const metricFacts = {
 type MetricName = keyof typeof metricFacts;
 type MetricLabels = Readonly<Record<string, string>>;
 
-/** Upper bounds, in seconds. */
+/** Upper bounds of the histogram buckets, in seconds. */
 const buckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
 
 export class Metrics {

@@ -94,7 +94,7 @@ class HttpConnections {
       socket.removeAllListeners('data').pause();
       const connection = this.#open.get(socket);
       if (connection) connection.isSilent = false;
-      // Destroying the socket loses nothing, because the kernel still sends what it has accepted.
+      // Destroying the socket loses nothing, because the kernel still sends the bytes it has accepted.
       socket.end(response, () => socket.destroy());
     };
     socket.on('end', () => {
@@ -209,7 +209,7 @@ export async function chooseListenAddresses(host: Host, manifest: Manifest): Pro
   return { ipv4: await choose('ipv4', '0.0.0.0'), ipv6: await choose('ipv6', '::') };
 }
 
-/** Answers like kube-proxy (healthcheck/service_health.go): 200 with an endpoint on this node and if `isHealthy`, otherwise 503. */
+/** Answers like kube-proxy (healthcheck/service_health.go): 200 if this node has an endpoint and `isHealthy`, otherwise 503. */
 export function healthCheckPorts(
   manifest: Manifest,
   listenOn: ListenAddresses,

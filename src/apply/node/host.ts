@@ -18,7 +18,7 @@ export interface Host {
   /** Starts a process that outlives this process and its terminal. Returns at the new process's first output, or throws. */
   startApart(command: ToolCommand): Promise<void>;
   kill(pid: number): Promise<void>;
-  /** Returns undefined for a missing file. Throws a Failure if a listing has no room. `listing` is for files in /proc. */
+  /** Returns undefined for a missing file. Throws a Failure if a listing exceeds its memory limit. `listing` is for files in /proc. */
   readFile(path: string, listing?: Listing): Promise<string | undefined>;
   writeFile(path: string, text: string): Promise<void>;
   isWritable(path: string): Promise<boolean>;
@@ -39,9 +39,9 @@ export interface Host {
 }
 
 export interface ExaminedPath {
-  /** The target, the links to it and all folders above; only folders if there is no target. */
+  /** The target, the symbolic links to it and all parent folders; only the folders if the target is missing. */
   readonly levels: readonly PathLevel[];
-  /** Reads exactly what was examined, until `close`. */
+  /** Leads to the examined file itself until `close`, even if the original path is replaced. */
   readonly path: string;
   examine(name: string): Promise<ExaminedPath>;
   close(): void;
@@ -64,7 +64,7 @@ export interface Patience {
   readonly limit?: number | undefined;
   /** Called when the tool takes long, then each minute. Both arguments are milliseconds. */
   readonly onWaiting?: ((taken: number, limit: number) => void) | undefined;
-  /** Once aborted, the tool has a few seconds left. */
+  /** After an abort, the tool has a few seconds to end. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -3,7 +3,7 @@ import type { Host } from './host.ts';
 export interface ModuleIndex {
   readonly present: ReadonlySet<string>;
   readonly loadable: ReadonlySet<string>;
-  /** Whether a missing module is proof: modules.dep was read, or all requested modules are loaded. */
+  /** Whether a module that is not listed is certainly missing: modules.dep was read, or all requested modules are loaded. */
   readonly complete: boolean;
   readonly loadsModules: boolean;
 }
@@ -15,7 +15,7 @@ const signs: { readonly [module: string]: readonly string[] } = {
   ip_set: ['/sys/module/ip_set'],
 };
 
-/** Finds which modules are present or loadable. Without the kernel's lists, a missing module proves nothing (`complete`). */
+/** Finds which modules are present or loadable. Without the kernel's lists, an unlisted module may still exist (see `complete`). */
 export async function readModuleIndex(host: Host, modules: readonly string[]): Promise<ModuleIndex> {
   const namesIn = (text: string | undefined) => (text ?? '').split('\n').map(moduleOfLine);
   const listed = await host.readFile('/proc/modules');

@@ -14,8 +14,8 @@ export interface NodeNetwork {
 }
 
 /**
- * Identifies the network. If the network lacks a mark, `leavesMark` sets one; otherwise the result has a new mark, which no record has.
- * Throws a Failure if the network cannot be identified.
+ * Identifies the network. If the network has no mark, sets one if `leavesMark`; otherwise returns a new mark that matches no record. Throws
+ * a Failure if the network cannot be identified.
  */
 export async function readNodeNetwork(host: Host, leavesMark: boolean): Promise<NodeNetwork> {
   const [bootId, namespace] = await Promise.all([readBootId(host), host.readLink('/proc/self/ns/net')]);

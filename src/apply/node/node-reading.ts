@@ -94,7 +94,7 @@ interface ReadNode {
   readonly ipvs: string | undefined;
   readonly hasSets: boolean;
   readonly hasNftables: boolean;
-  /** Shared by all parts, because other programs may lengthen several at once. */
+  /** One memory limit for all parts, because other programs' rules may lengthen several parts at once. */
   readonly room: Room;
 }
 
@@ -190,10 +190,10 @@ async function hasNftTable(host: Host, family: Family, table: string): Promise<b
   return noSuchTable.test(result.stderr) ? false : undefined;
 }
 
-/** How often to repeat a comparison, because a change between two listings also makes them differ. */
+/** How many times to compare two listings, because a change between them also makes them differ. */
 const comparisons = 3;
 
-/** Returns "" if the kernel has no such objects, or for a part that could not be read and need not be (`ReadingScope.needed`). */
+/** Returns "" if the kernel has no such objects, or if the part cannot be read and is not needed (`ReadingScope.needed`). */
 async function readNodePart(node: ReadNode, part: ReadingPart): Promise<string> {
   const { isThere, keepsLines, findFault, compare } = readers[part];
   const { host, scope, room } = node;
@@ -301,7 +301,7 @@ async function readNumericSysctls(host: Host, paths: readonly string[]): Promise
     const value = values[i];
     if (value === undefined) return;
     settings[path] = value.trim();
-    // kpc-apply only sets numbers.
+    // All sysctls that kpc-apply sets are numbers.
     if (/^-?\d+$/.test(settings[path])) return;
     throw new Failure('unreadable-node', { problem: 'no-number', path });
   });
@@ -309,8 +309,8 @@ async function readNumericSysctls(host: Host, paths: readonly string[]): Promise
 }
 
 /**
- * Parses what the tools printed, without sysctls and modules. Lines that equal a line in `rules` become the same objects, so comparing
- * them costs nothing.
+ * Parses what the tools printed, without sysctls and modules. A line that also occurs in `rules` becomes the same object, so comparing the
+ * two costs nothing.
  */
 export function parseReading(reading: NodeReading, rules?: RuleLinesByFamily): KernelState {
   const { ipset, ipvsadm, addresses } = reading;
@@ -333,7 +333,9 @@ export function parseReading(reading: NodeReading, rules?: RuleLinesByFamily): K
   };
 }
 
-/** Reads kube-proxy's tables from nft's output. Marks a table as strange if kpc cannot read its content or the comment is another's. */
+/**
+ * Reads kube-proxy's tables from nft's output. Marks a table as strange if kpc cannot read its content or its comment is not kube-proxy's.
+ */
 export function parseNodeTables(text: string): readonly NftTable[] {
   const { tables, unread } = parseNftText(text, (_, name) => isKubeProxyTable(name));
   const unreadHeads = [...new Set(unread.map((line) => line.text.split('{', 1).join('').trim()))];

@@ -43,7 +43,7 @@ export async function readIpvsTable(host: Host): Promise<string | undefined> {
   throw new Failure('unreadable-node', { problem: 'bad-file', path, fault });
 }
 
-/** Reads IPVS's connections and, with `withSockets`, all sockets (perhaps many) if IPVS is in the kernel. */
+/** If IPVS is in the kernel, reads its connections and, with `withSockets`, all sockets, of which there may be many. */
 export async function readTraffic(host: Host, withSockets: boolean): Promise<OpenTraffic> {
   const ipvs = await readIpvsTable(host);
   const files = withSockets && ipvs !== undefined ? ['tcp', 'tcp6', 'udp', 'udp6'] : [];
@@ -125,7 +125,7 @@ function sourceOfConnection(line: string): string | undefined {
   return ended.has(state) ? undefined : host;
 }
 
-/** TIME_WAIT, and unconnected UDP sockets. */
+/** TIME_WAIT, and CLOSE, which is the state of unconnected UDP sockets. */
 const ended: ReadonlySet<string> = new Set(['06', '07']);
 
 const isLittleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;

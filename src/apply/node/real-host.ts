@@ -46,7 +46,7 @@ export const realHost: Host = {
   uptime: () => uptime() * 1000,
 };
 
-/** Bytes to read at most from a file that may be endless, even if nothing is kept. */
+/** Limit on the bytes read from a file that may be endless, even if no line is kept. */
 const mostScanned = 2 ** 32;
 
 async function readListing(path: string, { keeps, room = new Room(mostRead) }: Listing = {}): Promise<string> {
@@ -70,7 +70,7 @@ function readUser(): Host['user'] {
   const uid = readId(SUDO_UID ?? PKEXEC_UID);
   return {
     uid: process.getuid?.() ?? -1,
-    // pkexec does not pass the group; -1 is no group.
+    // pkexec does not pass the group. -1 matches no group.
     invoker: uid === undefined ? undefined : { uid, gid: readId(SUDO_GID) ?? -1 },
   };
 }

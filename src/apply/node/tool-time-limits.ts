@@ -110,8 +110,8 @@ async function readEnvironment(host: Host, pid: number): Promise<string | undefi
 }
 
 /**
- * Reports whether an unreadable process may be a tool of a kpc-apply that started at this time. Such a tool runs as root, and started after
- * the kpc-apply. Older processes may be hidden by a security module.
+ * Reports whether an unreadable process may be a tool of the kpc-apply that started at `started`. Such a tool runs as root and started
+ * later. An older process is no such tool; a security module may be hiding it.
  */
 async function mayBeTool(host: Host, pid: number, started: string | undefined): Promise<boolean> {
   if (!(await isRoots(host, `${pid}`))) return false;

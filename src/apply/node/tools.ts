@@ -38,7 +38,7 @@ export function variantOfPlace(place: RulesPlace, variants: Variants): IptablesV
   return used === 'nft' ? 'legacy' : 'nft';
 }
 
-/** Translates a place: rules at `place` while the variants `from` are in use are at the result while `to` is. */
+/** Returns the place of the same rules when the iptables variants `to` are in use instead of `from`. */
 export function translatePlace(place: RulesPlace, from: Variants, to: Variants): RulesPlace {
   const family = familyOfPlace(place);
   return variantOfPlace(place, from) === to[family] ? family : `other ${family}`;
@@ -222,7 +222,10 @@ export function faultOfFlows(flows: number, stderr: string): OutputFault | undef
   return shown === `${flows}` ? undefined : { kind: 'flows', flows, shown };
 }
 
-/** The kernel's count of changes to nftables rules in this network. The same count means the same tables, except for learned clients. */
+/**
+ * The kernel's count of changes to nftables rules in this network. The same count means the same tables, except for the clients in affinity
+ * sets.
+ */
 export interface NftGeneration {
   /** The network's cookie, unique until a reboot, and the load time of module nf_tables. A change of either starts a new count. */
   readonly counter: string;

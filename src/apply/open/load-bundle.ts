@@ -36,7 +36,7 @@ interface SourceEnvironment {
   readonly terminal: { readonly note: (remark: Remark) => Promise<void> };
 }
 
-/** A command's bundle, in a folder or a pack, which may be signed. Notes each new digest. */
+/** A command's bundle, in a folder or a pack, which may be signed. Prints a note for each pack with a new digest. */
 export type BundleSource = ReturnType<typeof bundleSource>;
 
 export function bundleSource(path: string, { trust, stateDir }: SourceOptions, { host, terminal }: SourceEnvironment) {

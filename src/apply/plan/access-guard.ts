@@ -48,7 +48,8 @@ export function withoutGuard({ iptables }: KernelState): KernelState['iptables']
 }
 
 /**
- * Closes addresses that outlive IPVS mode to new connections. Services stay open: new rules come first, and virtual servers are exempt.
+ * Blocks new connections to addresses that remain after IPVS mode. Services stay reachable, because the new rules come first and virtual
+ * servers are exempt.
  */
 export function closeAddresses(
   present: KernelState,
@@ -84,7 +85,7 @@ export function closeAddresses(
   return { iptables, sets };
 }
 
-/** The set for the ports of remaining virtual servers. The set for cluster IPs would mark the node as being in IPVS mode. */
+/** The set that holds the ports of remaining virtual servers. The set for cluster IPs would make the node look like one in IPVS mode. */
 const servedPorts = 'externalIP' satisfies SetId;
 
 /**
@@ -123,7 +124,7 @@ function isGuardJump(rule: Rule): boolean {
   return guardChains.has(jumpChain(rule) ?? '');
 }
 
-/** Adds a guard: after the rules of a state, so that the refusals of iptables mode come first, or before rules that are being replaced. */
+/** Adds a guard after the rules of a state, so that iptables mode's own refusals come first, or before rules that are being replaced. */
 export function addGuard(state: KernelState, guard: AccessGuard, where: 'before' | 'after'): KernelState {
   const iptables: { [F in Family]?: Tables } = { ...state.iptables };
   for (const family of families) {

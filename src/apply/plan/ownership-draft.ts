@@ -8,14 +8,17 @@ import type { BalancerFile } from '../state/record.ts';
 import type { OwnedNames } from '../state/owned-lists.ts';
 import { mapLists } from '../state/owned-names.ts';
 
-/** Decides who owns an object. `owned`: kpc-apply made it, as recorded. `adopt`: a kube-proxy's is taken over. Others are foreign. */
+/**
+ * Decides who owns an object. `owned`: the recorded objects of kpc-apply. `adopt`: whether to take over a kube-proxy's objects. All others
+ * are foreign.
+ */
 export interface Claims {
   readonly owned: OwnedNames;
   readonly variants: Variants;
   readonly adopt: boolean;
   /** Unwanted virtual servers in these networks are always foreign (--ipvs-exclude-cidrs). */
   readonly excluded: readonly Network[];
-  /** Wanted addresses that no interface of the node may have, because connections to the node itself would reach endpoints. */
+  /** Wanted addresses that must not be on the node's interfaces, because connections to the node itself would reach endpoints. */
   readonly clusterIPs?: ReadonlySet<string> | undefined;
   readonly othersBalancer?: (BalancerFile & { readonly path: string }) | undefined;
 }

@@ -94,7 +94,7 @@ function divideNftTables(draft: OwnershipDraft): void {
   draft.divide('nftTables', {
     present: keyed(present.nftables, keyOf),
     wanted: keyed(wanted.nftables, keyOf),
-    // A table that a running program owns exclusively belongs to this program, whatever the record says.
+    // A table that a running program owns exclusively is not kpc-apply's, whatever the record says.
     isOwned: (table, key) =>
       isKubeProxyTable(table.name) &&
       !isOwnedByProgram(table) &&
@@ -136,7 +136,7 @@ function listNeededSets({ present, staying }: OwnershipDraft): ReadonlySet<strin
   for (const { args } of staying) {
     for (const arg of args) {
       if (arg.kind === 'match-set') needed.add(arg.set);
-      // In unread options and in the target SET, names of sets are plain words.
+      // In options that kpc does not parse and in the target SET, set names are plain words.
       else if (arg.kind === 'other') for (const word of arg.words) needed.add(word);
       else if (arg.kind === 'jump' && arg.target.kind === 'other')
         for (const word of arg.target.words) needed.add(word);

@@ -164,7 +164,7 @@ function planIpvs(
 
 /**
  * Keeps the addresses of remaining virtual servers, because IPVS sees only packets to the node's own addresses. Also keeps the addresses
- * that the node's own connections come from. Without any address, the link goes, unless it is foreign.
+ * that the node's own connections come from. A link left without addresses is removed, unless it is foreign.
  */
 function keepAddresses(
   present: readonly Link[],

@@ -54,8 +54,8 @@ function feed(command: ToolCommand, phase: 'add' | 'remove', stdin: string): rea
 type RulesMoment = 'before IPVS' | 'between' | 'after IPVS';
 
 /**
- * If no rules are wanted, they are removed after the virtual servers, like the guard. When IPVS replaces iptables mode, the rules serve
- * until the virtual servers exist. Rules see a packet first, so nothing is served twice.
+ * If no rules are wanted, the present rules and the guard are removed after the virtual servers. When IPVS replaces iptables mode, the
+ * rules serve until the virtual servers exist. Rules see a packet first, so nothing is served twice.
  */
 function chooseMoment({ state, delta, stage }: Pick<Plan, 'state' | 'delta' | 'stage'>): RulesMoment {
   if (stage === 'after takeover') return 'after IPVS';
@@ -102,7 +102,7 @@ function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): 
   );
 }
 
-/** A port is served before rules lead to it, and until no rule does. */
+/** nginx must serve a port before any rule leads to it, and until no rule does. */
 function balance(phase: 'add' | 'remove', { delta: { proxyPorts }, present, state }: Plan): readonly PlanStep[] {
   if (!proxyPorts.some(({ to }) => (to === undefined) === (phase === 'remove'))) return [];
   const ports = phase === 'add' ? withAdditions(present.proxyPorts, state.proxyPorts) : state.proxyPorts;
@@ -147,7 +147,10 @@ function listStageSteps(plan: Plan): readonly PlanStep[] {
   ];
 }
 
-/** Returns the transactions that the kernel counts if only these steps change nftables; undefined if the count would prove nothing. */
+/**
+ * Returns the number of transactions that the kernel counts if only these steps change nftables; undefined if the count would prove
+ * nothing.
+ */
 export function countNftTransactions(
   { delta, present, state, variants }: Plan,
   steps: readonly PlanStep[],

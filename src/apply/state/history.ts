@@ -73,7 +73,8 @@ async function readKeptState(host: Host, folder: StateFolder, id: number): Promi
 }
 
 /**
- * Returns a state, with what later changes touched. Throws a Failure if the state, or the file of a later state, is missing or damaged.
+ * Returns a state, together with the objects that later changes touched. Throws a Failure if the state, or the file of a later state, is
+ * missing or damaged.
  */
 export function findState({ states, damaged, before }: History, id: number): StoredSnapshot {
   const problem = damaged.get(id) ?? (id === before ? undefined : [...damaged.values()][0]);
@@ -101,7 +102,7 @@ export function joinSettingsMade(changes: readonly Pick<StoredSnapshot, 'setting
   return Object.fromEntries([...all].map(([path, values]) => [path, [...values]]));
 }
 
-/** Reports whether a change keeps the node's state, because `watch` repairs other programs' changes or ends drains. */
+/** Reports whether a change only maintains the node's state: `watch` undoes other programs' changes or ends drains. */
 export function isRepair(origin: ChangeOrigin, present: StateMark): boolean {
   return origin.kind === 'watch' && origin.bundle.digest === present.bundle?.digest;
 }

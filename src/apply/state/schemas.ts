@@ -161,7 +161,7 @@ export const unconfirmedSchema = objectOf({
   ...processFields,
   /** Unique to this apply until the node reboots. */
   id: text,
-  /** The question to the operator, once the change is made. Has all that is needed to keep the change if the process has died. */
+  /** The question to the operator, once the change is made. Contains everything needed to keep the change if the process has died. */
   question: optional(
     objectOf({
       /** Uptime in milliseconds. */

@@ -82,7 +82,7 @@ const sticky = 0o1000;
 const groupMayWrite = 0o020;
 const allMayWrite = 0o002;
 
-/** In a folder such as /tmp, users cannot move others' files. A ConfigMap's volume is read-only, with mode 777. */
+/** In a sticky folder such as /tmp, users cannot rename or remove others' files. A ConfigMap's volume is read-only, with mode 777. */
 function isSafeToWrite({ mode, isParent, isReadOnly }: PathLevel): boolean {
   return isReadOnly || (isParent && (mode & sticky) !== 0);
 }

@@ -5,9 +5,9 @@ type Golden = Strings<'folder'> & { readonly node?: string | undefined; readonly
 type Differing = Lists<'what'> & Numbers<'more'>;
 
 /**
- * Differences that belong to no known Service, in report order. `foreign` ones are not kube-proxy's, and found only on request. `dead` and
- * `live` are chains of a mode that the dump's node no longer runs; packets still reach the `live` ones. `unaccounted` ones may be
- * kube-proxy's or not.
+ * Differences that belong to no known Service, in report order. `foreign`: objects that are not kube-proxy's, which are compared only on
+ * request. `dead` and `live`: chains of a mode that the dump's node no longer runs; packets still reach the `live` ones. `unaccounted`:
+ * objects that may be kube-proxy's or not.
  */
 export const otherParts = ['base', 'foreign', 'dead', 'live', 'unaccounted'] as const;
 

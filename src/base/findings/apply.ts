@@ -1,4 +1,4 @@
-// The failures of kpc-apply. Its codes are its own: a kpc code with the same name means something else.
+// The failures of kpc-apply. kpc-apply has its own codes, so a kpc code with the same name means something else.
 import type { Exceeded } from '../bounds.ts';
 import type { Unread } from '../unread.ts';
 import type { BundleFault } from './bundle.ts';
@@ -65,7 +65,7 @@ export type Exposure = By<
 
 export type TrustedKind = 'bundle' | 'keys';
 
-/** The kind of data that a state file holds and that is lost with the file. */
+/** The kind of data in a state file. A damaged file loses this data. */
 export type StoredKind = 'record' | 'state' | 'last-command' | 'unconfirmed' | 'serial' | 'copy';
 
 export interface NamedState {
@@ -127,7 +127,7 @@ interface Limit extends Numbers<'most'> {
   readonly of: 'node' | 'listing';
 }
 
-/** Programs of k3s and MicroK8s that include a kube-proxy. k0s and RKE2 start a separate one. */
+/** Programs of k3s and MicroK8s that include a kube-proxy. (k0s and RKE2 start kube-proxy as a separate process.) */
 export const kubeProxyHosts = ['k3s-server', 'k3s-agent', 'kubelite'] as const;
 
 export interface KubeProxyProcess {
@@ -165,7 +165,7 @@ export const applyFindings = {
   'internal-error': row<Strings<'reason'>>('error'),
   interrupted: row<None>('error'),
   'node-too-large': row<(LongListing & Limit) | By<'problem', { flows: Numbers<'most'> & Strings<'tool'> }>>('error'),
-  /** `seconds` is undefined if the standby process rolled back, not the apply itself. */
+  /** `seconds` is undefined if the standby process rolled the change back instead of the apply. */
   'not-confirmed': row<{ readonly seconds?: number }>('error'),
   'not-ready': byProblem<{
     'kube-proxy': { readonly process: KubeProxyProcess };

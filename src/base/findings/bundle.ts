@@ -25,14 +25,14 @@ export type BundleFault = InFile &
           changed: Strings<'name' | 'found' | 'expected'>;
           'bad-line': { readonly reason: LineFault };
           unread: { readonly reason: Unread };
-          /** A value that kpc would not write. `must` is the requirement in the setting's row. */
+          /** A value that kpc never writes. `must` is the requirement in the setting's row. */
           value: Strings<'name'> & { readonly must?: string | undefined };
           /** Ports or health checks name a Service that is missing. */
           'no-service': Strings<'name'>;
           address: Strings<'of' | 'what' | 'text'> & {
             readonly is: SpecialUse | 'of-other-family' | 'of-node';
           };
-          /** A line is undefined if its text ends before it. */
+          /** `text` or `expected` is undefined if that text ends before this line. */
           line: { readonly text?: string | undefined; readonly expected?: string | undefined };
           more: Numbers<'more'>;
         }

@@ -21,7 +21,7 @@ export type IdleBeside =
   | 'prints-tests'
   | 'prints-file';
 
-/** Flags without effect, and why. `path` is the input and `of` its kind. */
+/** Flags without effect, and the reason. `path` is the input and `of` its kind. */
 export interface IdleFlags {
   readonly flags: readonly string[];
   readonly because:
@@ -91,7 +91,7 @@ export const callFindings = {
     'no-release': Strings<'release'>;
     'unknown-mode': Strings<'release'> & {
       readonly mode: ProxyMode;
-      /** What to name otherwise. */
+      /** What the user should name instead. */
       readonly by: 'release' | 'mode' | 'present-mode';
     };
     'same-mode': Strings<'mode'> & { readonly isNamed: boolean };

@@ -23,10 +23,10 @@ const rows = {
   ...settingFindings,
 };
 
-/** Stable, and documented in docs/codes.md. */
+/** The code of a finding. Codes are stable, and documented in docs/codes.md. */
 export type FindingCode = keyof typeof rows;
 
-/** Codes from other tables, about valid input, that kpc lint has rules for. */
+/** Codes about valid input from other tables, for which kpc lint also has rules. */
 const alsoLinted = [
   'no-endpoints-given',
   'selects-nothing',
@@ -40,14 +40,14 @@ const alsoLinted = [
   'unloadable-range',
 ] as const satisfies readonly FindingCode[];
 
-/** Explained in docs/lint.md. */
+/** The codes of kpc lint, which docs/lint.md explains. */
 export type LintCode = keyof typeof lintFindings | (typeof alsoLinted)[number];
 
 export function isLintCode(code: FindingCode): code is LintCode {
   return code in lintFindings || alsoLinted.some((each) => each === code);
 }
 
-/** The data in a finding with this code. JSON can hold all of it. */
+/** The data in a finding with this code, which JSON can express. */
 export type ArgumentsOf<Code extends FindingCode> = ArgumentsIn<typeof rows, Code>;
 
 export function severityOf<Code extends FindingCode>(code: Code, details: ArgumentsOf<Code>): Severity {
@@ -59,7 +59,7 @@ export function severitiesOf(code: FindingCode): readonly Severity[] {
   return typeof severity === 'string' ? [severity] : severity.among;
 }
 
-/** Reports whether findings with this code, except errors, are about how manifests are compiled, not about the manifests. */
+/** Reports whether findings with this code, unless they are errors, are about the compilation and not about the manifests. */
 export function isOfCompiling(code: FindingCode): boolean {
   return (rows[code] as Row<unknown>).isOfCompiling === true;
 }

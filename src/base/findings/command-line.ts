@@ -45,11 +45,11 @@ export type NoSubject = By<
     };
     /** The Services at the address have other ports. */
     'other-ports': Strings<'address' | 'port'> & { readonly owners: readonly AddressOwner[] };
-    /** No rule on the node takes packets from this address to the Service port. `by` says whether manifests or rules name the address. */
+    /** No rule on the node leads packets for this address to the Service port. `by` says whether manifests or rules name the address. */
     'unreached-address': Strings<'address' | 'label'> & { readonly by: 'manifests' | 'rules' };
     /** The load balancer itself handles these packets (ipMode Proxy). */
     'proxied-address': Strings<'address' | 'service'>;
-    /** `here` is the node in question, or ''. `answers` says what has the port on the other node. */
+    /** `here` is the node that was asked about, or ''. `answers` says what serves the port on the other node. */
     'other-node': Strings<'address' | 'node' | 'here'> & {
       readonly answers:
         | { readonly kind: 'node-port' | 'health-check-node-port'; readonly port: number; readonly label: string }
@@ -61,7 +61,7 @@ export type NoSubject = By<
   }
 >;
 
-/** What has an address. Ports are like "80/TCP". `service` is undefined if the state does not name it. */
+/** The Service or endpoint that has an address. Ports are like "80/TCP". `service` is undefined if the state does not name the Service. */
 export interface AddressOwner {
   readonly role: 'owner' | 'endpoint';
   readonly service: string | undefined;
@@ -69,7 +69,7 @@ export interface AddressOwner {
 }
 
 export type SubjectHint =
-  /** Only the mode `maker` makes chains with such a name. */
+  /** Only the mode `maker` makes chains with a name like this one. */
   | { readonly kind: 'other-mode'; readonly mode: ProxyMode; readonly maker: ProxyMode }
   | { readonly kind: 'near'; readonly names: readonly string[] };
 
@@ -93,7 +93,7 @@ export const commandLineFindings = {
     /** The library reads no files. */
     'no-file': Strings<'field' | 'option'>;
     refused: Strings<'field'> & { readonly error: Cited };
-    /** The input shows no address for the sender. The other packets are sent. */
+    /** The input shows no address for the sender. The test still sends its other packets. */
     unsent: Strings<'field'> & { readonly error: Cited };
     'not-tests': Lists<'fields'>;
   }>('error'),
@@ -124,10 +124,10 @@ export const commandLineFindings = {
   // The question is valid, but nothing has this name or address.
   'not-found': byProblem<{
     'no-subject': { readonly nothing: NoSubject };
-    /** `lists` is 'flows' if the dump lists flows, which cannot be explained without Services. */
+    /** `lists` is 'flows' if the dump lists flows, because kpc cannot explain flows without Services. */
     'no-service': { readonly why: NoService | undefined; readonly lists: 'flows' | 'nothing' };
     'no-sender': UnknownName & { readonly from: string; readonly kinds: readonly string[] };
-    /** `others`: its ports of other protocols or families, if the packet names a protocol. */
+    /** `others`: the destination's ports of other protocols or families, if the packet names a protocol. */
     'no-such-port': Strings<'to'> & Lists<'others'>;
     /** `nameless` is the mode of a dump that names no Service. */
     'no-such': UnknownName & { readonly kind: string; readonly files?: string; readonly nameless?: ProxyMode };

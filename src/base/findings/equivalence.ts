@@ -21,7 +21,7 @@ export type PreparationArguments = By<
     'set-mode': { readonly mode: ProxyMode };
     'nft-version': None;
     'kube-proxy-version': None;
-    /** `nodes` has those with an older kernel, each with its version; empty if no version is known. */
+    /** `nodes` has the nodes with an older kernel, each with its version; empty if no version is known. */
     kernel: Strings<'oldest'> & Lists<'nodes'>;
     'announce-external-ips': After & Lists<'addresses'>;
     'announce-load-balancer-ips': After & Lists<'addresses'>;
@@ -40,7 +40,7 @@ export type PreparationArguments = By<
   }
 >;
 
-/** Steps that the input shows to be needed. Whether the other steps are needed is unknown. */
+/** Steps that are certainly needed, as the input shows. The other steps may or may not be needed. */
 const required: ReadonlySet<string> = new Set([
   'gate',
   'leave-mode',

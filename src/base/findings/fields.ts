@@ -38,9 +38,9 @@ export interface Misspelled {
   readonly isNeeded?: true | undefined;
 }
 
-/** kube-proxy reads some settings in one mode only. In other modes, a wrong value is a warning. */
+/** A fault in a setting that kube-proxy reads in one mode only. In other modes, a wrong value gets a warning. */
 interface OfOneMode {
-  /** The mode to compile for, if it ignores the setting. */
+  /** The mode to compile for, if this mode ignores the setting. */
   readonly ignoredIn?: ProxyMode | undefined;
 }
 
@@ -51,9 +51,9 @@ export interface WrongValue extends OfOneMode, Strings<'field'> {
   readonly expected?: string | undefined;
   readonly form?: ValueForm | undefined;
   readonly use?: SpecialUse | undefined;
-  /** Why the value is refused, if not for its form, or what follows from it. */
+  /** Why the value is refused, if its form is right, or what the value would cause. */
   readonly because?: string | undefined;
-  /** Whether kube-proxy starts with the value and makes its rules anyway. */
+  /** Whether kube-proxy starts and makes its rules in spite of the value. */
   readonly isWarning?: boolean | undefined;
 }
 

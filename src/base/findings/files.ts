@@ -26,7 +26,7 @@ export type DumpNote = By<
     /** `from` has the chains that lack the jump. */
     'lost-jump': Lists<'from'> & Strings<'to'>;
     unreached: Lists<'from'> & Pick<Unreached, 'to' | 'facts'>;
-    /** `to` names the endpoint or chain that nothing leads to; undefined if no endpoint at all is reached. */
+    /** `to` names the endpoint or chain to which no rule leads; undefined if rules lead to no endpoint at all. */
     endless: Strings<'from' | 'service'> & { readonly to: string | undefined };
     'unshown-jump': Lists<'from'> & Strings<'to' | 'command'>;
     'two-modes': { readonly logged: ProxyMode; readonly shown: ProxyMode };
@@ -57,10 +57,10 @@ export interface UnrenderedTemplate {
 
 export type FileNames = Lists<'files'>;
 
-/** What reads the manifests of a rendered folder: a command's standard input, or a comparison that renders its sides itself. */
+/** The reader of the manifests of a rendered folder: a command's standard input, or a comparison that renders its sides itself. */
 export type Into = ReadByCommand | RenderedPair;
 
-/** `checkouts`: the inputs that are in revisions, which no program can build there. */
+/** `checkouts`: the inputs in git revisions. They must be checked out, because no program can build them in a revision. */
 interface ReadByCommand extends Strings<'command'> {
   readonly checkouts?: readonly RenderedSide[] | undefined;
 }
@@ -70,13 +70,13 @@ export interface RenderedPair extends Strings<'compare'> {
   readonly sides: readonly [RenderedSide, RenderedSide];
 }
 
-/** `name` is the side as the user named it. A revision is checked out first. */
+/** `name` is the side as the user named it. A side in a revision must be checked out first. */
 export interface RenderedSide extends Strings<'name'> {
   readonly checkout?: { readonly revision: string; readonly path: string } | undefined;
   readonly isFolder: boolean;
 }
 
-/** `folder` is the one to build; undefined if none is known. `into` reads the result. */
+/** `folder` is the folder to build; undefined if none is known. `into` reads the result. */
 export interface ToBuild {
   readonly folder: string | undefined;
   readonly into: Into;
@@ -186,7 +186,8 @@ export const fileFindings = {
   'alias-bomb': row<Numbers<'copies' | 'values'>>('error'),
   'bad-json': row<{ readonly reason?: string }>('error'),
   'not-closed': row<Strings<'language' | 'sign'> & Numbers<'line'>>('error'),
-  // `lines` surround the fault. `sign` begins text that kubectl reads differently. `character` is a code point that go-yaml rejects.
+  // `lines` surround the fault. `sign` is the start of text that kubectl reads differently. `character` is a code point that go-yaml
+  // rejects.
   'bad-yaml': row<Strings<'reason' | 'lines'> | { readonly odd: OddYaml } | Strings<'sign'> | Numbers<'character'>>(
     'error',
   ),
@@ -200,7 +201,7 @@ export const fileFindings = {
     // `command` does not print this node's kernel.
     elsewhere: Strings<'output' | 'command'>;
     'legacy-tables': None;
-    // `chain` is one whose rules are incomplete.
+    // `chain` is a chain whose rules are incomplete.
     filtered: Strings<'command'> & { readonly chain?: string };
     'no-interfaces': Strings<'command'>;
     'no-table': Lists<'tables'>;
@@ -230,7 +231,7 @@ export const fileFindings = {
     'one-node': OfFolder;
     fleet: OfFolder & Strings<'example'>;
   }>('error'),
-  // `from` is the other pod or host.
+  // `from` is the other listing's pod or host.
   'second-listing': row<Strings<'output'> & (Lists<'differences'> | Strings<'from'>)>('warning'),
   unreadable: row<Strings<'path'> & Why>('error'),
   // `expected` is the tool that the file's name suggests. `reason` says why the file is not text.

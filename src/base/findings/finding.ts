@@ -18,12 +18,12 @@ export interface PacketEvidence {
   readonly to: Address;
   readonly port: number;
   readonly protocol: Protocol;
-  /** The node where the packet is traced. If '' and the input has no node, kpc trace chooses one. */
+  /** The node on which the packet is traced. With '', and if the input has no node, kpc trace chooses one. */
   readonly node: string;
   readonly verdict: string;
 }
 
-/** A message about the input, as data; `say` has the words for each code. After an error, nothing is written. */
+/** A message about the input, as data. `say` has the words for each code. After an error, kpc writes no output. */
 export type Finding<Code extends FindingCode = FindingCode> = Fault<Code> & {
   readonly severity: Severity;
   /** Undefined if no field is concerned, for example for a missing --node. */
@@ -45,7 +45,7 @@ export function wrongValue(field: string, value: string, form: ValueForm, place?
 
 const longestText = 4096;
 
-/** Cuts long strings. Otherwise a YAML alias could put one long string into thousands of findings, too much to write. */
+/** Cuts long strings. Otherwise a YAML alias could put one long string into thousands of findings, which would be too long to print. */
 function cutTexts<Value>(value: Value): Value;
 function cutTexts(value: unknown): unknown {
   if (typeof value === 'string') return value.length > longestText ? `${value.slice(0, longestText - 3)}...` : value;
@@ -80,7 +80,7 @@ export function asStrict(finding: Finding): Finding {
   return finding.severity === 'warning' ? { ...finding, severity: 'error' } : finding;
 }
 
-/** Returns the same text for findings that say the same, wherever they are. */
+/** Returns the same text for findings with the same code and arguments, whatever their places. */
 export function keyOfFault({ code, arguments: details }: Fault): string {
   return `${code} ${JSON.stringify(details)}`;
 }
@@ -99,13 +99,13 @@ export function locate(place: Place | undefined): Located | undefined {
   return place?.isWholeFile ? { file: place.file } : place?.locate();
 }
 
-/** The most diagnostics with one code for one file, because a megabyte of mistakes may have a million. */
+/** The maximum of diagnostics with one code for one file, because a megabyte of mistakes may make a million diagnostics. */
 export const mostOfCode = 300;
 
 /** The limit for programs, which read all diagnostics. */
 export const mostForPrograms = 10_000;
 
-/** Counts one file's diagnostics, so that only the first ones with each code are made. */
+/** Counts one file's diagnostics, so that only the first ones of each code are made. */
 export class Tally {
   readonly #most: number;
   readonly #counts = new Map<FindingCode, Record<Severity, number>>();
@@ -114,7 +114,7 @@ export class Tally {
     this.#most = most;
   }
 
-  /** Returns whether to make another finding with this code and severity. Counts it in either case. */
+  /** Returns whether to make another finding with this code and severity. Counts the finding in either case. */
   admits(code: FindingCode, severity: Severity): boolean {
     const counts = this.#counts.get(code) ?? { error: 0, warning: 0, note: 0 };
     this.#counts.set(code, counts);

@@ -21,7 +21,7 @@ export interface Unready extends Numbers<'endpoints'> {
   readonly pods?: readonly UnfitPod[] | undefined;
 }
 
-/** Why a Pod is no endpoint: it has ended, has no address yet, or has no address in the Service's families. */
+/** The reason why a Pod is not an endpoint: it has ended, has no address yet, or has no address in the Service's families. */
 export type UnfitPod = (typeof unfitPods)[number];
 
 export const unfitPods = ['ended', 'pending', 'other-family'] as const;
@@ -36,7 +36,7 @@ export interface FromOutside extends Partial<Strings<'at'>> {
 
 export interface RangedPort extends Numbers<'nodePort'>, Strings<'range'> {
   readonly what: 'nodePort' | 'healthCheckNodePort';
-  /** Whether the range is a default that nothing names. */
+  /** Whether the range is a default, which neither the input nor a flag states. */
   readonly isUsual: boolean;
 }
 
@@ -46,7 +46,7 @@ export interface MissingObject extends Strings<'owner' | 'missing'> {
   readonly maker?: string | undefined;
 }
 
-/** Reports whether the Service may be right without endpoints, because its workload was scaled to zero. */
+/** Reports whether it may be intended that the Service has no endpoints, because its workload was scaled to zero. */
 export function isIdle({ owner, isScaledToZero }: Unready): boolean {
   return isScaledToZero && owner !== undefined;
 }

@@ -33,7 +33,7 @@ export interface CheckArguments {
       old: Strings<'name' | 'family' | 'version' | 'least'>;
       /** `isVariant` means that the kernel may support only the other variant of iptables. */
       unreadable: { readonly failure: Cited; readonly isVariant: boolean };
-      /** In MB. */
+      /** Sizes in MB. */
       'no-room': Numbers<'most' | 'bundle' | 'others'>;
     }
   >;

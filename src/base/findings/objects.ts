@@ -14,7 +14,7 @@ export interface DuplicateObject extends Strings<'kind' | 'name'> {
 
 export interface SkippedKinds {
   readonly kinds: readonly { readonly kind: string; readonly count: number }[];
-  /** Whether Pods are assumed for workloads in general, but not for the CronJobs among these kinds. */
+  /** Whether kpc assumes Pods for workloads, but not for the CronJobs among these kinds. */
   readonly leavesOutCronJobs: boolean;
 }
 

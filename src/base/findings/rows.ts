@@ -1,4 +1,4 @@
-/** After an error, nothing is written. */
+/** How serious a finding is. After an error, kpc writes no output. */
 export type Severity = 'error' | 'warning' | 'note';
 
 export interface Weighing<Arguments> {
@@ -25,7 +25,7 @@ export function ofCompiling<Arguments>(severity: Row<Arguments>['severity']): Ro
   return { severity, isOfCompiling: true };
 }
 
-/** Returns the row of a code for several problems. Its argument `problem` selects the types of the others. */
+/** Returns the row of a code for several problems. Its argument `problem` selects the types of the other arguments. */
 export function byProblem<Problems>(severity: Row<By<'problem', Problems>>['severity']): Row<By<'problem', Problems>> {
   return { severity };
 }
@@ -55,7 +55,7 @@ export function warningIf<Arguments>(isWarning: (details: Arguments) => boolean)
   return { among: ['error', 'warning'], weigh: (details) => (isWarning(details) ? 'warning' : 'error') };
 }
 
-/** Gives one severity to most values of the argument `key`, and another to some. */
+/** Gives one severity to findings in general, and another to findings with certain values of the argument `key`. */
 export function severityBy<Key extends string>(
   key: Key,
   usual: Severity,

@@ -1,7 +1,7 @@
 import type { Family } from '../../kernel/address.ts';
 import { row, ofCompiling, severityBy, type By, type None, type Strings, type Numbers, type Lists } from './rows.ts';
 
-/** `service` is the largest one. */
+/** `service` is the Service with the most rules. */
 export type TooLarge = Numbers<'lines' | 'limit'> &
   Strings<'service'> & { readonly factors: Numbers<'ports' | 'pairs' | 'addresses' | 'sourceRanges'> };
 
@@ -29,14 +29,17 @@ export interface Likely {
   readonly near?: Strings<'label' | 'owner'> | undefined;
   /** An object in another namespace with these labels, such as "Deployment prod/web". */
   readonly elsewhere?: string | undefined;
-  /** The only label that a workload in the namespace lacks. */
+  /** The only label in the selector that a workload in the namespace lacks. */
   readonly lacking?: (Strings<'label' | 'owner'> & { readonly isOnOwner: boolean }) | undefined;
   readonly maker?: string | undefined;
   /** Whether the input holds all Pods of a cluster. */
   readonly isOfCluster?: boolean;
 }
 
-/** Pods that would be endpoints, but that kpc cannot see: those of `owner` if a program sets the label on them, or those of `maker`. */
+/**
+ * Pods that kpc cannot see and that would be endpoints: the Pods of `owner`, if another program sets the label on them, or the Pods of
+ * `maker`.
+ */
 export type UnseenPods =
   { readonly label: string; readonly owner: string; readonly maker?: never } | { readonly maker: string };
 
@@ -50,7 +53,8 @@ export type PortChange = Strings<'label'> & (Numbers<'port' | 'target'> | Number
 
 export const serviceFindings = {
   'disagreeing-slices': row<Strings<'service'> & Lists<'slices' | 'endpoints'>>('warning'),
-  // Without `address`, this is about a node port, which kpc gives to `holder`. `isRefused`: the API server assigns such a port only once.
+  // Without `address`, the finding is about a node port, which kpc gives to `holder`. `isRefused`: the API server would refuse the second
+  // use.
   'address-conflict': row<
     Strings<'protocol' | 'holder' | 'rival'> &
       Numbers<'port'> & { readonly address?: string | undefined; readonly isRefused?: true }
@@ -63,7 +67,7 @@ export const serviceFindings = {
   'forwarding-changes-port': row<Strings<'method'> & PortChange>('error'),
   // `clearedFrom`: the release from which the API server clears the field instead of refusing it.
   'ignored-field': row<Strings<'field' | 'needs'> & { readonly clearedFrom?: string }>('warning'),
-  // `lack` is the kind of endpoints that the Service lacks on nodes where kube-proxy writes the comment.
+  // `lack`: the kind of endpoints that are missing on the nodes where kube-proxy writes the comment.
   'long-comment': row<Strings<'servicePort' | 'lack'> & Numbers<'limit'>>('warning'),
   'missing-cluster-ip': row<Strings<'first'>>('warning'),
   'missing-ip-families': row<Numbers<'families'>>('warning'),
@@ -88,15 +92,15 @@ export const serviceFindings = {
   'other-load-balancer-ip': row<
     Strings<'service' | 'asked'> & Lists<'ranges'> & { readonly holder?: string | undefined }
   >('warning'),
-  // `service` is the Service, or the Pods, for which the range is too small. If `what` is a family, no range has that family.
-  /** Who needs the value: a Service, or Pods. */
+  // `service` is the Service, or the Pods, for which the range is too small. If `what` is a family, there is no range of that family.
+  /** The object that needs the value: a Service, or Pods. */
   'range-is-full': row<
     Lists<'ranges'> & { readonly what: RangedValue; readonly service?: string; readonly pods?: readonly string[] }
   >('error'),
-  // `workloads` are like "3 of Deployment default/web". `unplaced` are those for which no Node is suitable.
+  // `workloads` are like "3 of Deployment default/web". `unplaced` are the workloads for which no Node is suitable.
   'assumed-endpoints': ofCompiling<Numbers<'pods'> & Lists<'workloads' | 'unplaced'>>('note'),
   'empty-selector': row<Strings<'service'>>('warning'),
-  // `services` get endpoints from the input's Pods. `kept` counts those that keep given endpoints.
+  // `services` get endpoints from the input's Pods. `kept` counts the Services that keep given endpoints.
   'endpoints-from-pods': ofCompiling<Lists<'services'> & Numbers<'kept'>>('note'),
   'extra-addresses': row<Numbers<'index' | 'count'>>('warning'),
   // `services` have no endpoints in the input. `selecting` counts Services with a selector.

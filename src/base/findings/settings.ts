@@ -6,12 +6,12 @@ import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Release } from '../../kube-proxy/releases.ts';
 import { row, ofCompiling, byProblem, severityBy, type None, type Strings, type Numbers, type Lists } from './rows.ts';
 
-/** `name` is undefined if the compiled mode is meant, not a flag or field. */
+/** `name` is undefined if the finding is about the compiled mode, not about a flag or field. */
 export interface ModeOfRelease {
   readonly name?: string | undefined;
   readonly mode: ProxyMode;
   readonly release: Release;
-  /** Set if a side of a comparison has this mode or release. No flag can change it there. */
+  /** Set if the mode or release is a side of a comparison, where no flag can change it. */
   readonly side?: 'mode' | 'release' | undefined;
 }
 
@@ -25,7 +25,9 @@ export interface UnknownAddresses {
   readonly listensOnAll: boolean;
 }
 
-/** `picked` is --nodeport-addresses. `addresses` are the node's known ones; `areAll` if --host-addresses gave them. */
+/**
+ * `picked` is --nodeport-addresses. `addresses` are the node's known addresses. `areAll`: --host-addresses gave them, so they are complete.
+ */
 export type UnreachableNodePorts = Lists<'nodes' | 'picked' | 'addresses'> & { readonly areAll: boolean };
 
 /** `ofNodes` means that kpc compiles for several nodes, some of which may lack endpoints. */
@@ -34,7 +36,7 @@ export type LocalhostNodePort = Strings<'servicePort'> &
 
 export const settingFindings = {
   'bad-feature-gate': row<GateFault>('error'),
-  /** `node` is '' if none is named. `version` is what the Node's object reports, or ''. */
+  /** `node` is '' if no node is named. `version` is the version in the Node object, or ''. */
   'bad-kubernetes-version': row<Strings<'flag' | 'node' | 'version'> & { readonly isAssumed?: true | undefined }>(
     'error',
   ),
@@ -76,7 +78,7 @@ export const settingFindings = {
   // `names` is empty if no node is named.
   'no-pod-cidr': row<Lists<'names'>>('error'),
   'unknown-node': row<UnknownFlagNode>('error'),
-  // `nodes` are those that the Pods name; empty if they name none.
+  // `nodes` are the nodes that the Pods name; empty if they name none.
   'unknown-node-of-pod': row<Lists<'pods' | 'nodes'>>('warning'),
   // `of` is "clusterCIDR", or "podCIDRs" of the Node.
   'wrong-family': row<Strings<'of' | 'node'> & Lists<'cidrs'> & { readonly family: Family }>(

@@ -12,7 +12,7 @@ declare const described: unique symbol;
 export interface Check<T = unknown> {
   readonly accepts: (value: unknown) => boolean;
   readonly expected: string;
-  /** Like `expected`, for a value of the right type that the predicate refuses. */
+  /** Replaces `expected` for a value of the right type that the predicate refuses. */
   readonly toPass?: string;
   readonly types: readonly JsonType[];
   readonly values?: readonly unknown[];
@@ -28,7 +28,7 @@ export interface Check<T = unknown> {
 
 export interface ValueFault {
   readonly problem: 'wrong' | 'missing' | 'unknown';
-  /** For an unknown field, the path of its object. */
+  /** The path of the fault; for an unknown field, the path of its object. */
   readonly path: readonly PathStep[];
   readonly check: Check;
   readonly expected: string;
@@ -50,7 +50,10 @@ export function findFaults(check: Check, value: unknown, most: number = Infinity
   return faults.found;
 }
 
-/** Never quotes text that is not JSON, which may be an unrelated file. `at` is like "settings.ipvs.excludeCIDRs[0]", '' for the whole. */
+/**
+ * A fault in a JSON file. Never quotes a text that is not JSON, because the text may be from an unrelated file. `at` is like
+ * "settings.ipvs.excludeCIDRs[0]", '' for the whole.
+ */
 export type JsonFault =
   | { readonly problem: 'wrong'; readonly at: string; readonly expected: string }
   | { readonly problem: 'missing'; readonly at: string }
@@ -90,7 +93,7 @@ function explainValue(check: Check, value: unknown, faults: Faults, isOptional: 
 
 function explainItems({ items }: Check, list: readonly unknown[], faults: Faults): void {
   if (items === undefined) return;
-  // Calls no function for each item, because a list may be long and is mostly right.
+  // Do not call a function for each item, because a list may be long and most items are right.
   for (let i = 0; i < list.length && faults.found.length < faults.most; i++) {
     if (!items.accepts(list[i])) explainBelow(items, list[i], faults, i, false);
   }
@@ -98,7 +101,7 @@ function explainItems({ items }: Check, list: readonly unknown[], faults: Faults
 
 function explainFields(check: Check, object: JsonObject, faults: Faults): void {
   const { fields = {}, required = [], others, isClosed, tag } = variantFor(check, object);
-  // Values from JSON and YAML inherit no fields.
+  // A plain `for in` is enough, because values from JSON and YAML inherit no fields.
   for (const name in object) {
     if (faults.found.length >= faults.most) return;
     const { [name]: value } = object;
@@ -152,7 +155,7 @@ function faultAt({ problem, path, expected, name }: ValueFault, root = ''): Json
   return problem === 'unknown' ? { problem, at, name } : { problem, at, expected };
 }
 
-/** Quotes a key that is not a plain word, because it is input, and could end the line or look like a path. */
+/** Quotes a key that is not a plain word, because a key from the input could end the line or look like a path. */
 function writePath(path: readonly PathStep[], root: string): string {
   let out = root;
   for (const step of path) {
@@ -164,7 +167,7 @@ function writePath(path: readonly PathStep[], root: string): string {
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Excludes lists and null. */
+/** Reports whether a value is an object, which a list and null are not. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -46,7 +46,7 @@ export const flag = json.nullable(json.boolean);
 
 export const texts = list(json.text);
 
-/** Bounds are inclusive. null counts as missing. */
+/** A whole number. Bounds are inclusive. null counts as missing. */
 export function integer(least: number, most: number, expected: string): Schema<number | null> {
   return json.nullable(json.wholeNumber(least, most, expected));
 }

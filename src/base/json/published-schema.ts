@@ -4,7 +4,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 type Definitions = Map<string, JsonSchema>;
 
-/** Returns the schema for other readers, which refuses unknown fields and defines each named schema once. */
+/** Returns the JSON Schema to publish. It refuses unknown fields and defines each named schema once. */
 export function publishedSchema(schema: Schema): JsonSchema {
   const definitions: Definitions = new Map();
   const published = publish(schema, definitions);

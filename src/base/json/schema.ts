@@ -1,4 +1,5 @@
-// Declares JSON by a JSON Schema with its TypeScript type. The build makes ajv checks from these (scripts/checks-module.mjs).
+// Declares the shape of JSON as a JSON Schema with a TypeScript type. The build makes ajv checks from these schemas
+// (scripts/checks-module.mjs).
 
 declare const accepted: unique symbol;
 
@@ -142,7 +143,7 @@ export function openOf<F extends Schemas>(fields: F): Schema<ObjectOf<F> & { rea
   return objectWith(fields, { expected: 'an object', additionalProperties: true });
 }
 
-/** With `additionalProperties: false`, the check allows no other fields. */
+/** An object with a schema for each field. With `additionalProperties: false`, the check allows no other fields. */
 export function objectWith<T>(
   fields: Schemas,
   options: { readonly expected: string; readonly additionalProperties?: boolean },

@@ -42,7 +42,7 @@ export class FleetFolder {
   /** Maps the identity of a file that was read to its SHA-256, so that links to the file need no reading. */
   readonly #verified = new Map<string, string>();
 
-  /** The folder when first looked at: whether it is itself a bundle, and its few names with a dot. */
+  /** The folder as first found: whether it is itself a bundle, and its few names that begin with a dot. */
   #found: Promise<{ readonly isBundle: boolean; readonly hidden: readonly string[] }> | undefined;
 
   constructor(folder: string, links: ReadonlyMap<string, string> = new Map()) {
@@ -113,7 +113,7 @@ export class FleetFolder {
 
   /** Stamps are beside the nodes' folders, because a bundle's folder holds only what the node needs. */
   #stampPath(node: string): string {
-    // Readers would take the stamp of a node called services.json for manifests, so add "~".
+    // Add "~", because readers would take the stamp of a node called services.json for manifests.
     return join(this.folder, stamps, `${node}~`);
   }
 
@@ -171,7 +171,7 @@ export class FleetFolder {
       try {
         return await link(known, path);
       } catch {
-        // The file is gone, has too many links, or cannot be linked. Later files may link to the new one.
+        // Linking failed, because the file is gone, has too many links, or cannot be linked. Later files may link to the new file instead.
         this.#paths.delete(digest);
       }
     }
@@ -200,7 +200,7 @@ export class FleetFolder {
     const own: string[] = [];
     for (const { name } of folders.filter((entry) => isMeant(entry.name))) {
       const path = join(this.folder, name);
-      // An unreadable folder belongs to another program, such as lost+found.
+      // Skip an unreadable folder, such as lost+found, because it belongs to another program.
       const files = await readdir(path).catch((): string[] => []);
       if (files.some((file) => heads.has(file)) && (await listStrangers(path)).length === 0) own.push(name);
     }

@@ -13,7 +13,10 @@ export function parseShard(text: string): Shard | undefined {
   return shard.index < shard.count ? shard : undefined;
 }
 
-/** Reports whether the node is in the shard. Depends only on the node's name and N, so new nodes move no others. */
+/**
+ * Reports whether the node is in the shard. Depends only on the node's name and N, so a new node does not move other nodes to another
+ * shard.
+ */
 export function isInShard(node: string, { index, count }: Shard): boolean {
   const digest = hashBinary(node);
   let number = 0;

@@ -20,11 +20,11 @@ export function crc32InScript(bytes: Uint8Array, sum: number): number {
   return ~value >>> 0;
 }
 
-/** The gzip header, and the trailer's length. The header has no name, comment or time, and an unknown system. */
+/** The gzip header, and the trailer's length. The header has no name, comment or time, and says that the system is unknown. */
 const gzipHead = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255]);
 const gzipTail = 8;
 
-/** Bytes. A header has this length, and contents are padded to it. */
+/** The block size in bytes. A header is one block, and contents are padded to whole blocks. */
 const block = 512;
 
 /** Offsets and lengths in a header (ustar, POSIX.1-1988). */
@@ -32,7 +32,7 @@ const nameLength = 100;
 const size = { start: 124, end: 135 };
 const checksum = { start: 148, length: 8 };
 
-/** Why bytes are not read: writeArchive would not write them, they are damaged, or `admit` refuses them. */
+/** The reason for not reading an archive: writeArchive would not write it, it is damaged, or `admit` refuses it. */
 export type ArchiveProblem = 'no-pack' | 'damaged' | 'too-large' | 'not-signed';
 
 export class ArchiveError extends Error {
@@ -87,9 +87,9 @@ export function isGzip(bytes: Buffer): boolean {
 }
 
 /**
- * Returns the files of an archive. Each is unpacked when requested, after `admit` accepts its name and size. Throws an ArchiveError unless
- * writeArchive would write the archive, apart from choices of compression. So no link, folder, path, owner, odd header or non-UTF-8 text
- * gets through, and all readers of tar find the same files.
+ * Returns the files of an archive. Unpacks a file only when it is requested, and only if `admit` accepts its name and size. Throws an
+ * ArchiveError unless writeArchive would write the archive, apart from choices of compression. So no link, folder, path, owner, odd header
+ * or non-UTF-8 text gets through, and all readers of tar find the same files.
  */
 export async function* readArchive(
   packed: Buffer,

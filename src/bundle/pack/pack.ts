@@ -6,23 +6,23 @@ import { ArchiveError, isGzip, readArchive, writeArchive } from './archive.ts';
 import { readTar } from './read-tar.ts';
 import { bytesOf, readSignature, signatureFile } from './signature.ts';
 
-/** Limit on the bytes of a pack, which is in memory before it is checked. Rules shrink to a tenth. */
+/** Limit on the bytes of a pack, because the whole pack is in memory before it is checked. Compression shrinks rules to a tenth. */
 export const largestPack = 2 ** 25;
 
 const largestOf = new Map([
   [signatureFile, 4096],
-  // A few lines per health check. The largest clusters have thousands.
+  // The manifest has a few lines per health check. The largest clusters have thousands of them.
   ['manifest.json', 2 ** 23],
 ]);
 
-/** The files of a pack in order. Signature and manifest come first, because they verify the rest. */
+/** The files of a pack in order. Signature and manifest come first, because the other files are checked against them. */
 const packNames: readonly string[] = [...new Set([signatureFile, 'manifest.json', ...[...knownNames].toSorted()])];
 
 export function beginsPack(name: string): boolean {
   return packNames.includes(name);
 }
 
-/** Reports whether a file begins as a pack does, whoever wrote it and whatever follows. */
+/** Reports whether a file begins like a pack. Does not check the rest of the file or its author. */
 export async function isPack(path: string): Promise<boolean> {
   let first = '';
   await readTar(path, true, (name) => {
@@ -46,9 +46,9 @@ export function isPackable(files: BundleFiles, pack: Buffer): boolean {
 }
 
 /**
- * Reads a pack; undefined if gzip did not write the file. `check` gets the signature and the manifest, which lists the SHA-256 of the
- * other files, before anything else is unpacked. If `check` throws, the reading ends. Throws an UnreadableFile for an archive that
- * packFiles would not write, and as soon as the files exceed the signed size.
+ * Reads a pack; undefined if gzip did not write the file. `check` gets the signature and the manifest, which lists the SHA-256 of the other
+ * files, before anything else is unpacked. If `check` throws, the reading ends. Throws an UnreadableFile for an archive that packFiles
+ * would not write, and for files that exceed the signed size.
  */
 export async function readPack(
   path: string,

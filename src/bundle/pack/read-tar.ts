@@ -12,7 +12,7 @@ const mostEntries = 200_000;
 
 const longestName = 2 ** 14;
 
-/** Limit on line ends in kept files. Empty lines count, because each takes a byte. */
+/** Limit on line ends in kept files. Unlike elsewhere, empty lines count. */
 const mostLineEnds = 10 * mostLines;
 
 export interface TarFile {
@@ -24,8 +24,8 @@ type Wants = (path: string, bytes: number) => boolean | 'stop';
 
 /**
  * Reads the regular files of a tar archive by GNU tar, BSD tar or Python, gzipped or not. Writes nothing to disk, and skips links, devices
- * and paths outside the archive. `wants` gets each file's path and size first, and may end the reading. Returns no files for anything but
- * an archive. Throws an UnreadableFile for an archive that is damaged, cut off or too large.
+ * and paths outside the archive. Calls `wants` with each file's path and size first; `wants` may end the reading. Returns no files if the
+ * source is not an archive. Throws an UnreadableFile for an archive that is damaged, cut off or too large.
  */
 export async function readTar(
   source: string,
@@ -45,7 +45,7 @@ export async function readTar(
   }
 }
 
-/** Takes the next `count` bytes; undefined at the end. Skips bytes that are not kept. */
+/** Takes the next `count` bytes; undefined at the end. With `isKept` false, skips them. */
 type Take = (count: number, isKept?: boolean) => Promise<Buffer | undefined>;
 
 function takerOf(source: string, pieces: AsyncIterator<Buffer>, limit: number): Take {

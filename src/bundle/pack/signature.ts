@@ -11,7 +11,7 @@ import type { signatureSchema } from '../schemas.ts';
 
 export const signatureFile = 'signature.json';
 
-/** Who signed a bundle, and a serial that grows with each signed successor. */
+/** The signer of a bundle, and a serial that grows with each bundle signed after it. */
 export type Signature = Shaped<typeof signatureSchema>;
 
 export interface TrustedKey {
@@ -65,7 +65,7 @@ function isSignedBy({ key }: TrustedKey, files: BundleFiles, signature: Signatur
   return verify(null, message(files, signature), key, Buffer.from(signature.signature, 'base64'));
 }
 
-/** Returns the signature, or why none of these keys vouches for it. `files`: at least the signature and the manifest. */
+/** Returns the signature, or why none of these keys verifies it. `files`: at least the signature and the manifest. */
 export function checkSignature(
   path: string,
   files: BundleFiles,
@@ -99,11 +99,11 @@ export function readPrivateKey(pem: string): KeyObject | NoKey {
 }
 
 export function readPublicKeys(pem: string): readonly TrustedKey[] | NoKey {
-  // Refuse private keys, because they must not be on a node. PEM readers would derive public keys from them.
+  // Refuse private keys, because they must not be on a node. A PEM reader would accept one by deriving its public key.
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)) return { reason: 'private-key' };
   const blocks = pem.match(/-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----/g) ?? [];
   if (blocks.length === 0) return { reason: { problem: 'no-key', of: 'public' } };
-  // The rest may be a certificate or a partly copied key.
+  // Refuse a file with other blocks, such as a certificate or a partly copied key.
   if (pem.split('-----BEGIN').length - 1 > blocks.length) return { reason: 'more-than-keys' };
   const keys: TrustedKey[] = [];
   for (const text of blocks) {

@@ -24,7 +24,7 @@ export interface ApplyEnvironment {
 
 interface SessionChoices extends Pick<Session, 'signal' | 'balancerReload'> {
   readonly stateDir: string;
-  /** Whether the command may change the node, so its records must belong to this network. */
+  /** Whether the command may change the node. If so, its records must belong to this network. */
   readonly mayChange: boolean;
   readonly assumeAlone?: boolean;
   readonly force?: boolean;
@@ -48,7 +48,7 @@ export async function openSession(
       onEvent({ kind: 'waiting', command: formatCommand(command), since: host.now() - taken, limit });
     const result = await environment.host.run(command, { onWaiting, signal, ...patience });
     const cut = result.kind === 'ended' ? result.cut : undefined;
-    // Do not warn about a cut listing, because its reader refuses it.
+    // Do not warn about a truncated listing, because the reader of the listing refuses it.
     if (cut === 'stderr' || (cut && !command.room)) {
       onEvent(remark('cut-output', { command: formatCommand(command), most: mostSaid, of: cut }));
     }
@@ -107,7 +107,7 @@ export function reportWarning(problem: Remark, terminal: ApplyTerminal): Promise
   return terminal.tell(printable(sayApply(problem).text), { level: 'warning' });
 }
 
-/** `left`: undefined if the node cannot be read. */
+/** Reports a change that could neither be finished nor rolled back. `left`: undefined if the node cannot be read. */
 export async function reportStuck(left: Plan | 'unknown' | undefined, terminal: ApplyTerminal): Promise<ExitStatus> {
   for (const text of describeStuck(left)) await terminal.tell(text);
   return exitStatus.notRestored;
@@ -155,7 +155,7 @@ interface MessageDetails {
   readonly help?: string | undefined;
 }
 
-/** A terminal for long work. Its messages may go to a log. */
+/** A terminal for long-running commands. Its messages may go to a log. */
 export interface ApplyTerminal extends Terminal {
   readonly tell: (text: string, details?: MessageDetails) => Promise<void>;
   readonly note: (remark: Remark) => Promise<void>;

@@ -10,7 +10,7 @@ export async function main(
   },
 ): Promise<number> {
   if (await printsVersion(argv, environment.terminal)) return exitStatus.ok;
-  // SIGHUP asks a watch to sync. A watch that is still starting will sync anyway, and SIGHUP must not end it.
+  // SIGHUP asks a watch to sync. A watch that is still starting will sync anyway, so ignore SIGHUP, which would end it.
   const ignore = () => undefined;
   if (argv[0] === 'watch') process.on('SIGHUP', ignore);
   try {

@@ -11,7 +11,7 @@ import type { Done, ExitStatus } from '../shared/terminal.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import type { ApplyEnvironment } from './environment.ts';
 
-/** Makes a new Option for each command, because its parser is wrapped to record refused values. */
+/** Makes a new Option for each command, because each command wraps the Option's parser to record refused values. */
 interface ApplyFlag<T> {
   (): Option;
   readonly value?: T;
@@ -29,7 +29,7 @@ function further<T>(make: ApplyFlag<T>): ApplyFlag<T> {
   return () => make().helpGroup(helpGroups.further);
 }
 
-/** `usual`: the default, as a user would type it. */
+/** Makes an option for a duration. `usual`: the default, as a user would type it. */
 function duration<T extends number | undefined>(
   flags: string,
   description: string,
@@ -155,7 +155,7 @@ export type Options<K extends FlagName> = {
 interface CommandDefinition<K extends FlagName> {
   readonly name: string;
   readonly description: string;
-  /** Set if the command takes a bundle. "[bundle]" is optional. */
+  /** Set if the command takes a bundle. Brackets mean that the bundle is optional. */
   readonly bundle?: '<bundle>' | '[bundle]';
   readonly flags: readonly K[];
   readonly run: (options: Options<K>, environment: ApplyEnvironment, bundle: string) => Promise<ExitStatus>;
@@ -169,7 +169,7 @@ export function defineApplyCommand<K extends FlagName>(definition: CommandDefini
     if (definition.bundle) command.argument(definition.bundle, 'its folder or pack');
     for (const name of definition.flags) command.addOption(flags[name]());
     command.action(async () => {
-      // May be undefined if the bundle is optional.
+      // Undefined if the user gave no optional bundle.
       const bundle = command.args[0] as string;
       done(await definition.run(command.opts() as Options<K>, environment, bundle));
     });
@@ -196,7 +196,7 @@ function addNetworks(text: string, before: readonly string[]): readonly string[]
   return [...before, ...cidrs];
 }
 
-/** Refuses 0, because nobody can confirm in no time. */
+/** Reads the time for a confirmation. Refuses 0, because nobody could confirm so fast. */
 function parseConfirmTimeout(text: string): number {
   const milliseconds = readDurationOption(text);
   if (milliseconds > 0) return milliseconds;

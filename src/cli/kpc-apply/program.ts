@@ -36,7 +36,7 @@ export async function runApplyProgram(argv: readonly string[], { terminal, host 
     terminal: makePatient(terminal, (text, details) =>
       called.logFormat === 'json' ? formatLogRecord(text, details, host.now()) : formatMessage(text, details),
     ),
-    // An unfinished change that is continued or undone counts too.
+    // Continuing or undoing an unfinished change also counts as a change.
     onEvent: ({ kind }: ChangeEvent) => {
       hasBegun ||= kind === 'step' || kind === 'recovering' || kind === 'putting-back';
     },
@@ -48,13 +48,13 @@ export async function runApplyProgram(argv: readonly string[], { terminal, host 
       return reportError(error, hasBegun, { ...environment, called });
     }
   });
-  // Resources that an error left open must not keep the process alive.
+  // Exit explicitly, because resources that an error left open could keep the process alive.
   if (fault) setTimeout(() => process.exit(), lastMilliseconds).unref();
   const isReported = status === exitStatus.notApplied || status === exitStatus.notRestored;
   return fault && !isReported ? reportFailedCommand(fault, hasBegun, environment.terminal) : status;
 }
 
-/** Time for the last messages. */
+/** Milliseconds left for printing the last messages. */
 const lastMilliseconds = 2000;
 
 const commands = [doctor, plan, apply, confirm, rollback, verify, dump, cleanup, watch];
@@ -84,10 +84,7 @@ export function kpcApplyProgram(environment: ApplyEnvironment, call: Called = un
   };
 }
 
-/**
- * Makes a terminal for long work. Messages replace the progress line. A terminal that has hung up gets no output, but does not stop the
- * work.
- */
+/** Makes a terminal for long work. Messages replace the progress line. If the terminal has hung up, the work goes on without output. */
 function makePatient(terminal: Terminal, format: typeof formatMessage): ApplyTerminal {
   let isShowing = false;
   const status = (text: string): Promise<void> => {
@@ -125,7 +122,9 @@ async function reportError(
   return status;
 }
 
-/** Reports an error outside the usual failures. If a change had begun, nothing has read the node since, so its state is unknown. */
+/**
+ * Reports an error outside the usual failures. If a change had begun, the node's state is unknown, because nothing has read the node since.
+ */
 async function reportFailedCommand(fault: Failure, hasBegun: boolean, terminal: ApplyTerminal): Promise<ExitStatus> {
   const status = await reportFailure(fault, terminal);
   if (!hasBegun) return status;

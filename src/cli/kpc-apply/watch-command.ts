@@ -31,11 +31,11 @@ export const watch = defineApplyCommand({
       warn: (problem) => reportWarning(problem, terminal),
       note: terminal.note,
     });
-    // Only this command needs Node's module for sockets.
+    // Import this here, because only this command needs Node's module for sockets.
     const { createWatchMonitor } = await import('../../apply/monitor/watch-monitor.ts');
     const monitor = createWatchMonitor(options, {
       host,
-      // Warn once for each port, because every round tries a taken port again.
+      // Warn once for each port, because every round retries a port that is in use.
       warn: async (problem) => {
         if (said.size !== said.add(JSON.stringify(problem)).size) await reportWarning(problem, terminal);
       },
@@ -53,7 +53,7 @@ export const watch = defineApplyCommand({
       rounds.stop();
       stopping.abort();
     };
-    // This rolls the current round back. A new process may be free of the error's cause.
+    // Stop, which rolls the current round back. The error may not recur in a new process.
     environment.fault?.addEventListener(
       'abort',
       () => {
@@ -103,7 +103,7 @@ async function syncOnce(
     if (isDone(outcome)) await watched.keep();
     return { isGood: !problem, bundle: { mark, manifest, listenOn }, outcome };
   } catch (error) {
-    // The next round may succeed, whatever the error was.
+    // Go on after any error, because the next round may succeed.
     const failure = explainError(error);
     await reportFailure(failure, terminal);
     return { isGood: watched.problem() === undefined, failure };

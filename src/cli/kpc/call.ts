@@ -29,7 +29,7 @@ interface Reported {
 
 class Ended extends Error {}
 
-/** One call of a command: its command line and its terminal. Nothing below this folder knows the terminal. */
+/** One call of a command: its command line and its terminal. Only this folder uses the terminal. */
 export class Call<Options extends MessageOptions = MessageOptions> {
   readonly command: Command;
   readonly program: Command;
@@ -71,7 +71,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     return { command: `kpc ${this.command.name()}`, findings: [...sayFindings([...once]), ...refusals] };
   }
 
-  /** Ends the call without an answer, and gives programs the reasons. `looked`: the nodes that lack what was asked for. */
+  /** Ends the call without an answer, and prints the reasons for programs. `looked`: the nodes that lack the requested object. */
   async fail(status: ExitStatus, looked: readonly Snapshot[] = []): Promise<ExitStatus> {
     await this.out(await formatFailure(this.options.output, this.said, looked));
     return status;
@@ -82,7 +82,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     return new Call(command, program, { ...this.loud, ...terminal }, argv, run, { ...options, ...more }, reported);
   }
 
-  /** Prints each message once, because wrong manifests are wrong in every mode. */
+  /** Returns a call that prints each message once, because faults in manifests recur in every mode. */
   once(): Call<Options> {
     const said = new Set<string>();
     const err = async (text: string): Promise<void> => {
@@ -92,7 +92,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     return this.with({}, { err });
   }
 
-  /** Runs a part. Returns false if the part failed; the failure has been reported. */
+  /** Runs a part of the call. If the part fails, reports the failure and returns false. */
   async tries(part: () => Promise<void>): Promise<boolean> {
     try {
       await part();
@@ -125,7 +125,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
   async report(input: { readonly diagnostics: readonly Finding[]; readonly files: ReadFiles }): Promise<void> {
     const said = makeStrict(input.diagnostics, this.options);
     const isRefused = said.some(isError);
-    // Also print how many files have errors, and how to go on without them.
+    // Also print how many files have errors, and how to continue without these files.
     const counts = said.filter((each) => !isError(each) && each.code === 'left-out');
     const shown = isRefused ? [...counts, ...said.filter(isError)] : said;
     await this.print(shown, input.files);
@@ -162,7 +162,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     } else if (!(error instanceof Ended)) throw error;
   }
 
-  /** Prints text for people besides the result. Prints nothing with --quiet. */
+  /** Prints a text for people that is not part of the result. Prints nothing with --quiet. */
   async say(text: string): Promise<void> {
     await say(this.terminal, text);
   }
@@ -179,7 +179,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     if (text !== '') await this.out(text);
   }
 
-  /** `said`: text for people, besides the result. */
+  /** Prints a result. `said`: a text for people that is not part of it. */
   async answer({ printed, said }: { readonly printed: string; readonly said: string }): Promise<void> {
     if (printed !== '') await this.out(printed);
     if (said !== '') await this.say(said);
@@ -196,7 +196,7 @@ interface Definition<Options extends MessageOptions> {
   readonly name: string;
   readonly summary?: string;
   readonly description?: string;
-  /** As in the help: "<from>" or "[input...]", its meaning and its choices. */
+  /** Each argument as in the help: "<from>" or "[input...]", its meaning and its choices. */
   readonly arguments?: readonly (readonly [usage: string, help: string, choices?: readonly string[]])[];
   readonly flags?: readonly Flag[];
   readonly isHidden?: boolean;

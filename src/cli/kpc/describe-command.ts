@@ -85,7 +85,7 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     refuseIdleStyle(options, opened.kind, what);
     const { loaded } = opened;
     const reading = opened.at('');
-    // The output names the mode.
+    // Drop the note on the mode, because the output names the mode.
     await call.report(withoutDefaultMode(reading));
     const side = reading.side ?? call.end();
     const release = followedRelease(side);
@@ -117,7 +117,7 @@ function nodeDumper(call: Call<DescribeOptions>) {
 async function sortArguments(call: Call<DescribeOptions>) {
   const { words: args } = call;
   const { fromDump, node } = call.options;
-  // If a flag names an input, a word is the subject, even if a folder has the same name, unless that holds a dump.
+  // If a flag names an input, a word is the subject, even if a folder has the same name. The exception is a folder with a dump.
   const isNamed = call.isGiven('file') || fromDump !== undefined;
   const holdsDump = async (word: string) =>
     fromDump === undefined && isPath(word) && (await findOther([word], node))?.kind === 'dump';

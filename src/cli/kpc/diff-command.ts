@@ -99,7 +99,7 @@ async function diffPaths(
 ): Promise<ExitStatus> {
   const { file: more = [] } = options;
   const found = await recognisePair([pathSide(paths[0]), pathSide(paths[1])], options);
-  // Check this before any flag about compiling applies.
+  // Check this before the flags about compiling are used.
   refuseStrays(
     call.given.filter((each) => !isUsefulForStored(each, found)),
     found,
@@ -168,7 +168,7 @@ async function print(
   const services = listSkipped(differences);
   if (services.length > 0) await call.note({ problem: 'skipped-on-both', services });
   const parts = listUncompared(differences);
-  // JSON has this list in its result.
+  // Print this list only for people, because in JSON it is part of the result.
   if (parts.length > 0) await call.say(`note: not compared, because one side lacks them: ${parts.join(', ')}\n`);
   const isSame = isUnchanged(differences);
   const { output, limit } = call.options;

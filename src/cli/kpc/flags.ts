@@ -46,7 +46,7 @@ export function givenFlags(command: Command, sources: readonly ('cli' | 'config'
   });
 }
 
-/** Looks only at the command line, because kpc.yaml holds flags for many calls. */
+/** Finds a flag without effect. Checks only the command line, because kpc.yaml holds flags for many calls. */
 export function findIdleOption(command: Command): BadCall | undefined {
   return findIdleFlag(givenFlags(command).map((row) => ({ row, value: command.getOptionValue(row.key) as unknown })));
 }
@@ -73,7 +73,7 @@ export function outputFlag(formats: readonly string[], facts: Partial<Flag> = {}
   return flagRow('text', '--output <format>', 'how to print', { choices: formats, usual: formats[0], ...facts });
 }
 
-/** Returns the flags about compiling that a kpc.yaml may keep. */
+/** Returns the flags about compiling that init may write to kpc.yaml. */
 export function flagsToKeep(command: Command): ReadonlyMap<string, string | readonly string[] | boolean> {
   return new Map(
     givenFlags(command).flatMap(({ name, key, kind, needs, isOfCall }) => {
@@ -85,8 +85,8 @@ export function flagsToKeep(command: Command): ReadonlyMap<string, string | read
 }
 
 /**
- * Returns a `kpc trace` command for the same input, without the packet. It has the settings of the command line and of kpc.yaml, because
- * kpc.yaml's section for trace may differ. `words`: the input. `settings`: more flags, which win.
+ * Returns a `kpc trace` command for the same input, without the packet. It repeats the settings of the command line and of kpc.yaml,
+ * because kpc.yaml's section for trace may differ. `words`: the input. `settings`: more flags, which override the others.
  */
 export function givenTraceWords(
   command: Command,
@@ -105,7 +105,9 @@ function flagWithValues(name: string, value: unknown): readonly string[] {
   return typeof value === 'boolean' ? [name] : [value].flat().flatMap((each) => [name, String(each)]);
 }
 
-/** Returns the command of this call with its flags as in a shell, without its input and what renders or fetches it. */
+/**
+ * Returns the command of this call with its flags as in a shell, without its input and without the flags that render or fetch the input.
+ */
 export function wordsOfCall(command: Command, words: readonly string[] = []): string {
   const flags = givenFlags(command)
     .filter(({ name, isOfCall, group }) => !isOfCall && group !== 'output' && name !== '--file')
@@ -113,7 +115,7 @@ export function wordsOfCall(command: Command, words: readonly string[] = []): st
   return ['kpc', command.name(), ...words, ...flags].join(' ');
 }
 
-/** The same call with its input from a pipe. Words that name no input stay. */
+/** Returns the same call with its input from a pipe. Keeps words that are not inputs. */
 export function pipedWords(command: Command): string {
   const isInput = command.registeredArguments.some((argument) => argument.name() === 'input');
   return wordsOfCall(command, [...(isInput ? [] : command.args.map(shellWord)), '-f -']);
@@ -182,13 +184,13 @@ function optionsInTree(command: Command, program: Command, tree: FileTree) {
   for (const { key } of givenFlags(command)) twin.setOptionValueWithSource(key, command.getOptionValue(key), 'cli');
   const found = applyKpcYaml(twin, program, undefined, tree);
   const elsewhere = givenFlags(command, ['config']);
-  // A trace of one side would read the working folder's file, so turn this off.
+  // Turn off kpc.yaml, because a trace of one side would read the working folder's file.
   if (elsewhere.length > 0) twin.setOptionValueWithSource('kpcYaml', 'none', 'config');
   const without = Object.fromEntries(elsewhere.map(({ key }) => [key, undefined]));
   return found && { ...found, command: twin, options: { ...without, ...twin.opts() } };
 }
 
-/** Returns how to read sides that are revisions: with the flags in each revision's kpc.yaml. Notes these flags. */
+/** Returns a reader of sides that are revisions, which uses the flags in each revision's kpc.yaml and prints a note about them. */
 export function readRevisions(call: {
   readonly command: Command;
   readonly program: Command;

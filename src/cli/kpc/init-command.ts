@@ -29,7 +29,7 @@ export const addInitCommand = defineCommand<SetupOptions & MessageOptions>({
     const options = { ...call.options, file: named.length === 0 ? ['.'] : named };
     const given = flagsToKeep(call.command);
     const opened = await openSetup(options, given);
-    // The output names the mode.
+    // Drop the note on the mode, because the output names the mode.
     await call.report(withoutDefaultMode(opened));
     const { paths, summary } = await writeSetup(opened.setup, opened.snapshot ?? call.end(), options, given);
     await call.out(`Wrote ${printable(joinWords(paths))}: ${printable(summary)}\n`);

@@ -14,13 +14,13 @@ export async function main(argv: readonly string[], terminal: Terminal = process
   }
 }
 
-/** Returns a status other than 1, because 1 would mean a difference. */
+/** Reports an error that kpc did not expect. Returns a status other than 1, because 1 would mean a difference. */
 async function reportUnexpected(error: unknown, terminal: Terminal): Promise<ExitStatus> {
   const help = isSystemError(error) ? '' : '  help: this is a bug in kpc: report it with the command and its input\n';
   try {
     await terminal.err(`error: ${unreadWords(unreadOf(error))}\n${help}`);
   } catch {
-    // If stderr fails, only the status can tell.
+    // Ignore a failure of stderr. The status still reports the error.
   }
   return exitStatus.badInput;
 }

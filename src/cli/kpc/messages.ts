@@ -33,7 +33,7 @@ export function quieten(terminal: Terminal, { quiet = false }: MessageOptions): 
   return quiet ? { ...terminal, quiet, interactive: false } : terminal;
 }
 
-/** Notes the flags from a kpc.yaml. Only -q on the command line silences this; a kpc.yaml cannot. */
+/** Prints a note about the flags from a kpc.yaml. Only -q on the command line silences the note; a kpc.yaml cannot. */
 export async function sayTaken(taken: readonly string[], command: Command, terminal: Terminal): Promise<void> {
   const quiet = command.getOptionValueSource('quiet') === 'cli';
   for (const words of taken) await say(quieten(terminal, { quiet }), `note: ${words}\n`);
@@ -50,7 +50,7 @@ export function makeStrict(
   });
 }
 
-/** The flags of findings that do not name their flag in an argument. */
+/** The flags that belong to codes whose findings do not name a flag in an argument. */
 const flagOfCode: { readonly [Code in Finding['code']]?: string } = {
   'bad-feature-gate': '--feature-gates',
   'bad-host-addresses': '--host-addresses',
@@ -58,7 +58,7 @@ const flagOfCode: { readonly [Code in Finding['code']]?: string } = {
   'nothing-to-check': '--check',
 };
 
-/** Formats findings for a terminal; "" if none is wanted. */
+/** Formats findings for a terminal; "" if wantedFindings selects none. */
 export function renderSaid(diagnostics: readonly Finding[], files: ReadFiles, terminal: Terminal): string {
   const wanted = wantedFindings(diagnostics, terminal);
   if (wanted.length === 0) return '';
@@ -79,7 +79,7 @@ export function wantedFindings(findings: readonly Finding[], { quiet }: Terminal
   return findings.filter((each) => isError(each) || (each.code === 'left-out' && each.arguments.problem === 'all'));
 }
 
-/** Milliseconds between two updates of the line. */
+/** Milliseconds between two updates of the status line. */
 const interval = 100;
 
 export function showProgress(total: number, terminal: Terminal): Progress {

@@ -56,7 +56,7 @@ export async function nameInputs<Options extends FileOptions & MessageOptions & 
     call.say(`note: runs ${printable(callWords(started))}\n`),
   );
   if (read.warning !== undefined) await call.print([read.warning], new Map());
-  // A cluster lacks nothing, so assume nothing.
+  // Assume nothing by default, because a cluster's objects are complete.
   const assume = call.isGiven('assume') ? {} : { assume: false };
   const readStdin = async () => read.text;
   const options = { file: [...file, '-'], readStdin, unread: read.unread, ...assume };
@@ -90,7 +90,7 @@ export async function expectNodes(call: Call<InputFlags>, { loaded, nodes }: Ope
 
 /** Reports a reading's findings. Then returns its snapshot or ends the call. */
 export async function useReading(call: Call, reading: Reading): Promise<Snapshot> {
-  // The output names the mode.
+  // Drop the note on the mode, because the output names the mode.
   await call.report(withoutDefaultMode(reading));
   const { side } = reading;
   if (side) await call.print(findingsOfDoubts(side), new Map());
@@ -106,7 +106,7 @@ export async function expectManifests(
   if (!other) return;
   const { path, kind, diagnostics } = other;
   if (kind !== 'unreadable') refuse({ problem: 'other-kind', path, kind, asker });
-  // A folder of one node in it would be refused too.
+  // Report this error instead of advising another folder, because a node's own folder would also be refused.
   if (diagnostics[0]?.code === 'nodes-folder') refuse({ problem: 'other-kind', path, kind: 'fleet', asker });
   await call.print(diagnostics, new Map());
   call.end();

@@ -201,7 +201,7 @@ interface Reporting {
 
 const kinds = new Map(openFlags('programs').map(({ name, kind }) => [name, kind]));
 
-/** Keeps a flag that needs no value from taking the next word as its value, such as a file name. */
+/** Prevents a flag with an optional value from taking the next word, such as a file name, as its value. */
 function writeInFull(argv: readonly string[]): readonly string[] {
   const end = countBeforeEnd(argv);
   return argv.map((word, i) => {
@@ -213,7 +213,7 @@ function writeInFull(argv: readonly string[]): readonly string[] {
   });
 }
 
-/** Makes a line of iptables-save an argument, because it begins like a flag. */
+/** Separates a line of iptables-save from the flags, because it begins like a flag. */
 function separateRuleLine(argv: readonly string[]): readonly string[] {
   const line = argv.find((word) => /^-[AI] ./.test(word));
   return line === undefined || argv.includes('--') ? argv : [...argv.filter((word) => word !== line), '--', line];

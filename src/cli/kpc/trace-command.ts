@@ -113,7 +113,7 @@ export const addTestCommand = defineCommand<TestFlags>({
   },
 });
 
-/** The flags that shape the answers and that no file of expectations can hold, in words. */
+/** Returns the flags that affect the answers but cannot be written in a file of tests, in words. */
 function unheldFlags({ given, command }: Call<TestFlags>): readonly string[] {
   const held = new Set<string>([...sceneSettings, 'config']);
   return given
@@ -134,7 +134,7 @@ async function runTests(call: Call<TestFlags>): Promise<ExitStatus> {
     stdin,
     (read) => new TestRun(read, { given, file: options.file, locate: pathFromTest }),
   );
-  // Tests may name these themselves, and findMisfit compares them with the input.
+  // Leave out these flags, because tests may state them, and findMisfit compares them with the input.
   const flags = call.given.filter(({ key }) => key !== 'proxyMode' && key !== 'kubernetesVersion');
   const quiet = call.once();
   let isUsable = true;

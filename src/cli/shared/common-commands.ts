@@ -6,7 +6,7 @@ import { countBeforeEnd } from './path-words.ts';
 import { exitStatus, type Done, type Terminal } from './terminal.ts';
 import { version } from '../../base/version.ts';
 
-/** Prints everything that a bug report should name. kpc and kpc-apply are released together. */
+/** Adds the command that prints everything that a bug report should contain. kpc and kpc-apply are released together. */
 export function addVersionCommand(program: Command, terminal: Terminal, done: Done): void {
   program
     .command('version')
@@ -59,7 +59,7 @@ async function answer(program: Command, shell: Shell, typed: string, findValues:
     const end = typed.lastIndexOf('\n');
     const words = splitShellLine(typed.slice(0, end));
     const found = await completeWords(program, words.slice(1), findValues);
-    // In bash a word also begins after = and :, so complete only that part.
+    // In bash, a word also begins after = and :, so complete only the part after them.
     const [word = '', part] = [words.at(-1), typed.slice(end + 1)];
     const known = word.endsWith(part) ? word.length - part.length : 0;
     return found.map(({ value }) => `${value.slice(known)}\n`).join('');
@@ -73,8 +73,8 @@ const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
 /**
- * Returns a shell's script. The shell passes on the typed words without running them, and completes file names if the program offers
- * nothing.
+ * Returns a shell's script. The script passes the typed words to the program without expanding them, and completes file names if the
+ * program offers no candidates.
  */
 function completionScript(shell: Shell, program: string): string {
   const name = `_${program.replaceAll('-', '_')}`;

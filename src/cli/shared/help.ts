@@ -1,7 +1,7 @@
 import { countBeforeEnd } from './path-words.ts';
 import { Help, type Command, type Option } from 'commander';
 
-/** In the order of the help. Options without a group come first. */
+/** The groups of options, in the order of the help. Options without a group come first. */
 export const helpGroups = {
   input: 'Input:',
   nodes: 'Many nodes:',
@@ -14,10 +14,10 @@ const groupOrder: readonly string[] = ['Options:', ...Object.values(helpGroups)]
 
 const usualWidth = 80;
 
-/** Longer lines of help are hard to read. */
+/** The widest line of help, because longer lines are hard to read. */
 const mostWidth = 120;
 
-/** A longer option gets a line of its own. */
+/** The widest option with its description on the same line. A longer option gets a line of its own. */
 const widestTerm = 24;
 
 export function helpWidth(width: number | undefined): number {

@@ -1,12 +1,15 @@
 import { Worker } from 'node:worker_threads';
 import type { Terminal } from './terminal.ts';
 
-/** Who owns the terminal's line, in memory that the threads share. The next item of this memory: whether the line shows the time. */
+/**
+ * Values of the first item in the memory that the threads share: which thread may write the terminal's line. The second item says whether
+ * the line shows the time.
+ */
 const free = 0;
 const writing = 1;
 const taken = 2;
 
-/** Writes the line from the first second on. This runs in another thread, because compiling does not stop for a timer. */
+/** Writes the line from the first second on. This runs in another thread, because timers do not fire during compilation. */
 const ticking = new URL(
   `data:text/javascript,${encodeURIComponent(`
   import { writeSync } from 'node:fs';
@@ -37,7 +40,7 @@ export async function showTimeTaken<Result>(
   const shared = new Int32Array(new SharedArrayBuffer(8));
   const worker = new Worker(ticking, { workerData: { shared, name } });
   worker.unref();
-  // The work continues even without the line.
+  // Ignore errors of the thread, because the work does not need the line.
   worker.on('error', () => {});
   const takeLine = async (): Promise<void> => {
     while (Atomics.compareExchange(shared, 0, free, taken) === writing) Atomics.wait(shared, 0, writing, 10);
@@ -61,7 +64,7 @@ export async function showTimeTaken<Result>(
       status: around(terminal.status, true),
       err: around(terminal.err, false),
       readStdin: async () => {
-        // Do not use the line while a user types the input on it.
+        // Stop showing the time while a user types input on the line.
         await takeLine();
         const input = await terminal.readStdin();
         giveBack();

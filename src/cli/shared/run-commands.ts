@@ -13,7 +13,7 @@ import {
   type UsageFault,
 } from './usage-errors.ts';
 
-/** Each command calls `done` with its exit status. */
+/** The definition of a program. Each command calls `done` with its exit status. */
 export interface Program {
   readonly name: string;
   readonly description: string;
@@ -21,8 +21,8 @@ export interface Program {
   readonly addCommands: (program: Command, done: Done, argv: readonly string[]) => Promise<void> | void;
   readonly refuse: (faults: readonly UsageFault[], call: UsageCall) => Promise<void>;
   /**
-   * Reports wrong values on the command line and other errors before a command runs. Returns true if there are any; the command then does
-   * not run.
+   * Reports wrong values on the command line and other errors before a command runs. Returns true if there are errors; the command then
+   * does not run.
    */
   readonly checkCommand?: (program: Command, called: Command, wrong: readonly UsageFault[]) => Promise<boolean>;
   readonly slips?: Slips;
@@ -62,7 +62,7 @@ export async function runCommands(
     .configureOutput({
       writeOut: (text) => written.push(terminal.out(text)),
       writeErr: (text) => written.push(terminal.err(text)),
-      // The parser also throws the error, with its code.
+      // Print nothing here, because the parser also throws the error, with its code.
       outputError: () => {},
       getOutHelpWidth: () => helpWidth(terminal.width),
       getErrHelpWidth: () => helpWidth(terminal.width),
@@ -90,7 +90,7 @@ export async function runCommands(
     await program.parseAsync([...askForHelp(program, argv)], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    // The parser throws after help and version, with status 0.
+    // After help and version, the parser also throws, with status 0.
     status = error.exitCode === 0 ? exitStatus.ok : exitStatus.badInput;
     if (status !== exitStatus.ok && error.code !== wrongFlags) {
       const usage = { program, argv, slips };

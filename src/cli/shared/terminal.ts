@@ -8,15 +8,15 @@ import { version } from '../../base/version.ts';
 
 /** The exit statuses, which docs/diagnostics.md lists for users. */
 export const exitStatus = {
-  /** Done, with no difference and no problem. */
+  /** The command succeeded and found no difference and no problem. */
   ok: 0,
-  /** A difference, or a problem. */
+  /** The command found a difference or a problem. */
   negative: 1,
   /** Bad input or usage. Nothing was written. */
   badInput: 2,
-  /** Could not apply. The node is as it was. */
+  /** The change failed. The node is as it was before. */
   notApplied: 3,
-  /** Could neither apply nor roll back. */
+  /** The change failed, and so did the rollback. */
   notRestored: 4,
 } as const;
 
@@ -24,13 +24,13 @@ export type ExitStatus = (typeof exitStatus)[keyof typeof exitStatus];
 
 export type Done = (status: ExitStatus) => void;
 
-/** A command's access to the outside. Tests replace it. */
+/** A command's access to its streams and terminal. Tests replace this object. */
 export interface Terminal {
   readonly out: (text: string) => Promise<void>;
   readonly err: (text: string) => Promise<void>;
   /** Replaces the status line on stderr; "" removes it. Only for interactive use. */
   readonly status: (text: string) => Promise<void>;
-  /** Returns all of standard input, as bytes or decoded text. Later calls return the same. */
+  /** Returns the whole standard input, as bytes or decoded text. Later calls return the same value. */
   readonly readStdin: () => Promise<Uint8Array | string>;
   readonly colour: { readonly out: boolean; readonly err: boolean };
   /** Whether stderr is a terminal. Progress is shown only there. */
@@ -47,7 +47,7 @@ export async function printsVersion(argv: readonly string[], terminal: Terminal)
   return isAsked;
 }
 
-/** Prints nothing with --quiet. */
+/** Prints a text for people; nothing with --quiet. */
 export async function say(terminal: Terminal, text: string): Promise<void> {
   if (!terminal.quiet) await terminal.err(text);
 }
@@ -61,10 +61,10 @@ function leaveHungUp(): void {
     try {
       if (!fstatSync(fd).isCharacterDevice() || isatty(fd)) continue;
       closeSync(fd);
-      // This gets the lowest free number, which is the closed one.
+      // The new descriptor gets the lowest free number, which is the one just closed.
       openSync('/dev/null', 'r+');
     } catch {
-      // Node handles a descriptor that was closed already.
+      // Ignore a descriptor that was already closed, because Node handles it.
     }
   }
 }
@@ -111,7 +111,7 @@ async function readToEnd(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {
 /** The ANSI sequences that chalk writes to start and end a colour or weight. */
 const colours: ReadonlySet<string> = new Set([1, 2, 22, 31, 32, 33, 34, 35, 36, 39].map((code) => `\u001b[${code}m`));
 
-/** Replaces characters that a terminal would act on with dots, except line ends, tabs and colours. */
+/** Replaces characters that a terminal would act on with dots, but keeps line ends, tabs and colours. */
 function makeHarmless(text: string): string {
   return text.replace(unprintable, (found, at: number) =>
     found === '\n' || found === '\t' || [4, 5].some((length) => colours.has(text.slice(at, at + length))) ? found : '·',
@@ -120,7 +120,7 @@ function makeHarmless(text: string): string {
 
 /** Resolves when the text is written, because a pipe takes it in pieces. A reader that stops early (head) is not an error. */
 function writeChunk(stream: NodeJS.WriteStream, chunk: string): Promise<void> {
-  // The stream reports an error here and by a later event. Without a listener, the event would end the process.
+  // The stream reports an error to this callback and by a later event. Without a listener, the event would end the process.
   if (!stream.listeners('error').includes(ignoreError)) stream.on('error', ignoreError);
   return new Promise((resolve, reject) => {
     stream.write(chunk, (error) => {

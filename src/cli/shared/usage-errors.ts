@@ -14,7 +14,7 @@ export interface UsageFault {
   readonly help?: string | undefined;
 }
 
-/** A call, as far as a command line with errors shows it. */
+/** The parts of a call that can be read from a command line with errors. */
 export interface UsageCall {
   /** "kpc trace", or the program alone if no command is named. */
   readonly command: string;

@@ -40,7 +40,7 @@ import {
 } from './place-pods.ts';
 
 interface Assumption extends Pick<EndpointObjects, 'workloads' | 'pods' | 'nodes' | 'services'> {
-  /** From --assume-endpoints, at most one for each family. They override Node networks outside them. */
+  /** The networks from --assume-endpoints, at most one for each family. They override Node networks that are outside them. */
   readonly networks: readonly Network[];
   readonly clusterCIDRs: readonly Network[];
   readonly given: Names;
@@ -91,7 +91,8 @@ const nothing = { hasIdle: false, scaledDown: [], pending: [], unplaced: [] } as
 
 /**
  * Assumes ready Pods for workloads, and for Pods without a status. Spreads them over the Nodes, with addresses in the Pod networks. Given
- * Pods win: a workload with a Pod that has a status gets no more, and an object whose controller is in the input is not counted itself.
+ * Pods take precedence: a workload with a Pod that has a status gets no assumed Pods. An object whose controller is in the input is not
+ * counted itself.
  */
 export function assumePods(assumption: Assumption): AssumedPods {
   const pods = nameAll(assumption.pods).filter(({ object }) => object.status !== undefined || !isOfHook(object));
@@ -156,7 +157,10 @@ function findUncontrolled(
 /** The label that the Pods and the ReplicaSet of a Deployment's template share. */
 const templateHashLabel = 'pod-template-hash';
 
-/** Returns the Pod's controller and that object's own controller. If a ReplicaSet is not in the input, its name shows its Deployment. */
+/**
+ * Returns the Pod's controller and the controller of this controller. For a ReplicaSet outside the input, takes the Deployment from the
+ * ReplicaSet's name.
+ */
 function ownersOf({ metadata, owner }: Pod, byKey: ReadonlyMap<string, Workload>): readonly string[] {
   if (!owner) return [];
   const { namespace, labels } = metadata;
@@ -186,7 +190,7 @@ function seatName({ metadata, assumedAs }: Node): string {
   return assumedAs ?? metadata.name;
 }
 
-/** Drops the kind from keys that stay unique, so that a Deployment turned into a StatefulSet keeps its addresses. */
+/** Drops the kind from keys that are unique without it, so that a Deployment turned into a StatefulSet keeps its addresses. */
 function withoutKinds(podSets: readonly PodSet[]): readonly PodSet[] {
   const seen = new Set<string>();
   return podSets.map((podSet) => {
@@ -223,7 +227,10 @@ function podSetOfWorkload({ object: workload, source }: Sourced<Workload>, nodes
   return { ...base, scales: true, replicas, place };
 }
 
-/** Returns suitable Nodes whose taints the Pods tolerate. Without suitable Nodes, uses all; without tolerated ones, ignores taints. */
+/**
+ * Returns the suitable Nodes whose taints the Pods tolerate. If no Node is suitable, considers all Nodes. If no Node's taints are
+ * tolerated, ignores taints.
+ */
 function nodesFor(spec: Pick<PodSpec, 'nodeTerms' | 'tolerations'>, nodes: readonly Node[]): readonly Node[] {
   const suiting = nodes.filter((node) => suitsPods(node, spec));
   const own = suiting.length === 0 ? nodes : suiting;
@@ -291,7 +298,7 @@ function isSubnet(inner: Network, outer: Network): boolean {
   return inner.prefixLength >= outer.prefixLength && contains(outer, inner.address);
 }
 
-/** Makes seats for a workload's Pods. A DaemonSet's seats are named by Node, so that they do not depend on other Nodes. */
+/** Makes a seat for each of a workload's Pods. Names a DaemonSet's seats after their Nodes, so that they do not depend on other Nodes. */
 function seatsOf({ key, scales, place }: PodSet, count: number, assumption: Assumption) {
   return Array.from({ length: count }, (_, index) => {
     const where = place(index);
@@ -326,7 +333,7 @@ function placePods(podSet: PodSet, assumption: Assumption, chosen: ReadonlyMap<s
   });
 }
 
-/** Returns the first address of each family, which is what the kubelet reports. */
+/** Returns the first address of each family, as the kubelet reports them. */
 function hostAddresses(node: Node | undefined): readonly Address[] {
   const own = nodeAddresses(node);
   return families.flatMap((family) => own.find((address) => address.family === family) ?? []);
@@ -364,7 +371,7 @@ export function ordinalLabels(statefulSet: string, pod: string): Readonly<Record
   };
 }
 
-/** A Job without Pods has finished or is suspended, so it does not count as scaled down. */
+/** Reports whether a workload was scaled to zero. A Job without Pods does not count, because it has finished or is suspended. */
 export function isScaledDown({ kind, replicas }: Workload): boolean {
   return replicas === 0 && kind !== 'Job';
 }

@@ -27,7 +27,7 @@ import { causeFinder, findPrinted, type MakerSources } from './selector-causes.t
 import { describeTargetPorts, describeUnselective, findUndeclaredPorts, type IdleWorkloads } from './slice-warnings.ts';
 
 interface SliceSources extends MakerSources, EndpointObjects {
-  /** Services whose given slices are replaced by slices made from Pods. */
+  /** Services whose given slices kpc replaces with slices made from Pods. */
   readonly remade?: ReadonlySet<string> | undefined;
 }
 
@@ -45,8 +45,8 @@ export interface FoundSlices extends Pick<SlicesOfPods, 'assumed' | 'findUndecla
 const none: readonly never[] = [];
 
 /**
- * Returns given slices, else mirrored Endpoints, else slices made from Pods. `written`: the Services as in the input, before kpc assigns
- * addresses.
+ * Returns the given slices; without these, slices mirrored from Endpoints; without these, slices made from Pods. `written`: the Services as
+ * in the input, before kpc assigns addresses.
  */
 export function findSlices(
   sources: SliceSources,
@@ -169,7 +169,7 @@ function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
 const freeEndpoints = 300_000;
 const endpointsPerObject = 5;
 
-/** Refuses Services that select more Pods than memory has room for as endpoints, before any endpoint is made. */
+/** Before making any endpoint, refuses Services that select more Pods than fit in memory as endpoints. */
 function checkEndpoints(open: readonly Selecting[], objects: number): Finding | undefined {
   const total = open.reduce((sum, { pods }) => sum + pods.length, 0);
   const limit = freeEndpoints + endpointsPerObject * objects;
@@ -211,7 +211,7 @@ function diagnoseAssumed(assumed: readonly AssumedWorkload[]): readonly Finding[
   return [diagnose('assumed-endpoints', { pods, workloads, unplaced: unplacedOf(assumed) })];
 }
 
-/** Reports Pods that look like endpoints but that the controller leaves out, because they are on no Node or on an unknown Node. */
+/** Reports Pods that could be endpoints but that the controller leaves out, because they are on no Node or on an unknown Node. */
 function describeLeftPods(made: readonly Selecting[], known: KnownNodes): readonly Finding[] {
   const left = new Set<Sourced<Pod>>();
   for (const { service, pods } of made) {

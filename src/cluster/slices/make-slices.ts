@@ -55,7 +55,7 @@ function addZoneHints(endpoints: readonly SliceEndpoint[], ratios: ZoneRatios | 
   });
 }
 
-/** How far above its share a zone's load may get before hints are dropped (overloadThreshold in topologycache). */
+/** How far a zone's load may exceed its share before the controller drops hints (overloadThreshold in topologycache). */
 const overloadThreshold = 0.2;
 
 const excludedLabels = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
@@ -84,8 +84,9 @@ function milliOf(nano: bigint): number {
 }
 
 /**
- * Returns the zone that each endpoint serves, in the order of `zones`, the zones that the endpoints are in. Undefined if hints are unknown
- * or would do harm (TopologyCache.AddHints). Where the controller's choice depends on map order, the first zone by name is chosen.
+ * Returns the zone that each endpoint serves, in the order of `zones`, the zones that the endpoints are in. Undefined if hints are unknown,
+ * or if the controller would set none because a zone would be overloaded (TopologyCache.AddHints). Chooses the first zone by name where the
+ * controller's choice depends on map order.
  */
 function allocateZones(
   zones: readonly (string | undefined)[],
@@ -168,7 +169,7 @@ function takeOne(counts: ZoneCounts, zone: string): boolean {
 }
 
 export interface KnownNodes {
-  /** Undefined if the input has no Nodes, so that every Pod's node name is trusted. */
+  /** Undefined if the input has no Nodes. Every Pod's node name is then trusted. */
   readonly byName: ReadonlyMap<string, Node> | undefined;
   readonly zoneRatios: ZoneRatios | undefined;
 }
@@ -189,8 +190,8 @@ interface PodEndpoint {
 
 /**
  * Makes slices like the endpointslice controller (Reconcile in k8s.io/endpointslice): in each family one slice for each set of port
- * numbers, or an empty one. The controller fills slices in map order, with 100 endpoints each. Here they are sorted by Pod name and
- * unlimited; the order also decides which endpoints serve another zone.
+ * numbers, or an empty one. The controller fills slices in map order, with 100 endpoints each. This function sorts endpoints by Pod name
+ * and does not limit slices. The order also decides which endpoints serve another zone.
  */
 export function makeSlices(
   service: Sourced<Service>,
@@ -245,7 +246,7 @@ function makePodEndpoint(
 ): PodEndpoint | undefined {
   const { metadata, spec, status, terminating, assumed } = pod.object;
   if (status === undefined || !isEndpoint(pod.object) || isOnUnknownNode(pod.object, service, nodes)) return undefined;
-  // If there are two, the controller sorts them and kube-proxy uses the first.
+  // If a Pod has two addresses, the controller sorts them and kube-proxy uses the first.
   const addresses = status.addresses
     .filter((address) => address.family === family)
     .toSorted((a, b) => compareText(a.text, b.text));
@@ -310,7 +311,7 @@ function makeSlice(
     ports: group[0]?.ports ?? [],
     endpoints: group.map(({ endpoint }) => endpoint),
   };
-  // An endpoint's fields point at its Pod, all others at the Service.
+  // Locate an endpoint's fields in its Pod, and all other fields in the Service.
   const place = ([first, at]: FieldPath): Place => {
     const pod = first === 'endpoints' && typeof at === 'number' ? group[at]?.pod : undefined;
     return (pod?.source ?? source).place(['metadata', 'name']);

@@ -71,7 +71,10 @@ function isMirrored({ metadata }: Endpoints): boolean {
   return metadata.labels[skipMirrorLabel] !== 'true' && !Object.hasOwn(metadata.annotations, leaderAnnotation);
 }
 
-/** Merges like RepackSubsets (pkg/api/v1/endpoints). An address keeps its first node and host name, and is ready if all mentions are. */
+/**
+ * Merges subsets like RepackSubsets (pkg/api/v1/endpoints). An address keeps its first node and host name, and is ready if it is ready in
+ * every subset.
+ */
 function repack({ subsets }: Endpoints): readonly MirroredPort[] {
   const first = new Map<string, Mention>();
   const ports = new Map<string, MirroredPort>();

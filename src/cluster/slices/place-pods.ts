@@ -35,7 +35,10 @@ function hasRequired({ metadata: { name, labels } }: Node, requirement: LabelReq
   return meetsRequirement(requirement, { ...labels, 'metadata.name': name }) === true;
 }
 
-/** Returns the requirements that no Node meets ("pool=web"), and the first one. A term that only fails as a whole is returned whole. */
+/**
+ * Returns the requirements that no Node meets ("pool=web"), and the first one. If a term fails only as a whole, returns all its
+ * requirements together.
+ */
 export function describeUnmet(nodes: readonly Node[], { nodeTerms = [] }: Pick<PodSpec, 'nodeTerms'>) {
   const terms = nodeTerms.map((term) => {
     const unmet = term.filter((requirement) => !nodes.some((node) => hasRequired(node, requirement)));
@@ -59,7 +62,7 @@ export interface AddressClaim {
   readonly network: Network;
   readonly workload: string;
   readonly index: number;
-  /** Whether the Pod exists. If not, an address is reserved for it. */
+  /** Whether the Pod exists. If not, the claim reserves an address for a future Pod. */
   readonly wanted: boolean;
 }
 
@@ -72,8 +75,8 @@ export function roomForReplicas(replicas: number, least: number): number {
 
 /**
  * Gives each Pod an address by its workload's name and its number. The first Pods of all workloads choose first, and addresses are reserved
- * for future Pods, so another replica moves no other Pod, and another workload rarely does. Never assigns an address in `taken`. Claims
- * that get no address are missing from the result.
+ * for future Pods, so a new replica does not change another Pod's address, and a new workload rarely does. Never assigns an address in
+ * `taken`. The result omits claims that get no address.
  */
 export function choosePodAddresses(
   claimsWithRoom: (least: number) => readonly AddressClaim[],
@@ -188,7 +191,7 @@ function comparePods({ object: a }: Sourced<Pod>, { object: b }: Sourced<Pod>): 
   return (
     compareText(a.metadata.namespace, b.metadata.namespace) ||
     compareNaturally(a.metadata.name, b.metadata.name) ||
-    // Distinguishes two Pods whose names the API server will generate.
+    // Order Pods without names, which the API server will generate, by address.
     compareText(addressesOfPod(a).join(), addressesOfPod(b).join())
   );
 }

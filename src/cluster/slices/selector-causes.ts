@@ -113,7 +113,7 @@ function mayMake(selector: Labels, maker: PodMaker): boolean {
   return maker.makes === 'objects' || (maker.makes === 'pods' && !namesOther(selector, maker));
 }
 
-/** Reports whether a label is the name of an object that this one neither is nor holds, as an owning-gateway-name may be. */
+/** Reports whether a label, such as an owning-gateway-name, names an object other than this one and the objects that it holds. */
 function namesOther(selector: Labels, { name, makes }: PodMaker): boolean {
   const names = Object.entries(selector).filter(([key]) => /(?:-name|\/cluster)$/.test(key));
   return makes !== 'objects' && names.some(([, value]) => !hasWord(value, name));
@@ -149,7 +149,7 @@ interface LackedLabel {
   readonly isOnOwner: boolean;
 }
 
-/** Looks at Pods with all but one of a selector's labels. Finds a label that differs by a letter or two, or else the missing one. */
+/** Looks at Pods with all but one of a selector's labels. Finds a label that differs by a letter or two, or else the missing label. */
 function findClosest(selector: Labels, all: readonly Labelled[]) {
   const wanted = Object.entries(selector);
   let lacking: LackedLabel | undefined;
@@ -168,7 +168,7 @@ function findClosest(selector: Labels, all: readonly Labelled[]) {
   return lacking ? { lacking } : {};
 }
 
-/** Only the StatefulSet controller sets these labels. */
+/** Reports whether a label is one that only the StatefulSet controller sets. */
 function isOrdinal(key: string): boolean {
   return Object.hasOwn(ordinalLabels('', ''), key);
 }
@@ -184,7 +184,7 @@ export interface MakerSources {
   readonly gateways: readonly Sourced<Gateway>[];
 }
 
-/** Groups objects that may make Pods and Services missing from the input: custom resources, and Gateways through their controllers. */
+/** Groups objects that may make the Pods and Services that the input lacks: custom resources, and Gateways, whose controllers make them. */
 export function makersByNamespace({ podMakers, gateways }: MakerSources): ReadonlyMap<string, readonly PodMaker[]> {
   const ofGateways = gateways.map(({ object: { metadata } }): PodMaker => {
     const { name, namespace } = metadata;
@@ -202,7 +202,10 @@ export function nameOfMaker({ kind, namespace, name }: PodMaker): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-/** Also finds a word between dots, dashes and underscores, because operators label the Pods of "mongo" with "mongo-svc" or "shop.mongo". */
+/**
+ * Reports whether a text has a word, even between dots, dashes or underscores, because operators label the Pods of "mongo" with "mongo-svc"
+ * or "shop.mongo".
+ */
 export function hasWord(text: string, word: string): boolean {
   return word !== '' && `.${text.replaceAll(/[-_]/g, '.')}.`.includes(`.${word.replaceAll(/[-_]/g, '.')}.`);
 }

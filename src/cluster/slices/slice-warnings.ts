@@ -115,7 +115,7 @@ export interface UndeclaredPort {
   readonly place: Place;
 }
 
-/** Containers need not list their ports, so a container is assumed to list all only if it lists some. */
+/** Finds ports that containers do not list. Skips containers that list none, because containers need not list their ports. */
 export function findUndeclaredPorts({
   service: { object, source },
   label,
@@ -146,7 +146,7 @@ export function nameOfSelected({ assumed, owner, metadata }: Pod): string {
   return assumed && owner ? `${owner.kind} ${fullName({ namespace, name: owner.name })}` : `Pod ${fullName(metadata)}`;
 }
 
-/** Workloads without Pods, and a search for objects that a Service may be meant for. */
+/** Workloads without Pods, and a function that finds the objects that a Service was probably meant to select. */
 export interface IdleWorkloads {
   readonly scaledDown: readonly Sourced<Pod>[];
   readonly pending: readonly Pending[];
@@ -158,7 +158,7 @@ export function describeUnselective(
   services: readonly Selecting[],
   { scaledDown, pending, likelyOf }: IdleWorkloads,
 ): readonly Finding[] {
-  // The endpointslice controller lets an empty selector select all Pods, but no API server passes it one.
+  // The endpointslice controller would let an empty selector select all Pods, but the controller never gets one from an API server.
   const empty = services
     .filter(({ service }) => Object.keys(service.object.spec.selector ?? {}).length === 0)
     .map(({ service, label }) =>

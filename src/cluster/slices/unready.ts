@@ -18,7 +18,7 @@ interface Unserved {
 
 /**
  * Explains why a Service has no endpoint that accepts connections. Undefined if the cause is a port, a selector or the Nodes, which other
- * messages explain. kpc makes missing slices from the Pods, and then leaves out a suitable Pod only for one of these causes.
+ * messages explain. When kpc makes missing slices from the Pods, it leaves out a suitable Pod only for one of these causes.
  */
 export function whyUnready({ spec, ports, slices, selected, isScaledToZero }: Unserved): Unready | undefined {
   const endpoints = Math.max(...ports.map((port) => port.endpoints.length));
@@ -57,7 +57,7 @@ function listsEndpoints({ endpoints }: ServicePort): boolean {
   return endpoints.length > 0;
 }
 
-/** Explains why kube-proxy skips all the slices; undefined if their ports have other names. */
+/** Explains why kube-proxy skips all the slices. Undefined if the cause is that their ports have other names. */
 function whyUnused(spec: Service['spec'], ports: Unserved['ports'], slices: Unserved['slices']): Unused | undefined {
   const types = [...new Set(slices.map(({ object }) => object.addressType))];
   const families = new Set<string>(ports.map(({ family }) => family));
@@ -69,7 +69,7 @@ function whyUnused(spec: Service['spec'], ports: Unserved['ports'], slices: Unse
   return ofName.length > 0 && ofName.every(({ port }) => !port) ? { by: 'port' } : undefined;
 }
 
-/** Explains each Service that has no endpoints, or none in one family, according to the input. */
+/** Explains why the input gives a Service no endpoints, or none in one family, for each such Service. */
 export function findUnready(
   services: readonly ServiceWithSlices[],
   pods: readonly Sourced<Pod>[],

@@ -1,4 +1,4 @@
-// Facts about a cluster and its kube-proxy from other programs' configuration, and the documents inside a ConfigMap.
+// Reads facts about a cluster and its kube-proxy from other programs' configuration, and the documents inside a ConfigMap.
 import { isObject, type JsonObject } from '../../base/json/check.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 import type { InputSource, InputDocument } from '../documents/document.ts';
@@ -15,7 +15,7 @@ export interface ClusterFacts {
   readonly ranges: RangeFlags | undefined;
   /** kube-proxy's settings. A KubeProxyConfiguration replaces them. */
   readonly proxy: ProxyFlags;
-  /** Whether a KubeProxyConfiguration replaces only the settings that it has, because the program writes the others into it. */
+  /** Whether a KubeProxyConfiguration replaces only the settings that it contains, because the program adds the others to it. */
   readonly fills: boolean;
   /** Whether the configuration says how kube-proxy is set up. */
   readonly configures: boolean;
@@ -92,7 +92,7 @@ export function readClusterFacts(value: JsonObject, source: InputSource): Cluste
 }
 
 /**
- * Reads kube-proxy's flags from ExecStart in a systemd unit. Undefined for other texts; 'unknown' if the unit is another program's, or
+ * Reads kube-proxy's flags from ExecStart in a systemd unit. Undefined for other texts; 'unknown' if the unit starts another program, or
  * passes the arguments indirectly.
  */
 export function readUnit(text: string, place: ClusterFacts['place']): ClusterFacts | 'unknown' | undefined {
@@ -188,7 +188,9 @@ function joinScalars(value: unknown): string | undefined {
 
 const usualKey = 'config.conf';
 
-/** kubeadm uses the key config.conf, EKS config, others another key. The kubeconfig beside it never names the kind. */
+/**
+ * kubeadm uses the key config.conf, EKS config, others another key. The kubeconfig in the same ConfigMap never contains the kind's name.
+ */
 function findConfigKeys(data: unknown): readonly string[] {
   return Object.entries(asMapping(data)).flatMap(([key, text]) => {
     if (typeof text !== 'string') return [];
@@ -201,7 +203,7 @@ interface Unpacked {
   readonly diagnostics: readonly Finding[];
 }
 
-/** Returns the documents in a ConfigMap, or in the patches of a Cluster of kind, that kpc reads settings from, with their places. */
+/** Returns the documents with settings for kpc in a ConfigMap, or in the patches of a Cluster of kind, with their places. */
 export function unpackTexts(document: InputDocument): Unpacked {
   const { data, kubeadmConfigPatches: patches } = asMapping(document.value);
   const unpacked = [
@@ -243,8 +245,8 @@ function unpackText({ file, source }: InputDocument, path: FieldPath, text: stri
 }
 
 /**
- * Converts a location in a field's text to one in the file. A YAML literal block ("|") has the same lines, indented. For other styles, the
- * result is the field's own location.
+ * Converts a location in a field's text to one in the file. A YAML literal block ("|") has the same lines, indented. For a field in another
+ * style, returns the field's own location.
  */
 function moveLocation(file: TextFile, text: string, field: Location, inner: Location): Location {
   if (file.lineAt(field.line).charAt(field.column - 1) !== '|') return field;

@@ -33,7 +33,7 @@ function parseOneOfEachFamily(text: string): readonly Network[] | undefined {
   return networks && new Set(networks.map(({ family }) => family)).size === networks.length ? networks : undefined;
 }
 
-/** Reads "30000-32767", or "30000+2767" with the size less one, as kube-apiserver does. */
+/** Reads a range like kube-apiserver: "30000-32767", or "30000+2767", where the second number is the size minus one. */
 function parseNodePortRange(text: string): PortRange | undefined {
   const match = /^\s*(\d{1,5})\s*([-+])\s*(\d{1,5})\s*$/.exec(text);
   if (!match) return undefined;
@@ -42,7 +42,7 @@ function parseNodePortRange(text: string): PortRange | undefined {
   return first >= 1 && first <= last && last <= 65535 ? { first, last } : undefined;
 }
 
-/** Stands for --assume-endpoints without a value, which uses the networks of the Nodes or the cluster. */
+/** The value of --assume-endpoints given without one. It stands for the pod networks of the Nodes or the cluster. */
 export const knownNetworks = 'auto';
 
 export function parsePodNetworks(text: string | true | undefined) {

@@ -75,7 +75,7 @@ export function isConfiguration(file: TextFile): boolean {
 
 type GatesSource = Pick<SettingSource, 'flag' | 'field' | 'report'>;
 
-/** Returns the configuration's gates, overridden by the flag's. Reports or leaves out gates that keep this release from starting. */
+/** Returns the configuration's gates, overridden by the flag's. Reports or leaves out gates with which this release does not start. */
 function readFeatureGates(source: GatesSource, release: Release, refused: 'reported' | 'left-out'): FeatureGates {
   const configured = Object.entries(source.field(featureGatesField) ?? {});
   const flagged = new Map((source.flag(featureGatesFlag) ?? []).flatMap((text) => parseGateSetting(source, text)));
@@ -110,23 +110,23 @@ function parseGateSetting(source: GatesSource, text: string): readonly (readonly
   return [];
 }
 
-/** Must not be used if a diagnostic is an error. */
+/** The settings must not be used if a diagnostic is an error. */
 export interface ResolvedSettings {
   readonly settings: ProxySettings;
   readonly gates: FeatureGates;
   readonly diagnostics: readonly Finding[];
-  /** The chosen mode and why, if nothing names a mode; or a note that the configured mode is about to be removed. */
+  /** Says which mode was chosen and why, if nothing names a mode; or says that a later release will remove the configured mode. */
   readonly modeNote: Finding | undefined;
 }
 
 type Config = Sourced<KubeProxyConfig> | undefined;
 
 export interface GateOptions {
-  /** What to do with gates that keep kube-proxy from starting. */
+  /** What to do with gates with which kube-proxy does not start. */
   readonly refusedGates?: 'reported' | 'left-out' | undefined;
   /** Set if the mode flag did not come from the user. */
   readonly isModeUnnamed?: boolean | undefined;
-  /** Set if a side of a comparison consists only of this flag. */
+  /** Set if this flag alone makes one side of a comparison. */
   readonly sideOf?: ModeOfRelease['side'];
 }
 
@@ -189,7 +189,10 @@ interface ModeChoice {
   readonly note?: Finding;
 }
 
-/** Uses the flag's mode, else the configuration's. Else IPVS without a configuration or flag; with one, kube-proxy's default. */
+/**
+ * Uses the flag's mode, or else the configuration's. If neither names a mode: IPVS without any configuration or flag, otherwise
+ * kube-proxy's default.
+ */
 function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubeProxy): ModeChoice {
   const place = config?.source.place(['mode']);
   if (flag) return readMode(flag, kubeProxy.side === 'mode' ? undefined : '--proxy-mode', undefined, kubeProxy);
@@ -216,7 +219,10 @@ function readMode(value: string, name: string | undefined, place: Finding['place
   };
 }
 
-/** Says why kube-proxy does not start in a mode, or behaves unlike kpc knows. `name` is the flag or field that names the mode. */
+/**
+ * Returns why kube-proxy would not start in a mode, or might behave differently from what kpc computes. `name` is the flag or field that
+ * names the mode.
+ */
 export function checkMode(
   mode: ProxyMode,
   { release, gates, side }: KubeProxy,

@@ -5,7 +5,7 @@ import type { Span, TextFile } from './text-file.ts';
 import { findList } from '../yaml/long-list.ts';
 import { locateInYaml } from '../yaml/fast-reader.ts';
 
-/** An ObjectSource that also locates a field's name, for fields that should not exist. */
+/** An ObjectSource that can also locate the name of a field, for findings about fields that should not exist. */
 export interface InputSource extends ObjectSource {
   keyPlace(path: FieldPath): Place;
   /** Returns a number exactly as written; undefined if the field holds no written number. */
@@ -24,7 +24,7 @@ export function placeAt(file: TextFile, offset: number): Place {
   return { file: file.name, locate: () => file.locationAt(offset) };
 }
 
-/** Locates fields of a JSON value or YAML document on demand. Each object has one, but few are ever used. */
+/** Locates fields of a JSON value or YAML document on demand. Each object has a DocumentSource, but few are ever used. */
 export class DocumentSource implements InputSource {
   readonly #file: TextFile;
   readonly #start: number;
@@ -83,7 +83,10 @@ export function subSource(source: InputSource, prefix: FieldPath): InputSource {
   };
 }
 
-/** Locates fields by parsing a YAML document again. In kubectl's lists, parses only one item, unless it needs earlier anchors. */
+/**
+ * Locates fields by parsing a YAML document again. In a list from kubectl, parses only one item, unless the item needs anchors from earlier
+ * ones.
+ */
 function createYamlLocator(file: TextFile, span: Span): FieldLocator {
   let items: readonly Span[] | undefined;
   let parsed: { readonly start: number; readonly locate: FieldLocator | undefined } | undefined;

@@ -34,12 +34,14 @@ export function refuseTab(offset: number): never {
 }
 
 const bytesOfProgram = 32_000_000;
-/** The values of one text may fill half of the rest, because a growing mapping takes twice its room and later steps need memory too. */
+/**
+ * The values of one text may take half of the free heap, because a growing mapping takes twice its size and later steps need memory too.
+ */
 const room = Math.max(0, heapLimit() - bytesOfProgram) / 2;
 
-/** Upper bound for one JSON or YAML value: a key of a long mapping, with its value. */
+/** Upper bound for one JSON or YAML value in memory, such as a key of a long mapping with its value. */
 const bytesOfValue = 150;
-/** Upper bound for the same as a YAML node with its position. */
+/** Upper bound for one such value as a YAML node with its position. */
 const bytesOfPlacedValue = 300;
 /** Upper bound for a word in the yaml package: nodes and tokens. */
 const bytesOfWord = 150;

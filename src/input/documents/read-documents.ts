@@ -42,7 +42,7 @@ export function findRepeatedJsonKeys(text: string, { start, end }: Span): Syntax
   }));
 }
 
-/** Reads the YAML and JSON documents of a file. Reports broken documents and goes on. */
+/** Reads the YAML and JSON documents of a file. Reports a broken document and continues with the next one. */
 export function readDocuments(file: TextFile, readYaml?: YamlReader) {
   const excess = findExcess([file]);
   if (excess) return { documents: [], diagnostics: [diagnoseFault(tooLong(excess.of, excess.most), placeAt(file, 0))] };
@@ -56,17 +56,20 @@ export function readDocuments(file: TextFile, readYaml?: YamlReader) {
 
 interface FileFaults {
   readonly diagnostics: readonly Finding[];
-  /** Whether the documents passed on are complete and correctly split, even if others are broken. */
+  /** Whether the returned documents are complete and correctly split, even if others are broken. */
   readonly areApart: boolean;
 }
 
-/** How many broken documents to report in full per file. If the file is not YAML, all of them are broken. */
+/**
+ * How many broken documents to report in full per file. The limit matters for a file that is not YAML, because all its documents are
+ * broken.
+ */
 const mostBroken = 2;
 
 /**
  * Like readDocuments, but passes documents on one at a time, so that each can be freed before the next is read. Returns the faults of
- * unreadable documents, and of parts of readable ones: the last of repeated JSON keys is kept, and NaN replaces a value that JSON lacks.
- * With `leavesOut`, YAML documents with such parts are not passed on. A broken YAML document whose text `isOfNoUse` accepts is ignored.
+ * unreadable documents and of unreadable parts of others: it keeps the last of repeated JSON keys, and replaces a value that JSON cannot
+ * express with NaN. With `leavesOut`, skips YAML documents with such parts. Ignores a broken YAML document if `isOfNoUse` accepts its text.
  * Faults that `tally` does not admit are only counted.
  */
 export function takeDocuments(
@@ -128,7 +131,7 @@ export function takeDocuments(
   return { diagnostics, areApart };
 }
 
-/** Returns JSON's faults instead if the document is meant as JSON. */
+/** Returns the faults of a document. If the document is meant as JSON, returns the JSON parser's faults instead of `faults`. */
 function faultsInSpan(file: TextFile, span: Span, faults: readonly SyntaxFault[]): readonly SyntaxFault[] {
   const text = file.text.slice(span.start, span.end);
   const isMeantAsJson = !file.hasByteOrderMark && (file.name.endsWith('.json') || /^[^\S\uFEFF]*\{\s*"/.test(text));
@@ -138,7 +141,7 @@ function faultsInSpan(file: TextFile, span: Span, faults: readonly SyntaxFault[]
   return jsonFaults.length > 0 ? unclosedIn(file, span, jsonFaults, 'JSON') : faults;
 }
 
-/** Returns the faults of text after a JSON value that is itself no JSON. */
+/** Returns the faults of non-JSON text after a JSON value. */
 function faultsBehindJson(file: TextFile, span: Span): readonly SyntaxFault[] {
   const text = file.text.slice(span.start, span.end);
   const faults = text.startsWith('{') ? findJsonFaults(text) : [];
@@ -178,7 +181,10 @@ interface JsonValues {
 const blanksAndBrace = /^[^\S\uFEFF]*\{/;
 const yamlBehind = /(?:[^\S\n]*(?:#[^\n]*)?\n)*(?:---|[^\S\n]*(?:#[^\n]*)?$)/y;
 
-/** Reads one JSON value, or several as `kubectl get -o json` prints them in a loop. All other text is YAML, and so is text after "---". */
+/**
+ * Reads one JSON value, or several as `kubectl get -o json` prints them in a loop. All other text is YAML, and so is all text after a line
+ * "---".
+ */
 function readJsonValues({ text, hasByteOrderMark }: TextFile): JsonValues {
   const all = { start: 0, end: text.length };
   if (!blanksAndBrace.test(text)) return { values: [], next: 0 };
@@ -225,9 +231,9 @@ export function createYamlReader(): YamlReader {
 }
 
 /**
- * Passes on YAML documents from an offset on. Splits like kubectl, at lines that begin with "---" as a word; such a line ends a document
- * even inside a quoted string. A document keeps its own "---" line, which may hold the start of its value, but not the dashes of "---#",
- * which no parser takes for a marker. Blanks and comments alone are a document without a value.
+ * Calls `take` with each YAML document from an offset on. Splits like kubectl, at lines that begin with "---" as a word, even inside a
+ * quoted string. A document keeps its own "---" line, because the line may hold the start of the value. It loses the dashes of "---#",
+ * because no parser reads them as a marker. Blanks and comments alone count as a document without a value.
  */
 export function splitDocuments(text: string, from: number, take: (document: Span) => void): void {
   let start = from === 0 && text.startsWith('---#') ? '---'.length : from;

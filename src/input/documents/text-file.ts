@@ -88,7 +88,7 @@ export function diagnoseMergeConflict(file: string, text: string): Finding | und
   return line === undefined ? undefined : diagnose('merge-conflict', {}, placeAtLine(file, line));
 }
 
-/** A file that a kustomization makes its changes from. `digest` is undefined if kpc does not read the file, for example as too large. */
+/** A file that a kustomization uses to make its changes. `digest` is undefined if kpc does not read the file, for example as too large. */
 export interface NamedFile {
   readonly name: string;
   readonly digest: string | undefined;

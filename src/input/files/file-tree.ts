@@ -1,4 +1,4 @@
-// Files on disk or in a git revision, and where their links lead.
+// Reads files on disk or in a git revision, and resolves their links.
 import { existsSync, lstatSync, realpathSync, readdirSync, statSync, type Dirent } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { readNamedFile, readRegularFile } from '../../base/read-file.ts';
@@ -44,7 +44,7 @@ function followLinks(path: string): string | undefined {
   return folder && join(folder, basename(path));
 }
 
-/** Returns false if the system refuses the path, for example as too long, because reading the path then gives the error. */
+/** Returns false if the system refuses the path, for example because it is too long. Reading the path then throws the error. */
 export function isLink(path: string): boolean {
   try {
     return lstatSync(path).isSymbolicLink();
@@ -66,7 +66,7 @@ export interface FileTree {
   readonly exists: (path: string) => boolean;
   readonly isFolder: (path: string) => boolean;
   readonly list: (folder: string) => readonly TreeEntry[];
-  /** `check` gets the real path of what is read. */
+  /** Calls `check` with the real path of the file before reading it. */
   readonly read: (path: string, most?: number, check?: (found: string) => void) => Buffer;
   /** Like `read`, for a path that the user named; on disk, it may be a shell's pipe. */
   readonly readNamed: (path: string) => Buffer;

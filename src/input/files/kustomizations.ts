@@ -5,7 +5,7 @@ import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import type { InputDocument } from '../documents/document.ts';
 import { changingFieldsOf, isKustomizationName, makesObjects } from './kustomized-fields.ts';
 
-/** A file with kustomize's usual name needs no kind. */
+/** Reports whether a document is a kustomization. In a file with kustomize's usual name, the document may omit its kind. */
 export function isKustomization({ file, value }: InputDocument): boolean {
   if (!isObject(value)) return false;
   const { apiVersion, kind } = value;
@@ -50,10 +50,10 @@ function foldersAbove(files: readonly string[]): ReadonlySet<string> {
   return places;
 }
 
-/** A kustomization in a folder that takes objects from what is not in the input. */
+/** A kustomization in a folder that takes objects from sources outside the input. */
 interface Incomplete {
   readonly kustomization: InputDocument;
-  /** As written. */
+  /** The sources, as written in the kustomization. */
   readonly lacks: readonly string[];
 }
 
@@ -70,10 +70,10 @@ export function findIncomplete(
   });
 }
 
-/** What a kustomization takes from outside the input, which kpc therefore ignores. */
+/** A kustomization's sources outside the input, which kpc ignores. */
 export interface Untaken {
   readonly folder: string;
-  /** The folder below the input's, the same in another copy or revision. */
+  /** The folder's path below the input, which is the same in another copy or revision. */
   readonly below: string;
   readonly lacks: readonly string[];
 }
@@ -128,7 +128,10 @@ function describeChanging([first, ...others]: readonly InputDocument[], into: In
   return [diagnose('kustomized', details, first.source.keyPlace(fields.slice(0, 1)))];
 }
 
-/** Returns the folder to build for a file: that of the outermost kustomization that reaches it. Undefined if there is none or several. */
+/**
+ * Returns the folder to build for a file: the folder of the outermost kustomization that includes the file. Undefined if there is none or
+ * several.
+ */
 export function findBuilder(kustomizations: readonly InputDocument[], file: string): string | undefined {
   const reaching = new Set<InputDocument>();
   for (let places = [resolvePath('.', file)]; places.length > 0;) {

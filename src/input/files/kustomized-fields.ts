@@ -1,4 +1,4 @@
-// What a kustomization does beyond listing files: kpc does none of it.
+// Finds the parts of a kustomization that do more than list files. kpc carries out none of them.
 import { hashHex } from '#hash';
 import { baseName, folderOf, resolvePath } from '../../base/names.ts';
 import { isObject } from '../../base/json/check.ts';
@@ -7,7 +7,7 @@ import type { InputDocument } from '../documents/document.ts';
 import { createYamlReader, takeDocuments } from '../documents/read-documents.ts';
 import type { NamedFile, TextFile } from '../documents/text-file.ts';
 
-/** Fields that make objects of no file that the kustomization lists. */
+/** Fields that make objects that are in none of the listed files. */
 const makingFields = ['helmCharts', 'helmChartInflationGenerator', 'generators'] as const;
 
 /** The making fields, and fields that change a Service's name, namespace or Pods. */
@@ -48,12 +48,12 @@ function setFields(value: unknown, fields: readonly string[]): readonly string[]
   });
 }
 
-/** Labels apply to selectors and Pods only with these fields. */
+/** Reports whether labels also apply to selectors or Pods, which they do only with these fields. */
 function selects(labels: unknown): boolean {
   return isObject(labels) && (labels['includeSelectors'] === true || labels['includeTemplates'] === true);
 }
 
-/** Returns the changes and everything that they are made from, by field; nothing if the kustomization changes nothing. */
+/** Returns the kustomization's changes and their sources, by field; nothing if it makes no changes. */
 function changesOf({ value }: InputDocument): readonly (readonly [field: string, set: unknown])[] {
   const changing = changingFieldsOf(value);
   const all = changing.length === 0 ? [] : [...changing, ...setFields(value, sourceFields)];
@@ -72,11 +72,11 @@ function wordsIn(value: unknown): readonly string[] {
 interface Changing {
   readonly kustomization: InputDocument;
   /**
-   * What the kustomization changes beyond listing files, with digests of the files that it names. Has no paths, so that the same
-   * kustomization in another folder or revision has the same text.
+   * The kustomization's changes as text, with digests of the files that they use. Has no paths, so that the same kustomization in another
+   * folder or revision has the same text.
    */
   readonly text: string;
-  /** Files, as written, that changes are made from but that kpc does not read. */
+  /** The files that changes use but that kpc does not read, as written. */
   readonly unread: readonly string[];
 }
 
@@ -104,7 +104,7 @@ export function findChanging(
   });
 }
 
-/** Returns the words of a kustomization.yaml that may be paths, relative to its folder, of files that its changes are made from. */
+/** Returns the words of a kustomization.yaml that may be paths of files that its changes use, relative to its folder. */
 export function pathWordsOf(file: TextFile): readonly string[] {
   if (!isKustomizationName(file.name)) return [];
   const words = new Set<string>();

@@ -23,8 +23,8 @@ export interface FolderListing {
 }
 
 /**
- * Lists manifests in a folder and below, except for what `exclude` or a .kpcignore leaves out. A .kpcignore may be in the folder, below it,
- * or between it and the working folder. Throws if a folder cannot be read.
+ * Lists the manifests in a folder and its subfolders, without the files that `exclude` or a .kpcignore excludes. A .kpcignore may be in the
+ * folder, below it, or between it and the working folder. Throws if a folder cannot be read.
  */
 export function listFolder(folder: string, exclude: readonly string[], tree: FileTree = disk): FolderListing {
   const files: ListedFile[] = [];
@@ -77,7 +77,7 @@ interface Chart {
   readonly name: string | undefined;
 }
 
-/** Reports whether a folder is a bundle or golden, which kpc wrote and which has no objects. */
+/** Reports whether a folder is a bundle or a golden. kpc wrote these folders, and they contain no objects. */
 function isCompiled(path: string, entries: readonly TreeEntry[], tree: FileTree): boolean {
   if (entries.some(({ name }) => name === goldenHead)) return true;
   if (!entries.some((entry) => entry.name === bundleHead && entry.isFile())) return false;
@@ -136,7 +136,7 @@ export function isInside(path: string, root: string, tree: FileTree): boolean {
   return real === path || isBelow(real, root);
 }
 
-/** Both paths must be resolved. */
+/** Reports whether one path is below the other. Both must be resolved. */
 export function isBelow(real: string, root: string): boolean {
   return real.startsWith(root.endsWith(sep) ? root : root + sep);
 }
@@ -199,7 +199,7 @@ function readPattern(line: string): Pattern | undefined {
   const isForFolders = text.endsWith('/');
   const path = isForFolders ? text.slice(0, -1) : text;
   const parts = path.replace(/^\//, '').split('/');
-  // A pattern without a slash matches at any depth. "a/**" matches what is in the folder, but not the folder.
+  // A pattern without a slash matches at any depth. "a/**" matches the content of the folder, but not the folder itself.
   const deep = path.includes('/') ? parts : ['**', ...parts];
   const whole = deep.at(-1) === '**' ? [...deep, '*'] : deep;
   return { isNegated, isForFolders, names: whole.map((part) => (part === '**' ? undefined : readNamePattern(part))) };
@@ -219,7 +219,7 @@ function readNamePattern(pattern: string): (name: string) => boolean {
   return (name) => fitsGlob(glob, [...name]);
 }
 
-/** Greedy. Backtracking to the last wildcard is enough. */
+/** Matches items greedily. Backtracking to the last wildcard is enough. */
 function fitsGlob<Item>(glob: Glob<Item>, items: readonly Item[]): boolean {
   let [at, item, wildcard, resume] = [0, 0, -1, 0];
   while (item < items.length) {

@@ -18,9 +18,9 @@ import { disk, type FileTree, isLink, type Trees } from './file-tree.ts';
 import { pathWordsOf } from './kustomized-fields.ts';
 import { ignoreFile, isBelow, isInside, type ListedFile, listFolder } from './list-files.ts';
 
-// Files that kustomizations make changes from, whatever they hold.
+// Digests of the files of any kind that kustomizations use for their changes.
 
-/** In bytes, for one file and for all of an input. */
+/** Limits in bytes, for one file and for all files of an input. */
 const limits = { one: 2 ** 26, all: 2 ** 29 };
 
 interface FileInTree {
@@ -29,8 +29,8 @@ interface FileInTree {
 }
 
 /**
- * Computes digests of files in or below the folders of kustomizations, because kustomize reads no others. Reads no file twice, and none in
- * `loaded`, which is keyed by real path.
+ * Computes digests of files in or below the folders of kustomizations, because kustomize reads no others. Reads no file twice, and no file
+ * in `loaded`, which is keyed by real path.
  */
 export function readNamedFiles(
   files: readonly FileInTree[],
@@ -46,7 +46,7 @@ export function readNamedFiles(
         if (!isBelow(found, root)) throw new UnreadableFile(path, { problem: 'link-outside' });
       });
       left -= bytes.length;
-      // Hashes the text, as for a manifest.
+      // Hash the decoded text, as is done for a manifest.
       return hashHex(bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1'));
     } catch {
       return undefined;
@@ -86,8 +86,9 @@ function expectReadable(paths: readonly string[], tree: FileTree): void {
 export type Stdin = string | Uint8Array;
 
 /**
- * Reads files, folders and '-' for stdin. In and below a folder, reads *.yaml, *.yml and *.json in order, without those that `exclude` or a
- * .kpcignore leaves out. A file that is named twice, even through a link, is read once. `trees` holds sources that are not on disk.
+ * Reads files, folders and '-' for stdin. In a folder and its subfolders, reads *.yaml, *.yml and *.json in order, without the files that
+ * `exclude` or a .kpcignore excludes. A file that is named twice, even through a link, is read once. `trees` holds sources that are not on
+ * disk.
  */
 export function loadFiles(
   sources: readonly string[],
@@ -121,7 +122,7 @@ export function loadFiles(
     }
   }
   for (const { path, origin, tree } of outside) {
-    // A file that is also named directly was already read.
+    // Do not report a file that was also named directly, because it is already read.
     if (!files.has(tree.realPath(path)))
       unreadable.push(fileError(path, { problem: 'link-outside', folder: origin.folder }));
   }

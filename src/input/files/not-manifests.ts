@@ -6,12 +6,12 @@ import type { TextFile } from '../documents/text-file.ts';
 import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 
-/** Files of charts and kustomize that are beside manifests. */
+/** Files of charts and kustomize that are often in the same folder as manifests. */
 const otherFiles = /^(?:Chart\.(?:ya?ml|lock)|values[^/]*\.ya?ml|kustomization\.ya?ml)$/;
 
 /**
- * Reports whether a document in a folder's file is clearly another program's: it is no mapping, or nothing in it marks a Kubernetes object.
- * An object that is marked but has no kind is an error instead.
+ * Reports whether a document in a folder's file is clearly another program's: it is not a mapping, or nothing in it marks a Kubernetes
+ * object. A marked object without a kind is an error instead.
  */
 export function isForeignDocument({ file, value }: InputDocument): boolean {
   if (!file.origin) return false;
@@ -58,17 +58,17 @@ export interface Template {
   readonly mark: string;
 }
 
-/** Returns a chart's template, unless the file is plain YAML. */
+/** Returns the first template statement of a chart's file, unless the file is plain YAML. */
 export function findChartTemplate(file: TextFile): Template | undefined {
   const offset = file.origin?.chart === undefined ? -1 : file.text.indexOf('{{');
   return offset < 0 ? undefined : { file, offset, mark: '{{' };
 }
 
-/** A placeholder explains an error only within this many characters, because a long line holds many other things. */
+/** A placeholder explains an error only if it is within this many characters, because a long line may hold unrelated text. */
 const mostBefore = 80;
 const mostAfter = 200;
 
-/** Decides whether a file's errors show that it is a template. `others` are the diagnostics with other causes. */
+/** Decides whether a file's errors show that the file is a template. `others` are the diagnostics with other causes. */
 export function findTemplate(
   file: TextFile,
   faults: readonly Finding[],

@@ -49,7 +49,7 @@ export function checkName(text: string, rule: NameRule, path: FieldPath, report:
   report.addWrong(path, text, rule);
 }
 
-/** Checks an object's metadata and fills in the namespace. A Node has none. */
+/** Checks an object's metadata and fills in the namespace, except for a Node, which has none. */
 export function readMetadata(
   raw: RawMetadata | null | undefined,
   rule: NameRule,
@@ -90,7 +90,7 @@ export function textsWithoutNull(map: Readonly<Record<string, string | null>> | 
   return texts ?? (map as StringMap | null | undefined) ?? noTexts;
 }
 
-/** Parses as kube-proxy does. For any other text, reports an error and returns undefined. */
+/** Parses an address as kube-proxy does. Reports an error and returns undefined for a text that kube-proxy would not accept. */
 export function checkAddress(text: string, path: FieldPath, report: Report): Address | undefined {
   const address = parseAddress(text);
   if (!address) {

@@ -25,9 +25,9 @@ export interface DuplicateFinding {
 }
 
 /**
- * Reports objects of the same kind, namespace and name, because a cluster can have only one. Two folders that share many objects, such as a
- * base and its rendering, get one error, and so does one object in many files. `origins` says how each file was found. Only objects that
- * are still included get advice on excluding them. `unread` makes a warning, because kpc leaves the objects out anyway.
+ * Reports objects of the same kind, namespace and name, because a cluster can have only one. Makes one error for two folders that share
+ * many objects, such as a base and its rendering, and one for an object in many files. `origins` says how each file was found. Only objects
+ * that are still included get advice on excluding them. Objects in `unread` get only a warning, because kpc leaves them out anyway.
  */
 export function findDuplicates(
   { services, slices, endpoints, nodes, serviceCidrs, pods, workloads }: CollectedObjects,
@@ -46,7 +46,7 @@ export function findDuplicates(
     ...duplicatesOf('ServiceCIDR', serviceCidrs),
   ];
   const pairs = [...groupBy(all, (duplicate) => JSON.stringify(pairOf(duplicate))).values()];
-  // An object that is in many files, which share no other object, makes one finding.
+  // Report an object once if it is in many files that share no other object.
   const alone = groupBy(
     pairs.flatMap((group) => (group.length === 1 ? group : [])),
     ({ kind, name }) => `${kind} ${name}`,
@@ -78,7 +78,7 @@ function describeGroup(
   unread: Pick<DuplicateObject, 'isUnread'> = {},
 ): readonly DuplicateFinding[] {
   const [otherFolder, folder] = pairOf(group[0]);
-  // Only files that were found in a folder can be excluded; others were named.
+  // Only files found in a folder can be excluded, not files that the user named.
   const origin = otherFolder === folder ? undefined : origins.get(group[0].place.file);
   const pattern = origin && pathBelow(origin.folder, folder);
   const leaveOut = origin && advice && { ...advice, pattern: pattern && isPlainWord(pattern) ? pattern : undefined };

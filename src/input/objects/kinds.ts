@@ -41,11 +41,11 @@ interface ObjectTypes {
   nodes: Node;
   serviceCidrs: ServiceCidr;
   pods: Pod;
-  /** This list and the next are filled only on request. Otherwise their objects count as skipped. */
+  /** This list and `autoscalers` are filled only on request. Otherwise their objects count as skipped. */
   workloads: Workload;
   autoscalers: Autoscaler;
   policies: NetworkPolicy;
-  /** Filled only on request, like the lists below. Otherwise the objects count as skipped. */
+  /** This list and the following ones are filled only on request. Otherwise their objects count as skipped. */
   ingresses: Ingress;
   gateways: Gateway;
   referenceGrants: ReferenceGrant;
@@ -65,9 +65,9 @@ interface Kind {
   /** The apiVersions that kpc reads, newest first. */
   readonly versions: readonly string[];
   /**
-   * Which commands read the kind; all others do not check it, but count it as ignored. All commands read "always". trace, test, lint,
-   * compile --check and comparisons of two inputs also read "traffic". compile, describe, migrate and comparisons of two modes or releases
-   * do not, because they only concern kube-proxy's rules.
+   * Which commands read the kind. All other commands count its objects as ignored and do not check them. All commands read "always". trace,
+   * test, lint, compile --check and comparisons of two inputs also read "traffic". compile, describe, migrate and comparisons of two modes
+   * or releases do not, because they only concern kube-proxy's rules.
    */
   readonly group: 'always' | 'workloads' | 'traffic';
   readonly list: keyof ObjectLists;
@@ -172,10 +172,10 @@ export function emptyObjectLists(): ObjectLists {
   return Object.fromEntries(lists) as unknown as ObjectLists;
 }
 
-/** Not requested from a cluster, because slices and pods have the same information, or the API server has no such object. */
+/** Lists that are not requested from a cluster, because slices and pods have the same information, or the API server has no such object. */
 const unasked: ReadonlySet<keyof ObjectLists> = new Set(['endpoints', 'workloads', 'autoscalers', 'configs']);
 
-/** Cluster-wide policies that kpc does not read. If there are any, the effect of NetworkPolicies is unknown. */
+/** Cluster-wide policies that kpc does not read. If a cluster has any of these policies, the effect of NetworkPolicies is unknown. */
 const unreadPolicies = ['AdminNetworkPolicy', 'BaselineAdminNetworkPolicy', 'ClusterNetworkPolicy'].map(
   (kind) => [kind, { versions: ['policy.networking.k8s.io/v1alpha2'], list: 'policies' }] as const,
 );
@@ -219,12 +219,14 @@ export function isOfOtherVersion(apiVersion: string, kind: string): boolean {
   return known !== undefined && known.group !== 'traffic' && !known.versions.includes(apiVersion);
 }
 
-/** Reports whether the API group is Kubernetes' own, in which no other program can define a kind. */
+/** Reports whether the API group is reserved for Kubernetes, so that no other program can define a kind in it. */
 export function isOfKubernetes(apiVersion: string): boolean {
   return /^(?:[^/]*$|[^./]+\/|[^/]+\.k8s\.io\/)/.test(apiVersion);
 }
 
-/** APIService and ServiceAccount differ from known kinds by more letters, and are different kinds. */
+/**
+ * The number of wrong letters in a misspelled kind. APIService and ServiceAccount differ from Service by more, and are kinds of their own.
+ */
 const mostLetters = 2;
 
 /** Returns the kind that an unknown one probably means: "Service (v1)". Undefined for another program's kind, such as Knative's Service. */

@@ -40,12 +40,12 @@ export function readEndpointSlice(raw: RawEndpointSlice, report: Report, names: 
   const endpoints = (raw.endpoints ?? none).map((endpoint, i) =>
     readSliceEndpoint(endpoint, addressType, i, report, names),
   );
-  // Other errors matter more than the size.
+  // Skip this check if there are other errors, which matter more.
   if (!report.hasErrors) checkSliceSize(raw, report);
   return { metadata, addressType: addressType ?? 'IPv4', ports, endpoints };
 }
 
-/** The API server's limits for a slice. kube-proxy would accept more, but no cluster has such a slice. */
+/** The API server's limits for a slice. kube-proxy would accept a larger slice, but no cluster has one. */
 const most = { endpoints: 1000, ports: 20_000 };
 
 function checkSliceSize(slice: RawEndpointSlice, report: Report): void {
@@ -111,7 +111,7 @@ function readSliceEndpoint(
   }
   const zone = raw.zone ? names.zones.find(raw.zone) : undefined;
   if (raw.zone && zone === undefined) {
-    // Only a warning, because no rule depends on it. Hints name zones themselves.
+    // Only warn, because no rule depends on an endpoint's zone. Hints name zones themselves.
     report.addWrong(['endpoints', index, 'zone'], raw.zone, { form: 'zone', isWarning: true });
   }
   return {

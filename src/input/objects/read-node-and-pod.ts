@@ -116,7 +116,7 @@ export function readNamespace(raw: Pick<RawPod, 'metadata'>, report: Report, nam
 
 const none: readonly never[] = [];
 
-/** Reads the fields that endpoints are made from. Checks them like the API server and fills in its defaults. */
+/** Reads the fields of a Pod that determine its endpoints. Checks them like the API server and fills in its defaults. */
 export function readPod(raw: RawPod, report: Report, names: CommonNames): Pod {
   return {
     metadata: readOwnedMetadata(raw.metadata, report, names),
@@ -133,7 +133,7 @@ function readOwnedMetadata(raw: RawMetadata | null | undefined, report: Report, 
   return { ...readMetadata({ ...raw, name: 'generated' }, 'subdomain', report, names), name: '' };
 }
 
-/** An object has at most one controller. */
+/** Returns the object's controller. An object has at most one. */
 function readOwner(raw: RawMetadata | null | undefined): Owner | undefined {
   const owner = raw?.ownerReferences?.find(({ controller }) => controller);
   return owner && { kind: owner.kind ?? '', name: owner.name ?? '' };
@@ -170,7 +170,7 @@ function readPodSpec(
   };
 }
 
-/** Combines nodeSelector with each term of required node affinity. One of the terms must match; an empty term matches no Node. */
+/** Combines nodeSelector with each term of required node affinity. A Node must match one of the terms. An empty term matches no Node. */
 function readNodeTerms({ nodeSelector, affinity }: RawPodSpec): PodSpec['nodeTerms'] {
   const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   const written = (
@@ -202,7 +202,7 @@ function readHostPorts({ containers }: RawPodSpec): readonly HostPort[] {
   }));
 }
 
-/** Init containers that keep running are sidecars, whose ports count too (FindPort in k8s.io/endpointslice). */
+/** Also reads the ports of sidecars, which are init containers that keep running (FindPort in k8s.io/endpointslice). */
 function readContainerPorts({ containers, initContainers }: RawPodSpec): readonly ContainerPort[] {
   const sidecars = (initContainers ?? none).filter(({ restartPolicy }) => restartPolicy === 'Always');
   const ports = [...(containers ?? none), ...sidecars].flatMap((container) => container.ports ?? none);
@@ -245,7 +245,7 @@ function readPodAddresses({ podIP, podIPs }: RawPodStatus, report: Report): read
 
 type RawWorkloadSpec = NonNullable<RawWorkload['spec']>;
 
-/** Reads the fields that Pods are made from. Checks them like the API server and fills in its defaults. */
+/** Reads the fields of a workload that determine its Pods. Checks them like the API server and fills in its defaults. */
 export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Report, names: CommonNames): Workload {
   const metadata = readOwnedMetadata(raw.metadata, report, names);
   const spec = raw.spec ?? {};
@@ -267,7 +267,7 @@ export function readWorkload(kind: WorkloadKind, raw: RawWorkload, report: Repor
   };
 }
 
-/** Checks that a selector matches the Pods. The API server makes the selector of a Job itself. */
+/** Checks that a selector matches the Pods. A Job is not checked, because the API server makes its selector. */
 function checkSelector(kind: WorkloadKind, { selector }: RawWorkloadSpec, labels: Labels, report: Report): void {
   if (kind === 'Job' || kind === 'ReplicationController' || !selector) return;
   const { matchLabels, matchExpressions } = selector;

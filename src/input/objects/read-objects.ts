@@ -14,7 +14,7 @@ import type { TextFile } from '../documents/text-file.ts';
 export interface CollectedObjects extends ObjectLists {
   readonly facts: ClusterFacts[];
   readonly skipped: Map<string, number>;
-  /** Lists that may be incomplete, because of related kinds that kpc does not read or objects that the cluster does not let it read. */
+  /** Lists that may be incomplete, because kpc does not read a related kind or was not allowed to read some objects. */
   readonly unread: Set<keyof ObjectLists>;
   readonly podMakers: PodMaker[];
   readonly faulty: FaultyObject[];
@@ -73,7 +73,7 @@ export function removeObjects(
   }
 }
 
-/** kubectl nests one level, and joining such files adds a few. */
+/** The limit on nested lists. kubectl nests one level, and joining such files adds a few. */
 const maxListDepth = 8;
 
 interface ObjectReading {
@@ -111,7 +111,7 @@ function collectObject(value: JsonObject, report: Report, reading: ObjectReading
   const { checks, file, into } = reading;
   const { apiVersion, kind, items } = value;
   const facts = readClusterFacts(value, report.source);
-  // The ConfigMaps of a cluster hold what kubeadm has already completed.
+  // In a cluster's ConfigMap, kubeadm has already filled in all settings.
   if (facts) into.facts.push({ ...facts, fills: facts.fills && !reading.isInText });
   if (facts && !facts.isObject) {
     if (kind === 'Cluster') collectTexts(value, report.source, reading);
@@ -173,7 +173,7 @@ export function countSkipped(apiVersion: string, kind: string, { skipped, unread
 
 function collectTexts(value: JsonObject, source: InputSource, reading: ObjectReading): boolean {
   const { documents: configs, diagnostics } = unpackTexts({ file: reading.file, value, source });
-  // Faults in a text without a configuration do not matter.
+  // Ignore faults in a text without a configuration.
   if (configs.length === 0 && (diagnostics.length === 0 || !reading.checks.areConfigs)) return false;
   for (const each of diagnostics)
     if (reading.tally.admits(each.code, each.severity)) reading.into.diagnostics.push(each);
@@ -199,7 +199,7 @@ function collectItems(
   }
 }
 
-/** Fills in the requested namespace, in a copy because values may be shared. */
+/** Returns a copy with the requested namespace filled in. Makes a copy because values may be shared. */
 function withNamespace(value: JsonObject, namespace: string): JsonObject {
   const { metadata } = value;
   if (namespace === 'default' || !isObject(metadata)) return value;

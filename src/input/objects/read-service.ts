@@ -16,7 +16,7 @@ import type { RawIngress, RawService, RawServicePort } from './shapes/service.ts
 /** The API server's default for sessionAffinity ClientIP, which is three hours. */
 const defaultAffinitySeconds = 10800;
 
-/** Shared, because most Services lack most lists. */
+/** One empty list for all Services, because most Services lack most lists. */
 const none: readonly never[] = [];
 
 type RawServiceSpec = NonNullable<RawService['spec']>;
@@ -173,7 +173,7 @@ function checkAllDistinct(ports: readonly ServicePortSpec[], report: Report): vo
   };
   for (const field of ['name', 'port', 'nodePort'] as const) {
     for (const { index, first, key } of findRepeated(ports, keysOf[field])) {
-      // The ports may be meant for different protocols, one of which was reported as wrong.
+      // The two ports may be meant for different protocols, if the protocol of one was reported as wrong.
       const areTold = [first, index].some((at) => report.isExplainedBy(['spec', 'ports', at, 'protocol']));
       if (field !== 'name' && areTold) continue;
       report.add(['spec', 'ports', index, field], 'duplicate-port', { field, value: key, first });
@@ -182,9 +182,9 @@ function checkAllDistinct(ports: readonly ServicePortSpec[], report: Report): vo
   }
 }
 
-/** Reports ports without a name. kube-proxy identifies ports by name and protocol, so it keeps only one of two without a name. */
+/** Reports ports without a name. kube-proxy identifies ports by name and protocol, so of two ports without a name it keeps only one. */
 function checkUnnamed(ports: readonly ServicePortSpec[], report: Report): void {
-  // A faulty port may have lost its name.
+  // Do not check Services with errors, because a port with an error may have lost its name.
   const repeated = report.hasErrors ? [] : findRepeated(ports, ({ name, protocol }) => (name === '' ? protocol : ''));
   const firstOf = new Map(repeated.map(({ index, first }) => [index, first]));
   for (const [index, { name }] of ports.entries()) {

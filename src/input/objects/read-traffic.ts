@@ -170,7 +170,7 @@ function readReference(
 
 const harmless = new Set(['RequestHeaderModifier', 'ResponseHeaderModifier', 'URLRewrite', 'CORS']);
 
-/** Applies the filters of a backend or its rule. A redirect replaces the backend; any other filter adds one. */
+/** Applies the filters of a backend or its rule. A redirect replaces the backend. A filter of any other kind adds a backend. */
 function readFilters(
   filters: RawRouteRule['filters'],
   backend: IngressBackend | undefined,
@@ -201,7 +201,9 @@ function readPath({ path, method }: RawRouteMatch, usual: string | undefined): P
   return name ? { path: `/${service}/${name}`, pathType: 'exact' } : { path: `/${service}`, pathType: 'prefix' };
 }
 
-/** An HTTPRoute has its method as a text. A GRPCRoute's method is its path. */
+/**
+ * Reports whether a match has conditions besides the path. In a GRPCRoute, the method is the path; in an HTTPRoute, the method is a text.
+ */
 function isConditional({ method, headers, queryParams }: RawRouteMatch): boolean {
   return typeof method === 'string' || [headers, queryParams].some((each) => (each ?? []).length > 0);
 }
@@ -229,7 +231,7 @@ export function readGateway(raw: RawGateway, report: Report, names: CommonNames)
   };
 }
 
-/** Reads a ListenerSet, which adds listeners to a Gateway and must name it. */
+/** Reads a ListenerSet, which must name a Gateway and adds listeners to it. */
 export function readListenerSet(raw: RawGateway, report: Report, names: CommonNames): Gateway {
   if (!raw.spec?.parentRef) report.addMissing(['spec'], 'parentRef');
   return readGateway(raw, report, names);

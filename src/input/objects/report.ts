@@ -32,7 +32,7 @@ export class Report implements ObjectSource {
     return this.#hasUnmade || this.diagnostics.some(isError);
   }
 
-  /** Drops later diagnostics about a field and the fields below it. For a list item, also drops those about the list as a whole. */
+  /** Drops later diagnostics about a field and the fields below it. For a list item, also drops diagnostics about the list as a whole. */
   silence(path: FieldPath): void {
     this.#silenced ??= new Set();
     this.#silenced.add(path.join('/'));
@@ -63,7 +63,7 @@ export class Report implements ObjectSource {
     this.add(path, 'bad-value', { field: fieldName(path), found: foundOf(value), ...details });
   }
 
-  /** `path` leads to the part that lacks the field. */
+  /** Reports a missing field. `path` leads to the part that lacks the field. */
   addMissing(path: FieldPath, field: RequiredField, isGenerated?: boolean): void {
     this.add([...path, field], 'missing-field', { owner: fieldName(path), field, isGenerated });
   }
@@ -72,7 +72,7 @@ export class Report implements ObjectSource {
     if (this.#admits(code, details)) this.diagnostics.push(diagnose(code, details, this.source.keyPlace(path)));
   }
 
-  /** Reports whether further diagnostics with this code are only counted, so that nobody needs their details. */
+  /** Reports whether further diagnostics with this code are only counted, so that their details are not needed. */
   isFull(code: FindingCode, severity: Severity): boolean {
     return this.#tally.isFull(code, severity);
   }
@@ -93,7 +93,10 @@ export class Report implements ObjectSource {
     this.#misspelled.set(name, this.diagnostics.length > index ? index : -1);
   }
 
-  /** Reports whether a field's reported value or misspelled name explains another fault. If so, the misspelled name becomes an error. */
+  /**
+   * Reports whether a field's wrong value or misspelled name explains another fault. A misspelled name that explains a fault becomes an
+   * error.
+   */
   isExplainedBy(path: FieldPath): boolean {
     if (this.#isSettled(path)) return true;
     const index = this.#findMisspelled(path);
@@ -103,7 +106,7 @@ export class Report implements ObjectSource {
     return true;
   }
 
-  /** Reports whether a field's value is wrong or its name misspelled, so that nothing follows from it. */
+  /** Reports whether a field's value is wrong or its name misspelled, so that no other check can rely on the field. */
   isDoubtful(path: FieldPath): boolean {
     return this.#isSettled(path) || this.#findMisspelled(path) !== undefined;
   }

@@ -12,12 +12,12 @@ const head = /^(apiVersion|kind):[ \t]+(["']?)([\w./-]+)\2[ \t]*(?:#.*)?\r?$/;
 /** Other programs' API groups that describe the cluster or list files of objects. */
 const groupsRead = /^(?:kustomize\.config\.k8s\.io|kubeadm\.k8s\.io|kind\.x-k8s\.io)\//;
 
-/** A ConfigMap or DaemonSet with one of these texts may hold a configuration that kpc reads. */
+/** Texts that show that a ConfigMap or DaemonSet may hold a configuration that kpc reads. */
 const programs = /kube-?proxy|kube-?apiserver|ClusterConfiguration/i;
 
 /**
- * Returns the apiVersion and kind of an unparsable document whose kind kpc would skip, so that its faults do not matter. Undefined unless
- * the document names both once, each on its own line, and no unindented line may belong to a template or another object.
+ * Returns the apiVersion and kind of an unparsable document whose kind kpc would skip, so that its faults do not matter. Undefined if the
+ * document does not name both exactly once, each on its own line, or if an unindented line may belong to a template or another object.
  */
 export function findUnreadKind(text: string, asked: AskedKinds): readonly [string, string] | undefined {
   const found = /^\s*\{/.test(text) ? findHeadOfJson(text) : findHeadOfYaml(text);
@@ -41,7 +41,10 @@ function findHeadOfYaml(text: string): ReadonlyMap<string, string> | undefined {
 
 const jsonHead = /[ \t\r\n]*:[ \t\r\n]*"([\w./-]+)"/y;
 
-/** Unbalanced brackets hide where an object ends, but a second object would have its own apiVersion. */
+/**
+ * Returns undefined if "apiVersion" is repeated. A repeated one reveals a second object, even if unbalanced brackets hide where the first
+ * object ends.
+ */
 function findHeadOfJson(text: string): ReadonlyMap<string, string> | undefined {
   if (/\{[{%]/.test(text) || text.split('"apiVersion"').length > 2) return undefined;
   const fields = new Map<string, string>();
@@ -83,13 +86,13 @@ export function nameSkipped(apiVersion: string, kind: string): string {
   return isOfOtherVersion(apiVersion, kind) ? `${kind} of ${apiVersion}` : kind;
 }
 
-/** Deep enough for a template in a template in a list. */
+/** The depth to search, which is enough for a template in a template in a list. */
 const deepest = 12;
 
-/** Kinds whose specs have fields of Pods, but which make none. */
+/** Kinds that make no Pods although their specs have fields of Pods. */
 const podless = /^KafkaTopic\.|\.kyverno\.io$|\.image\.toolkit\.fluxcd\.io$/;
 
-/** Returns undefined for an object that shows no sign of Pods, such as a Secret's, a certificate's or a route's. */
+/** Returns undefined for an object that shows no sign of making Pods, such as one for a Secret, a certificate or a route. */
 export function findPodMaker(
   { spec }: Readonly<Record<string, unknown>>,
   { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
@@ -123,14 +126,17 @@ function makesOfCustom(spec: unknown, hasPods: boolean): PodMaker['makes'] | und
   return hasPods ? 'pods' : undefined;
 }
 
-/** Reports whether a field is one that only objects with Pods have: their image, number, storage or account. */
+/** Reports whether only objects that make Pods have this field: the Pods' image, number, storage or account. */
 function isSignOfPods(key: string, value: unknown): boolean {
   if (typeof value === 'number') return /^(?:replicas|members|count|clusterSize)$|instances$/i.test(key);
   if (key === 'resources') return isObject(value) && (isObject(value['requests']) || isObject(value['limits']));
   return /^(?:containers|storage|serviceAccountName)$|image(?:Name)?$|^volumeClaimTemplates?$/i.test(key);
 }
 
-/** Reports whether a field holds a Pod's metadata or template: a Secret's template, for one, has no spec. */
+/**
+ * Reports whether a field holds a Pod's metadata or template. The template must have a spec, because a Secret's template, for example, has
+ * none.
+ */
 function isPodTemplate(key: string, value: unknown): boolean {
   return (
     /^pod(?:Template|Metadata)?$/i.test(key) || (/template$/i.test(key) && isObject(value) && isObject(value['spec']))

@@ -22,7 +22,10 @@ import type { FieldPath } from '../../cluster/objects.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import type { Report } from './report.ts';
 
-/** The kinds that kpc reads (Workload: Deployments and the like) and its packet tests. The first five have all fields up to 1.37. */
+/**
+ * The kinds that kpc reads (Workload: Deployments and the like) and its packet tests. The checks of the first five kinds include all fields
+ * up to Kubernetes 1.37.
+ */
 const checksByKind = {
   Service,
   EndpointSlice,
@@ -55,7 +58,7 @@ const mostFaults = 220;
 
 /**
  * Checks an object's fields and returns the value as its check types it. Reports unknown fields, which do no harm. Reports faulty fields as
- * errors and removes them, so that later checks can go on. Undefined if nothing is left or too much is wrong.
+ * errors and removes them, so that later checks can continue. Returns undefined if nothing is left or too much is wrong.
  */
 export function validate<Kind extends keyof RawObjects>(
   kind: Kind,
@@ -80,7 +83,10 @@ const readers: {
   PacketTests: { owner: 'this file', isNeeded: true },
 };
 
-/** Reports unknown fields, once per list, like kubectl's strict validation. Names the place where the kind has such a field. */
+/**
+ * Reports unknown fields, once per list, like kubectl's strict validation. Names the place where an object of this kind does have the
+ * field.
+ */
 function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly ValueFault[], report: Report): void {
   const reported = new Set<string>();
   for (const { path, name, check, value } of faults) {
@@ -97,7 +103,7 @@ function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly
     if (reported.has(names)) continue;
     reported.add(names);
     const parent = isObject(value) ? value : {};
-    // A mapping is not meant as a field that holds a number or text.
+    // A mapping cannot be a misspelled field for a number or text.
     const isNear =
       near !== undefined &&
       isRecord(parent[name]) &&
@@ -144,7 +150,7 @@ function findPath(name: string, kind: Check): readonly string[] | undefined {
   return undefined;
 }
 
-/** Removes faulty fields, about which the report then accepts no more errors. Copies only what is above them; the rest may be deep. */
+/** Removes faulty fields and drops later errors about them. Copies only the parts above these fields, because the rest may be deep. */
 function removeFaults(value: unknown, faults: readonly ValueFault[], report: Report): unknown {
   const root: Record<string | number, unknown> = { value };
   const copies = new Set<unknown>([root]);

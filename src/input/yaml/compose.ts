@@ -30,7 +30,7 @@ export interface Composed {
   readonly anchored: ReadonlyMap<Alias, AnchoredNode>;
 }
 
-/** The last value with an anchor of each name, which stays in memory as long as an alias may follow. */
+/** The last value for each anchor name. It stays in memory while an alias may follow. */
 export class Anchors {
   readonly #nodes = new Map<string, AnchoredNode>();
   #words = 0;
@@ -58,7 +58,7 @@ const wordsOfScalar = 4;
 
 export type AnchoredNode = Scalar | YAMLMap<Node, Node | null> | YAMLSeq<Node>;
 
-/** The package leaves scalars, repeated keys and merges alone, because go-yaml has its own rules for them. */
+/** With these options, the package does not interpret scalars, repeated keys and merges. go-yaml has its own rules for them. */
 const options = {
   schema: 'failsafe',
   resolveKnownTags: false,
@@ -71,16 +71,16 @@ const options = {
 /** Characters that go-yaml rejects anywhere. */
 const forbidden = /[^\t\n\r\u0020-\u007e\u0085\u00a0-\ufffd\u{10000}-\u{10ffff}]|\ufeff/u;
 
-/** Line ends for go-yaml but not for the package, or the other way round. */
+/** Characters that end a line for go-yaml but not for the package, or the other way round. */
 const oddLineEnd = /[\u2028\u2029]|\r(?=\r\n)/;
 
 /**
- * A line that only looks like a document marker, which kubectl's line reader rejects anywhere. Or a marker line that contains a YAML line
- * break, so that only some readers see the rest of it.
+ * A line that only looks like a document marker, which kubectl's line reader always rejects. Or a marker line that contains a YAML line
+ * break, so that only some readers see the rest of the line.
  */
 const oddMarker = /(?<![^\n])---(?:(?![ \t\r\n]|$)|[^\n]*(?:\r(?!\n)|[\u0085\u2028\u2029]))/;
 
-/** Parses one document with the yaml package. Refuses what go-yaml v2 rejects or reads differently, by throwing a Refusal. */
+/** Parses one document with the yaml package. Throws a Refusal for text that go-yaml v2 rejects or reads differently. */
 export function compose(written: string, anchors = new Anchors()): Composed {
   for (const pattern of [forbidden, oddMarker, oddLineEnd]) {
     const found = pattern.exec(written);
@@ -95,13 +95,13 @@ export function compose(written: string, anchors = new Anchors()): Composed {
   try {
     return composeDocument(text, new Lexer(), anchors);
   } catch (error) {
-    // A single line has no indentation to be lenient about.
+    // The lenient lexer does not help with a single line, because it differs only in indentation.
     const isOther = !(error instanceof Refusal) || error.fault.code === 'too-long';
     if (isOther || text.indexOf('\n') === text.length - 1) throw error;
     try {
       return composeDocument(text, createLenientLexer(), anchors);
     } catch {
-      // The strict lexer's error is nearer to the mistake, because this lexer ends an unclosed quote at the next line.
+      // Throw the strict lexer's error. It is nearer to the mistake, because the strict lexer ends an unclosed quote at the next line.
       throw error;
     }
   }
@@ -168,7 +168,7 @@ function composeDocuments(text: string, lexer: Lexer): Document.Parsed[] {
   }
 }
 
-/** Returns the package's message, with its line and the one above, because an invisible character in either may be the cause. */
+/** Returns the package's message, with its line and the line above, because an invisible character in either may be the cause. */
 function describeYamlError(text: string, offset: number, message: string): SyntaxFault {
   const above = text.lastIndexOf('\n', offset - 1);
   const lines = text.slice(text.lastIndexOf('\n', above - 1) + 1).split('\n', above < 0 ? 1 : 2);
@@ -188,7 +188,7 @@ function* parse(text: string, lexer: Lexer): Generator<CST.Token> {
       yield token;
       failed ||= token.type === 'error';
     }
-    // The stack also holds the document and perhaps a scalar.
+    // Add 2, because the stack also holds the document and perhaps a scalar.
     if (parser.stack.length > maxDepth + 2) throw new Refusal(tooDeep);
   }
   yield* parser.end();
@@ -202,7 +202,7 @@ export function isEmpty(node: Node | null): boolean {
   return node === null || (isScalar(node) && node.type === 'PLAIN' && node.source === '');
 }
 
-/** Visits each value once, in text order. Refuses what go-yaml rejects. */
+/** Visits each value once, in text order. Throws a Refusal for values that go-yaml rejects. */
 function checkYamlNodes(document: Document.Parsed, text: string, anchors: Anchors): Composed {
   const { contents: root, directives, range } = document;
   if (isEmpty(root) && directives.docEnd === true && directives.docStart !== true) refuseYaml(range[1], 'lone-end');
@@ -237,7 +237,10 @@ function isProperty({ type }: CST.SourceToken): boolean {
   return type === 'anchor' || type === 'tag';
 }
 
-/** With an indentation indicator, trailing blanks count. Without one, the first line sets the indentation and must not begin with a tab. */
+/**
+ * Checks block text. With an indentation indicator, trailing blanks count. Without it, the first line sets the indentation and must not
+ * begin with a tab.
+ */
 function checkBlock(scalar: Scalar, { props: [header], source }: CST.BlockScalar, text: string): void {
   const end = scalar.range?.[1] ?? 0;
   if (header && 'source' in header && /\d/.test(header.source)) {
@@ -253,7 +256,7 @@ function checkBlock(scalar: Scalar, { props: [header], source }: CST.BlockScalar
 export const scalarSign = '\u001F';
 export const signs: ReadonlySet<string> = new Set(['\u0002', '\u0018', scalarSign]);
 
-/** Texts that kubectl reads differently from the package, by first character. Each pattern sees one more character. */
+/** Texts that kubectl and the package read differently, by first character. Each pattern gets one character after the text. */
 const odd: Readonly<Record<string, RegExp>> = {
   '%': /^/,
   '?': /^/,
@@ -266,17 +269,23 @@ const odd: Readonly<Record<string, RegExp>> = {
 /** The part of a line before a block key or item, in which go-yaml allows no tab. */
 const beforeKey = /^(?!---)[-?: ]*$/;
 
-/** The package makes a string for each character in double quotes, V8 one for each doubled single quote. Each takes a quarter of a word. */
+/**
+ * The package makes a string for each character in double quotes, and V8 makes one for each doubled single quote. Each string takes a
+ * quarter of a word's memory.
+ */
 const charactersOfWord = 4;
 
-/** Returns the cost of a text, in words, beyond its own word. The package keeps each line separately. */
+/** Returns the additional memory cost of a text, in words. The package keeps each line separately. */
 function wordsInText(source: string, isQuoted: boolean): number {
   let lines = 0;
   for (let at = source.indexOf('\n'); at >= 0; at = source.indexOf('\n', at + 1)) lines++;
   return Math.max(lines, isQuoted ? Math.ceil(source.length / charactersOfWord) : 0);
 }
 
-/** Returns a function that checks a text's lexemes in order. Throws a Refusal for what go-yaml rejects or reads differently. */
+/**
+ * Returns a function that checks a text's lexemes in order. The function throws a Refusal for a lexeme that go-yaml rejects or reads
+ * differently.
+ */
 function createLexemeCheck(text: string): (source: string) => void {
   let offset = 0;
   let lineStart = 0;

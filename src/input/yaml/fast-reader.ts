@@ -7,7 +7,7 @@ import { Lines, quoted, unsure, PlainText } from './lines.ts';
 import { type ParseCounts, countValue, parseWithPlaces, type ParsedValue, parseYamlValue } from './parse.ts';
 import { plainKey, readLiteral, requireFinite, resolveFinite, unquoteScalar, Words } from './scalars.ts';
 
-/** Deeper nesting is left to the full parser, because it may be meant to exhaust the stack. */
+/** Leaves deeper nesting to the full parser, because such a document may be meant to exhaust the stack. */
 const maxDepth = 64;
 
 /** A first line without content: "---", a comment, or nothing. */
@@ -26,7 +26,8 @@ export class Memory {
 
 /**
  * Reads one YAML document in the plain form that kubectl prints and people write, for speed. The result equals that of parseYamlValue.
- * Undefined if the document has a rarer form or a mistake, so that the full parser must read it. Reports only that a document is too large.
+ * Returns undefined if the full parser must read the document, because of a rarer form or a mistake. The only fault that it reports is a
+ * document that is too large.
  */
 export function readYamlFast(
   text: string,
@@ -35,7 +36,7 @@ export function readYamlFast(
   counts: ParseCounts = { values: 0, copies: 0 },
 ): ParsedValue | undefined {
   const document = text.slice(start, end);
-  // Windows line ends mean the same without the carriage return, in any kind of scalar.
+  // Removing the carriage returns from Windows line ends does not change the meaning of any scalar.
   if (!memory.text.take(document.includes('\r\n') ? document.replaceAll('\r\n', '\n') : document)) return undefined;
   const { values } = counts;
   try {
@@ -57,11 +58,11 @@ export function locateInYaml(text: string): FieldLocator | undefined {
 
 function placePlain(text: string): ReturnType<typeof parseWithPlaces> {
   const memory = new Memory();
-  // The blank keeps offsets unchanged, and matters only in block text.
+  // Replace the carriage return with a blank, which keeps offsets unchanged and matters only in block text.
   if (!memory.text.take(text.replaceAll('\r\n', ' \n'))) return undefined;
   const places: YamlPlaces = new Map();
   const root: JsonEntry = { key: 0, value: 0 };
-  // Start the count so that it reaches its limit after mostPlacedValues.
+  // Start the count high enough that it reaches its limit after mostPlacedValues values.
   const counts = { values: Math.max(0, mostYamlValues - mostPlacedValues), copies: 0 };
   try {
     return { value: new FastReader(memory, counts, places, root).readDocument(), start: root.value, places };
@@ -114,7 +115,7 @@ class FastReader extends Lines {
     do {
       const start = this.pos;
       const key = this.#readKey();
-      // A repeated key is an error.
+      // Leave a repeated key, which is an error, to the full parser.
       if (Object.hasOwn(mapping, key)) throw unsure;
       countValue(this.#counts);
       if (entries) this.#expect(entries, key, start);
@@ -138,7 +139,7 @@ class FastReader extends Lines {
     return items;
   }
 
-  /** Must be called where a value begins. Makes entries for a collection only if places are wanted. */
+  /** Begins a value at the current position. Makes entries for a collection only if places are wanted. */
   #begin(collection?: object): Map<string, JsonEntry> | undefined {
     if (!this.#places) return undefined;
     if (this.#entry) this.#entry.value = this.pos;
@@ -157,7 +158,7 @@ class FastReader extends Lines {
     if (++this.#depth > maxDepth) throw unsure;
   }
 
-  /** The text after a collection must belong to an outer one. */
+  /** Ends a collection. The text after it must belong to an outer one. */
   #leave(column: number): void {
     if (this.column > column) throw unsure;
     this.#depth--;
@@ -232,7 +233,7 @@ class FastReader extends Lines {
   #readFolded(first: string, column: number): unknown {
     let folded = first;
     while (this.column > column) {
-      // A comment ends the scalar.
+      // A scalar cannot continue after a comment.
       if (this.passedComment) throw unsure;
       const start = this.pos;
       folded += this.lineFeeds === 1 ? ' ' : '\n'.repeat(this.lineFeeds - 1);

@@ -4,7 +4,7 @@ import type { YamlPlaces } from './places.ts';
 import type { JsonEntry } from '../../base/json/locate.ts';
 import { plainKey, resolveFinite, unquoteScalar } from './scalars.ts';
 
-/** A word that means the same in brackets as elsewhere. */
+/** A word that has the same meaning inside brackets as outside. */
 const flowWord = /(?:[\w+./~]|-(?=[\d.]))[\w+./~-]*/y;
 const comma = /, */y;
 const wordColon = /: +/y;

@@ -1,14 +1,14 @@
 /** Stands for any character beyond ASCII, which YAML's syntax treats like a letter. */
 export const beyondAscii = 0xff;
 
-/** Characters beyond ASCII that YAML forbids, or that end a line only in some versions of YAML. */
+/** Non-ASCII characters that YAML forbids, or that end a line only in some versions of YAML. */
 const odd = /[^\0-~\u00a0-\u2027\u202a-\ufefe\uff00-\ufffd]/;
 
 const encoder = new TextEncoder();
 
 /** A document's characters as bytes, which V8 reads much faster than text. */
 export class PlainText {
-  /** Ends with a line feed, at which each search stops. */
+  /** The text, which ends with a line feed so that every search stops there. */
   text = '';
   bytes = new Uint8Array(2 ** 16);
 
@@ -16,7 +16,7 @@ export class PlainText {
   take(document: string): boolean {
     this.text = document.endsWith('\n') ? document : `${document}\n`;
     const { length } = this.text;
-    // Searches look at most one character beyond the end.
+    // Leave room after the text, because searches look up to one character beyond its end.
     if (length >= this.bytes.length) this.bytes = new Uint8Array(length * 2);
     const { read, written } = encoder.encodeInto(this.text, this.bytes);
     const isAscii = read === length && written === length;
@@ -47,7 +47,10 @@ const dash = 0x2d;
 const dot = 0x2e;
 const colon = 0x3a;
 
-/** Passes over a document's lines once. Throws `unsure` at a tab or control character, because YAML forbids it or its versions differ. */
+/**
+ * Passes over a document's lines once. Throws `unsure` at a tab or control character, because YAML forbids the character or its versions
+ * differ about it.
+ */
 export class Lines {
   readonly text: string;
   readonly #bytes: Uint8Array;
@@ -102,8 +105,8 @@ export class Lines {
   }
 
   /**
-   * Passes the plain scalar that begins at `start`, up to the end of the line, a comment, or a colon before a blank. Returns where it
-   * stops. Blanks before that place are not part of the scalar.
+   * Passes the plain scalar that begins at `start`, up to the end of the line, a comment, or a colon before a blank. Returns the position
+   * after the scalar. The scalar does not include blanks before that position.
    */
   passPlain(start: number): number {
     if (!this.#mayBeginPlain(start)) throw unsure;
@@ -128,13 +131,13 @@ export class Lines {
     return at;
   }
 
-  /** Other first characters are left to the full parser. */
+  /** Reports whether a plain scalar may begin here. Scalars with other first characters are left to the full parser. */
   #mayBeginPlain(at: number): boolean {
     const code = this.#bytes[at] as number;
     return code === dash || code === colon ? !this.#isBlankBehind(at) : beginsPlain[code] === 1;
   }
 
-  /** Passes spaces. Returns whether only a comment, or nothing, is left of the line. */
+  /** Passes spaces. Returns whether the rest of the line is empty or a comment. */
   passSpaces(): boolean {
     while (this.at(space)) this.pos++;
     return this.at(lineFeed) || this.at(hash);
@@ -168,7 +171,7 @@ export class Lines {
     this.startLine(lineStart);
   }
 
-  /** A line that looks like a document marker is hardly ever a key or an item. */
+  /** Throws `unsure` for a line that looks like a document marker, because such a line is hardly ever a key or an item. */
   startLine(start: number): void {
     this.column = this.pos < this.#end ? this.pos - start : -1;
     if (this.column !== 0 || (!this.at(dash) && !this.at(dot))) return;

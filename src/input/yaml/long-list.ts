@@ -3,7 +3,7 @@ import type { Span } from '../documents/text-file.ts';
 import { type Memory, readYamlFast } from './fast-reader.ts';
 import { PieceReader, parseYamlValue, type ParsedValue } from './parse.ts';
 
-/** The full parser needs little memory for shorter documents. */
+/** Shorter documents are not read in pieces, because the full parser needs little memory for them. */
 const usualLeast = 2 ** 20;
 
 /** The length of a piece, in characters. */
@@ -12,7 +12,7 @@ const pieceLength = 2 ** 16;
 /** How many characters to search for the cause of a mistake. An unclosed quote turns everything after it into text. */
 const faultLength = 2 ** 18;
 
-/** Matches what ends a line for kubectl only, or for no program. */
+/** Matches characters that end a line only for kubectl, or for no program. */
 const oddLineEnd = /\r(?!\n)|[\u0085\u2028\u2029]/;
 
 interface LongList {
@@ -28,7 +28,7 @@ export function readLongList(document: string, memory: Memory, least = usualLeas
   if (!list) return undefined;
   const { start, end } = list;
   const around = document.slice(0, start) + document.slice(end);
-  // This part may define an anchor that items refer to.
+  // The text around the list may define an anchor that items refer to.
   if (/[&*]/.test(around)) return undefined;
   const outer = readYamlFast(around) ?? parseYamlValue(around);
   if (outer.kind === 'faults' && outer.faults.some(({ offset }) => offset < start)) return outer;

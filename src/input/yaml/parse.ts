@@ -32,14 +32,14 @@ export type ParsedValue =
       readonly value: unknown;
       /** Faults inside the value: repeated keys, and values that JSON cannot express (replaced with NaN). */
       readonly faults?: readonly SyntaxFault[];
-      /** Whether keys are repeated, so that nobody knows which is meant. */
+      /** Whether keys are repeated, so that it is unclear which value is meant. */
       readonly isUncertain?: boolean;
     }
   | { readonly kind: 'faults'; readonly faults: readonly SyntaxFault[] };
 
 /**
- * Reads one YAML document as kubectl does, with go-yaml v2 under sigs.k8s.io/yaml. Never returns another value than kubectl, but refuses
- * some documents that kubectl accepts (test/yaml/kubectl.test.ts).
+ * Reads one YAML document as kubectl does, with go-yaml v2 under sigs.k8s.io/yaml. Every value that it returns equals kubectl's, but it
+ * refuses some documents that kubectl accepts (test/yaml/kubectl.test.ts).
  */
 export function parseYamlValue(text: string): ParsedValue {
   return decodeText(text, new Anchors(), {});
@@ -76,7 +76,7 @@ function decodeText(text: string, anchors: Anchors, options: DecoderOptions): Pa
 const mostCopies = 390_000;
 const mostRatio = 0.99;
 
-/** The number of values read, and how many of them through aliases. */
+/** The number of values read, and the number of them that were read through aliases. */
 export interface ParseCounts {
   values: number;
   copies: number;
@@ -97,12 +97,12 @@ interface RepeatedNode {
 
 interface DecoderOptions {
   readonly places?: YamlPlaces;
-  /** For a document that is decoded in pieces: the counts so far, and the levels around the piece. */
+  /** For a document that is decoded in pieces: the counts of the earlier pieces, and the number of levels around the piece. */
   readonly counts?: ParseCounts;
   readonly levels?: number;
 }
 
-/** Decodes a document to the value that sigs.k8s.io/yaml has with go-yaml v2. Throws a Refusal. */
+/** Decodes a document to the same value as sigs.k8s.io/yaml with go-yaml v2. Throws a Refusal if that is impossible. */
 class Decoder {
   readonly #anchored: Composed['anchored'];
   readonly #places: DecoderOptions['places'];
@@ -138,7 +138,7 @@ class Decoder {
     const places = new Map<string, JsonEntry>();
     this.#addPairs(node, entries, places);
     const value: object = Object.fromEntries(entries);
-    // Go keeps both, and chooses at random which one ends up in the JSON.
+    // Go keeps both keys, and chooses at random which one ends up in the JSON.
     if (Object.keys(value).length < entries.size) refuseYaml(offsetOf(node), 'same-keys');
     this.#places?.set(value, places);
     return value;
@@ -188,13 +188,13 @@ class Decoder {
     return isLacking ? this.#refuse(scalar, 'number') : value;
   }
 
-  /** Reports a part of the document and replaces it with NaN, about which nothing more is reported. */
+  /** Reports a part of the document and replaces the part with NaN. Later checks report nothing about NaN. */
   #refuse(node: Node, odd: OddYaml): number {
     this.faults.set(node, { offset: offsetOf(node), code: 'bad-yaml', arguments: { odd } });
     return Number.NaN;
   }
 
-  /** A merge overrides what precedes it in its mapping. In a list of mappings, the first one wins. */
+  /** Merges mappings into a mapping. A merge overrides the entries before it. In a list of mappings, the first one wins. */
   #merge(key: Node, source: Node | null, entries: Map<Key, unknown>, places: Map<string, JsonEntry>): void {
     const sources = isSeq<Node>(source) ? source.items.toReversed() : [source];
     for (const item of sources) {
@@ -223,7 +223,7 @@ class Decoder {
     return result;
   }
 
-  /** Counts a value, and whether it comes through an alias, because a few lines can expand beyond memory. */
+  /** Counts a value, and separately the values read through aliases, because a few lines can expand beyond memory. */
   #count(): void {
     const values = countValue(this.#counts);
     const [alias] = this.#open;
@@ -253,7 +253,7 @@ function describeRepeated(repeated: Decoder['repeated'], root: Node | null): Syn
   return faults;
 }
 
-/** Reports whether a key is "<<", which merges. In quotes, it merges only with the tag !!merge. */
+/** Reports whether a key is "<<", which merges. A quoted "<<" merges only with the tag !!merge. */
 function isMergeKey(key: Node): boolean {
   if (!isScalar(key) || key.value !== '<<') return false;
   return key.tag === undefined ? key.type === 'PLAIN' : key.tag === `${tagPrefix}merge`;
@@ -280,7 +280,10 @@ const typeTags: ReadonlyMap<string, (value: unknown, text: string) => boolean> =
   [`${tagPrefix}float`, (value, text) => typeof value === 'number' && (resolveInteger(text) ?? 0) < 2n ** 63n],
 ]);
 
-/** Follows go-yaml's resolve. A type tag applies in quotes too. Undefined if the text does not have the type. */
+/**
+ * Returns a scalar's value, like go-yaml's resolve. A type tag also applies to a quoted text. Undefined if the text does not fit the tag's
+ * type.
+ */
 function resolve(scalar: Scalar): string | number | boolean | null | undefined {
   const text = String(scalar.value);
   if (scalar.tag === undefined) return scalar.type === 'PLAIN' ? resolvePlainScalar(text) : text;
@@ -310,8 +313,8 @@ export function parseWithPlaces(
 }
 
 /**
- * Writes YAML without undefined values. Each text is on one line, and a text from an input never begins its line. Escapes characters that a
- * terminal or CI service would act on.
+ * Writes YAML without undefined values. Writes each text on one line, and never begins a line with a text from an input. Escapes characters
+ * that a terminal or CI service would act on.
  */
 export function writeYaml(value: unknown): string {
   const document = new Document(value, { aliasDuplicateObjects: false });

@@ -1,7 +1,7 @@
 // The values of scalars: plain ones (cached, because they recur), quoted ones, and literal blocks.
 import { unsure, beyondAscii, type PlainText } from './lines.ts';
 
-/** Words that are no text: null, true, false, infinities and NaN. */
+/** Words whose value is not a text: null, true, false, infinities and NaN. */
 const words: ReadonlyMap<string, boolean | number | null> = new Map<string, boolean | number | null>([
   ...['', '~', 'null', 'Null', 'NULL'].map((word) => [word, null] as const),
   ...['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON'].map((word) => [word, true] as const),
@@ -38,7 +38,7 @@ function resolveNumber(text: string): number | undefined {
   if (!isDigit && first !== 46 && first !== 43 && first !== 45) return undefined;
   const integer = resolveInteger(text);
   if (integer !== undefined) return Number(integer);
-  // Only here must underscores be between digits, as in Go.
+  // Only in this form must underscores be between digits, as in Go.
   if (first === 46 && /_(?!\d)|(?<!\d)_/.test(text)) return undefined;
   const plain = text.replaceAll('_', '');
   const value = floatPattern.test(plain) ? Number(plain) : Infinity;
@@ -46,8 +46,8 @@ function resolveNumber(text: string): number | undefined {
 }
 
 /**
- * Parses an integer like Go's ParseInt with base 0: a sign, then 0x, 0o, 0b, or a leading zero for octal; as a last resort, 0b-11 is -3.
- * Returns a bigint if a number would be inexact; undefined beyond 64 bits.
+ * Parses an integer like Go's ParseInt with base 0: a sign, then 0x, 0o, 0b, or a leading zero for octal. As in go-yaml, 0b-11 is -3.
+ * Returns a bigint if a JavaScript number would be inexact; undefined beyond 64 bits.
  */
 export function resolveInteger(text: string): number | bigint | undefined {
   const plain = text.replaceAll('_', '');
@@ -70,10 +70,13 @@ function integerOf(sign: string | undefined, digits: string): number | bigint | 
   return magnitude >= (sign === '+' ? mostSigned : 2n * mostSigned) ? undefined : magnitude;
 }
 
-/** The full parser allows keys of up to 1024 characters, but counts them its own way. */
+/** The full parser allows keys of up to 1024 characters, but counts characters differently. */
 const maxKeyLength = 512;
 
-/** `length` is that of the key as written. '<<' may merge, and '__proto__' must not become a prototype. */
+/**
+ * Returns a key; undefined for a key that the full parser must read: '<<' may merge, and '__proto__' must not become a prototype. `length`:
+ * the key's length as written.
+ */
 export function plainKey(scalar: unknown, length: number): string | undefined {
   const isPlain = typeof scalar === 'string' && scalar !== '__proto__' && scalar !== '<<' && length <= maxKeyLength;
   return isPlain ? scalar : undefined;
@@ -108,7 +111,7 @@ export function readLiteral(written: string, column: number): string | undefined
 }
 
 const slots = 4096;
-/** Longer words rarely recur. */
+/** The longest word to cache. Longer words rarely recur. */
 const longest = 32;
 
 /** A cache of recent plain scalars. Keys and most values recur, and need not be copied and resolved again. */
@@ -145,7 +148,7 @@ export class Words {
       this.#bytes[slot * longest + i] = byte;
       isAscii &&= byte !== beyondAscii;
     }
-    // Different words beyond ASCII can have the same bytes.
+    // Do not cache words beyond ASCII, because different ones can have the same bytes.
     this.#lengths[slot] = isAscii ? end - start : 0;
   }
 }

@@ -11,17 +11,23 @@ const closers: ReadonlyMap<string, string> = new Map([
   ['[', ']'],
 ]);
 
-/** Further brackets have the same cause. */
+/** The most brackets to report, because further ones have the same cause. */
 const mostBrackets = 3;
 
-/** Finds unclosed brackets or quotes, which parsers notice late. Returns an unclosed quote alone, because it hides or fakes brackets. */
+/**
+ * Finds unclosed brackets or quotes, which parsers notice late. If a quote is unclosed, returns only the quote, because it hides or fakes
+ * brackets.
+ */
 export function findUnclosed(text: string): readonly Unclosed[] {
   if (text.length > longestText) return [];
   const quote = findUnclosedQuote(text);
   return quote ? [quote] : findUnclosedBrackets(text);
 }
 
-/** Finds a quote without an end, or one that ends where another should begin: a word follows, and the line has an odd number of quotes. */
+/**
+ * Finds a quote that never ends, or that ends where another should begin. In the second case a word follows, and the line has an odd number
+ * of quotes.
+ */
 function findUnclosedQuote(text: string): Unclosed | undefined {
   for (const { source, offset, isScalar } of lexemes(text, new Lexer())) {
     const sign = source.charAt(0);
@@ -29,7 +35,7 @@ function findUnclosedQuote(text: string): Unclosed | undefined {
     const end = offset + source.length;
     if (source.length === 1 || !source.endsWith(sign)) {
       const next = text.indexOf(sign, end);
-      // go-yaml reads on if lines are indented no deeper than their key.
+      // go-yaml continues the quote even over lines that are indented no deeper than its key.
       return next < 0 || isInWord(text, next + 1) ? { sign, offset } : undefined;
     }
     if (!isInWord(text, end)) continue;
@@ -43,7 +49,7 @@ function isInWord(text: string, offset: number): boolean {
   return /[\p{L}\p{N}]/u.test(text.charAt(offset));
 }
 
-/** Longer texts are machine-made, and take seconds to scan. */
+/** Texts longer than this are machine-made and take seconds to scan, so they are not searched. */
 const longestText = 200_000;
 
 /** People do not write longer lines. */

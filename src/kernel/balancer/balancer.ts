@@ -8,10 +8,10 @@ export interface ProxyPort {
   readonly protocol: 'TCP' | 'UDP';
   readonly address: Address;
   readonly port: number;
-  /** The balancer uses the endpoints in turn. If there are none, it accepts each connection and closes it at once. */
+  /** The balancer uses the endpoints in turn. Without endpoints, it accepts each connection and closes the connection at once. */
   readonly endpoints: readonly SocketAddress[];
   readonly affinity: boolean;
-  /** Milliseconds without a packet after which a UDP client counts as new. */
+  /** Milliseconds without a packet until a UDP client counts as a new one. */
   readonly udpIdle: number;
   readonly origin?: Origin | undefined;
 }
@@ -30,7 +30,7 @@ export function diffProxyPorts(from: readonly ProxyPort[], to: readonly ProxyPor
   );
 }
 
-/** Returns the ports of both lists; if both have a port, as in `to`. The balancer must serve all of them before rules lead to new ports. */
+/** Merges two lists of ports. A port in both lists is as in `to`. The balancer must serve all of them before rules lead to new ports. */
 export function withAdditions(from: readonly ProxyPort[], to: readonly ProxyPort[]): readonly ProxyPort[] {
   return pairUp(from, to, proxyPortKey).map(itemOf).toSorted(compareProxyPorts);
 }
@@ -92,7 +92,7 @@ const fixedLines: ReadonlySet<string> = new Set(
   [...head.split('\n'), 'return "";', '}', 'server {'].map((line) => line.trim()),
 );
 
-/** Reads the output of formatBalancer. Accepts any text; lines of other forms go to `unread`. */
+/** Reads the output of formatBalancer. Accepts any text; lines that formatBalancer does not write go to `unread`. */
 export function parseBalancer(text: string) {
   const upstreams = new Map<string, Upstream>();
   const ports: { -readonly [K in keyof ProxyPort]: ProxyPort[K] }[] = [];

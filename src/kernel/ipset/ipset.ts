@@ -73,7 +73,10 @@ class SetDrafts {
   }
 }
 
-/** Reads `ipset save`, sorts entries, and drops what the kernel chose (initval, default bucket size). Unreadable lines go to `unread`. */
+/**
+ * Reads `ipset save`, sorts entries, and drops the options that the kernel chose (initval, default bucket size). Unreadable lines go to
+ * `unread`.
+ */
 export function parseIpsetSave(text: string) {
   const sets = new SetDrafts();
   const unread = readLines(text, ['#'], (line) => (line === 'COMMIT' ? undefined : readSetLine(sets, line)));
@@ -176,7 +179,9 @@ function entryMeaning(entry: SetEntry): string {
   return entry.options === undefined ? key : [key, ...entry.options].join(' ');
 }
 
-/** Splits changes into additions, which are possible while rules still use the sets, and removals, for when those rules are gone. */
+/**
+ * Splits changes into additions, which are possible while rules use the sets, and removals, which are possible once these rules are gone.
+ */
 export function splitSetsDelta(changes: readonly SetChange[]): Split<SetChange> {
   const additions: SetChange[] = [];
   const removals: SetChange[] = [];
@@ -226,12 +231,12 @@ interface ListedSet {
   readonly name: string;
   type: string;
   isCreated: boolean;
-  /** The number of entries that the header names; 0 if it names none, as in older versions of ipset. */
+  /** The number of entries that the header states; 0 if it states none, as in older versions of ipset. */
   count: number;
   members: number | undefined;
 }
 
-/** Reads `ipset list`, like parseIpsetSave. `lacks` is 'members' for `ipset list -t`, and 'end' if a set is cut off. */
+/** Reads `ipset list`, with the same result as parseIpsetSave. `lacks` is 'members' for `ipset list -t`, and 'end' if a set is cut off. */
 export function parseIpsetList(text: string) {
   const sets = new SetDrafts();
   const listed: ListedSet[] = [];

@@ -48,7 +48,7 @@ export function parseEntry(text: string, type: string): SetEntry {
     if (port !== undefined) return { port };
     return readFirst(text) ?? { other: text };
   }
-  // Writes each address and network in one form, because ipset prints a network of one address without its length.
+  // Use one form for each address and network, because ipset prints a network of one address without its length.
   const ranges = (): readonly string[] => text.split(',').map((part) => rangeText(parseAddressRange(part)) ?? part);
   return readEntrySocket(text, comma) ?? { other: ranges().join(',') };
 }

@@ -26,7 +26,10 @@ export function isNfacctCounter(arg: RuleArg): boolean {
   return text === droppedCounter || text === localhostCounter;
 }
 
-/** Drops rules that only count packets. kube-proxy counts packets from localhost with a narrower copy of the rule that follows. */
+/**
+ * Drops rules that only count packets. One such rule of kube-proxy counts packets from localhost, and is a narrower copy of the rule after
+ * it.
+ */
 export function actingRules(rules: readonly Rule[]): readonly Rule[] {
   const countsLocalhost = ({ args }: Rule): boolean =>
     args.some((arg) => arg.kind === 'other' && arg.words.join(' ') === localhostCounter);
@@ -39,8 +42,8 @@ export function actingRules(rules: readonly Rule[]): readonly Rule[] {
 }
 
 /**
- * The order of arguments in a rule's meaning: iptables' own options as iptables-save prints them, comment, matches, target. A match that
- * remembers or counts (recent, limit) sees only packets that passed the earlier ones, so other matches must not move across it.
+ * The order of arguments in ruleMeaning: iptables' own options as iptables-save prints them, comment, matches, target. A match that
+ * remembers or counts packets (recent, limit) sees only packets that passed the matches before it, so no other match must move across it.
  */
 const order: readonly string[] = (
   'source destination in-interface out-interface protocol comment module source-port destination-port mark conntrack-state ' +

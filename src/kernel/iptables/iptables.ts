@@ -14,7 +14,7 @@ export type Tables = { readonly [T in TableName]?: ReadonlyMap<string, Chain> };
 export interface Chain {
   readonly name: string;
   readonly rules: readonly Rule[];
-  /** All rules of a built-in chain, in order. `rules` then holds only the owned ones. */
+  /** All rules of a built-in chain, in order. If set, `rules` has only the owned rules. */
   readonly whole?: readonly Rule[] | undefined;
   readonly policy?: 'ACCEPT' | 'DROP' | undefined;
   readonly origin?: Origin | undefined;
@@ -59,7 +59,7 @@ export function passingRules(chain: Chain): readonly Rule[] {
 export interface Rule {
   readonly args: readonly RuleArg[];
   readonly origin?: Origin | undefined;
-  /** Set in a built-in chain for a rule that goes after other programs' rules. */
+  /** Set for a rule that goes after other programs' rules in a built-in chain. */
   readonly isLast?: true;
 }
 
@@ -120,7 +120,7 @@ export function formatAppends(chain: Chain): string {
 
 /**
  * Formats the chains that `isShown` selects like iptables-save. Keeps a rule's comment only if `isTold`, because comments may say anything.
- * A rule that cannot be written becomes a line that is not a rule.
+ * For a rule that no restore file can hold, writes a line that is not a rule.
  */
 export function formatChains(
   tables: Tables,

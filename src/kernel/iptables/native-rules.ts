@@ -1,4 +1,4 @@
-// What another program put into a table of iptables with nft. iptables-save 1.8.9 leaves it out, or prints it wrongly.
+// Rules that another program put into an iptables table with nft. iptables-save 1.8.9 leaves them out or prints them wrongly.
 import type { Expression, NftChain, NftRule, NftTable } from '../nftables/table.ts';
 import { iptablesPriorities, type Chain, type Rule, type TableName } from './iptables.ts';
 
@@ -13,8 +13,8 @@ export function isBaseOfIptables(table: TableName, { name, base }: Pick<NftChain
 const nftSecurity = 150;
 
 /**
- * Replaces rules of which iptables-save lost a part by nft's listing of the same rule. Returns the chains, and nft's rule for each of the
- * replaced ones. Takes the whole chain from nft if one of its rules holds a list and the listings differ in length.
+ * Replaces each rule that iptables-save printed only in part with nft's listing of this rule. Returns the chains, and nft's rule for each
+ * replaced rule. Takes the whole chain from nft if one of its rules holds a list and the two listings differ in length.
  */
 export function withNativeRules(given: ReadonlyMap<string, Chain>, { chains: listed }: NftTable) {
   const natives = new Map<Rule, NftRule>();
@@ -35,7 +35,7 @@ export function withNativeRules(given: ReadonlyMap<string, Chain>, { chains: lis
   return { chains, natives };
 }
 
-/** Counts the parts of a rule that iptables has no words for: sets, maps and ranges. */
+/** Counts the parts of a rule that iptables cannot express: sets, maps and ranges. */
 function countLists(expressions: readonly Expression[]): number {
   return expressions.filter((each) => {
     if (!('right' in each)) return each.kind === 'unknown' && /[{@]/.test(each.text);

@@ -14,7 +14,7 @@ import type { Selector, SetWrite } from '../nftables/table.ts';
 
 export type RuleAction = PlainAction | OtherAction | (SetWrite & { readonly key: Selector });
 
-/** Targets that do not affect which rules, route or receiver a first packet gets. */
+/** Targets that change neither the rules that a first packet meets nor its route or receiver. */
 const idleTargets: ReadonlySet<string> = new Set(
   (
     'AUDIT CHECKSUM CLASSIFY CONNSECMARK DSCP ECN HL IDLETIMER LED LOG NFLOG RATEEST SECMARK TCPMSS TCPOPTSTRIP TEE ' +
@@ -22,10 +22,10 @@ const idleTargets: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** NAT options that decide how to choose an address or port, not from which range. */
+/** NAT options that say how to choose an address or port from the range. */
 const drawingOptions: ReadonlySet<string> = new Set(['--random', '--random-fully', '--persistent']);
 
-/** Returns the action of a target that is kept as words; undefined if the target does not change packets. */
+/** Returns the action of a target of kind `other`; undefined if the target does not change packets. */
 export function actionOfWords([name = '', ...words]: readonly string[]): RuleAction | undefined {
   const unread: RuleAction = { kind: 'unknown', text: [name, ...words].join(' ') };
   // The kernel does not forward a packet without hops left.
@@ -84,7 +84,7 @@ function readZoneAction(words: readonly string[]): RuleAction | undefined {
   return { kind: 'zone', zone, direction };
 }
 
-/** Returns the connection tracking zones that rules of table raw choose. */
+/** Returns the connection tracking zones that rules in table raw assign. */
 export function zonesSetBy(raw: ReadonlyMap<string, Chain> | undefined): readonly number[] {
   const args = [...(raw?.values() ?? [])].flatMap(({ rules }) => rules.flatMap((rule) => rule.args));
   return args.flatMap((arg) => {

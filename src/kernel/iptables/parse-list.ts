@@ -16,8 +16,8 @@ interface ListedChain extends Chain {
 }
 
 /**
- * Reads `iptables -L`, with -v, -n, -x or --line-numbers. A list has no end mark, so its table is `whole` only if the list shows interfaces
- * and as many jumps to each chain as the chain's title says. Unknown text after the columns stays with its rule as words.
+ * Reads `iptables -L`, with -v, -n, -x or --line-numbers. A list has no end mark, so a table counts as `whole` only if the list shows
+ * interfaces and as many jumps to each chain as the chain's title says. Keeps unknown text after the columns as words of the rule.
  */
 export function parseIptablesList(text: string) {
   const chains = new Map<string, ListedChain>();

@@ -4,10 +4,10 @@ import { readLongMatch, readOption, readTarget } from './rule-args.ts';
 
 const ruleLine = /^(?:\[\d+:\d+\] )?-[AI] /;
 
-/** In characters. A comment has at most 255, and no other quoted text is longer. */
+/** Limit in characters. A comment has at most 255, and no other quoted text is longer. */
 const longestQuoted = 1024;
 
-/** Joins lines that iptables-save split inside quotes. A comment may contain even a line "COMMIT" or "*nat". */
+/** Joins lines that iptables-save split inside quotes. A quoted comment may even contain a line "COMMIT" or "*nat". */
 export function joinQuotedLines(lines: readonly string[]): readonly string[] {
   return [...savedLines(lines.join('\n'))];
 }
@@ -67,7 +67,7 @@ export function parseRuleWords(words: readonly string[], start: number): RuleArg
     let arg = value === undefined ? undefined : readOption(option, value, negated);
     if (!arg && value !== undefined && !negated && (option === '-m' || option === '-j' || option === '-g')) {
       const next = nextOption(words, end);
-      // Port options of tcp, udp and sctp may appear anywhere, also apart from their match.
+      // Port options of tcp, udp and sctp may appear anywhere, not only after their match.
       if (option === '-m' && (next === end || portMatches.has(value))) arg = { kind: 'module', name: value };
       else {
         end = next;

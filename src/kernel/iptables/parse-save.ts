@@ -20,8 +20,8 @@ interface DraftChain {
 /**
  * Reads the output of iptables-save and ip6tables-save (legacy or nft, with or without counters), and rules that kpc wrote. Unreadable
  * lines go to `unread`. A text is `complete` if each table ends with COMMIT, which is printed last. `known` speeds up reading several texts
- * in turn. `tableOf` finds the table of a line outside any. `isInput`: the text is input for iptables-restore, where an appended rule of a
- * built-in chain goes after other programs' rules. iptables-save prints all rules as appended.
+ * in turn. `tableOf` finds the table of a line that is outside every table. `isInput`: the text is input for iptables-restore, where an
+ * appended rule of a built-in chain goes after other programs' rules. iptables-save prints all rules as appended.
  */
 export function parseIptablesSave(
   text: string | Iterable<string>,
@@ -71,7 +71,7 @@ export function parseIptablesSave(
   };
 }
 
-/** In characters. A tool prints a few thousand for a rule. */
+/** Limit in characters. Tools print at most a few thousand for one rule. */
 const longestLine = 1 << 20;
 
 function readLine(
@@ -141,8 +141,8 @@ function isCountOption(arg: RuleArg): boolean {
 }
 
 /**
- * Returns tables that iptables-save does not wholly show, without an error, because other programs changed them with nft, and the line that
- * says so. `isPart`: only chains are missing, which packets enter at other hooks or priorities than those of iptables.
+ * Returns tables that iptables-save shows only in part, without an error, because other programs changed them with nft. Also returns the
+ * line that says so. `isPart`: only base chains at other hooks or priorities than those of iptables are missing.
  */
 export function findHiddenTables(
   text: string,
@@ -158,7 +158,7 @@ export function findHiddenTables(
   return hidden;
 }
 
-/** Rules by line, kept for the tool's next text. A repeated line gives the same object, which is quick to compare. */
+/** Rules by line, kept for reading the tool's next output. A repeated line gives the same object, which is quick to compare. */
 export type RuleLines = Map<
   string,
   {

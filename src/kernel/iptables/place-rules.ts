@@ -147,7 +147,7 @@ function longestIncreasing<T>(items: readonly T[], numberOf: (item: T) => number
     readonly number: number;
     readonly before: Linked | undefined;
   }
-  /** For each length, the increasing subsequence of that length whose last number is lowest. */
+  /** For each length, the increasing subsequence of that length with the lowest last number. */
   const ends: Linked[] = [];
   for (const item of items) {
     const number = numberOf(item);

@@ -11,7 +11,10 @@ import {
   type PortRange,
 } from '../ports-and-marks.ts';
 
-/** An option or match of a rule. Names or masks in place of addresses and ports, which only other programs write, are of kind `other`. */
+/**
+ * An option or match of a rule. An argument with a name or mask in place of an address or port, which only other programs write, is of kind
+ * `other`.
+ */
 export type RuleArg =
   | { readonly kind: 'source' | 'destination'; readonly range: AddressRange; readonly negated?: boolean }
   | { readonly kind: 'in-interface' | 'out-interface'; readonly name: string; readonly negated?: boolean }
@@ -203,7 +206,7 @@ const protocolNames: ReadonlyMap<string, string> = new Map([
   ['132', 'sctp'],
 ]);
 
-/** Targets without options, which only their name distinguishes from a chain. */
+/** Targets without options. Only its name distinguishes such a target from a chain. */
 const otherTargets: ReadonlySet<string> = new Set(
   (
     'AUDIT CHECKSUM CLASSIFY CLUSTERIP CONNMARK CONNSECMARK CT DNAT DNPT DSCP ECN HL HMARK IDLETIMER LED LOG MARK NETMAP NFLOG ' +
@@ -232,7 +235,7 @@ export function readTarget(words: readonly string[]): RuleTarget | undefined {
   return name === 'MARK' ? parseMarkTarget(option, value) : undefined;
 }
 
-/** Reads one address; undefined for a range of addresses or ports, from which the kernel chooses. */
+/** Reads a target with one address; undefined for a range of addresses or ports, from which the kernel chooses. */
 function parseDnat(text: string): RuleTarget | undefined {
   const target = parseTarget(text);
   return target && !isMapped(target.address, text) ? { kind: 'dnat', ...target } : undefined;
@@ -283,7 +286,10 @@ function formatWords(words: readonly string[]): string {
 
 const plainWord = /^[\w./:,+@%=[\]-]+$/;
 
-/** Quotes a word unless it is safe bare. No restore file can hold a line break; it becomes an escape that assertWritable refuses. */
+/**
+ * Quotes a word unless it is safe without quotes. Replaces a line break, which no restore file can hold, with an escape that assertWritable
+ * refuses.
+ */
 export function formatWord(word: string): string {
   if (plainWord.test(word) || word === '!') return word;
   return `"${word.replace(/["\\]/g, '\\$&').replace(/[\n\r\0]/g, (each) => breaks.get(each) ?? '')}"`;

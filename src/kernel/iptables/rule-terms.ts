@@ -1,4 +1,4 @@
-// The conditions of iptables rules, in the form that nft's rules are also read into.
+// Reads the conditions of iptables rules into the form that is also used for nft's rules.
 import { isNetworkRange, type AddressRange } from '../address-range.ts';
 import type { Family } from '../address.ts';
 import { nftFamily } from '../nftables/format.ts';
@@ -10,7 +10,7 @@ import type { Rule } from './iptables.ts';
 import { actionOfWords, type RuleAction } from './other-targets.ts';
 import { nameProtocol, type RuleArg } from './rule-args.ts';
 
-/** Fields have nft's names, or the names of iptables' options. */
+/** Fields are named as in nft, or else after iptables' options. */
 type Condition =
   | Match
   | TcpFlags
@@ -20,7 +20,10 @@ type Condition =
 
 export type RuleTerm = Condition | RuleAction;
 
-/** Reads conditions and action; undefined if the rule changes no packet. Random conditions come last, so only matching packets draw. */
+/**
+ * Reads a rule's conditions and action; undefined if the rule changes no packet. Random conditions come last, so that only packets that
+ * match the others draw a number.
+ */
 export function readTerms({ args }: Rule, family: Family) {
   const jump = args.find((arg) => arg.kind === 'jump');
   const action = jump && actionOf(jump);
@@ -60,7 +63,7 @@ function valueOfPorts({ first, last }: PortRange): Value {
   return first === last ? { kind: 'number', value: first } : { kind: 'numbers', first, last };
 }
 
-/** Reads conditions. `family` says which IP header the address fields are in. */
+/** Reads conditions. `family` is the family of the IP header that has the address fields. */
 export function conditionsOf(args: readonly RuleArg[], family: Family = 'ipv4'): readonly Condition[] {
   return args.flatMap((arg) => conditionsOfArg(arg, family));
 }
@@ -177,7 +180,7 @@ function splitOptions(words: readonly string[]): readonly Option[] {
 /** Modules that test facts which kpc does not know about a packet, such as its length. */
 const contents: ReadonlySet<string> = new Set('dscp ecn length mac string time tos ttl hl u32 bpf tcpmss'.split(' '));
 
-/** The fields that options compare with one or several values. IP stands for the family's header, `ip` or `ip6`. */
+/** The field that each option compares with one or several values. IP stands for the family's header, `ip` or `ip6`. */
 const fields: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'ct state': '--state --ctstate',
@@ -279,7 +282,7 @@ function tcpFlags(mask: string, wanted: string, isNegated: boolean): TcpFlags {
   return { kind: 'tcp-flags', mask: list(mask), operator: isNegated ? '!=' : '==', flags: list(wanted) };
 }
 
-/** Reads `-m rpfilter`, which tests for a route back to the sender by the interface that the packet came in by. */
+/** Reads `-m rpfilter`, which tests for a route back to the sender through the interface on which the packet arrived. */
 function reversePath(options: readonly string[]): Match {
   const has = (option: string, name: string): string => (options.includes(option) ? ` . ${name}` : '');
   const end = options.includes('--loose') ? '' : ' . iif';

@@ -35,7 +35,9 @@ export function virtualServerOf(change: VirtualServerChange): VirtualServer {
   return change.kind === 'service' ? itemOf(change) : change.service;
 }
 
-/** Returns a function that finds a packet's virtual server: one for its port, else one with port 0, which accepts all ports. */
+/**
+ * Returns a function that finds a packet's virtual server: the one for the packet's port, else one with port 0, which accepts all ports.
+ */
 export function serverFinder(servers: readonly VirtualServer[]) {
   const byKey = new Map(servers.map((server) => [virtualServerKey(server), server]));
   return (protocol: string, address: Address, port: number): VirtualServer | undefined => {
@@ -82,7 +84,7 @@ export interface TimeoutsChange {
 
 const noTimeouts: IpvsTimeouts = { tcp: 0, tcpFin: 0, udp: 0 };
 
-/** Returns undefined if nothing changes. A 0 in `to` changes nothing. */
+/** Returns undefined if nothing changes. A 0 in `to` leaves the timeout unchanged. */
 export function diffTimeouts(
   from: IpvsTimeouts = noTimeouts,
   to: IpvsTimeouts = noTimeouts,

@@ -47,9 +47,9 @@ export interface SchedulerFacts {
   /** Whether weights count; 'most': only real servers with the highest weight are used. */
   readonly weight: 'ignored' | 'counts' | 'most';
   /**
-   * What decides: turns, how loaded the real servers are, a hash of the client or of the destination, or the kernel's list. That list
-   * depends on when each real server was added (__ip_vs_update_dest), so it is not known: 'first' always takes its first real server,
-   * 'fill' the next one once the active connections exceed the weight (ip_vs_fo.c, ip_vs_ovf.c).
+   * How the real server is chosen: in turn, by load, by a hash of the client or of the destination, or by the kernel's list. kpc does not
+   * know the order of that list, because it depends on when each real server was added (__ip_vs_update_dest). 'first' always takes the
+   * first real server in the list; 'fill' takes the next one once the active connections exceed the weight (ip_vs_fo.c, ip_vs_ovf.c).
    */
   readonly by: 'turn' | 'load' | 'client' | 'destination' | 'first' | 'fill';
 }
@@ -83,7 +83,7 @@ export const mostIpvsSeconds = 31 * 24 * 3600;
 export interface Unlisted {
   readonly by: string;
   readonly entry: string;
-  /** A node port may have virtual servers, but none at an address of the node. */
+  /** 'node port': the node port may have virtual servers, but none at an address of the node. */
   readonly lacks: 'virtual server' | 'node port' | 'real server' | 'address' | 'set';
   /** For missing addresses: the listing and entry that name each address. */
   readonly naming?: ReadonlyMap<string, Pick<Unlisted, 'by' | 'entry'>> | undefined;
@@ -91,11 +91,11 @@ export interface Unlisted {
   readonly apart?: ReadonlySet<Family> | undefined;
   /** The last virtual server in each ipvsadm listing. If the listing is cut off, some of its real servers may be missing. */
   readonly ends?: readonly VirtualServer[] | undefined;
-  /** The last set of each list, of which some entries may be cut off. */
+  /** The last set in each listing. If the listing is cut off, some entries of this set may be missing. */
   readonly endsOfSets?: readonly string[] | undefined;
 }
 
-/** What is lacking if `ip addr` may lack addresses of the node. */
+/** The values of `lacks` that may be caused by addresses missing from `ip addr`. */
 export const lacksAddresses: ReadonlySet<Unlisted['lacks']> = new Set<Unlisted['lacks']>(['address', 'node port']);
 
 export function compareVirtualServers(a: VirtualServer, b: VirtualServer): number {
@@ -131,8 +131,8 @@ export function formatServiceName(server: Pick<VirtualServer, 'protocol' | 'addr
 }
 
 /**
- * Formats ` -s rr -p 10800 -b flag-2` and so on. The netmask stays ipvsadm's default, as in kube-proxy (255.255.255.255, or 128). Flags are
- * numbered, because every ipvsadm with -b accepts numbers for any scheduler.
+ * Formats options such as ` -s rr -p 10800 -b flag-2`. Leaves the netmask at ipvsadm's default, which kube-proxy also uses
+ * (255.255.255.255, or 128). Flags are numbered, because every ipvsadm with -b accepts numbers for any scheduler.
  */
 export function formatServiceOptions(server: VirtualServer): string {
   let text = ` -s ${server.scheduler}`;

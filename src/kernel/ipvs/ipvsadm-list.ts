@@ -55,8 +55,8 @@ function readServerColumns([scheduler = '', ...words]: readonly string[]) {
 }
 
 /**
- * Replaces host names in `ipvsadm --save` output with the addresses from `ipvsadm -Ln` output taken at the same moment. Undefined unless
- * both list the same servers in the same order, as far as the names show.
+ * Replaces host names in `ipvsadm --save` output with the addresses from `ipvsadm -Ln` output taken at the same moment. Returns undefined
+ * unless both list the same servers in the same order, as far as the names show.
  */
 export function withAddresses(saved: string, list: string): string | undefined {
   const listed = [...list.matchAll(/^[ \t]*(TCP|UDP|SCTP|->)[ \t]+(\S+:\d+)[ \t]/gm)];
@@ -74,7 +74,7 @@ export function withAddresses(saved: string, list: string): string | undefined {
   return isSame && at === listed.length ? lines.join('\n') : undefined;
 }
 
-/** Reports whether a host and port, as names or numbers, can stand for this address and port. */
+/** Reports whether `name`, a host and port as names or numbers, can stand for this address and port. */
 function mayBe(name: string, address: string): boolean {
   const known = parseNamedSocket(name);
   const socket = parseSocketAddress(address);

@@ -48,7 +48,7 @@ export function isLinkNamed(pattern: string, name: string): boolean {
   return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 }
 
-/** Options of a bridge or bridge port, and flags and members of any link, each with the place where `ip -j` prints it. */
+/** Where `ip -j` prints the options of a bridge or bridge port, and the flags and members of any link. */
 const traitPlaces = {
   hairpin: 'info_slave_data',
   isolated: 'info_slave_data',
@@ -60,7 +60,7 @@ const traitPlaces = {
   'NO-CARRIER': 'flags',
   NOARP: 'flags',
   BROADCAST: 'flags',
-  /** Has an eBPF program that sees packets before the kernel does. */
+  /** Whether the link has an eBPF program that sees packets before the kernel does. */
   xdp: 'link',
 } as const;
 
@@ -114,7 +114,7 @@ export interface LinkAddress {
   readonly origin?: Origin | undefined;
 }
 
-/** Formats the input of `ip -batch` that makes these links. They stay down; Linux treats their addresses as local even so. */
+/** Formats the input of `ip -batch` that makes these links. The links stay down, because Linux treats their addresses as local anyway. */
 export function formatLinks(links: readonly Link[]): string {
   return links
     .flatMap(({ name, kind, addresses }) => [
@@ -303,7 +303,7 @@ export function diffLinks(from: readonly Link[], to: readonly Link[]): readonly 
   });
 }
 
-/** Removals come first, because the kernel refuses to add an existing address with another scope. */
+/** Removes addresses first, because the kernel refuses to add an existing address with another scope. */
 function diffAddresses(from: Link, { name: link, addresses }: Link): readonly LinkChange[] {
   const keyOf = (address: LinkAddress): string => `${prefixOf(address)} ${address.scope ?? 'global'}`;
   const { added, removed } = diffByKey(from.addresses, addresses, keyOf);
@@ -313,7 +313,10 @@ function diffAddresses(from: Link, { name: link, addresses }: Link): readonly Li
   ];
 }
 
-/** Splits changes into additions and removals. If a link replaces another one of its name, the old link is removed among the additions. */
+/**
+ * Splits changes into additions and removals. If a link replaces another with the same name, the additions include the removal of the old
+ * link.
+ */
 export function splitLinksDelta(changes: readonly LinkChange[]): Split<LinkChange> {
   const made = new Set(changes.filter(({ to }) => to).map(nameOfLinkChange));
   return partition(changes, (change) => !change.to && !made.has(nameOfLinkChange(change)));

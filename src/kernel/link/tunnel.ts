@@ -3,7 +3,7 @@ import { parseAddress, type Address } from '../address.ts';
 /** A protocol as /etc/protocols names it; IP in IP is `ipencap`. */
 export type CarrierProtocol = 'udp' | 'ipencap' | 'gre';
 
-/** How a link wraps packets: each one travels inside a packet of the network below. */
+/** How a link wraps packets. Each packet travels inside a packet of the underlying network. */
 export interface Tunnel {
   readonly protocol: CarrierProtocol;
   readonly port?: number | undefined;
@@ -24,7 +24,7 @@ const carriers: ReadonlyMap<unknown, Pick<Tunnel, 'protocol' | 'isByRoute'>> = n
   ['gretap', { protocol: 'gre', isByRoute: false }],
 ]);
 
-/** The names and number of a protocol; which of them a tool prints depends on the node's /etc/protocols. */
+/** The names and the number of each protocol. The node's /etc/protocols decides which of them a tool prints. */
 export const carrierNames: { readonly [P in Exclude<CarrierProtocol, 'udp'>]: readonly string[] } = {
   ipencap: ['ipencap', 'ipv4', 'ipip', '4'],
   gre: ['gre', '47'],

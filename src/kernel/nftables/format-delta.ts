@@ -29,7 +29,7 @@ function formatTableDelta(delta: NftTableDelta): string {
   return strange ? `${table}delete ${table}${strange.text}` : formatTables([delta.to]);
 }
 
-/** The order of commands, in which nothing is deleted that something still refers to. */
+/** The order of commands. With this order, no command deletes an object that another object still refers to. */
 const steps = [
   'flush chain',
   'delete element',
@@ -109,21 +109,22 @@ function commentOf({ comment }: NftChain | NftCounter): string {
   return comment === undefined ? '' : `comment ${quoteForNft(comment)};`;
 }
 
-/** Limits for each transaction before the last: new chains, and characters of input. */
+/** Limits on new chains and on characters of input, for each transaction but the last. */
 interface StageLimits {
   readonly chains: number;
   readonly characters: number;
 }
 
 /**
- * To find a set, the kernel walks through the whole transaction, and each Service port has an anonymous set. 10,000 Services take 29 s of
- * kernel time in one transaction, 8 to 9 s in several with 200 to 3,000 chains each.
+ * Several small transactions are faster than a large one, because the kernel walks through the whole transaction to find a set, and each
+ * Service port has an anonymous set. 10,000 Services take 29 s of kernel time in one transaction, 8 to 9 s in several with 200 to 3,000
+ * chains each.
  */
 const usualLimits: StageLimits = { chains: 1000, characters: 1 << 19 };
 
 /**
- * Returns inputs of `nft -f`, one transaction each; none if nothing changes. Only the last changes what happens to packets; earlier ones
- * add chains and sets that nothing leads to yet, so it is safe to stop between them.
+ * Returns inputs of `nft -f`, one transaction each; none if nothing changes. Only the last one affects packets. The earlier ones add chains
+ * and sets that no rule refers to yet, so it is safe to stop between them.
  */
 export function formatNftStages(
   deltas: readonly NftTableDelta[],
@@ -160,7 +161,7 @@ interface Draft {
 
 function draftOf(delta: NftTableDelta): Draft | undefined {
   if (delta.kind === 'change-table') return draftChanges(delta);
-  // The text of such a table cannot be split, because unknown parts may be anywhere in it.
+  // A strange table is written as one text, which cannot be split because unknown parts may be anywhere in it.
   const { from, to: table } = delta;
   if (from || !table || table.strange) return undefined;
   const all = [...table.chains.values()];

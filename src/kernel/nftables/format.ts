@@ -44,7 +44,10 @@ export function formatElementValue(value: ElementValue): string {
   return value.kind === 'data' ? formatKey(value.values) : formatVerdict(value);
 }
 
-/** Puts a text in quotes. Throws if the text has a quote or line break, which nft cannot write; the input checks refuse both. */
+/**
+ * Puts a text in quotes. Throws if the text has a quote or line break, because nft's syntax cannot express them. The input checks refuse
+ * both.
+ */
 export function quoteForNft(text: string): string {
   if (/["\n\r\0]/.test(text)) throw new Error(`not a string for nft: ${JSON.stringify(text)}`);
   return `"${text}"`;
@@ -95,7 +98,7 @@ function formatChange({ of, change: { stays, start, flip } }: Expression & { rea
   return flip === 0 ? kept : `${kept} xor ${formatMark(flip)}`;
 }
 
-/** nft needs `==` only after a mask, because it would otherwise read the value as part of the mask. */
+/** Writes `==` only after a mask, because nft would otherwise read the value as part of the mask. */
 function formatOperator({ left, operator }: Match): string {
   if (operator) return `${operator} `;
   return left[0]?.mask === undefined ? '' : '== ';
@@ -120,7 +123,9 @@ function formatRight({ left, right }: Pick<Match, 'left' | 'right'>): string {
   return right.isBraced ? `{ ${text} }` : text;
 }
 
-/** Quotes an interface name that would mean something else to nft. In other fields, nft's meaning of a word is the intended one. */
+/**
+ * Quotes an interface name that has another meaning in nft's syntax. Words in other fields are meant as nft's words, so they stay unquoted.
+ */
 function formatValueOf(field: Field | undefined, value: Value): string {
   if (field && bareMeta.has(field.name) && field.mask === undefined) {
     if (value.kind === 'number' && field.name === 'mark') return formatMark(value.value);
@@ -193,7 +198,10 @@ const scannerWords: ReadonlySet<string> = new Set(
 
 const plainName = /^[A-Za-z_][\w.-]*\*?$/;
 
-/** Reports whether nft reads the unquoted text as an interface name. It does not for `define`, and `0x10` means interface 16. */
+/**
+ * Reports whether nft reads the unquoted text as an interface name. nft does not accept `define` as a name, and reads `0x10` as the number
+ * of an interface.
+ */
 function isBareInterfaceName(text: string): boolean {
   return plainName.test(text) && !scannerWords.has(text);
 }

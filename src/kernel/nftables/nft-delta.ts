@@ -1,4 +1,4 @@
-// Which spellings in nftables mean the same, and how the tables of two states differ.
+// Finds equal meanings in different nftables spellings, and the differences between the tables of two states.
 import { addressAt, addressBits, addressNumber, compareAddresses, type Family, parseNetwork } from '../address.ts';
 import { singleAddress, spanOf, type AddressSpan } from '../address-range.ts';
 import {
@@ -77,7 +77,7 @@ function isSameKind(a: NftSet | NftMap, b: NftSet | NftMap): boolean {
 
 const defaultLearnedSize = 65535;
 
-/** Ignores the flag dynamic, which some versions of nft omit, and the default size that the kernel gives a set that rules write to. */
+/** Ignores the flag dynamic, which some versions of nft omit, and the kernel's default size of sets that rules write to. */
 function kindMeaning(set: NftSet | NftMap): string {
   const flags = set.flags.filter((flag) => flag !== 'dynamic');
   const size = isLearned(set) ? (set.size ?? defaultLearnedSize) : set.size;
@@ -113,7 +113,7 @@ function canonicalValue(value: Value): Value {
 function mergeAddresses(values: readonly Value[]): readonly Value[] {
   const spans = values.map(spanOfValue);
   if (!spans.every((span) => span !== undefined)) return uniqueValues(values);
-  // nft does not join plain addresses, but it does join networks, even those of one address, such as 10.0.0.1/32.
+  // nft joins adjacent networks, even networks of one address such as 10.0.0.1/32, but not plain addresses.
   const gap = values.every(({ kind }) => kind === 'address') ? 0n : 1n;
   const merged: AddressSpan[] = [];
   const byFirst = spans.toSorted((a, b) => Number(a.first - b.first) || Number(a.last - b.last));
@@ -167,7 +167,10 @@ export type NftTableDelta =
     };
 
 export type NftChange =
-  /** Creates, deletes or refills a chain. It is recreated for another hook, and refilled if a set that it looks up is replaced. */
+  /**
+   * Creates, deletes or refills a chain. A chain with a new hook is recreated. A chain is also refilled if a set that it looks up is
+   * replaced.
+   */
   | ({ readonly kind: 'chain' } & Pair<NftChain>)
   | ({ readonly kind: 'counter' } & Pair<NftCounter>)
   /** Creates, deletes or replaces a set, because the kernel cannot change a set's type, timeout or size. */
@@ -248,8 +251,8 @@ export function compareTables(a: NftTable, b: NftTable): number {
 }
 
 /**
- * Splits changes into additions and removals. Kernels before 6.2 cannot delete a chain that an element just referred to, so the chain is
- * emptied first, as in kube-proxy, and deleted at the end with the counters that it used.
+ * Splits changes into additions and removals. Kernels before 6.2 cannot delete a chain in the transaction that deletes the last element
+ * referring to it. So the chain is emptied first, as in kube-proxy, and deleted at the end with its counters.
  */
 export function splitNftDelta(deltas: readonly NftTableDelta[]): Split<NftTableDelta> {
   const additions: NftTableDelta[] = [];

@@ -3,10 +3,13 @@ import type { Element, Field, Match, Right, Selector, Value } from './table.ts';
 import { unquote, type Words } from './tokens.ts';
 import { parseAddress, parseNetwork } from '../address.ts';
 
-/** How to read the constants of a field or key. `content` means words that kpc cannot write back. */
+/** How to read the constants of a field or key. `content`: as words that kpc cannot write back. */
 type ValueType = 'address' | 'number' | 'word' | 'content' | keyof typeof names;
 
-/** The names that nft prints for numbers. It prints the numbers with -n, and protocol numbers also if /etc/protocols is missing. */
+/**
+ * The names that nft prints for numbers. With -n it prints the numbers themselves. It also prints protocol numbers if /etc/protocols is
+ * missing.
+ */
 const names = {
   protocol: { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'ipv6-icmp', 132: 'sctp' },
   'ct-state': { 1: 'invalid', 2: 'established', 4: 'related', 8: 'new', 64: 'untracked' },
@@ -56,7 +59,7 @@ export function fieldType({ name }: Field): ValueType {
   return fieldTypes.get(name) ?? (/^fib .* type$/.test(name) ? 'address-type' : 'word');
 }
 
-/** Returns the data type of a field; its name if kpc reads its constants as words. */
+/** Returns the data type of a field, or the field's name if kpc reads its constants as words. */
 export function dataTypeOf(field: Field): string {
   const type = fieldType(field);
   const isOf = (dataType: string): boolean => dataTypes.get(dataType) === type && !/ip6/.test(field.name);
@@ -127,7 +130,7 @@ const plainVerdicts: ReadonlyMap<string, RuleVerdict> = new Map(
   (['accept', 'drop', 'return', 'continue'] as const).map((kind) => [kind, { kind }]),
 );
 
-/** Reads `accept`, `goto CHAIN` and so on. If the next words are no verdict, consumes none and returns undefined. */
+/** Reads `accept`, `goto CHAIN` and so on. If the next words are not a verdict, consumes none and returns undefined. */
 export function readVerdict(words: Words): RuleVerdict | undefined {
   const kind = words.peek() ?? '';
   const chain = words.peek(1);
@@ -176,7 +179,10 @@ const comparisons: ReadonlyMap<string, NonNullable<Match['operator']>> = new Map
   (['==', '!=', '<=', '>=', '<', '>'] as const).map((each) => [each, each]),
 );
 
-/** Reads fields and the values to compare them with. With `isOwn`, accepts only constants that kpc can write; otherwise only the others. */
+/**
+ * Reads fields and the values to compare them with. With `isOwn`, accepts only constants that kpc can write; without it, only constants
+ * that kpc cannot write.
+ */
 export function readMatch(words: Words, isOwn: boolean) {
   const left = readSelector(words);
   const types = left?.map(fieldType);

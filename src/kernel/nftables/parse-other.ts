@@ -107,7 +107,10 @@ function readSnat(words: Words, family: Family): OtherExpression | undefined {
   return address?.family === family ? { kind: 'snat', address } : undefined;
 }
 
-/** Reads `random mod 4 vmap { 0-1 : jump a, … }` or `random mod 4 < 1`. `inc` takes values in turn, which gives the same shares. */
+/**
+ * Reads `random mod 4 vmap { 0-1 : jump a, … }` or `random mod 4 < 1`. Also reads `inc` for `random`: it counts upwards, which gives the
+ * same shares.
+ */
 function readNumgen(words: Words): OtherExpression | undefined {
   if (!words.take('random') && !words.take('inc')) return undefined;
   const start = words.position;
@@ -134,7 +137,7 @@ function readMeter(words: Words): OtherExpression | undefined {
   return inside && { kind: 'limit', isOver: inside.includes('over') };
 }
 
-/** Reads `@set { ip saddr timeout 5m limit rate over 10/second }`, which stores a key. With a limit, it also matches by rate. */
+/** Reads `@set { ip saddr timeout 5m limit rate over 10/second }`, which stores a key. With a limit, the statement also matches by rate. */
 function readSetWrite(words: Words, operation: 'add' | 'update' | 'delete'): OtherExpression | undefined {
   const set = readSetName(words);
   const start = words.position;
@@ -158,7 +161,7 @@ function readBlock(words: Words): readonly string[] | undefined {
   return undefined;
 }
 
-/** Reads a part that iptables stores in nftables but nft cannot print. Comments have no effect; iptables-save shows the rest. */
+/** Reads a part that iptables stores in nftables but nft cannot print. A comment has no effect. iptables-save shows any other such part. */
 function readXt(words: Words): OtherExpression {
   const [kind, name] = [words.next(), unquote(words.next())];
   return kind === 'match' && name === 'comment' ? idle : { kind: 'unknown', text: `xt ${kind} ${name}` };

@@ -60,7 +60,7 @@ export function parseNftText(
   return { tables: [...tables.values()], unread: unread.all };
 }
 
-/** Skips a chain that is not fully shown, because its effect on packets is unknown. */
+/** Leaves out a chain that is not fully shown, because the effect of such a chain on packets is unknown. */
 function readTablePart(table: DraftTable, { line, words, items = [] }: Item, isOpen: boolean, note: Note): void {
   const [kind, name = '', ...rest] = words;
   if (kind === 'comment' && isQuoted(name)) table.comment = unquote(name);
@@ -184,7 +184,7 @@ function readElement(words: Words, keyType: readonly string[], valueType: readon
     words.next();
     if (word === 'comment') comment = unquote(words.next());
     else if (word === ':') value = readVerdict(words) ?? { kind: 'data', values: readConcatenation(words, valueType) };
-    // Skip the state of an element that rules made: time left and counts.
+    // Skip the time left and the counts of an element that a rule added.
   }
   return { key, value, comment };
 }
@@ -212,7 +212,7 @@ const priorities: ReadonlyMap<string, number> = new Map([
   ['srcnat', 100],
 ]);
 
-/** Reads a chain's line with its hook, as nft lists it; undefined for any other line. */
+/** Reads the line of a base chain that has its hook, as nft lists it; undefined for any other line. */
 export function parseBaseChain(line: string): BaseChain | undefined {
   const [item] = cutItems(line).items;
   return item && readBaseChain(item.words);

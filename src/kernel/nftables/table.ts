@@ -41,7 +41,7 @@ export type Right =
 
 type Look =
   | Match
-  /** `… vmap @map` gives the verdict for the key; if there is no element for the key, the next rule follows. */
+  /** `… vmap @map` gives the verdict for the key. If the map has no element for the key, the kernel goes on with the next rule. */
   | {
       readonly kind: 'verdict-map';
       readonly left: Selector;
@@ -51,7 +51,7 @@ type Look =
 export interface Match {
   readonly kind: 'match';
   readonly left: Selector;
-  /** Undefined for an implicit comparison, which for a connection's status tests one bit; `==` compares the whole status. */
+  /** Undefined for a comparison without an operator. For a connection's status, this tests one bit, but `==` compares the whole status. */
   readonly operator?: '==' | '!=' | '<' | '>' | '<=' | '>=' | undefined;
   readonly right: Right;
 }
@@ -78,7 +78,7 @@ export type Expression =
   | { readonly kind: 'counter'; readonly counter: string }
   | (OtherExpression & { readonly text: string });
 
-/** An expression that kpc never writes. It is kept in nft's words, and is equal only to the same words. */
+/** An expression that kpc never writes. kpc keeps nft's words, and only the same words are equal. */
 export type OtherExpression =
   | OtherAction
   /** A comparison with constants that kpc cannot write. */
@@ -86,10 +86,10 @@ export type OtherExpression =
   | SetWrite
   | { readonly kind: 'random-verdict'; readonly verdicts: readonly RuleVerdict[] }
   | { readonly kind: 'chance'; readonly probability: number }
-  /** Matches packets up to a rate or an amount; with `isOver`, those above it. */
+  /** Matches packets up to a rate or an amount; with `isOver`, packets above it. */
   | { readonly kind: 'limit'; readonly isOver: boolean }
   | TcpFlags
-  /** Does not affect which rules, route or receiver a first packet gets. */
+  /** Changes neither the rules that a first packet meets nor its route or receiver. */
   | { readonly kind: 'idle' };
 
 export interface TcpFlags {
@@ -131,8 +131,9 @@ export function chainsOfElement({ value }: Element): readonly string[] {
 }
 
 /**
- * A table of family ip or ip6; kube-proxy's are named `kube-proxy`. Equality compares rules in order, all else by name. It ignores origins,
- * and comments except those of rules, because no tool can change them and not every nft prints them (see canonicalElement).
+ * A table of family ip or ip6; kube-proxy's are named `kube-proxy`. Equality compares the rules of a chain in order, and all other parts by
+ * name. It ignores origins, and comments except those of rules, because no tool can change these comments and not every nft prints them
+ * (see canonicalElement).
  */
 export interface NftTable {
   readonly family: Family;
@@ -160,7 +161,7 @@ export interface NftCounter {
 
 export interface NftChain {
   readonly name: string;
-  /** The hook from which the kernel enters the chain; undefined if only rules and maps lead to it. */
+  /** The hook at which packets enter the chain; undefined if only rules and maps lead to it. */
   readonly base?: BaseChain | undefined;
   readonly comment?: string | undefined;
   readonly rules: readonly NftRule[];
@@ -174,9 +175,9 @@ export interface BaseChain {
   readonly hook: string;
   /** The links whose incoming packets the chain sees; a final `*` stands for any characters. */
   readonly devices?: readonly string[] | undefined;
-  /** Always a number, so `dstnat - 10` is -110, because versions of nft differ in the names that they accept and print for each hook. */
+  /** Always a number, so `dstnat - 10` is -110, because the names that nft accepts and prints differ by version and hook. */
   readonly priority: number;
-  /** The verdict if no rule decides; undefined means `accept`. */
+  /** The verdict for packets that no rule decides; undefined means `accept`. */
   readonly policy?: 'drop' | undefined;
 }
 
@@ -192,7 +193,7 @@ interface Container {
   /** Sorted: `constant`, `dynamic`, `interval`, `timeout`. */
   readonly flags: readonly string[];
   readonly timeoutSeconds?: number | undefined;
-  /** The most elements that fit. The kernel's default for a set that rules write to is 65535. */
+  /** The maximum number of elements. The kernel's default for a set that rules write to is 65535. */
   readonly size?: number | undefined;
   readonly comment?: string | undefined;
   readonly elements: readonly Element[];

@@ -5,11 +5,11 @@ export interface Item {
   readonly items?: readonly Item[];
 }
 
-/** Splits a text into items; tables and their contents are blocks. Drops comments. `open` has the lines of blocks that are not closed. */
+/** Splits a text into items; tables and their contents are blocks. Drops comments. `open`: the lines where unclosed blocks begin. */
 export function cutItems(text: string): {
   readonly items: readonly Item[];
   readonly open: readonly number[];
-  /** Lines of statements with a string that is not closed on its line. The statements are left out. */
+  /** Lines of omitted statements. Such a statement has a string that is not closed on its line. */
   readonly unclosed: readonly number[];
 } {
   const pattern =
@@ -48,7 +48,7 @@ export function cutItems(text: string): {
     } else if (start === '"' || !word.endsWith('\n')) {
       if (word === '{') braces++;
       else if (word === '}' && braces > 0) braces--;
-      // nft prints strings of several lines, but does not accept them as input.
+      // nft prints strings that span lines, but does not accept them as input.
       if (start === '"' && (!isQuoted(word) || word.includes('\n'))) isClosed = false;
       words.push(word);
     }

@@ -1,4 +1,4 @@
-// IPsec policies from `ip xfrm policy`, which say what packets must be encrypted or are blocked.
+// IPsec policies from `ip xfrm policy`. They say which packets must be encrypted and which are blocked.
 import { type Address, contains, type Family, type Network, parseNetwork } from '../address.ts';
 import { linesOf, UnreadLines } from '../lines.ts';
 import { parseNumber32 } from '../ports-and-marks.ts';
@@ -33,7 +33,7 @@ export interface IpsecQuestion {
   readonly link: string | undefined;
 }
 
-/** Returns what policies do with a packet (xfrm_policy_lookup); `protect` also if it is unknown which policy applies. */
+/** Returns the policies' action for a packet (xfrm_policy_lookup). Also returns `protect` if kpc does not know which policy applies. */
 export function actionOfPolicies(policies: readonly IpsecPolicy[], question: IpsecQuestion): IpsecPolicy['action'] {
   const own = policies.filter((policy) => takes(policy, question) !== false);
   const first = Math.min(...own.map(({ priority }) => priority));
@@ -46,7 +46,7 @@ export function actionOfPolicies(policies: readonly IpsecPolicy[], question: Ips
 function takes(policy: IpsecPolicy, asked: IpsecQuestion): boolean | undefined {
   const { direction, source, destination, protocol, link, mark, action } = policy;
   const isOfPeer = !asked.from || !asked.to;
-  // kpc assumes that no policy, like no rule, blocks the peers of the node's tunnels.
+  // kpc assumes that neither policies nor rules block the peers of the node's tunnels.
   if (isOfPeer && action === 'block') return false;
   const isHeld =
     direction === asked.direction &&
@@ -64,7 +64,10 @@ function takes(policy: IpsecPolicy, asked: IpsecQuestion): boolean | undefined {
   return isOfPeer || ports.some(([, port]) => port === undefined) ? undefined : true;
 }
 
-/** Reads `ip xfrm policy`. Leaves out policies of single sockets and of IPsec interfaces (if_id), which other packets do not meet. */
+/**
+ * Reads `ip xfrm policy`. Leaves out policies of single sockets and of IPsec interfaces (if_id), because packets of other programs do not
+ * meet them.
+ */
 export function parseIpsecPolicies(text: string) {
   const unread = new UnreadLines();
   const blocks: { readonly line: number; readonly head: string; readonly words: string[] }[] = [];

@@ -19,7 +19,7 @@ export interface ParsedRoutes {
   readonly unread: readonly UnreadLine[];
 }
 
-/** The family and table that a command was asked for. Its output may not repeat them with each route. */
+/** The family and table in the command's arguments. The output does not always repeat them with each route. */
 export interface RoutesAsked {
   readonly family: Family | undefined;
   readonly table: string | undefined;
@@ -151,7 +151,7 @@ export function textValues(item: Readonly<Record<string, unknown>>): ReadonlyMap
 function readWordedRoutes(worded: readonly WordedRoute[], asked: RoutesAsked): ParsedRoutes {
   const unread = new UnreadLines();
   const shown = worded.map(familyOfRoute);
-  // A default route that does not show its family has the family of the route before it. ip lists IPv4 first.
+  // A default route does not show its family, so it gets the family of the route before it. ip lists IPv4 first.
   let family = shown.find((each) => each !== undefined) ?? asked.family ?? 'ipv4';
   const routes: Route[] = [];
   const answers: RouteAnswer[] = [];
@@ -186,7 +186,7 @@ function readWordedRoutes(worded: readonly WordedRoute[], asked: RoutesAsked): P
   return { routes, answers, unread: unread.all };
 }
 
-/** The words that say which route it is, and those that change no packet's way. */
+/** The words that identify a route, and the words that do not affect the path of packets. */
 const routeWords: ReadonlySet<string> = new Set([
   otherFamily,
   'via',

@@ -33,9 +33,11 @@ export interface Route {
   readonly from?: Network | undefined;
   /** Among routes to the same network, the lowest metric wins. */
   readonly metric: number;
-  /** What a router said of itself. Among IPv6 routes of one metric, the most preferred wins (rt6_score_route), then the first. */
+  /**
+   * The preference that a router advertised. Among IPv6 routes of one metric, the most preferred wins (rt6_score_route), then the first.
+   */
   readonly preference?: RoutePreference | undefined;
-  /** The line, if it has words that kpc does not read, such as encap. */
+  /** The route's line, if kpc does not read some of its words, such as encap. */
   readonly unread?: string | undefined;
   readonly source?: Address | undefined;
   readonly hops: readonly NextHop[];
@@ -123,7 +125,10 @@ export function routeKey({ family, table, type, destination, from, metric, hops,
   return [family, table, type, destination.text, from?.text ?? '', metric, source?.text ?? '', ...ways].join(' ');
 }
 
-/** Returns equal texts for routes of which a table has one at a time, or several next hops. A link has its own routes to its networks. */
+/**
+ * Returns equal texts for routes that replace each other in a table, or join as next hops of one route. Each link has its own routes to its
+ * networks.
+ */
 export function routePlace({ family, table, type, destination, from, metric, hops }: Route): string {
   const links = hops.flatMap(({ gateway, link }) => (gateway ? [] : (link ?? [])));
   return [family, table, type, destination.text, from?.text ?? '', metric, ...links].join(' ');
@@ -141,9 +146,9 @@ export interface RouteQuestion {
   readonly mark: number;
   /** "lo" for a packet that the node sends; undefined if unknown. */
   readonly input: string | undefined;
-  /** The link that the program is bound to, or that a check asks about. */
+  /** The link to which the program is bound, or which the kernel's check names. */
   readonly output?: string | undefined;
-  /** Absent for the kernel's own checks, which never match a rule on ports. */
+  /** Absent in the kernel's own lookups, which never match a rule on ports. */
   readonly transport?: Transport | undefined;
 }
 
@@ -159,12 +164,12 @@ export type RouteResult =
   | { readonly kind: 'none'; readonly why: 'no-route' | 'blackhole' | 'unreachable' | 'prohibit' }
   | { readonly kind: 'open'; readonly lacks: 'rules' | 'table'; readonly table?: string }
   | { readonly kind: 'unread'; readonly text: string }
-  /** Both possible results, where the question leaves open whether a rule applies. */
+  /** Both possible results, if the question does not decide whether a rule applies. */
   | { readonly kind: 'either'; readonly rule: RoutingRule; readonly taken: RouteResult; readonly passed: RouteResult };
 
 /**
  * Looks up a route like the kernel (fib_rules_lookup, fib_table_lookup; fib6_rule_lookup): rule by rule, in each table the longest prefix,
- * then the lowest metric. The next rule follows if the route is of type throw, or its prefix too short for the rule.
+ * then the lowest metric. Goes on with the next rule if the route is of type throw, or if its prefix is too short for the rule.
  */
 export function lookupRoute(family: Family, known: Routes, question: RouteQuestion): RouteResult {
   const found = followRules(family, known, question);
@@ -180,7 +185,7 @@ function isAnswerTo(answer: RouteAnswer, { to, from, mark, input }: RouteQuestio
 
 function followRules(family: Family, known: Routes, question: RouteQuestion): RouteResult {
   const { routes, tables, rules: given } = known;
-  // The usual rules lead only to these tables, so a route in any other table means that there are other rules.
+  // The default rules lead only to these tables, so a route in any other table proves that there are more rules.
   const isUsual = !given && tables === undefined && routes.every(({ table }) => usualTables.has(table));
   if (!given && tables === undefined && !isUsual) return { kind: 'open', lacks: 'rules' };
   const rules = (given ?? usualRules(family)).toSorted((a, b) => a.priority - b.priority);
@@ -208,7 +213,7 @@ function followRules(family: Family, known: Routes, question: RouteQuestion): Ro
   return follow(0, 0);
 }
 
-/** After this many undecided rules, kpc gives up. */
+/** The number of undecided rules after which kpc gives up. */
 const mostForks = 8;
 
 function isSameRoute(a: RouteResult, b: RouteResult): boolean {
@@ -223,7 +228,7 @@ function applyRoutingRule({ action, suppressed }: RoutingRule, { routes, tables 
   const route = findRoute(routes, action.table, question);
   const isTooShort = route !== undefined && route.destination.prefixLength <= (suppressed ?? -1);
   if (!route && tables && !tables.has(action.table)) {
-    // Nobody uses the table `default`, and the node's own addresses, which `local` lists, were looked up before.
+    // The table `default` is empty in practice. `local` only lists the node's own addresses, which were looked up before.
     if (action.table === 'default' || action.table === 'local') return undefined;
     return { kind: 'open', lacks: 'table', table: action.table } as const;
   }
@@ -261,7 +266,10 @@ function coversPorts(asked: PortRange | undefined, port: PortRange | undefined):
   return asked.first <= port.first && port.last <= asked.last ? true : undefined;
 }
 
-/** Reports whether one of `users` sends the packet; undefined for the node's own packets, of unknown user. Forwarded packets are root's. */
+/**
+ * Reports whether one of `users` sends the packet; undefined for the node's own packets, whose user is unknown. Forwarded packets count as
+ * root's.
+ */
 function isOfUsers(users: string, input: string | undefined): boolean | undefined {
   return input === undefined || input === 'lo' ? undefined : /^0+(?:-|$)/.test(users);
 }

@@ -22,12 +22,12 @@ import {
   refuseExternalRules,
 } from './service-chains.ts';
 
-/** If a family has more endpoints, kube-proxy omits comments from rules for single endpoints. */
+/** If a family has more endpoints than this, kube-proxy omits comments from rules for single endpoints. */
 const largeClusterEndpoints = 1000;
 
 /**
- * Makes tables filter and nat, and sets route_localnet if node ports listen on 127.0.0.1. Chains that kube-proxy writes in no fixed order
- * follow the cluster's order. Leaves out kube-proxy's optional nfacct rules. `memo` is for runs that compile one cluster for many nodes.
+ * Makes tables filter and nat, and sets route_localnet if node ports listen on 127.0.0.1. Orders chains like the cluster where kube-proxy
+ * has no fixed order. Leaves out kube-proxy's optional nfacct rules. `memo` is for runs that compile one cluster for many nodes.
  */
 export function compileIptables(
   cluster: Cluster,
@@ -72,7 +72,7 @@ function compileFamily(
   const localhostNodePorts = family === 'ipv4' && settings.localhostNodePorts && nodePorts.picksIPv4Loopback;
   const masquerade = planMasquerade(settings, node, family);
   const rules = masqueradeRules(masquerade);
-  // All endpoints count, even if not ready, and once for each port.
+  // Count all endpoints, ready or not, once for each port.
   const elsewhere = cluster.endpointsElsewhere?.[family] ?? 0;
   const endpointCount = ports.reduce((count, port) => count + port.endpoints.length, elsewhere);
   const chains = makeServiceChains(plans, masquerade, node.nodeIPs[family], endpointCount, memo);

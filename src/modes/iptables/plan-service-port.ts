@@ -6,7 +6,7 @@ import { serviceChainName } from '../../kube-proxy/chain-names.ts';
 export interface IptablesPortPlan {
   readonly traffic: TrafficPlan;
   readonly chains: ReturnType<typeof serviceChainNames>;
-  /** The checks of the firewall chain. Undefined without endpoints, because then all packets are refused. */
+  /** The checks of the firewall chain. Undefined without endpoints, because all packets are refused in this case. */
   readonly firewall: Firewall | undefined;
   readonly targetsOf: { readonly [P in TrafficPolicy]: readonly EndpointTarget[] };
   readonly targets: readonly EndpointTarget[];
@@ -36,7 +36,7 @@ function selectTargets(targets: readonly EndpointTarget[], chosen: readonly Endp
   return targets.filter(({ endpoint }) => wanted.has(endpoint));
 }
 
-/** Returns chain names: a prefix and a hash of label and protocol (portProtoHash). Chains that spread packets are named by policy. */
+/** Returns chain names: a prefix and a hash of label and protocol (portProtoHash). Names chains that spread packets by policy. */
 export function serviceChainNames(port: Pick<ServicePort, 'label' | 'protocol'>) {
   const hash = hashName(port.label + port.protocol.toLowerCase(), 16);
   return {

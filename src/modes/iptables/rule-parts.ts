@@ -47,7 +47,7 @@ export function destinationPort(port: number): RuleArg {
 /** The rules of the masquerade mark in iptables and IPVS mode. A marked packet leaves with the node's address. */
 export interface MasqueradeRules {
   readonly mark: readonly Rule[];
-  /** nat KUBE-POSTROUTING: masquerades marked packets, and clears the mark, because a packet may pass here again. */
+  /** nat KUBE-POSTROUTING: masquerades marked packets, and clears the mark, because a packet may pass this chain again. */
   readonly postrouting: readonly Rule[];
   /** filter KUBE-FORWARD: accepts marked packets and their connections, even if the policy of FORWARD is DROP. */
   readonly forward: readonly Rule[];
@@ -105,7 +105,9 @@ export function forwardRules(
   return [{ args: [{ kind: 'conntrack-state', states: ['INVALID'] }, drop] }, ...forward];
 }
 
-/** Makes the last rules of nat KUBE-SERVICES, for node ports. Includes loopback only where it works: in IPv4 with route_localnet. */
+/**
+ * Makes the last rules of nat KUBE-SERVICES, for node ports. Includes loopback addresses only where they work: in IPv4 with route_localnet.
+ */
 export function nodePortJumps(
   { addresses }: NodePortPlan,
   family: Family,

@@ -27,14 +27,14 @@ import {
 } from './rule-parts.ts';
 import type { EndpointTarget, IptablesPortPlan } from './plan-service-port.ts';
 
-/** All that a Service port's chains depend on besides its plan. Plain data, so that ContextMemo can compare contexts. */
+/** The facts besides its plan that a Service port's chains depend on. Plain data, so that ContextMemo can compare contexts. */
 export interface ChainContext {
   readonly masquerade: MasqueradePlan;
   readonly endpointComments: boolean;
   readonly nodeIsAdmitted: boolean;
 }
 
-/** At index n, the match for one of n packets. Shared, because most Services need the same few. */
+/** At index n, the match for one of n packets. All Services share these matches, because most need the same few. */
 export type Chances = readonly RuleArg[];
 
 /** Returns a Service port's own chains in table nat that are in use, in kube-proxy's order. */
@@ -85,7 +85,7 @@ function externalChain(plan: IptablesPortPlan, { masquerade }: ChainContext, ori
         const args = [comment(`pod traffic for ${about}`), ifLocal(masquerade.localTraffic), toCluster];
         rules.push({ args, origin });
       }
-      // A load balancer address is often the node's too, and would be the source of the node's own packets.
+      // Masquerade the node's own packets. A load balancer address is often also on the node, and would otherwise be their source.
       rules.push({ args: [comment(`masquerade LOCAL traffic for ${about}`), fromNode, markForMasquerade], origin });
       rules.push({ args: [comment(`route LOCAL traffic for ${about}`), fromNode, toCluster], origin });
       break;
@@ -164,7 +164,7 @@ function endpointRules(
   const [module, protocol] = protocolArgs[port.protocol];
   const rewrite: RuleArg = { kind: 'jump', target: { kind: 'dnat', address: endpoint.address, port: endpoint.port } };
   const source: RuleArg = { kind: 'source', range: endpoint.address };
-  // There are so many rules for endpoints that spreading arguments takes time.
+  // Avoid spreading arrays, which takes time for so many endpoint rules.
   const send =
     affinitySeconds === undefined
       ? endpointArgs(context, port.label, module, protocol, rewrite)
@@ -190,7 +190,7 @@ export function makeChances(most: number): Chances {
 
 /** Returns 1/count with ten decimals, rounded like Go's %0.10f. */
 export function formatChance(count: number): string {
-  // Only 1/2048 is halfway between two such numbers. Go rounds it to even, toFixed up.
+  // Only 1/2048 is halfway between two numbers of ten decimals. Go rounds it to the even one, but toFixed rounds up.
   return count === 2048 ? '0.0004882812' : (1 / count).toFixed(10);
 }
 

@@ -21,7 +21,7 @@ import {
 } from './plan-service-port.ts';
 import { makeTables, makeSets, noMembers } from './rules-and-sets.ts';
 
-/** Compiles IPVS mode. If several Service ports claim one address, port and protocol, the first gets the virtual server. */
+/** Compiles IPVS mode. If several Service ports have the same address, port and protocol, the first gets the virtual server. */
 export function compileIpvs(
   cluster: Cluster,
   node: NodeContext,
@@ -58,7 +58,7 @@ function compileFamily(
 ) {
   const on = describeFamilyNode(node, settings, family);
   const ports = cluster.servicePorts.filter((port) => port.family === family);
-  // If a Service port has only a cluster IP, nodes with the same traffic plan can differ only in the scheduler.
+  // For a Service port with only a cluster IP, the plans of nodes with the same traffic plan can differ only in the scheduler.
   const internal = { scheduler: on.scheduler };
   const plans = ports.map((port) => {
     const traffic = memo ? memo.traffic.recall(port, node) : planTraffic(port, node);
@@ -101,7 +101,7 @@ function linkAddresses(bound: readonly SetEntry[], family: Family): readonly Lin
   return addresses;
 }
 
-/** Returns the sysctls of every node, except conn_reuse_mode, which depends on the node's kernel, so kpc-apply decides about it. */
+/** Returns the sysctls of every node, except conn_reuse_mode. Its value depends on the node's kernel, so kpc-apply decides about it. */
 function ipvsSysctls(settings: ProxySettings): ReadonlyMap<string, string> {
   return new Map([
     ['net.ipv4.ip_forward', '1'],

@@ -29,7 +29,7 @@ export interface FamilyNode {
 
 /** The plan of one Service port, before ports are merged. */
 export interface IpvsPortPlan {
-  /** In kube-proxy's order. If two have the same address and port, the later one wins. */
+  /** Virtual servers in kube-proxy's order. If two have the same address and port, the later one wins. */
   readonly virtualServers: readonly VirtualServer[];
   readonly members: readonly SetMember[];
   /** Load balancer addresses that the node itself may not use, because no source range contains the node's address. */
@@ -38,7 +38,7 @@ export interface IpvsPortPlan {
 
 type SetMember = readonly [SetId, SetEntry];
 
-/** Plans a port with only a cluster IP. Nodes with the same traffic plan can differ only in the scheduler. */
+/** Plans a port with only a cluster IP. The result for nodes with the same traffic plan can differ only in the scheduler. */
 export function planInternal(traffic: TrafficPlan, scheduler: string): IpvsPortPlan {
   const realServers = makeRealServers(servedBy(traffic, traffic.internal), traffic.port);
   return {
@@ -48,7 +48,7 @@ export function planInternal(traffic: TrafficPlan, scheduler: string): IpvsPortP
   };
 }
 
-/** Plans in the order of kube-proxy's syncProxyRules (pkg/proxy/ipvs/proxier.go). */
+/** Plans a port in the same order as kube-proxy's syncProxyRules (pkg/proxy/ipvs/proxier.go). */
 export function planServicePort(traffic: TrafficPlan, on: FamilyNode): IpvsPortPlan {
   const { port, nodePort } = traffic;
   const internal = makeRealServers(servedBy(traffic, traffic.internal), port);
@@ -105,7 +105,7 @@ function planLoadBalancerIPs(traffic: TrafficPlan, on: FamilyNode): readonly Ser
         'sourceCIDR',
         { ...at, source: network, origin },
       ]),
-      // The address is on the node, so the node's own packets to it also come from it.
+      // The address is on the node, so the node's own packets to this address also have it as their source.
       ...setIf(nodeIsAdmitted, 'sourceIP', { ...at, source: at.address }),
     ];
     return { at, members, closedToNode: firewall !== undefined && !nodeIsAdmitted };
@@ -126,7 +126,7 @@ function hairpinMembers({ port, onNode }: TrafficPlan): readonly SetMember[] {
 
 function nodePortMembers({ port, external }: TrafficPlan, listeners: readonly ServiceAddress[]): readonly SetMember[] {
   const sets = nodePortSets[port.protocol];
-  // A bitmap:port has only the number, once for all listening addresses.
+  // A bitmap:port set has one entry for all listening addresses, because its entries are only numbers.
   const members: readonly SetEntry[] =
     port.protocol === 'SCTP' ? listeners : listeners.slice(0, 1).map((at) => ({ port: at.port, origin: at.origin }));
   const isLocal = external.policy === 'Local';
@@ -137,7 +137,7 @@ function healthCheckMembers({ healthCheck }: TrafficPlan): readonly SetMember[] 
   return healthCheck ? [['healthCheckNodePort', healthCheck]] : [];
 }
 
-/** Under policy Local without local endpoints, uses the cluster's endpoints, where other modes drop packets. */
+/** Under policy Local without local endpoints, uses the cluster's endpoints. (Other modes drop such packets.) */
 function servedBy({ clusterEndpoints, localEndpoints }: TrafficPlan, { policy }: TrafficPath): readonly Endpoint[] {
   return policy === 'Local' && localEndpoints.length > 0 ? localEndpoints : clusterEndpoints;
 }
@@ -148,7 +148,7 @@ function setIf(condition: boolean, id: SetId, member: SetEntry): readonly SetMem
 
 const mhPort: SchedulerFlag = 'flag-2';
 
-/** The scheduler in the Service's annotation overrides the node's. */
+/** Makes a virtual server. The scheduler in the Service's annotation overrides the node's. */
 function makeVirtualServer(
   servicePort: ServicePort,
   nodeScheduler: string,

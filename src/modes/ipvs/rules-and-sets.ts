@@ -127,12 +127,15 @@ function masqueradeClusterIP({ family, masquerade: { toClusterIPs } }: RuleInput
     case 'all-but-pods':
       return rule(...match, ifNotLocal(toClusterIPs.pods), markForMasquerade);
     case 'none-known':
-      // If pods cannot be recognised, only traffic from a cluster IP to a cluster IP, which the node sends to itself, is masqueraded.
+      // If pods cannot be recognised, masquerade only traffic from a cluster IP to a cluster IP, which the node sends to itself.
       return rule(comment(setComments.clusterIP), setMatch('clusterIP', family, ['src', 'dst']), markForMasquerade);
   }
 }
 
-/** Accepts traffic to external IPs that comes from outside or goes to the node's own addresses, because IPVS handles it. */
+/**
+ * Accepts traffic to external IPs without masquerading it, if the traffic comes from outside or goes to the node's own addresses. IPVS then
+ * handles it.
+ */
 function acceptFromOutside(id: SetId, family: Family): readonly Rule[] {
   return [
     rule(...matchSet(id, family), { kind: 'physdev-is-in', negated: true }, { ...fromNode, negated: true }, accept),
@@ -221,7 +224,7 @@ function makeSet(id: SetId, members: readonly SetEntry[], family: Family): IpSet
   };
 }
 
-/** Doubles kube-proxy's size until all entries fit. kube-proxy keeps its size, so its sets can overflow. */
+/** Doubles kube-proxy's set size until all entries fit. (kube-proxy itself keeps the size, so its sets can overflow.) */
 function elementsFor(count: number): number {
   let elements = usualSetSize;
   while (elements < count) elements *= 2;

@@ -101,7 +101,7 @@ function nodePortMap(map: string): Expression {
   return { kind: 'verdict-map', left: nodePortKey, right: inSet(map) };
 }
 
-/** Matches packets to node port addresses. If all addresses count, adds `unlisted` and excludes loopback. */
+/** Matches packets to node port addresses. If node ports listen on all addresses, adds `unlisted` and excludes loopback. */
 function toNodePortAddresses(
   { family, nodePorts }: BaseChainInput,
   { destination }: FamilyFields,
@@ -117,7 +117,7 @@ const loopback: { readonly [F in Family]: Right } = {
   ipv6: equalTo({ kind: 'address', address: loopbackAddresses.ipv6 }),
 };
 
-/** Refuses packets to cluster IPs that no rule redirected, because the Service lacks the port or no Service has the IP. */
+/** Refuses packets to cluster IPs that no rule redirected, because the Service lacks this port or no Service has the cluster IP. */
 function clusterIPsCheckRules({ serviceNetworks }: BaseChainInput, { destination }: FamilyFields): readonly NftRule[] {
   const refused = nftRule(
     [matchField(destination, inSet(nftSets.clusterIPs)), reject],
@@ -129,7 +129,7 @@ function clusterIPsCheckRules({ serviceNetworks }: BaseChainInput, { destination
   return [refused, nftRule([unallocated, drop], 'Drop traffic to unallocated ClusterIPs')];
 }
 
-/** Gives marked packets the node's address as source, and clears the mark, because a packet may pass here again. */
+/** Gives marked packets the node's address as source, and clears the mark, because a packet may pass this chain again. */
 function masqueradingRules(
   { masquerade: { mark }, behaviours }: BaseChainInput,
   fields: FamilyFields,

@@ -22,7 +22,7 @@ import { addressTypes, addressValue } from './rule-parts.ts';
 import { serviceObjects, type PlacedElement, type ServiceContext, type ServiceObjects } from './service-objects.ts';
 import { diagnose, type Finding, keyOfFault } from '../../base/findings/finding.ts';
 
-/** Makes a table for each family. Chains and sets of Service ports follow the cluster's order, elements the order of their keys. */
+/** Makes a table for each family. Chains and sets of Service ports are in the cluster's order, and elements are sorted by key. */
 export function compileNftables(
   cluster: Cluster,
   node: NodeContext,
@@ -99,7 +99,7 @@ function collectByName<T extends { readonly name: string }>(
   return all;
 }
 
-/** If several ports claim one key, the first one wins; within a port, the last. */
+/** If several ports have the same key, the first port wins. Within one port, the last element wins. */
 function collectElements(objects: readonly ServiceObjects[]): Map<string, readonly Element[]> {
   const bySet = new Map<string, Element[]>();
   const add = ({ set, element }: PlacedElement): void => {
@@ -176,7 +176,10 @@ export function findLongComments({ servicePorts }: Cluster): readonly Finding[] 
   return [...warnings.values()];
 }
 
-/** Returns why some node refuses packets to the port; undefined if none does. A node without a name runs no endpoint. */
+/**
+ * Returns why at least one node refuses packets to the port; undefined if no node does. Plans for a node without a name, which has no
+ * endpoint.
+ */
 function lackWhereRefused(port: ServicePort): NonNullable<TrafficPath['refusal']>['reason'] | undefined {
   const plan = planTraffic(port, { name: '', zone: '' });
   const outside = plan.externalIPs.length > 0 || plan.loadBalancerIPs.length > 0 || plan.nodePort !== undefined;

@@ -99,7 +99,7 @@ function serviceChains(
     const last = spreadingRules(plan, endpoints, chained, context.behaviours);
     return { name, rules: first.length === 0 ? last : [...first, ...last], origin };
   };
-  // Most Service ports have one chain, and an array that grows from empty reserves room for sixteen.
+  // Do not grow an array from empty, because it reserves room for sixteen items and most Service ports have one chain.
   const chains = clusterEndpoints.length > 0 ? [spread(names.Cluster, clusterEndpoints)] : [];
   if (localEndpoints.length > 0) chains.push(spread(names.Local, localEndpoints));
   if (plan.external.isUsed) chains.push(externalChain(plan, names, context, origin));
@@ -123,7 +123,7 @@ function externalChain(
       rules.push(
         nftRule([fromPods(pods, familyFields[port.family]), goto(names.Cluster)], 'short-circuit pod traffic'),
       );
-    // A load balancer address is often the node's too, and would be the source of the node's own packets.
+    // Masquerade the node's own packets. A load balancer address is often also on the node, and would otherwise be their source.
     rules.push(nftRule([fromNode, mark], 'masquerade local traffic'));
     rules.push(nftRule([fromNode, goto(names.Cluster)], 'short-circuit local traffic'));
   } else {
@@ -185,7 +185,7 @@ function dnatToAny(endpoints: readonly Endpoint[], behaviours: Behaviours): Expr
     : { kind: 'dnat-random', targets: endpoints };
 }
 
-/** Sends a client to the endpoint that remembers it. A new client goes to any endpoint. */
+/** Sends a client to the endpoint whose set has the client. Other rules send a new client to any endpoint. */
 function stickyRules({ port, affinitySeconds }: TrafficPlan, targets: readonly ChainedEndpoint[]): readonly NftRule[] {
   if (affinitySeconds === undefined) return [];
   const { source } = familyFields[port.family];
@@ -245,7 +245,7 @@ function serviceElements(plan: TrafficPlan, names: NftChainNames, context: Servi
   return context.behaviours.has('hairpin-set') && plan.hairpin.length > 0 ? hairpinElements(plan).concat(own) : own;
 }
 
-/** Lists endpoints that may reach themselves, because unmasqueraded they would get a packet from their own address. */
+/** Lists endpoints that may connect to themselves. Without masquerading, such an endpoint would get a packet from its own address. */
 function hairpinElements({ port, hairpin }: TrafficPlan): PlacedElement[] {
   return hairpin.map((endpoint) => {
     const address = addressValue(endpoint.address);
@@ -350,7 +350,7 @@ function servicePortPath({ namespace, service, protocol, portName }: ServicePort
   return `${namespace}/${service}/${protocol.toLowerCase()}/${portName}`;
 }
 
-/** chainNameBaseLengthMax, which is nft's limit minus the longest prefix. */
+/** kube-proxy's chainNameBaseLengthMax: nft's limit minus the longest prefix. */
 const maxLength = 240;
 
 function hashAndTruncate(text: string): string {

@@ -16,23 +16,29 @@ import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { jumpChains, userspaceJumps } from '../../kube-proxy/chains.ts';
 import { accept, chainsByName, comment, destinationPort, protocolArgs, toNode } from '../iptables/rule-parts.ts';
 
-/** Above the usual node ports, and above Linux's ports for outgoing connections (net.ipv4.ip_local_port_range). */
+/**
+ * The default range of proxy ports. It is above the usual node ports, and above Linux's ports for outgoing connections
+ * (net.ipv4.ip_local_port_range).
+ */
 const usualRange: PortRange = { first: 61000, last: 65535 };
 
-/** Only IPv4 with TCP or UDP. */
+/** Reports whether userspace mode serves the port, which it does only for IPv4 with TCP or UDP. */
 function isSupportedPort({ family, protocol }: Pick<ServicePort, 'family' | 'protocol'>): boolean {
   const { families, protocols } = modeFacts.userspace;
   return families.includes(family) && protocols.includes(protocol);
 }
 
-/** Returns ports by label. kube-proxy takes a random free port (port_allocator.go), kpc one derived from the name, or the next free one. */
+/**
+ * Returns proxy ports by label. kube-proxy takes a random free port (port_allocator.go); kpc takes one derived from the name, or the next
+ * free one.
+ */
 export function assignProxyPorts(
   { servicePorts }: Pick<Cluster, 'servicePorts'>,
   { first, last }: PortRange = usualRange,
 ): ReadonlyMap<string, number> {
   const labels = [...new Set(servicePorts.filter(isSupportedPort).map(({ label }) => label))].sort(compareText);
   const size = last - first + 1;
-  // For each taken offset, a later one that may be free, so that a crowded range is not searched from the start.
+  // For each used offset, a later offset that may be free, so that a crowded range need not be searched from the start.
   const next = new Map<number, number>();
   const assigned = new Map<string, number>();
   for (const label of labels.slice(0, size)) {
@@ -74,8 +80,8 @@ export function checkProxyPorts(
 }
 
 /**
- * A Service port and the proxy port that its packets are sent to, which listens at `address` or at all addresses of the node. The node's
- * own packets always need one address (hostIP).
+ * A Service port and its proxy port. The proxy port listens at `address`, or else at all addresses of the node. The node's own packets
+ * always need one address (hostIP).
  */
 interface Portal {
   readonly traffic: TrafficPlan;
@@ -141,7 +147,7 @@ function hostRules(portal: Portal): readonly Rule[] {
   return portalRules(portal, hostTarget(portal), [toNode]);
 }
 
-/** `ofExternal` has matches for external IPs. Each makes a rule of its own. */
+/** Returns the rules for a Service port's addresses. `ofExternal` has matches for external IPs. Each match makes a rule of its own. */
 function portalRules(portal: Portal, target: RuleArg, ofExternal: readonly RuleArg[]): readonly Rule[] {
   const { clusterIP, externalIPs, loadBalancerIPs } = portal.traffic;
   const rule = (at: ServiceAddress, ...also: readonly RuleArg[]) =>

@@ -80,7 +80,7 @@ export const conditions = list(condition);
 
 export type RawCondition = ValueOf<typeof condition>;
 
-/** kpc compiles nothing from them. */
+/** The conditions of an object. kpc does not use them. */
 export const objectConditions = list(
   item({
     observedGeneration: anyInteger,
@@ -88,7 +88,7 @@ export const objectConditions = list(
   }),
 );
 
-/** Usually a Pod. kpc compiles nothing from it. */
+/** The object behind an endpoint, usually a Pod. kpc does not use it. */
 export const targetRef = object({
   ...unreadFields(text, 'kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'),
 });

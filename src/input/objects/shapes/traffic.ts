@@ -82,7 +82,7 @@ const routeRule = openItem({
   matches: list(
     openItem({
       path: openObject({ type: text, value: text }),
-      // A text in an HTTPRoute, an object in a GRPCRoute.
+      // A method is a text in an HTTPRoute and an object in a GRPCRoute.
       method: nullable(anyOf('a method', string, grpcMethod)),
       headers: valueMatches,
       queryParams: valueMatches,
