@@ -44,9 +44,9 @@ node ports. kube-proxy v1.37.2, with the feature gate KubeProxyNFTablesLocalhost
 entries still refer to, so the whole sync fails (EBUSY). v1.38.0-beta.0 removes the entries first, but leaves the chain, empty, until a later
 sync; a dump can show it. kpc writes the rules of a kube-proxy that starts on a fresh node.
 
-There is one more difference that kpc does not reproduce. If an endpoint address is not in canonical form (\`fd00:10:244:0::24\`), kube-proxy 1.30 in iptables
-mode names the endpoint's chain by the hash of the address as written. kpc hashes the canonical form for all releases. Only the name of the
-chain differs; the rules treat packets alike.
+There is one more difference that kpc does not reproduce. If an endpoint address is not in canonical form (\`fd00:10:244:0::24\`),
+kube-proxy 1.30 in iptables mode names the endpoint's chain by the hash of the address as written. kpc hashes the canonical form for all
+releases. Only the name of the chain differs; the rules treat packets alike.
 
 This command shows what an upgrade changes on a node, by Service and with the reason:
 
