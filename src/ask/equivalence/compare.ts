@@ -40,14 +40,26 @@ export interface Answers {
 
 export interface ClassCounts {
   /** The number of classes compared, by one packet each. */
-  readonly classes: number;
+  classes: number;
   /** Classes whose end is unknown: on both sides (`unknown`), or on one side only. */
-  readonly unknown: number;
-  readonly unknownOnOne: number;
+  unknown: number;
+  unknownOnOne: number;
   /** Whether both sides show the outcome of a packet to a Service. */
-  readonly knowsServices: boolean;
+  knowsServices: boolean;
   /** Reasons, keyed by what would settle them. */
-  readonly reasons: ReadonlyMap<string, Unsettled>;
+  readonly reasons: Map<string, Unsettled>;
+}
+
+export function noCounts(): ClassCounts {
+  return { classes: 0, unknown: 0, unknownOnOne: 0, knowsServices: false, reasons: new Map() };
+}
+
+export function addCounts(sum: ClassCounts, more: ClassCounts): void {
+  sum.classes += more.classes;
+  sum.unknown += more.unknown;
+  sum.unknownOnOne += more.unknownOnOne;
+  sum.knowsServices ||= more.knowsServices;
+  for (const [key, reason] of more.reasons) sum.reasons.set(key, reason);
 }
 
 /** A reason why a packet's end is unknown on a side. */
@@ -108,22 +120,12 @@ export function compareScenes(
   const clients = new Clients([from, to], asked, nodes);
   const likeness = isSingle ? undefined : Likeness.of([from, to], asked, clients, nodes);
   const answersTo = healthAnswers(from, to);
-  const counts = {
-    classes: 0,
-    unknown: 0,
-    unknownOnOne: 0,
-    knowsServices: false,
-    reasons: new Map<string, Unsettled>(),
-  };
+  const counts = noCounts();
   const ask = (member: Member, group?: Group): boolean => {
     const target = targetOfMember(member);
     const answer = compareTarget([from, to], target, clients, nodes, answersTo);
     const isOfAll = group !== undefined && isFirm(answer);
-    counts.classes += answer.classes * (isOfAll ? 1 + group.others.length : 1);
-    counts.unknown += answer.unknown;
-    counts.unknownOnOne += answer.unknownOnOne;
-    counts.knowsServices ||= answer.knowsServices;
-    for (const [key, reason] of answer.reasons) counts.reasons.set(key, reason);
+    addCounts(counts, { ...answer, classes: answer.classes * (isOfAll ? 1 + group.others.length : 1) });
     const alike = isOfAll && answer.differences.length > 0 ? likesOf(group) : none;
     for (const difference of answer.differences) found(difference, alike, target.turn);
     return isOfAll;
@@ -209,14 +211,7 @@ function compareTarget(
   answersTo: ReturnType<typeof healthAnswers>,
 ): ComparedPackets {
   const { address } = target;
-  const answer = {
-    classes: 0,
-    unknown: 0,
-    unknownOnOne: 0,
-    knowsServices: false,
-    reasons: new Map<string, Unsettled>(),
-    differences: [] as Difference[],
-  };
+  const answer = { ...noCounts(), differences: [] as Difference[] };
   const isOfService = scenes.some(({ side }) => {
     const ports = side.claims.servicesAt(address.text);
     return ports.some(({ port, protocol }) => port === target.port && protocol.toLowerCase() === target.protocol);

@@ -4,7 +4,9 @@ import { compareText } from '../../kernel/compare.ts';
 import type { Scene } from '../trace/scene.ts';
 import { causeIds, keyOfReason, type CauseId, type CauseReason, type ModeOfSide, type Situation } from './causes.ts';
 import {
+  addCounts,
   compareScenes,
+  noCounts,
   type ClassCounts,
   type ComparisonOptions,
   type Difference,
@@ -232,7 +234,7 @@ function effectsByAddress(gathered: readonly Gathering[]) {
 
 const none: readonly never[] = [];
 
-export interface Compared extends Omit<ClassCounts, 'reasons'> {
+export interface Compared extends Readonly<Omit<ClassCounts, 'reasons'>> {
   readonly reasons: readonly Unsettled[];
   readonly findings: readonly Divergence[];
   /** The names of the nodes that packets were sent to; '' for a node without a Node object. */
@@ -241,31 +243,20 @@ export interface Compared extends Omit<ClassCounts, 'reasons'> {
 
 export class Comparison {
   readonly #findings = new Findings();
-  readonly #reasons = new Map<string, Unsettled>();
   readonly #asked = new Set<string>();
-  #classes = 0;
-  #unknown = 0;
-  #unknownOnOne = 0;
-  #knowsServices = false;
+  readonly #counts = noCounts();
 
   /** Compares both sides of one node. `only` limits the comparison to packets that no other node represents. */
   add(scenes: readonly [Scene, Scene], only: Only | undefined): void {
     const compared = compareScenes(...scenes, this.#findings.collector(...scenes), { only });
     this.#asked.add(nodeOf(...scenes));
-    for (const [key, reason] of compared.reasons) this.#reasons.set(key, reason);
-    this.#classes += compared.classes;
-    this.#unknown += compared.unknown;
-    this.#unknownOnOne += compared.unknownOnOne;
-    this.#knowsServices ||= compared.knowsServices;
+    addCounts(this.#counts, compared);
   }
 
   result(): Compared {
     return {
-      classes: this.#classes,
-      unknown: this.#unknown,
-      unknownOnOne: this.#unknownOnOne,
-      knowsServices: this.#knowsServices,
-      reasons: [...this.#reasons.values()],
+      ...this.#counts,
+      reasons: [...this.#counts.reasons.values()],
       findings: this.#findings.list(),
       asked: [...this.#asked],
     };
