@@ -1,5 +1,6 @@
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
+import { groupBy } from './grouping.ts';
 import { usedOfStatus, type ServiceWithSlices } from './endpoints.ts';
 import { fullName, type EndpointSlice, type EndpointStatus, type Sourced } from './objects.ts';
 
@@ -16,19 +17,12 @@ export function findDisagreeing(services: readonly ServiceWithSlices[], behaviou
   if (!behaviours.has('endpoint-slices')) return [];
   return services.flatMap(({ object, given }) => {
     if (given.length < 2) return [];
-    const seen = new Map<string, Listed[]>();
-    for (const slice of given) {
-      for (const { address, status } of slice.object.endpoints) {
-        if (!address) continue;
-        const known = seen.get(address.text);
-        if (known) known.push({ slice, status });
-        else seen.set(address.text, [{ slice, status }]);
-      }
-    }
-    const found = [...seen].flatMap(([endpoint, listed]) => {
-      const [first, ...others] = listed;
-      const other = others.find((each) => first && disagree(first, each, behaviours));
-      return first && other ? [{ endpoint, first, other }] : [];
+    const all = given.flatMap((slice) =>
+      slice.object.endpoints.flatMap(({ address, status }) => (address ? { slice, status, text: address.text } : [])),
+    );
+    const found = [...groupBy(all, ({ text }) => text)].flatMap(([endpoint, [first, ...others]]) => {
+      const other = others.find((each) => disagree(first, each, behaviours));
+      return other ? [{ endpoint, first, other }] : [];
     });
     const [one] = found;
     if (!one) return [];

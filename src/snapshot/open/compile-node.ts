@@ -168,9 +168,11 @@ export function prepare(
   const built = tooLarge.length > 0 ? [] : found.services;
   const serving = serviceRanges(inputs.serviceCidrs, ranges.clusterIPs);
   const context = { isLeftOut: tooLarge.length > 0, ranges: ranges.clusterIPs };
-  const build = (behaviours: Behaviours): Cluster =>
-    read.clusters.recall(found, { ...context, behaviours }, () => buildCluster(built, behaviours, serving));
-  const cluster = build(behavioursOf(settings.release, gates));
+  const build = (does: Behaviours): Cluster =>
+    read.clusters.recall(found, { ...context, behaviours: does }, () => buildCluster(built, does, serving));
+  const behaviours = behavioursOf(settings.release, gates);
+  const cluster = build(behaviours);
+  const placed = splitNodes(nodes);
   const wrongSlices = describeSlicePorts(found.services);
   return {
     cluster,
@@ -179,7 +181,7 @@ export function prepare(
     hostAddresses,
     inputs,
     buildCluster: build,
-    ...splitNodes(nodes),
+    ...placed,
     assumedNodes: assumedNodes.map(({ object }) => object.metadata.name),
     nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
     services,
@@ -193,20 +195,27 @@ export function prepare(
     diagnostics: [
       ...diagnostics,
       ...tooLarge,
-      ...describeWindowsNodes(splitNodes(nodes).windowsNodes),
+      ...describeWindowsNodes(placed.windowsNodes),
       ...found.diagnostics,
-      ...describeMissingRanges(services, settings, behavioursOf(settings.release, gates), serving),
-      ...findIgnoredPolicies(services, behavioursOf(settings.release, gates)),
+      ...describeMissingRanges(services, settings, behaviours, serving),
+      ...findIgnoredPolicies(services, behaviours),
       ...findPortConflicts(cluster),
       ...wrongSlices,
-      ...findDisagreeing(found.services, behavioursOf(settings.release, gates)),
+      ...findDisagreeing(found.services, behaviours),
       ...findLonely(inputs, found.services, cluster, !assumedNetworks && hasWorkloads(inputs)),
-      ...(programs(settings.mode, 'virtualServers')
-        ? [...checkAnnotations(services, cluster), ...findCoveredAddresses(settings, cluster)]
-        : []),
+      ...checkVirtualServers(services, settings, cluster),
       ...checkLoading({ settings, cluster }),
     ],
   };
+}
+
+function checkVirtualServers(
+  services: readonly Sourced<Service>[],
+  settings: ProxySettings,
+  cluster: Cluster,
+): readonly Finding[] {
+  if (!programs(settings.mode, 'virtualServers')) return [];
+  return [...checkAnnotations(services, cluster), ...findCoveredAddresses(settings, cluster)];
 }
 
 function takesFamilies(services: readonly Sourced<Service>[], assigned: Prepared['assigned']): boolean {
