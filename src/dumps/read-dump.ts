@@ -151,12 +151,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   if (kind === 'nft list ruleset') return readNftTable(draft, file, output);
   if (isRoutingKind(kind)) return draft.unread(file, kind, draft.readRoutes(output, kind, file), line - 1);
   const at = { file, line, kind };
-  let isWhole = !output.isPart;
-  const reportUnread = (unread: readonly UnreadLine[]): void => {
-    // What a firewall-mark virtual server is for is known.
-    isWhole &&= unread.every(({ reason }) => reason === 'mark-server');
-    draft.unread(file, kind, unread, line - 1);
-  };
+  const reportUnread = (unread: readonly UnreadLine[]): void => draft.unread(file, kind, unread, line - 1);
   switch (kind) {
     case 'ipset save':
     case 'ipset list':
@@ -166,7 +161,9 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       const { virtualServers, last, unread } = kind === 'ipvsadm -Ln' ? parseIpvsadmList(text) : parseIpvsadm(text);
       reportUnread(unread);
       if (last) draft.endsOfServers.push(last);
-      draft.list(draft.virtualServers, virtualServers, isWhole && isWholeList(output, file), at);
+      // What a firewall-mark virtual server is for is known.
+      const isRead = unread.every(({ reason }) => reason === 'mark-server');
+      draft.list(draft.virtualServers, virtualServers, !output.isPart && isRead && isWholeList(output, file), at);
       return;
     }
     case 'ip -j addr':

@@ -236,8 +236,7 @@ async function listNetwork(
   const { links, iptables, variants, lacking, needsTables } = node;
   const attempt = async (
     read: () => Promise<string>,
-    isForeign = false,
-    isNeeded = true,
+    { isForeign = false, isNeeded = true } = {},
   ): Promise<string | undefined> => {
     try {
       return await read();
@@ -264,11 +263,12 @@ async function listNetwork(
   const policies = attempt(() => listPolicies(host)).then((text) =>
     text === '' ? '' : prompted('ip xfrm policy', text),
   );
-  const tables = attempt(() => listOtherTables(host, iptables, variants), true, needsTables).then((text) =>
-    prompted('nft list ruleset', text),
-  );
-  const sets = attempt(() => listOtherSets(host, node.dumped.sets), true, false).then((text) =>
-    text === '' ? '' : prompted('ipset save', text),
+  const tables = attempt(() => listOtherTables(host, iptables, variants), {
+    isForeign: true,
+    isNeeded: needsTables,
+  }).then((text) => prompted('nft list ruleset', text));
+  const sets = attempt(() => listOtherSets(host, node.dumped.sets), { isForeign: true, isNeeded: false }).then(
+    (text) => (text === '' ? '' : prompted('ipset save', text)),
   );
   const read = [...rules, ...(await Promise.all([...routes, policies, tables, sets]))];
   const sysctls = await readSysctls(host, [
