@@ -23,14 +23,15 @@ export function writeTypes(root, entries, out) {
       stdio: ['ignore', 'inherit', 'inherit'],
     });
     const published = entries.map((entry) => readFileSync(join(root, entry), 'utf8')).join('');
-    const reached = new Set(entries.map((entry) => join(all, relative('src', entry).replace(/\.ts$/, '.d.ts'))));
+    const declaredBy = entries.map((entry) => join(all, relative('src', entry).replace(/\.ts$/, '.d.ts')));
+    const homes = new Set(declaredBy.map((path) => dirname(path)));
+    const reached = new Set(declaredBy);
     rmSync(out, { recursive: true, force: true });
     for (const path of reached) {
-      // Rename the imports, because not every compiler can import declarations as .ts.
-      const isOfEntries = dirname(path) === dirname([...reached][0] ?? '');
       const declared = readFileSync(path, 'utf8').replaceAll(ofFunction, (comment, name) =>
-        isOfEntries || published.includes(name) ? comment : '',
+        homes.has(dirname(path)) || published.includes(name) ? comment : '',
       );
+      // Rename the imports, because not every compiler can import declarations as .ts.
       const text = declared.replaceAll(/(from |import\()(['"])(\.[^'"]+)\.ts\2/g, (_, word, quote, to) => {
         reached.add(join(dirname(path), `${to}.d.ts`));
         return `${word}${quote}${to}.js${quote}`;
