@@ -3,7 +3,7 @@ import { kpcYaml } from '../../src/base/names.ts';
 import { diagnose, isError } from '../../src/base/findings/finding.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import { configuredCommands } from '../../src/library/node/kpc-yaml-values.ts';
-import { readFlags, takenWords } from '../../src/library/node/kpc-yaml.ts';
+import { readFlags } from '../../src/library/node/kpc-yaml.ts';
 import type { Flag } from '../../src/library/options.ts';
 import { sayFindings } from '../../src/say/words/said.ts';
 import type { TextsBelow } from './texts-below.ts';
@@ -30,7 +30,7 @@ export function readConfigured(tool: Tool, given: object, files: TextsBelow) {
     hasSides: false,
   };
   const found = readFlags(new TextFile(kpcYaml, text), call, known);
-  const taken = takenWords(found).map((words) => diagnose('reading', { problem: 'read-as', text: words }));
+  const taken = [...found.places.keys()];
   const { file: manifests, ...values } = Object.fromEntries(found.values);
   return {
     values: {
@@ -38,7 +38,12 @@ export function readConfigured(tool: Tool, given: object, files: TextsBelow) {
       ...(manifests === undefined ? {} : { manifests }),
       ...(tool.name === 'lint' && found.ignores.length > 0 ? { ignore: found.ignores } : {}),
     },
-    findings: sayFindings([...taken, ...found.diagnostics]),
+    findings: sayFindings([
+      ...(taken.length > 0
+        ? [diagnose('reading', { problem: 'taken-flags', file: found.file.name, flags: taken })]
+        : []),
+      ...found.diagnostics,
+    ]),
     isWrong: found.diagnostics.some(isError),
   };
 }

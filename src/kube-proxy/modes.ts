@@ -7,14 +7,11 @@ export type ProxyMode = (typeof proxyModes)[number];
 
 export const proxyModeNames = proxyModes.join(', ').replace(/, (?=[^,]*$)/, ' or ');
 
-/** Printed after the name of a mode that kpc chose because nothing names one. */
-export const unnamedMode = '(nothing names a mode)';
+/** What leaves a mode unnamed: an empty --proxy-mode, a configuration without a mode, or an input with neither. */
+export type UnnamedBy = 'empty-flag' | 'configuration' | 'nothing';
 
-/** Returns words about the origin of a mode that nothing names. `named` is the flag or file that could have named the mode. */
-export function modeFromWords(named: 'empty-flag' | 'configuration' | 'nothing' | undefined): string {
-  if (named === undefined) return '';
-  return named === 'nothing' ? ` ${unnamedMode}` : " (kube-proxy's default)";
-}
+/** Where a mode comes from that the user did not name. */
+export type ModeSource = UnnamedBy | 'dump';
 
 export function titleOfMode(mode: ProxyMode | undefined): string {
   return mode ? modeFacts[mode].title : 'kube-proxy';

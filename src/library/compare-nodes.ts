@@ -7,7 +7,7 @@ import {
   namedBeyond,
   type BeyondKernel,
 } from '../ask/diff/beyond-kernel.ts';
-import { beyondWords, describeUnshown } from '../say/diff-report.ts';
+import { beyondWords, findUnshown } from '../say/diff-report.ts';
 import { diffServices } from '../ask/diff/service-changes.ts';
 import { type Finding, placeAtLine } from '../base/findings/finding.ts';
 import { chooseStandIns, packetsToPlaced, type Represented } from '../ask/equivalence/representatives.ts';
@@ -20,6 +20,8 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { refuse, refuseNoServices } from './refusal.ts';
 import { onOneNode, pairsElsewhere, sceneOf, type Scene } from '../ask/trace/scene.ts';
 import { keyOfFinding } from './open.ts';
+import type { ModeSource } from '../kube-proxy/modes.ts';
+import { modeFromWords } from '../say/grounds.ts';
 
 /** A side's name: a path, or a word such as a mode. */
 export interface CalledSide {
@@ -53,7 +55,8 @@ export function ofSides(
 export type { Scene };
 export { equivalenceAnswer } from '../say/equivalence.ts';
 
-interface ComparedWords extends Pick<EquivalenceReport, 'from' | 'to' | 'modeFrom'> {
+interface ComparedWords extends Pick<EquivalenceReport, 'from' | 'to'> {
+  readonly modeFrom?: ModeSource | undefined;
   readonly traceOf: (scenes: readonly [Scene, Scene]) => Tracing;
 }
 
@@ -101,7 +104,7 @@ export class NodeComparison {
       yield {
         readings: ofSides(readings, this.#called),
         /** Facts that one side lacks and takes from the other side. */
-        notes: scenes ? [before, after].flatMap((scene) => (scene ? describeUnshown(scene) : [])) : [],
+        notes: scenes ? [before, after].flatMap((scene) => (scene ? findUnshown(scene) : [])) : [],
       };
       if (!scenes) return;
       this.#preparations ??= this.#announced && sortPreparations([...this.#announced, ...preparationsFor(...scenes)]);
@@ -121,7 +124,7 @@ export class NodeComparison {
   }
 
   /** Returns the result. Call this after the last node. Undefined if a node could not be compared. */
-  result({ traceOf, ...names }: ComparedWords) {
+  result({ traceOf, modeFrom, ...names }: ComparedWords) {
     const scenes = this.#last;
     if (!scenes) return undefined;
     const compared = this.#comparison.result();
@@ -131,6 +134,7 @@ export class NodeComparison {
     const { unknown, unknownOnOne, knowsServices, reasons } = compared;
     const report = {
       ...names,
+      modeFrom: modeFromWords(modeFrom),
       preparations: this.#preparations,
       trace: traceOf(scenes),
       beyond: [...beyondOf(from, to), ...namedBeyond('nodes', this.#lone), ...inOtherFamilies(from, to)].map(

@@ -1,9 +1,9 @@
 import { pathWord } from '../base/printable.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { type Finding, distinct } from '../base/findings/finding.ts';
+import { diagnose, type Finding, distinct } from '../base/findings/finding.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { planChange } from '../ask/equivalence/change.ts';
-import { proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
+import { proxyModes, type ModeSource, type ProxyMode } from '../kube-proxy/modes.ts';
 import { parseRelease, type Release } from '../kube-proxy/releases.ts';
 import { equivalenceJson } from '../say/equivalence.ts';
 import type { GateOptions } from '../input/configuration/read-settings.ts';
@@ -17,6 +17,7 @@ import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { namesNoNode, openReading, type Opened } from '../snapshot/open/stored-side.ts';
 import { checkOptionNames, expectSnapshot, listTexts, type NamedText } from './inputs.ts';
 import { diagnosticsOf, misuse } from './words.ts';
+import { inOneLine } from '../say/words/words.ts';
 
 /** A side of a comparison: a mode, release or kube-proxy configuration to compile the manifests for, or an opened snapshot. */
 export type ComparedSide = ProxyMode | Release | NamedText | Snapshot;
@@ -96,7 +97,7 @@ function specOf(
 ): Spec {
   if (!flags) {
     const { name } = side as Snapshot;
-    const opened = openReading({ side: side as Snapshot, diagnostics: [], files: new Map(), notes: [] });
+    const opened = openReading({ side: side as Snapshot, diagnostics: [], files: new Map(), readAs: undefined });
     return { name, isPath: true, words: ['kpc', 'trace', pathWord(name)], opened };
   }
   const name = typeof side === 'string' ? side : (side as NamedText).name;
@@ -118,12 +119,12 @@ function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, read?: Loa
 function compareSpecs(
   [from, to]: readonly [Spec, Spec],
   announced?: readonly Finding[],
-  modeFrom?: string,
+  modeFrom?: ModeSource,
 ): EquivalenceResult {
   const comparison = new NodeComparison(from.opened, to.opened, [from, to], announced);
   const nodes = [...comparison.run()];
   const diagnostics = toldOnce(nodes.flatMap(({ readings }) => readings.flatMap(diagnosticsOfNode)));
-  const notes = [...new Set(nodes.flatMap((node) => node.notes))];
+  const notes = [...new Set(nodes.flatMap((node) => node.notes.map((each) => inOneLine(diagnose('reading', each)))))];
   const traceOf = () => ({ old: from.words, new: to.words });
   const { report, passed = false } = comparison.result({ from: from.name, to: to.name, modeFrom, traceOf }) ?? {};
   const findings = diagnosticsOf(report?.preparations ?? []);

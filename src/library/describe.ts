@@ -29,6 +29,8 @@ import type { describe as described, describedDump } from '../say/outputs/descri
 import { refuseFlag } from './refusal.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import type { ModeSource } from '../kube-proxy/modes.ts';
+import { modeFromWords } from '../say/grounds.ts';
 
 interface DescriptionStyle {
   readonly output: 'text' | 'json';
@@ -36,7 +38,7 @@ interface DescriptionStyle {
   readonly rules?: boolean | undefined;
   readonly namespace?: string | undefined;
   readonly clusterDomain: string;
-  readonly modeFrom: string;
+  readonly modeFrom: ModeSource | undefined;
   readonly width: number | undefined;
   readonly isColoured: boolean;
 }
@@ -64,7 +66,7 @@ export function describeAsData(side: Snapshot, what: string | undefined, namespa
     output: 'json',
     limit: Infinity,
     clusterDomain: usualDomain,
-    modeFrom: '',
+    modeFrom: undefined,
     width: undefined,
   } as const;
   return describeSnapshot(side, what, { ...style, namespace, isColoured: false });
@@ -148,7 +150,7 @@ function describeSubject(what: string, side: CompiledSnapshot, style: Descriptio
     return describeServiceInWords(each, each.because, { node: nodeWords(side), limit, width, hasRules });
   });
   const hidden = matches.length - services.length;
-  const closing = [...(modeFrom === '' ? [] : [`mode ${side.mode}${modeFrom}`]), ...(rules ? [] : [rulesHint])];
+  const closing = [...(modeFrom ? [`mode ${side.mode}${modeFromWords(modeFrom)}`] : []), ...(rules ? [] : [rulesHint])];
   const rest = [
     lines('dim', 0, hidden > 0 && `… and ${count(hidden, 'more Service')}`),
     lines('dim', 0, closing.join('; ')),

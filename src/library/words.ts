@@ -3,7 +3,7 @@ import { faultOf, type Finding } from '../base/findings/finding.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import { findingsForPeople, sayFinding, type SaidFinding } from '../say/words/said.ts';
 import { inOneLine } from '../say/words/words.ts';
-import { modeFromWords as modeFrom } from '../kube-proxy/modes.ts';
+import type { ModeSource } from '../kube-proxy/modes.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { flagKey } from '../settings/flag.ts';
 import { openOptions } from './options.ts';
@@ -60,6 +60,7 @@ export function nameOptions(words: string, { option, manifests }: CallerWords): 
   });
 }
 
-export function modeNoteWords({ modeNote }: Pick<LoadedInputs, 'modeNote'>): string {
-  return modeFrom(modeNote?.code === 'default-mode' ? modeNote.arguments.named : undefined);
+/** Returns what left the mode unnamed; undefined if the user named it. */
+export function modeSourceOf({ modeNote }: Pick<LoadedInputs, 'modeNote'>): ModeSource | undefined {
+  return modeNote?.code === 'default-mode' ? modeNote.arguments.named : undefined;
 }

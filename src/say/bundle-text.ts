@@ -1,11 +1,12 @@
 import { countState, countServices, type BundleFiles } from '../bundle/make-bundle.ts';
-import { describeGrounds } from '../snapshot/grounds.ts';
+import { groundsOf } from '../snapshot/grounds.ts';
 import type { CompiledSnapshot } from '../snapshot/snapshot.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { stateFileNames, stateFiles, type BundleFileName, type StateFileName } from '../bundle/state-files.ts';
-import { modeFacts, proxyModes, type ProxyMode } from '../kube-proxy/modes.ts';
+import { modeFacts, proxyModes, type ModeSource, type ProxyMode } from '../kube-proxy/modes.ts';
 import { count, formatCount, printable } from '../base/printable.ts';
+import { groundsWords } from './grounds.ts';
 import { nameSome } from './words/rows.ts';
 import { formatJson, type SaidByCommand } from './formats/json.ts';
 import type { compiled } from './outputs/compile-and-compare.ts';
@@ -61,7 +62,7 @@ export function formatCompiled(
   side: CompiledSnapshot,
   { manifest, folder, files }: CompiledFiles,
   format: 'text' | 'json',
-  { said: beside, modeFrom }: { readonly said: SaidByCommand; readonly modeFrom: string },
+  { said: beside, modeFrom }: { readonly said: SaidByCommand; readonly modeFrom: ModeSource | undefined },
 ) {
   const summary = summarize(side, manifest.counts, modeFrom);
   const written = folder === undefined ? '' : `${summary}\nWritten to ${folder}.\n`;
@@ -137,14 +138,14 @@ export function verifiedWords(
 }
 
 /** Like summarize, for a side that was compiled but not written. */
-export function summarizeSide(side: CompiledSnapshot, modeFrom?: string): string {
+export function summarizeSide(side: CompiledSnapshot, modeFrom?: ModeSource): string {
   return summarize(side, { ...countServices(side.cluster), ...countState(side.state) }, modeFrom);
 }
 
-/** Returns one line. `modeFrom`: where the mode comes from, in brackets, if it was not named. */
-function summarize(side: CompiledSnapshot, counts: Manifest['counts'], modeFrom?: string): string {
+/** Returns one line. */
+function summarize(side: CompiledSnapshot, counts: Manifest['counts'], modeFrom?: ModeSource): string {
   const many = (name: string, one: string) => count(counts[name] ?? 0, one);
   const parts = modeFacts[side.mode].summary.map((part) => many(...part));
-  const where = describeGrounds(side, modeFrom);
+  const where = groundsWords(groundsOf(side, modeFrom));
   return `${many('services', 'Service')} (${many('servicePorts', 'port')}) on ${where}: ${parts.join(', ')}`;
 }

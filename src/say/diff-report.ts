@@ -16,6 +16,7 @@ import { tableNames } from '../kernel/iptables/iptables.ts';
 import { modeFacts } from '../kube-proxy/modes.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { unlistedWords } from './way/lack.ts';
+import type { ArgumentsOf } from '../base/findings/codes.ts';
 
 /** How much of each list to print before "and 230 more"; Infinity for whole lists. */
 export interface ReportLimits {
@@ -237,16 +238,12 @@ function lackingRules({ iptables }: Snapshot['coverage']): readonly string[] {
   });
 }
 
-/** Tells, in sentences, what a side of a comparison does not show. */
-export function describeUnshown({ side: { name, coverage, mode } }: Scene): readonly string[] {
-  const lacking = mode && modeFacts[mode].kinds.has('iptables') ? lackingRules(coverage) : [];
-  const unshown = partsOfDump.filter((part) => !coverage[part]).map((part) => partNames[part]);
+/** Returns what a side of a comparison does not show. */
+export function findUnshown({ side: { name, coverage, mode } }: Scene): readonly ArgumentsOf<'reading'>[] {
+  const rules = mode && modeFacts[mode].kinds.has('iptables') ? lackingRules(coverage) : [];
+  const others = partsOfDump.filter((part) => !coverage[part]).map((part) => partNames[part]);
   return [
-    ...(lacking.length > 0
-      ? [`${name} does not show ${joinWords(lacking)}, so the rules that packets meet there are not known`]
-      : []),
-    ...(unshown.length > 0
-      ? [`${name} does not show ${unshown.join(', ')}, so kpc assumes that they equal the other side's`]
-      : []),
-  ];
+    { areRules: true, parts: rules },
+    { areRules: false, parts: others },
+  ].flatMap(({ areRules, parts }) => (parts.length === 0 ? [] : [{ problem: 'unshown', name, parts, areRules }]));
 }

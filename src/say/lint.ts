@@ -1,7 +1,8 @@
 import { count } from '../base/printable.ts';
 import type { Severity } from '../base/findings/rows.ts';
 import type { Shaped } from '../base/json/schema.ts';
-import { modeFacts, unnamedMode } from '../kube-proxy/modes.ts';
+import { unnamedMode } from './grounds.ts';
+import { modeFacts } from '../kube-proxy/modes.ts';
 import { casesOf, findingsMarkdown, type Answered } from './formats/answer.ts';
 import type { SaidByCommand } from './formats/json.ts';
 import type { LintOutcome } from '../ask/lint/lint.ts';

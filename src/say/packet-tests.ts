@@ -7,7 +7,7 @@ import { lines, type Block } from './lines.ts';
 import { addressWords } from './port-facts.ts';
 import { describeSkippedListings } from './way/lack.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
-import { unnamedMode } from '../kube-proxy/modes.ts';
+import { unnamedMode } from './grounds.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { Location } from '../kernel/place.ts';
 import type { PacketResult } from '../ask/trace/packet-tests.ts';

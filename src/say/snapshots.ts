@@ -4,7 +4,7 @@ import { nameSome } from './words/rows.ts';
 import { groupBy } from '../cluster/grouping.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { families, type Family, familyNames } from '../kernel/address.ts';
-import { unnamedMode } from '../kube-proxy/modes.ts';
+import { unnamedMode } from './grounds.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { unlessEmpty } from './formats/json.ts';
 import type { SnapshotJson } from './outputs/envelope.ts';

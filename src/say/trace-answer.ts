@@ -1,7 +1,7 @@
 // Answers a trace, either of one packet or as a table of all senders and addresses.
 import type { Shaped } from '../base/json/schema.ts';
 import type { Finding } from '../base/findings/finding.ts';
-import { unnamedMode } from '../kube-proxy/modes.ts';
+import { unnamedMode } from './grounds.ts';
 import {
   failingShare,
   isArrival,

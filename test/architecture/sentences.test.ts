@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { projectFolder } from '../support/run-kpc.ts';
 
 const source = join(projectFolder, 'src');
-/** How many texts of three words or more each file below src/say has: those of formats, which stay, and those that are still to move. */
+/** How many texts of three words or more each file below src/say has. All are of formats. */
 const recorded = join(import.meta.dirname, 'sentences.txt');
 
 /** Stands for a value in a template. */

@@ -9,7 +9,7 @@ import { forwardingSysctls } from '../../kernel/sysctls-and-modules.ts';
 import { announcedDefault, announcedEnds, lastAnnounced, type Minor, parseMinor } from '../../kube-proxy/announced.ts';
 import { findGateFaults } from '../../kube-proxy/feature-gates.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
-import { modeFacts, modeFromWords, type ModeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { modeFacts, type ModeFacts, type ModeSource, type ProxyMode } from '../../kube-proxy/modes.ts';
 import {
   type Behaviour,
   type FeatureGates,
@@ -170,8 +170,8 @@ export type Change =
       readonly from: ChangedSide;
       readonly to: ChangedSide;
       readonly announced: readonly Finding[];
-      /** Text to add after the old mode if nothing names that mode; otherwise ''. */
-      readonly modeFrom: string;
+      /** Where the old mode comes from if the user did not name it. */
+      readonly modeFrom: ModeSource | undefined;
     }
   | { readonly kind: 'refused'; readonly why: ArgumentsOf<'bad-call'> };
 
@@ -227,7 +227,7 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
       },
     },
     announced: announcementsFor(setup, upgrade, after, cluster.servicePorts),
-    modeFrom: namesMode ? '' : " (kube-proxy's default)",
+    modeFrom: unnamed && 'configuration',
   };
 }
 
@@ -262,7 +262,7 @@ function planMode(change: AskedChange, before: SetupBefore): Change {
     from: { words: from, options: { proxyMode: from, isModeUnnamed: unnamed === 'nothing' } },
     to: { words: to, options: { proxyMode: to } },
     announced: [],
-    modeFrom: modeFromWords(unnamed),
+    modeFrom: unnamed,
   };
 }
 

@@ -4,7 +4,8 @@ import type { Unread, GitFailure, ProgramProblem } from '../unread.ts';
 import type { NoService } from './command-line.ts';
 import type { Unlisted } from '../../kernel/ipvs/ipvs.ts';
 import type { Unreached } from '../../kube-proxy/missing-jumps.ts';
-import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import type { ModeSource, ProxyMode } from '../../kube-proxy/modes.ts';
+import type { Family } from '../../kernel/address.ts';
 import type { Exceeded } from '../bounds.ts';
 import {
   row,
@@ -18,6 +19,38 @@ import {
   type Numbers,
   type Lists,
 } from './rows.ts';
+
+/** What a node's rules depend on. `modeFrom` is undefined if the user named the mode. */
+export interface Grounds {
+  readonly node: string | undefined;
+  readonly mode: ProxyMode;
+  readonly modeFrom: ModeSource | undefined;
+  readonly families: readonly Family[];
+  readonly assumed: readonly ('node' | 'families')[];
+}
+
+/** What shows the release that the rules follow. */
+export type ReleaseShownBy =
+  { readonly by: 'node'; readonly node: string } | { readonly by: 'dump'; readonly notThatOfNode: string | undefined };
+
+/** What kpc takes a side of a comparison for. `release` is undefined if it is the newest and nothing shows it. */
+export type ReadAs = By<
+  'as',
+  {
+    manifests: { readonly grounds: Grounds; readonly release: Followed | undefined };
+    'two-releases': { readonly grounds: Grounds } & Strings<'from' | 'to'>;
+    bundle: { readonly grounds: Grounds; readonly release: Followed | undefined };
+    golden: { readonly grounds: Grounds; readonly release: Followed | undefined };
+    /** kpc-apply's dump. `more`: the tools whose output completes it. */
+    'stored-dump': Strings<'node'> & Lists<'families' | 'more'> & { readonly mode: ProxyMode };
+    dump: { readonly files: readonly (Strings<'name'> & Lists<'outputs'>)[] };
+  }
+>;
+
+interface Followed {
+  readonly release: string;
+  readonly shownBy: ReleaseShownBy | undefined;
+}
 
 /** Facts that a dump lacks, and assumptions about the dump. */
 export type DumpNote = By<
@@ -215,7 +248,9 @@ export const fileFindings = {
     'two-releases': Strings<'from' | 'fromRelease' | 'to' | 'toRelease'>;
     'releases-differ': Numbers<'behaviours'>;
     'conntrack-limit': None;
-    'read-as': Strings<'text'>;
+    'read-as': Strings<'name'> & { readonly what: ReadAs };
+    'taken-flags': Strings<'file'> & Lists<'flags'>;
+    unshown: Strings<'name'> & Lists<'parts'> & { readonly areRules: boolean };
     'skipped-on-both': Lists<'services'>;
     untested: Lists<'leftOut'>;
     'taken-as-subject': Strings<'word'>;

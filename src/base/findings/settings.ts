@@ -2,7 +2,7 @@ import type { Family } from '../../kernel/address.ts';
 import type { LineFault } from '../../kernel/lines.ts';
 import type { Unread } from '../unread.ts';
 import type { GateFault } from '../../kube-proxy/feature-gates.ts';
-import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import type { ProxyMode, UnnamedBy } from '../../kube-proxy/modes.ts';
 import type { Release } from '../../kube-proxy/releases.ts';
 import { row, ofCompiling, byProblem, severityBy, type None, type Strings, type Numbers, type Lists } from './rows.ts';
 
@@ -45,7 +45,7 @@ export const settingFindings = {
     'gate-off': ModeOfRelease;
   }>('error'),
   'covered-addresses': row<Strings<'network' | 'socket'>>('warning'),
-  'default-mode': ofCompiling<{ readonly named: 'empty-flag' | 'configuration' | 'nothing' }>('note'),
+  'default-mode': ofCompiling<{ readonly named: UnnamedBy }>('note'),
   'ipvs-ends': row<None>('warning'),
   userspace: byProblem<{
     'bind-address': Strings<'flag' | 'address'>;

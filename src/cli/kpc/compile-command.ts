@@ -20,7 +20,7 @@ import { withoutDefaultMode } from '../../library/open.ts';
 import { allowEmptyFlag } from '../../library/command-flags.ts';
 import { type Flag, flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
-import { modeNoteWords } from '../../library/words.ts';
+import { modeSourceOf } from '../../library/words.ts';
 import { formatCompiled } from '../../say/bundle-text.ts';
 import { answerOutputs, type AnswerOutput } from '../../say/formats/answer.ts';
 import { formatJson } from '../../say/formats/json.ts';
@@ -139,7 +139,7 @@ export const addCompileCommand = defineCommand<CommandOptions>({
       await call.say(aboutCheck(checked, result, output));
       return isSame ? exitStatus.ok : exitStatus.negative;
     }
-    const modeFrom = modeNoteWords(opened.loaded);
+    const modeFrom = modeSourceOf(opened.loaded);
     const form = output === 'json' ? 'json' : 'text';
     if (print !== undefined) await call.out(formatOne(print, side));
     else

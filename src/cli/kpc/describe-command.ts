@@ -10,7 +10,7 @@ import { withoutDefaultMode } from '../../library/open.ts';
 import { nodeFlag, refuseIdleOfDescription } from '../../library/command-flags.ts';
 import { flagRow, openFlags } from '../../library/options.ts';
 import { refuse } from '../../library/refusal.ts';
-import { modeNoteWords } from '../../library/words.ts';
+import { modeSourceOf } from '../../library/words.ts';
 import { type Cluster as AskedCluster, findOther, isInRevision } from '../../library/node/open.ts';
 import { isFileName, isPath } from '../shared/path-words.ts';
 import { isKubectlPlugin } from '../shared/run-commands.ts';
@@ -92,7 +92,7 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     if (release !== undefined && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version'))
       await call.note({ problem: 'follows-release', release });
     const style = { width: terminal.width, isColoured: terminal.colour.out };
-    const modeFrom = loaded ? modeNoteWords(loaded) : '';
+    const modeFrom = loaded && modeSourceOf(loaded);
     const description = describeSnapshot(side, what, { ...options, ...style, modeFrom });
     await call.print(description.findings, new Map());
     const { isFound, result } = description;

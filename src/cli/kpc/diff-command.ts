@@ -31,6 +31,7 @@ import { defineCommand, type Call } from './call.ts';
 import { wordsOfCall, limitFlag, outputFlag, traceSide, readRevisions } from './flags.ts';
 import { messageFlags } from './messages.ts';
 import { expectManifests, type InputFlags } from './open-input.ts';
+import { readAsWords } from '../../say/grounds.ts';
 
 interface DiffFlags extends InputFlags {
   readonly toKubernetesVersion?: string;
@@ -120,7 +121,7 @@ async function diffPaths(
   const read = readPair(opened, found);
   await call.report(read);
   const sides = read.sides.map((side) => side ?? call.end()) as [Snapshot, Snapshot];
-  if (read.made === undefined) await call.note(...read.notes.map((text) => ({ problem: 'read-as', text }) as const));
+  await call.note(...read.notes);
   const named = more.length > 0 && areStored(found) ? await nameSides(sides, options) : undefined;
   if (named) await call.report(named);
   const [from, to] = named?.sides ?? sides;
@@ -139,7 +140,7 @@ async function diffPaths(
     leavesOut: read.diagnostics.some(({ code }) => code === 'left-out'),
   });
   const status = await print(call, differences, [...(options.taken ?? []), ...taken]);
-  if (read.made !== undefined) await call.say(`Both sides: ${printable(read.made)}\n`);
+  if (read.bothAs) await call.say(`Both sides: ${printable(readAsWords(read.bothAs))}\n`);
   return status;
 }
 

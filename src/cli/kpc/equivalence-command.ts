@@ -82,7 +82,7 @@ async function reportComparison(
   const progress = showProgress(comparison.counts.standIns, call.terminal);
   for (const { readings, notes } of comparison.run()) {
     for (const reading of readings) await useReading(call, reading);
-    await call.note(...notes.map((text) => ({ problem: 'read-as', text }) as const));
+    await call.note(...notes);
     await progress.step();
   }
   await progress.end();

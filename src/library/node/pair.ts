@@ -20,6 +20,7 @@ import {
   openManifests,
   openReading,
   type Opened,
+  type Reading,
   type Recognised,
   manifests,
   namesInManifests,
@@ -31,6 +32,8 @@ import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { refuseNamedTwice } from '../command-flags.ts';
 import { refuse } from '../refusal.ts';
 import { ofSides, type CalledSide } from '../compare-nodes.ts';
+import { readAsWords } from '../../say/grounds.ts';
+import type { ArgumentsOf } from '../../base/findings/codes.ts';
 
 export type { AskedChange };
 
@@ -207,9 +210,18 @@ export function readPair([from, to]: FromTo<Opened>, [before, after]: FromTo<Nam
     sides: [old.side, fresh.side] as const,
     diagnostics: sortDiagnostics([...old.diagnostics.filter(isKept), ...fresh.diagnostics]),
     files: new Map(readings.flatMap(({ files }) => [...files])),
-    made: old.made === fresh.made ? old.made : undefined,
-    notes: readings.flatMap(({ notes }) => notes),
+    ...readAsOne(readings),
   };
+}
+
+/** Returns what both sides are read as, or else a note on each. Two bundles have notes even if they are for the same node. */
+function readAsOne(readings: FromTo<Reading>) {
+  const [old, fresh] = readings.map(({ readAs }) => readAs);
+  if (old?.as === 'manifests' && fresh && readAsWords(old) === readAsWords(fresh)) return { bothAs: old, notes: [] };
+  const notes = readings.flatMap(({ side, readAs: what }): readonly ArgumentsOf<'reading'>[] =>
+    side && what ? [{ problem: 'read-as', name: side.name, what }] : [],
+  );
+  return { bothAs: undefined, notes };
 }
 
 /** Returns a filter that drops a revision's warnings and notes if the new side has them too. */

@@ -1,7 +1,8 @@
 import { joinWays, percent } from '../../base/printable.ts';
 import { joinHostPort } from '../../kernel/address.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
-import { modeFacts, unnamedMode } from '../../kube-proxy/modes.ts';
+import { unnamedMode } from '../grounds.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
 import {
   failingShare,
   isArrival,

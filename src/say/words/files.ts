@@ -1,5 +1,6 @@
 import { count, formatCount, joinWords, escapeText, quote, shellWord, quotePrintable } from '../../base/printable.ts';
 import { boundWords, gitWords, lineFaultWords, programWords, unreadWords } from './unread.ts';
+import { readAsWords } from '../grounds.ts';
 import { pathBelow, resolvePath } from '../../base/names.ts';
 import { bundleFaultWords, mergeConflict } from './bundle.ts';
 import { adviseOnOddSpace, nameCharacter } from './fields.ts';
@@ -299,7 +300,10 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     'releases-differ': ({ behaviours }) =>
       `the kube-proxies of the two releases differ in ${count(behaviours, 'behaviour')} that kpc knows of`,
     'conntrack-limit': `on a node with many cores kube-proxy before ${behaviourChanges['conntrack-limit'].since} ${behaviourWords['conntrack-limit'].join(', and since then ')}`,
-    'read-as': ({ text }) => text,
+    'read-as': ({ name, what }) => `${name}: ${readAsWords(what)}`,
+    'taken-flags': ({ file, flags }) => `from ${file}: ${flags.join(', ')}`,
+    unshown: ({ name, parts, areRules }) =>
+      `${name} does not show ${joinWords(parts)}, so ${areRules ? 'the rules that packets meet there are not known' : "kpc assumes that they equal the other side's"}`,
     'skipped-on-both': ({ services }) => [
       `not compared, because they have no cluster IP yet and kube-proxy skips them on both sides: ${nameSome(services)}`,
       'leave out --no-assume',

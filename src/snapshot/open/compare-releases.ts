@@ -1,5 +1,5 @@
 import type { IpFamilyChoice } from './assumptions.ts';
-import { describeGrounds } from '../grounds.ts';
+import { groundsOf } from '../grounds.ts';
 import { chooseNodeName, compileNode, prepareForRelease } from './compile-node.ts';
 import { checkReleases, prepareChecked } from './compile.ts';
 import { releaseOfNode, type VersionChoice, type LoadedInputs } from './load-texts.ts';
@@ -49,12 +49,12 @@ export function compareReleases(
     const reasons = own.map(({ behaviour }) => behaviourReason(behaviour, pair.from, pair.to, to.does));
     return { ...port, reasons: [...reasons, ...port.reasons] };
   });
-  const made = `${name}: manifests, compiled for ${describeGrounds(from.side)}, by Kubernetes ${from.release} and ${to.release}`;
+  const what = { as: 'two-releases', grounds: groundsOf(from.side), from: from.release, to: to.release } as const;
   // The limit on tracked connections depends on the number of the node's cores.
   const isLimitChanged =
     steps.some(({ behaviour }) => behaviour === 'conntrack-limit') && settings.conntrack.maxPerCore > 0;
   const notes: readonly ArgumentsOf<'reading'>[] = [
-    { problem: 'read-as', text: made },
+    { problem: 'read-as', name, what },
     { problem: 'releases-differ', behaviours: steps.length },
     ...(isLimitChanged ? [{ problem: 'conntrack-limit' } as const] : []),
   ];

@@ -1,4 +1,3 @@
-import { quote } from '../../base/printable.ts';
 import type { Node, ProxySettings } from '../../cluster/objects.ts';
 import { compileLoaded } from './compile.ts';
 import { chooseNodeName, compileNode, prepareWithSettings } from './compile-node.ts';
@@ -23,7 +22,8 @@ import {
   type FeatureGates,
 } from '../../kube-proxy/releases.ts';
 import { defaultSettings, flagsOfSettings, settingsOver, hasProxyFlags } from '../../settings/table.ts';
-import { modeFromWords, type ProxyMode } from '../../kube-proxy/modes.ts';
+import type { ModeSource, ProxyMode } from '../../kube-proxy/modes.ts';
+import type { ReleaseShownBy } from '../../base/findings/files.ts';
 import { failedReading, readingOf, type Reading } from './stored-side.ts';
 import { remadeSlices } from '../../cluster/stale-slices.ts';
 import { nodesOfPods, saysNode } from './assumptions.ts';
@@ -58,7 +58,7 @@ export function compileLike(
   const loaded = { ...read, modeNote };
   const assumed = isTaken ? assumedLike(like?.assumed, options) : {};
   const named = assumed.isModeAssumed ? 'nothing' : modeNote?.arguments.named;
-  const modeFrom = isTaken && like?.kind === 'dump' ? ofDump : modeFromWords(named);
+  const modeFrom: ModeSource | undefined = isTaken && like?.kind === 'dump' ? 'dump' : named;
   const finish = (reading: Reading, takenSettings: Readonly<Record<string, string>> = {}): Reading => {
     const taken = { ...takenFamily, ...takenSettings };
     const side = reading.side?.kind === 'manifests' ? reading.side.with({ taken, ...assumed }) : reading.side;
@@ -66,7 +66,7 @@ export function compileLike(
   };
   if (!like || loaded.diagnostics.some(isError)) {
     const compiled = compileLoaded(loaded, { node, ipFamily, name: path });
-    return finish(readingOf(path, loaded, compiled, modeFrom, undefined));
+    return finish(readingOf(loaded, compiled, modeFrom));
   }
   const nodeName = node ?? likeNode ?? chooseNodeName(undefined, loaded);
   const ofNode = loaded.nodes.get(nodeName);
@@ -83,7 +83,7 @@ export function compileLike(
   if (refused.length > 0) return failedReading(loaded, [...refused, ...loaded.diagnostics]);
   const asOther: LoadedInputs = { ...prepareFor(release), version: release };
   const compiled = compileLoaded(asOther, { node, likeNode, ipFamily, name: path });
-  return finish(readingOf(path, loaded, compiled, modeFrom, found.reason), {
+  return finish(readingOf(loaded, compiled, modeFrom, found.shownBy), {
     ...(isTaken ? flagsOfSettings(settings) : {}),
     ...(version === undefined && release !== newestRelease ? { '--kubernetes-version': release } : {}),
   });
@@ -100,7 +100,7 @@ function assumedLike(
   };
 }
 
-/** Returns the flag's release, or else the release that the other side shows. `reason`: why, if no flag names a release. */
+/** Returns the flag's release, or else the release that the other side shows. `shownBy`: what shows it, if no flag names a release. */
 function findRelease(
   { version, gates, nodes }: LoadedInputs,
   nodeName: string,
@@ -108,21 +108,21 @@ function findRelease(
   mode: ProxyMode,
   compileBy: (release: Release) => Snapshot,
 ):
-  | { readonly release: Release; readonly reason?: string | undefined }
-  | { readonly release: undefined; readonly diagnostic: Finding; readonly reason?: undefined } {
+  | { readonly release: Release; readonly shownBy?: ReleaseShownBy | undefined }
+  | { readonly release: undefined; readonly diagnostic: Finding; readonly shownBy?: undefined } {
   const node = nodes.get(nodeName);
-  const nodeSays = `as the Node ${quote(nodeName)} says`;
+  const ofNode: ReleaseShownBy = { by: 'node', node: nodeName };
   if (version === 'auto') {
     const release = releaseOfNode(node, nodeName);
-    return typeof release === 'object' ? { release: undefined, diagnostic: release } : { release, reason: nodeSays };
+    return typeof release === 'object' ? { release: undefined, diagnostic: release } : { release, shownBy: ofNode };
   }
   if (version !== undefined) return { release: version };
   if (like.kind !== 'dump') return { release: like.settings?.release ?? newestRelease };
   const named = releaseRunBy(node);
   const release = matchDump(like, distinctReleases(named === undefined ? [] : [named], gates, mode), compileBy);
-  if (release === named) return { release, reason: nodeSays };
-  if (named !== undefined) return { release, reason: `the dump fits it better than ${named}, which the Node names` };
-  return { release, reason: release === newestRelease ? undefined : 'the dump fits it best' };
+  if (release === named) return { release, shownBy: ofNode };
+  if (named === undefined && release === newestRelease) return { release };
+  return { release, shownBy: { by: 'dump', notThatOfNode: named } };
 }
 
 function matchDump(dump: Snapshot, candidates: readonly Release[], compileBy: (release: Release) => Snapshot): Release {
@@ -210,8 +210,6 @@ function hostAddressesOf({ kind, hostAddresses: known = [] }: Snapshot, node: No
   const isListed = kind === 'dump' || node === undefined || known.some(isLoopback);
   return isListed && isOfNode && known.length > 0 ? known : undefined;
 }
-
-const ofDump = " (the dump's; other settings by flags and defaults)";
 
 /** What the other side shows about the cluster of both sides; undefined for facts that make no difference. */
 export type Beside = Pick<LoadOptions, 'dualStackAs' | 'nodesBeside' | 'remade'>;

@@ -16,18 +16,20 @@ import { families as bothFamilies } from '../../kernel/address.ts';
 import { tableNames, type Tables } from '../../kernel/iptables/iptables.ts';
 import { findTable } from '../../kernel/nftables/table.ts';
 import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
-import { programs } from '../../kube-proxy/modes.ts';
+import { programs, type ModeSource } from '../../kube-proxy/modes.ts';
 import { checkHosts, parseHostLinks, type HostText, type LoadedInputs } from './load-texts.ts';
 import { compileLoaded, type Compilation, type NodeOptions } from './compile.ts';
 import { newestRelease } from '../../kube-proxy/releases.ts';
-import { describeGrounds } from '../grounds.ts';
+import { groundsOf } from '../grounds.ts';
+import type { ReadAs, ReleaseShownBy } from '../../base/findings/files.ts';
+import { groupBy } from '../../cluster/grouping.ts';
 
 export interface Reading {
   readonly side: Snapshot | undefined;
   readonly diagnostics: readonly Finding[];
   readonly files: LoadedInputs['files'];
-  readonly notes: readonly string[];
-  readonly made?: string;
+  /** Undefined if the side could not be read. */
+  readonly readAs: ReadAs | undefined;
   /** Finds facts about the node that the manifests lack, for which it compiles the node's state. */
   readonly gaps?: Compilation['gaps'];
 }
@@ -64,7 +66,7 @@ type OpenedNodes = NodeOptions & { readonly allNodes?: boolean | undefined };
 export function openManifests(name: string, loaded: LoadedInputs, options: OpenedNodes): Opened {
   return openNodes(loaded, options, (node, memo) => {
     const compilation = compileLoaded(loaded, { ...options, node, name }, [], memo);
-    return readingOf(name, loaded, compilation, '', undefined);
+    return readingOf(loaded, compilation);
   });
 }
 
@@ -98,32 +100,27 @@ export function openNodes(
 }
 
 export function failedReading({ files }: Pick<Reading, 'files'>, diagnostics: Reading['diagnostics']): Reading {
-  return { side: undefined, diagnostics, files, notes: [] };
+  return { side: undefined, diagnostics, files, readAs: undefined };
 }
 
 export function readingOf(
-  name: string,
   loaded: LoadedInputs,
   { snapshot, diagnostics, gaps }: Compilation,
-  modeFrom: string,
-  reason: string | undefined,
+  modeFrom?: ModeSource,
+  shownBy?: ReleaseShownBy,
 ): Reading {
-  if (!snapshot) return failedReading(loaded, diagnostics);
-  const made = `manifests, compiled for ${describeMade(snapshot, { modeFrom, reason })}`;
-  return { ...failedReading(loaded, diagnostics), side: snapshot, made, gaps, notes: [`${name}: ${made}`] };
+  const failed = failedReading(loaded, diagnostics);
+  if (!snapshot) return failed;
+  return { ...failed, side: snapshot, gaps, readAs: { as: 'manifests', ...compiledAs(snapshot, modeFrom, shownBy) } };
 }
 
-function describeMade(
-  side: CompiledSnapshot,
-  { modeFrom = '', reason }: { readonly modeFrom?: string; readonly reason?: string | undefined } = {},
-): string {
-  const why = reason === undefined ? '' : ` (${reason})`;
+function compiledAs(side: CompiledSnapshot, modeFrom?: ModeSource, shownBy?: ReleaseShownBy) {
   const { release } = side.settings;
-  const words = release === newestRelease && why === '' ? '' : `, Kubernetes ${release}${why}`;
-  return `${describeGrounds(side, modeFrom)}${words}`;
+  const isUsual = release === newestRelease && !shownBy;
+  return { grounds: groundsOf(side, modeFrom), release: isUsual ? undefined : { release, shownBy } };
 }
 
-const nothingSaid = { diagnostics: [], files: new Map(), notes: [], beside: [] } as const;
+const nothingSaid = { diagnostics: [], files: new Map(), readAs: undefined, beside: [] } as const;
 
 export const manifests: Recognised = { ...nothingSaid, kind: 'manifests', side: undefined };
 
@@ -141,12 +138,12 @@ export function sideOfBundle(path: string, files: BundleFiles): Recognised {
   const result = readBundle(files, compileState, path);
   if (result.kind === 'broken') return brokenSide(path, result.problems);
   if (result.bundle.manifest.dumped) return readDumpedBundle(path, result.bundle, files.get(networkFile) ?? '');
-  return sideOfStored('a bundle', result.bundle);
+  return sideOfStored('bundle', result.bundle);
 }
 
 export function sideOfGolden(path: string, files: BundleFiles): Recognised {
   const result = readGolden(files, compileState, version, path);
-  if (result.kind === 'bundle') return sideOfStored('a golden', result.bundle);
+  if (result.kind === 'bundle') return sideOfStored('golden', result.bundle);
   return brokenSide(path, result.problems);
 }
 
@@ -154,9 +151,8 @@ function brokenSide(path: string, problems: readonly BundleFault[]): Recognised 
   return unreadable(problems.map((problem) => diagnose('bad-bundle', { path, problem })));
 }
 
-function sideOfStored(what: string, { manifest, snapshot: side }: StoredBundle): Recognised {
-  const notes = [`${side.name}: ${what} for ${describeMade(side)}`];
-  return { ...nothingSaid, kind: 'bundle', side, manifest, notes };
+function sideOfStored(as: 'bundle' | 'golden', { manifest, snapshot: side }: StoredBundle): Recognised {
+  return { ...nothingSaid, kind: 'bundle', side, manifest, readAs: { as, ...compiledAs(side) } };
 }
 
 /** Reads a kpc-apply dump, a bundle that was not compiled and lists no modules. `network`: other chains, links, routes, sysctls. */
@@ -198,11 +194,9 @@ function readDumpedBundle(
   const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts, routes, flows, hostAddresses });
   const withMore = (...added: [ReadonlyMap<string, string>, readonly Finding[]]): Recognised =>
     readDumpedBundle(path, bundle, network, ...added);
-  const rules = manifest.families.length === 0 ? 'no rules of kube-proxy' : manifest.families.join(' and ');
-  const notes = [
-    `${path}: a dump of ${manifest.node.name}, mode ${manifest.mode}, ${rules}${more.size === 0 ? '' : `, with ${[...more.keys()].join(', ')}`}`,
-  ];
-  return { ...nothingSaid, kind: 'dump', side, manifests: [], diagnostics, notes, withMore };
+  const { node, mode, families } = manifest;
+  const readAs: ReadAs = { as: 'stored-dump', node: node.name, mode, families, more: [...more.keys()] };
+  return { ...nothingSaid, kind: 'dump', side, manifests: [], diagnostics, readAs, withMore };
 }
 
 function joinTables(own: Tables | undefined, others: Tables | undefined): Tables | undefined {
@@ -229,9 +223,10 @@ export function sideOfDump(
       ),
     );
   }
-  const names = [...new Set(dump.files.map((file) => file.name))];
-  const read = names.map((file) => describeFile(file, dump.files)).join(', ');
-  const notes = [`${name}: a dump of a node${read === '' ? ', of which no file could be read' : `: ${read}`}`];
+  const files = [...groupBy(dump.files, (file) => file.name)].map(([file, own]) => ({
+    name: file,
+    outputs: own.map(({ kind }) => kind),
+  }));
   const links = dump.state.links.filter((link) => link.name !== serviceLink);
   // The output of `ip addr show kube-ipvs0` has only that link.
   const hostAddresses =
@@ -240,7 +235,7 @@ export function sideOfDump(
       : undefined;
   const { state, coverage, doubts, flows, routes, log } = dump;
   const side = new DumpedSnapshot({ name, state: () => state, coverage, doubts, flows, routes, log, hostAddresses });
-  return { ...nothingSaid, kind: 'dump', side, manifests: texts, diagnostics, notes };
+  return { ...nothingSaid, kind: 'dump', side, manifests: texts, diagnostics, readAs: { as: 'dump', files } };
 }
 
 /** Returns a dump with the node's addresses from another listing. Returns no side if a diagnostic reports a fault in the listing. */
@@ -283,11 +278,4 @@ export function withNames(
 
 export function isRefusedOnly({ files, faults }: Dump): boolean {
   return files.length === 0 && faults.some(({ code }) => code === 'unread-output');
-}
-
-/** Returns "node.txt (iptables-save, ipvsadm -Ln)", or only the file's name if the name tells what the file contains. */
-function describeFile(name: string, files: Dump['files']): string {
-  const kinds = files.filter((file) => file.name === name).map(({ kind }) => kind);
-  const [first] = kinds;
-  return kinds.length === 1 && first !== undefined && name.startsWith(first) ? name : `${name} (${kinds.join(', ')})`;
 }
