@@ -4,6 +4,7 @@ import { TextFile } from '../input/documents/text-file.ts';
 import { writeYaml } from '../input/yaml/parse.ts';
 import { holdingTests, resultJson, testComments } from '../say/packet-tests.ts';
 import {
+  flagPlacesOf,
   readPacketTests,
   runPacketTest,
   type PacketResult,
@@ -36,6 +37,13 @@ export class TestRun {
   get settings(): readonly SceneSettings[] {
     const all = this.#tests.flatMap(({ settings }) => settings);
     return [...new Map(all.map((each) => [JSON.stringify(each), each])).values()];
+  }
+
+  /** Returns the places of the values of flags in the first test with these settings. */
+  flagPlaces(settings: SceneSettings): ReturnType<typeof flagPlacesOf> {
+    const key = JSON.stringify(settings);
+    const test = this.#tests.find((each) => each.settings.some((own) => JSON.stringify(own) === key));
+    return test ? flagPlacesOf(test) : new Map();
   }
 
   open(settings: SceneSettings, scenes: readonly Scene[]): void {

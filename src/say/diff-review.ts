@@ -193,8 +193,9 @@ function countEndpoints(reasons: readonly ServiceReason[]): readonly Ranked[] {
     const number = own.filter(({ kind }) => kind === `endpoint-${word}`).length;
     return number > 0 ? [{ word, number }] : [];
   });
-  // If all endpoints were added, or all removed, the reason about their total states this.
-  if (counts.length === 1 && counts[0]?.word !== 'changed') return [];
+  // If ready endpoints were only added, or only removed, the reason about the total states this.
+  const areReady = own.every((reason) => 'state' in reason && reason.state.condition === 'ready');
+  if (counts.length === 1 && areReady) return [];
   const texts =
     own.length <= namedEndpoints
       ? own.map((reason) => serviceReasonWords(reason))

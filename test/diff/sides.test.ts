@@ -72,6 +72,18 @@ describe('the sides of kpc diff', () => {
     expect(broken.stderr).toMatch(/error: .*broken: manifest\.json: it is not JSON/);
   });
 
+  test.each([
+    ['ipvs', 'nftables'],
+    ['1.34', '1.36'],
+  ])('%s and %s are no files: kpc equivalence compares what they do', async (from, to) => {
+    const { status, stdout } = await runKpc(['diff', from, to, '--output', 'json']);
+    const { findings } = JSON.parse(stdout) as { findings: readonly unknown[] };
+    expect([status, findings]).toEqual([
+      2,
+      [expect.objectContaining({ arguments: { problem: 'settings-as-files', from, to } })],
+    ]);
+  });
+
   test('what a dump holds that cannot be read is told with its line, and is not compared', async () => {
     write('odd/ipvsadm-save', '-A -f 7 -s rr\n-A -t 10.0.0.1:nosuch -s rr\n');
     write('odd/iptables.save', '*nat\n:PREROUTING ACCEPT [0:0]\nnonsense\nCOMMIT\n');

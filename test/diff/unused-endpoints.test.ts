@@ -1,4 +1,4 @@
-// An endpoint that nodes without it no longer use: said of this node only if a node is named.
+// Endpoints that do not serve: those that nodes no longer use, said of this node only if a node is named, and those not ready.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,4 +30,12 @@ test.each([
   writeFolder(cwd, { 'old.yaml': web('Cluster'), 'new.yaml': web('Local') });
   const { stdout } = await runKpc(['diff', '-q', 'old.yaml', 'new.yaml', ...flags], { cwd });
   expect(stdout).toContain(words);
+});
+
+test('an added endpoint that is not ready is named beside the count', async () => {
+  const before = web('Cluster');
+  const unready = '{ addresses: [10.244.2.11], nodeName: w2, conditions: { ready: false } }';
+  writeFolder(cwd, { 'old.yaml': before, 'new.yaml': before.replace('nodeName: w2 }', `nodeName: w2 }, ${unready}`) });
+  const { stdout } = await runKpc(['diff', '-q', 'old.yaml', 'new.yaml'], { cwd });
+  expect(stdout).toMatch(/endpoints 2 → 3, endpoint 10\.244\.2\.11:8080 added \(not ready/);
 });

@@ -121,7 +121,7 @@ describe('kpc diff --to-kubernetes-version', () => {
     }
     const unknown = await kpc('diff', '--to-kubernetes-version', '1.34', 'web.yaml');
     expect(unknown).toMatchObject({ status: 2, stdout: '' });
-    expect(unknown.stderr).toContain('error: --kubernetes-version: the input does not say what the Node "node-1" runs');
+    expect(unknown.stderr).toContain('error: --kubernetes-version: the Node "node-1" has no kubeletVersion');
   });
 
   test('every command follows the release that the Node names, unless a flag names one', async () => {
@@ -254,7 +254,7 @@ describe('--kubernetes-version auto', () => {
     expect(findings).toContainEqual(
       expect.objectContaining({
         code: 'bad-kubernetes-version',
-        arguments: expect.objectContaining({ node: 'node-1', isAssumed: true }),
+        arguments: expect.objectContaining({ node: 'node-1', nodeObject: 'assumed' }),
       }),
     );
   });
@@ -316,7 +316,7 @@ describe('--kubernetes-version auto', () => {
   test.each([
     ['v1.29.3', 'the Node "node-1" runs "v1.29.3", which kpc does not follow'],
     ['v1.40.0', 'the Node "node-1" runs "v1.40.0", which kpc does not follow'],
-    ['', 'the input does not say what the Node "node-1" runs'],
+    ['', 'the Node "node-1" has no kubeletVersion'],
   ])('a Node of version %j is an error that says which releases there are', async (version, words) => {
     write('strange.yaml', web + nodeText('node-1', version, '192.168.0.1'));
     const auto = ['--kubernetes-version', 'auto'];

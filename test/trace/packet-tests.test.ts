@@ -8,6 +8,7 @@ import { fixturesFolder } from '../support/fixtures.ts';
 import { triesAll } from '../support/rounds.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 import { resultOf } from '../support/printed-json.ts';
+import type { SaidFinding } from '../../src/say/words/said.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-test-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -436,6 +437,31 @@ test.each(['mode: []', 'nodes: []', 'release: []', 'node: []'])(
     }
   },
 );
+
+test("a fault of the file's settings is reported once, at the setting", async () => {
+  const cwd = mkdtempSync(join(scratch, 'settings-'));
+  const node = '{apiVersion: v1, kind: Node, metadata: {name: n1}}';
+  const served = bare.replace('spec: { ', 'spec: { clusterIP: 10.96.0.10, ');
+  writeFileSync(join(cwd, 'in.yaml'), `${served}---\n${node}\n`);
+  await runKpc(['compile', '-f', 'in.yaml', '--proxy-mode', 'ipvs', '-o', 'bundle', '-q'], { cwd });
+  const faultsOf = async (lines: readonly string[], ...flags: readonly string[]) => {
+    writeFileSync(join(cwd, 't.yaml'), lines.join('\n'));
+    const { stdout } = await runKpc(['test', 't.yaml', '-q', '--output', 'json', ...flags], { cwd });
+    const { findings } = JSON.parse(stdout) as { findings: readonly SaidFinding[] };
+    return findings.map(({ code, place }) => [code, place?.line, place?.column]);
+  };
+  const first = '- {from: pod, to: svc/a, expect: unknown}';
+  const two = (last: string) => ['tests:', first, `- {from: node, to: svc/a, ${last}}`];
+  expect(await faultsOf(['inputs: bundle', 'mode: nftables', ...two('expect: unknown')])).toEqual([
+    ['bad-expectation', 2, 7],
+  ]);
+  const nodes = ['inputs: in.yaml', 'node: n9', ...two('node: n8, expect: delivered')];
+  expect(await faultsOf(nodes)).toEqual([
+    ['unknown-node', 2, 7],
+    ['unknown-node', 5, 33],
+  ]);
+  expect(await faultsOf(nodes, '--node', 'n7')).toEqual([['unknown-node', undefined, undefined]]);
+});
 
 test('a packet whose end is unknown comes as expected where unknown is', async () => {
   const cwd = mkdtempSync(join(scratch, 'unknown-'));

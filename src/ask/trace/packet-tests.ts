@@ -44,6 +44,8 @@ export interface PacketTest extends WrittenExpectation {
   readonly protocol: PacketProtocol | undefined;
   readonly namespace: string | undefined;
   readonly settings: readonly SceneSettings[];
+  /** Reports whether the test, or else its file, has a setting. */
+  readonly has: (field: string) => boolean;
   readonly place: (field?: string, index?: number) => NonNullable<Finding['place']>;
   readonly isDoubtful: (field: string, index?: number) => boolean;
 }
@@ -110,9 +112,12 @@ function readTestDocument(
   const isNodeGiven = given.node !== undefined || given.allNodes !== undefined;
   return tests.map((test, i): PacketTest => {
     const path = ['tests', i];
+    // A setting that the test leaves out is the file's.
     const pathOf = (field?: string, index?: number): readonly (string | number)[] => {
-      const isList = index !== undefined && Array.isArray((test as Readonly<Record<string, unknown>>)[field ?? '']);
-      return [...path, ...(field === undefined ? [] : [field]), ...(isList ? [index] : [])];
+      if (field === undefined) return path;
+      const isOfFile = !isPresent(test, field) && isPresent(raw, field);
+      const isList = index !== undefined && Array.isArray((test as Readonly<Record<string, unknown>>)[field]);
+      return [...(isOfFile ? [] : path), field, ...(isList ? [index] : [])];
     };
     for (const field of ['from', 'to', 'expect'] as const) {
       const value = test[field];
@@ -135,10 +140,29 @@ function readTestDocument(
       expect: test.expect ?? 'delivered',
       source: test.source ?? undefined,
       settings,
+      has: (field) => isPresent(test, field) || isPresent(raw, field),
       place: (field, index) => report.source.place(pathOf(field, index)),
       isDoubtful: (field, index) => report.isDoubtful(pathOf(field, index)),
     };
   });
+}
+
+function isPresent(raw: object, field: string): boolean {
+  return ((raw as Readonly<Record<string, unknown>>)[field] ?? undefined) !== undefined;
+}
+
+/** The fields of a test file that stand for flags. */
+const fieldsOfFlags = [
+  ['hostAddresses', '--host-addresses'],
+  ['mode', '--proxy-mode'],
+  ['release', '--kubernetes-version'],
+  ['node', '--node'],
+  ['nodes', '--node'],
+] as const;
+
+/** Returns the places in a test file of the values that flags have there. */
+export function flagPlacesOf({ place, has }: PacketTest): ReadonlyMap<string, Finding['place']> {
+  return new Map(fieldsOfFlags.flatMap(([field, flag]) => (has(field) ? [[flag, place(field)] as const] : [])));
 }
 
 function readChoices(raw: RawPacketTest | RawPacketTests, path: readonly (string | number)[], report: Report) {

@@ -70,6 +70,7 @@ export const callFindings = {
     'nothing-in-common': Strings<'from' | 'to'>;
     /** Sentences that say why the receiver of every packet is unknown. */
     'nothing-known': Lists<'reasons'>;
+    'settings-as-files': Strings<'from' | 'to'>;
     'no-services': Strings<'from' | 'to'> & { readonly compared: 'services' | 'packets' };
     'empty-shard': Strings<'shard'>;
     'stdin-of-two-sides': None;

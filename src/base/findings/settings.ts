@@ -37,9 +37,9 @@ export type LocalhostNodePort = Strings<'servicePort'> &
 export const settingFindings = {
   'bad-feature-gate': row<GateFault>('error'),
   /** `node` is '' if no node is named. `version` is the version in the Node object, or ''. */
-  'bad-kubernetes-version': row<Strings<'flag' | 'node' | 'version'> & { readonly isAssumed?: true | undefined }>(
-    'error',
-  ),
+  'bad-kubernetes-version': row<
+    Strings<'flag' | 'node' | 'version'> & { readonly nodeObject: 'given' | 'assumed' | 'missing' }
+  >('error'),
   'bad-mode': byProblem<{
     'not-in-release': ModeOfRelease;
     'gate-off': ModeOfRelease;

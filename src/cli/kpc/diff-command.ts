@@ -13,6 +13,7 @@ import {
   areStored,
   isUsefulForStored,
   nameSides,
+  namesSetting,
   openPair,
   openUpgrade,
   pathSide,
@@ -89,6 +90,7 @@ export const addDiffCommand = defineCommand<DiffFlags>({
     const areInFiles = call.words.length < 2 && call.words.length + files.length === 2;
     const [from, to] = areInFiles ? [...call.words, ...files] : call.words;
     if (from === undefined || to === undefined) return refuse({ problem: 'no-side', first: from });
+    if (namesSetting(from) && namesSetting(to)) refuse({ problem: 'settings-as-files', from, to });
     return diffPaths(call, [from, to], areInFiles ? others : { ...others, file: files });
   },
 });

@@ -139,8 +139,11 @@ async function runTests(call: Call<TestFlags>): Promise<ExitStatus> {
   const quiet = call.once();
   let isUsable = true;
   for (const settings of run.settings) {
-    if (isUsable)
-      isUsable = await quiet.tries(async () => run.open(settings, await openScenes(quiet.with(settings), flags)));
+    // A flag of the command line wins over the file's setting.
+    const ofFile = [...run.flagPlaces(settings)].filter(([flag]) => !call.given.some(({ name }) => name === flag));
+    const flagPlaces = new Map([...(options.flagPlaces ?? []), ...ofFile]);
+    const own = quiet.with({ ...settings, flagPlaces });
+    isUsable = (await quiet.tries(async () => run.open(settings, await openScenes(own, flags)))) && isUsable;
   }
   const results = run.send();
   const isWrong = run.diagnostics.length > 0;

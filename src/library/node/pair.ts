@@ -66,6 +66,11 @@ export function readSide(name: string): NamedSide {
   return { name, adds: holdsConfiguration(name) ? { config: name } : undefined };
 }
 
+/** Reports whether a word is a mode or a release, and not a path. */
+export function namesSetting(name: string): boolean {
+  return !existsSync(name) && readSide(name).adds?.sideOf !== undefined;
+}
+
 /** The largest size of a configuration, in bytes. Larger files are manifests or dumps, and are left to their own readers. */
 const largestConfiguration = 2 ** 20;
 

@@ -149,6 +149,10 @@ export const callWords: WordsOf<typeof callFindings> = {
       `describe takes one subject, not ${words.map((word) => quotePrintable(word)).join(' and ')}`,
       'name one, and the input with -f',
     ],
+    'settings-as-files': ({ from, to }) => [
+      `diff compares files, but ${from} and ${to} name modes or releases`,
+      `compare what they do to packets with "kpc equivalence ${from} ${to} -f MANIFESTS"`,
+    ],
     'unknown-side': ({ names, meant }) => [
       `no mode, release, file or folder is called ${names.map((name) => quotePrintable(name)).join(' and ')}`,
       didYouMean(meant, `name a mode (${proxyModeNames}), a release such as 1.36, a file or a folder`),

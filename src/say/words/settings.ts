@@ -125,15 +125,20 @@ export const settingWords: WordsOf<typeof settingFindings> = {
       ];
     },
   }),
-  'bad-kubernetes-version': ({ flag, node, version, isAssumed }) => {
-    const lacking = isAssumed
-      ? `the input has no Node, and the assumed Node ${quote(node)} has no release`
-      : `the input does not say what the Node ${quote(node)} runs`;
-    const whose = node === '' ? 'no node is named' : lacking;
-    return [
-      `${flag}: ${version === '' ? whose : `the Node ${quote(node)} runs ${quote(version)}, which kpc does not follow`}`,
-      `${version === '' ? `give ${isAssumed ? 'the' : 'its'} Node object with -f, or name` : 'name'} a release of Kubernetes ${releaseRange}`,
-    ];
+  'bad-kubernetes-version': ({ flag, node, version, nodeObject }) => {
+    const name = `name a release of Kubernetes ${releaseRange}`;
+    if (version !== '')
+      return [`${flag}: the Node ${quote(node)} runs ${quote(version)}, which kpc does not follow`, name];
+    const whose = {
+      given: [`the Node ${quote(node)} has no kubeletVersion`, 'give it as kubectl get node -o yaml prints it'],
+      assumed: [
+        `the input has no Node, and the assumed Node ${quote(node)} has no release`,
+        'give the Node object with -f',
+      ],
+      missing: [`the input has no Node ${quote(node)}`, 'give its Node object with -f'],
+    } as const;
+    const [wrong, help] = node === '' ? ['no node is named', 'name it with --node'] : whose[nodeObject];
+    return [`${flag}: ${wrong}`, `${help}, or ${name}`];
   },
   'bad-mode': byCase('problem', {
     'not-in-release': (details) => {

@@ -306,8 +306,9 @@ export function releaseOfNode(
   flag = '--kubernetes-version',
 ): Release | Finding {
   const version = node?.kubernetesVersion ?? '';
-  const isAssumed = node?.assumedAs === undefined ? undefined : true;
-  return parseRelease(version) ?? diagnose('bad-kubernetes-version', { flag, node: nodeName, version, isAssumed });
+  const given = node && (node.assumedAs === undefined ? 'given' : 'assumed');
+  const details = { flag, node: nodeName, version, nodeObject: given ?? 'missing' } as const;
+  return parseRelease(version) ?? diagnose('bad-kubernetes-version', details);
 }
 
 /**
