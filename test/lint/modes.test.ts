@@ -532,7 +532,7 @@ describe('what the input cannot show is not said', () => {
 
 test.each([
   ['sh', ['idle-affinity']],
-  ['mh', ['idle-affinity']],
+  ['mh', []],
   ['dh', []],
   ['rr', []],
 ])('session affinity beside the scheduler %s', async (scheduler, expected) => {

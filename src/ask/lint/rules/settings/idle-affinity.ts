@@ -1,8 +1,8 @@
 import { programs } from '../../../../kube-proxy/modes.ts';
 import { ofServices, type LintRule } from '../../rule.ts';
 
-/** Schedulers that choose by a hash of the client's address: ip_vs_sh.c, and ip_vs_mh.c without the flag mh-port. */
-const hashing: ReadonlySet<string> = new Set(['sh', 'mh']);
+/** Chooses by a hash of the client's address alone (ip_vs_sh.c). kube-proxy sets mh-port for mh, so there the client's port counts too. */
+const hashing = 'sh';
 
 /** Finds session affinity without effect, or in addition to a scheduler that already provides it. */
 export const idleAffinity: LintRule<'idle-affinity'> = ofServices(
@@ -13,7 +13,7 @@ export const idleAffinity: LintRule<'idle-affinity'> = ofServices(
     if (skipped === 'headless') return { details: { problem: 'headless', service: name }, place };
     if (!port || !programs(settings.mode, 'virtualServers')) return undefined;
     const scheduler = port.scheduler || settings.ipvs.scheduler;
-    return hashing.has(scheduler)
+    return scheduler === hashing
       ? { details: { problem: 'scheduler', service: name, scheduler, seconds }, place }
       : undefined;
   },
