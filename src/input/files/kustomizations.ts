@@ -16,19 +16,20 @@ export function isKustomization({ file, value }: InputDocument): boolean {
 
 interface Taken {
   readonly written: string;
-  readonly place: string;
+  readonly path: string;
+  /** The entry in the kustomization. */
+  readonly at: readonly [field: string, index: number];
 }
 
 /** Returns the paths in some fields of a kustomization. Skips patches written inline. */
 function pathsIn({ file, value }: InputDocument, fields: readonly string[]): readonly Taken[] {
-  const all = fields.flatMap((name): readonly unknown[] => {
-    const set = isObject(value) ? value[name] : undefined;
-    return Array.isArray(set) ? set : [];
-  });
-  return all.flatMap((entry) => {
-    const written = isObject(entry) ? entry['path'] : entry;
-    if (typeof written !== 'string' || written === '' || written.includes('\n')) return [];
-    return [{ written, place: resolvePath(folderOf(file.name), written) }];
+  return fields.flatMap((field): readonly Taken[] => {
+    const set: unknown = isObject(value) ? value[field] : undefined;
+    return (Array.isArray(set) ? (set as readonly unknown[]) : []).flatMap((entry, i): readonly Taken[] => {
+      const written = isObject(entry) ? entry['path'] : entry;
+      if (typeof written !== 'string' || written === '' || written.includes('\n')) return [];
+      return [{ written, path: resolvePath(folderOf(file.name), written), at: [field, i] }];
+    });
   });
 }
 
@@ -39,7 +40,7 @@ function resourcesOf(kustomization: InputDocument): readonly Taken[] {
 const patchFields = ['patches', 'patchesStrategicMerge', 'patchesJson6902', 'replacements', 'transformers'] as const;
 
 export function findPatchFiles(kustomizations: readonly InputDocument[]): ReadonlySet<string> {
-  return new Set(kustomizations.flatMap((each) => pathsIn(each, patchFields).map(({ place }) => place)));
+  return new Set(kustomizations.flatMap((each) => pathsIn(each, patchFields).map(({ path }) => path)));
 }
 
 function foldersAbove(files: readonly string[]): ReadonlySet<string> {
@@ -55,6 +56,8 @@ interface Incomplete {
   readonly kustomization: InputDocument;
   /** The sources, as written in the kustomization. */
   readonly lacks: readonly string[];
+  /** The first of these sources. */
+  readonly at: Taken['at'];
 }
 
 /** `files`: all files of the input. */
@@ -65,8 +68,10 @@ export function findIncomplete(
   const known = foldersAbove(files);
   const inFolders = kustomizations.filter(({ file }) => file.origin !== undefined);
   return inFolders.flatMap((each) => {
-    const lacks = resourcesOf(each).filter(({ place }) => !known.has(place));
-    return lacks.length > 0 ? [{ kustomization: each, lacks: lacks.map(({ written }) => written) }] : [];
+    const [first, ...others] = resourcesOf(each).filter(({ path }) => !known.has(path));
+    return first
+      ? [{ kustomization: each, lacks: [first, ...others].map(({ written }) => written), at: first.at }]
+      : [];
   });
 }
 
@@ -78,7 +83,10 @@ export interface Untaken {
   readonly lacks: readonly string[];
 }
 
-export function describeUntaken({ kustomization: { file }, lacks }: Incomplete): Untaken {
+export function describeUntaken({
+  kustomization: { file },
+  lacks,
+}: Pick<Incomplete, 'kustomization' | 'lacks'>): Untaken {
   const folder = folderOf(file.name);
   return { folder, below: pathBelow(file.origin?.folder ?? '', folder), lacks };
 }
@@ -103,7 +111,7 @@ export function describeKustomizations(
   const serving = foldersAbove(ofServices);
   const changing = kustomizations.filter((each) => {
     const { kind } = each.value as Readonly<Record<string, unknown>>;
-    const takes = pathsIn(each, ['resources', 'bases']).some(({ place }) => serving.has(place));
+    const takes = pathsIn(each, ['resources', 'bases']).some(({ path }) => serving.has(path));
     return kind !== 'Component' && (takes ? changingFieldsOf(each.value).length > 0 : makesObjects(each.value));
   });
   return [...diagnoseIncomplete(missing, isShown, into), ...describeChanging(changing, into)];
@@ -115,10 +123,10 @@ function diagnoseIncomplete(
   into: Into,
 ): readonly Finding[] {
   if (!first) return [];
-  const { kustomization, lacks } = first;
+  const { kustomization, lacks, at } = first;
   const folder = folderOf(kustomization.file.name);
   const details = { lacks, more: others.length, folder, into, isShown };
-  return [diagnose('incomplete-kustomization', details, kustomization.source.place(['resources']))];
+  return [diagnose('incomplete-kustomization', details, kustomization.source.place(at))];
 }
 
 function describeChanging([first, ...others]: readonly InputDocument[], into: Into): readonly Finding[] {
@@ -136,12 +144,12 @@ export function findBuilder(kustomizations: readonly InputDocument[], file: stri
   const reaching = new Set<InputDocument>();
   for (let places = [resolvePath('.', file)]; places.length > 0;) {
     const found = kustomizations.filter(
-      (each) => !reaching.has(each) && resourcesOf(each).some(({ place }) => places.includes(place)),
+      (each) => !reaching.has(each) && resourcesOf(each).some(({ path }) => places.includes(path)),
     );
     for (const each of found) reaching.add(each);
     places = found.map((each) => resolvePath('.', folderOf(each.file.name)));
   }
-  const taken = new Set([...reaching].flatMap((each) => resourcesOf(each).map(({ place }) => place)));
+  const taken = new Set([...reaching].flatMap((each) => resourcesOf(each).map(({ path }) => path)));
   const [root, ...others] = [...reaching]
     .map((each) => folderOf(each.file.name))
     .filter((folder) => !taken.has(resolvePath('.', folder)));
