@@ -236,12 +236,16 @@ function addedWords(state: EndpointState): string {
 
 function changedWords(from: EndpointState, to: EndpointState): readonly string[] {
   const hints = turn(from.hints.join(' '), to.hints.join(' '));
+  // An endpoint that becomes ready is used, and one that no longer is ready is not.
+  const isImplied = from.condition !== to.condition && to.used === (to.condition === 'ready');
   return [
     ...(from.condition === to.condition ? [] : [`${to.condition} (was ${from.condition})`]),
     ...(from.node === to.node ? [] : [`now on ${to.node ?? 'no node'} (was on ${from.node ?? 'no node'})`]),
     ...(from.zone === to.zone ? [] : [`zone ${turn(from.zone ?? '', to.zone ?? '')}`]),
     ...(from.hints.join() === to.hints.join() ? [] : [`hints ${hints}`]),
-    ...(from.used === to.used ? [] : [to.used ? `now used ${unusedWhere(from)}` : `no longer used ${unusedWhere(to)}`]),
+    ...(from.used === to.used || isImplied
+      ? []
+      : [to.used ? `now used ${unusedWhere(from)}` : `no longer used ${unusedWhere(to)}`]),
   ];
 }
 

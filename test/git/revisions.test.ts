@@ -17,7 +17,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 const svc = readFileSync(join(fixturesFolder, 'quickstart', 'svc.yaml'), 'utf8');
 const ready = svc.replace('ready: false', 'ready: true');
-const change = 'endpoint 10.244.2.11:8080 ready (was not ready), now used on this node';
+const change = 'endpoint 10.244.2.11:8080 ready (was not ready)';
 
 let count = 0;
 function repository(files: Files, link?: (folder: string) => void): string {
