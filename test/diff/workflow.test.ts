@@ -55,6 +55,17 @@ test('a pull request with its golden: no mark but what is assumed, and the words
   expect(files.summary).toContain('- **store/shop**: externalTrafficPolicy Cluster → Local\n');
 });
 
+test('a pull request that changes the cluster alone: the summary says what', async () => {
+  const repository = await makeRepository('cluster');
+  const node = join(repository, 'cluster/node.yaml');
+  const config = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: nftables\n';
+  writeFileSync(node, `${readFileSync(node, 'utf8')}---\n${config}`);
+  await commit(repository, 'mode');
+  const { runs, files } = await runWorkflow(repository, 'cluster');
+  expect(runs.map(({ status }) => status)).toEqual([1, 0, 0]);
+  expect(files.summary).toContain('mode: ipvs → nftables');
+});
+
 /** A repository as the workflow expects it, with its base branch. */
 async function makeRepository(name: string): Promise<string> {
   const repository = join(scratch, name);
