@@ -139,7 +139,7 @@ async function answerOf(tool: Tool, given: Given, files: TextsBelow): Promise<st
       if (text.length <= longestAnswer) return text;
       return refuseUse(
         `the answer is longer than ${longestAnswer} characters`,
-        'ask about one Service, one node or fewer files',
+        'ask about less, or run kpc itself',
       );
     });
   });

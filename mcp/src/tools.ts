@@ -5,13 +5,13 @@ import { findNearest } from '../../src/base/names.ts';
 import { findingCodes, severitiesOf } from '../../src/base/findings/codes.ts';
 import { anyObject, type Schema } from '../../src/base/json/schema.ts';
 import { proxyModes, type ProxyMode } from '../../src/kube-proxy/modes.ts';
+import { parseRelease, releases } from '../../src/kube-proxy/releases.ts';
 import { describeAsData } from '../../src/library/describe.ts';
 import {
   compile,
   equivalence,
   lint,
   migrate,
-  releases,
   type ComparedSide,
   type EquivalenceResult,
 } from '../../src/library/index.ts';
@@ -92,7 +92,7 @@ const compiledFor = (node: string) => ({
     .optional()
     .describe("kube-proxy's mode; without it that of kpc.yaml or of a configuration among the manifests, or else ipvs"),
   kubernetesVersion: z
-    .enum([...releases, 'auto'])
+    .preprocess((value) => parseRelease(String(value)) ?? value, z.enum([...releases, 'auto']))
     .optional()
     .describe('the release whose kube-proxy is meant'),
   node: z.string().optional().describe(node),
@@ -164,8 +164,8 @@ export const tools: readonly Tool[] = [
       const read = scenesIn(opened);
       const { namespace, node, allNodes: onAll } = input;
       const asked = { from, to, proto, inInterface, all, namespace, node, allNodes: onAll };
-      if (namespace !== undefined && read.scenes?.every((scene) => readsNoNames(asked, scene)))
-        refuseFlag('--namespace', 'no-names');
+      const isNamed = given.some(({ key }) => key === 'namespace');
+      if (isNamed && read.scenes?.every((scene) => readsNoNames(asked, scene))) refuseFlag('--namespace', 'no-names');
       const { trace: answer, snapshots, diagnostics } = traceIn(read, asked);
       const result = answer && {
         ...answer,

@@ -356,13 +356,20 @@ const tests = [
     async () => {
       const path = join(folder, 'kpc.yaml');
       const question = { node: 'worker-1', from: 'pod', to: 'svc/shop/web' };
-      writeFileSync(path, 'file: [shop.yaml, nodes.yaml, web.yaml]\nproxy-mode: nftables\nlint: { limit: 3 }\n');
-      const { data, text } = await ask('trace', question);
+      writeFileSync(
+        path,
+        'file: [shop.yaml, nodes.yaml, web.yaml]\nproxy-mode: nftables\nnamespace: shop\nlint: { limit: 3 }\n',
+      );
+      const byAddress = await ask('trace', { node: 'worker-1', from: 'external', to: '192.0.2.1:80' });
+      assert.ok(!byAddress.isError, byAddress.text);
+      const { data, text } = await ask('trace', { ...question, kubernetesVersion: 'v1.33.1' });
+      assert.equal(data.snapshots[0].release, '1.33', text);
       assert.equal(data.snapshots[0].mode, 'nftables', text);
       assert.equal(data.result.traces[0].verdict, 'refused', text);
       const notes = data.findings.map((/** @type {{ text: string }} */ { text: said }) => said);
-      assert.ok(notes.includes('from kpc.yaml: manifests, proxyMode'), text);
-      const asked = await ask('trace', { ...question, proxyMode: 'iptables', manifests: ['.'] });
+      assert.ok(notes.includes('from kpc.yaml: manifests, proxyMode, namespace'), text);
+      const own = { proxyMode: 'iptables', manifests: ['.'], namespace: 'shop' };
+      const asked = await ask('trace', { ...question, ...own });
       assert.equal(asked.data.snapshots[0].mode, 'iptables', asked.text);
       assert.doesNotMatch(asked.text, /from kpc\.yaml/);
       writeFileSync(path, 'proxy-mode: sixtables\nnode: { a: b }\n');
