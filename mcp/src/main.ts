@@ -137,10 +137,7 @@ async function answerOf(tool: Tool, given: Given, files: TextsBelow): Promise<st
       const own = isWrong ? noAnswer : await tool.answer({ ...values, ...asked }, files, flags);
       const text = format(tool, given, { ...own, findings: [...findings, ...own.findings] });
       if (text.length <= longestAnswer) return text;
-      return refuseUse(
-        `the answer is longer than ${longestAnswer} characters`,
-        'ask about less, or run kpc itself',
-      );
+      return refuseUse(`the answer is longer than ${longestAnswer} characters`, 'ask about less, or run kpc itself');
     });
   });
 }
