@@ -26,7 +26,7 @@ import {
   namesInManifests,
   namesNoNode,
 } from '../../snapshot/open/stored-side.ts';
-import { factsBeside } from '../../snapshot/open/compile-like.ts';
+import { factsBeside, nameOfNode } from '../../snapshot/open/compile-like.ts';
 import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { refuseNamedTwice } from '../command-flags.ts';
@@ -185,8 +185,8 @@ export async function openPair(
       ? options.into
       : { compare, sides: [renderedSide(from), renderedSide(to)] as const };
   const open = async ({ name, adds, found }: FoundSide, other: FoundSide): Promise<Opened | ManifestSide> => {
-    const shared = { ...options, ...adds };
     if (adds) {
+      const shared = { ...options, ...adds, node: options.node ?? nameOfNode(other.found.side) };
       loaded = await (loaded ? loadUnder(shared, loaded) : loadInputs(shared));
       const isOfAll = other.adds !== undefined && namesNoNode(loaded, shared.node);
       return openManifests(name, loaded, { ...shared, allNodes: shared.allNodes ?? isOfAll });

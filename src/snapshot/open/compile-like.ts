@@ -34,9 +34,14 @@ interface LikeOptions extends LoadOptions {
 
 export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, options: T): T {
   const assume = canAssumeBeside(like, options) && options.assume;
-  const node = options.node ?? (like?.node?.name || undefined);
+  const node = options.node ?? nameOfNode(like);
   const dualStackAs = like && isDualStack(like) ? like.name : options.dualStackAs;
   return { ...options, ...rangesLike(like, options), assume, node, dualStackAs };
+}
+
+/** Returns the node that a side names for the other side. */
+export function nameOfNode(side: Snapshot | undefined): string | undefined {
+  return side?.node?.name || undefined;
 }
 
 /** Compiles manifests. Settings that no flag sets, such as the mode, come from the other side. */
@@ -51,7 +56,7 @@ export function compileLike(
   const isDual = options.dualStackAs !== undefined || (like !== undefined && isDualStack(like));
   const ipFamily = options.ipFamily === 'auto' && isDual ? 'dual' : options.ipFamily;
   const takenFamily = read.assumedCluster?.dualStack?.by === 'side' ? { '--ip-family': 'dual' } : {};
-  const likeNode = like?.node?.name || undefined;
+  const likeNode = nameOfNode(like);
   const settings = settingsLike(like, read, options);
   const isTaken = settings !== read.settings;
   const modeNote = !isTaken && read.modeNote?.code === 'default-mode' ? read.modeNote : undefined;
