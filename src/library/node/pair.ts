@@ -196,8 +196,8 @@ export async function openPair(
     const own = tree && (await optionsOf(tree, name));
     if (own?.diagnostics.some(isError))
       return openReading(failedReading({ files: new Map([[own.file.name, own.file]]) }, own.diagnostics));
-    const asOther = { ...options, ...other.adds, file: beside, ...own?.options, into };
-    return readManifestSide(name, other.found, asOther);
+    const asOther = { ...options, file: beside, ...own?.options, into };
+    return readManifestSide(name, other.found, asOther, other.adds);
   };
   const sides = [await open(from, to), await open(to, from)] as const;
   return [compileBeside(sides[0], sides[1], to.name), compileBeside(sides[1], sides[0], from.name)];

@@ -30,6 +30,8 @@ import { nodesOfPods, saysNode } from './assumptions.ts';
 
 interface LikeOptions extends LoadOptions {
   readonly node?: string | undefined;
+  /** Flags for what the side takes from a mode, release or configuration. */
+  readonly taken?: Readonly<Record<string, string>> | undefined;
 }
 
 export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, options: T): T {
@@ -42,6 +44,17 @@ export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, o
 /** Returns the node that a side names for the other side. */
 export function nameOfNode(side: Snapshot | undefined): string | undefined {
   return side?.node?.name || undefined;
+}
+
+type Followed = Pick<LoadOptions, 'kubernetesVersion'>;
+
+/** Reports whether a side's own objects name what a mode, release or configuration on the other side sets. */
+export function namesItself({ configured, nodes }: LoadedInputs, { kubernetesVersion }: Followed): boolean {
+  return kubernetesVersion === undefined ? configured : [...nodes.values()].some(releaseRunBy);
+}
+
+export function flagsOfFollowed({ kubernetesVersion }: Followed, { settings }: LoadedInputs) {
+  return kubernetesVersion === undefined ? flagsOfSettings(settings) : { '--kubernetes-version': kubernetesVersion };
 }
 
 /** Compiles manifests. Settings that no flag sets, such as the mode, come from the other side. */
@@ -65,7 +78,7 @@ export function compileLike(
   const named = assumed.isModeAssumed ? 'nothing' : modeNote?.arguments.named;
   const modeFrom: ModeSource | undefined = isTaken && like?.kind === 'dump' ? 'dump' : named;
   const finish = (reading: Reading, takenSettings: Readonly<Record<string, string>> = {}): Reading => {
-    const taken = { ...takenFamily, ...takenSettings };
+    const taken = { ...options.taken, ...takenFamily, ...takenSettings };
     const side = reading.side?.kind === 'manifests' ? reading.side.with({ taken, ...assumed }) : reading.side;
     return { ...reading, side, diagnostics: reading.diagnostics.filter((each) => each !== modeNote) };
   };
