@@ -76,10 +76,10 @@ const handedOver = /^\/(?:dev\/(?:stdin|fd\/\d+)|proc\/self\/fd\/\d+)$/;
  */
 const handedOverBytes = new Map<string, Buffer>();
 
-/** Like readRegularFile, but also reads standard input, `<(command)` and /dev/null. */
-export function readNamedFile(path: string): Buffer {
+/** Like readRegularFile, but also reads standard input and `<(command)`, both of any size, and /dev/null. */
+export function readNamedFile(path: string, most: number = largestFile): Buffer {
   if (path === '/dev/null') return Buffer.alloc(0);
-  if (!handedOver.test(path)) return readRegularFile(path, largestFile);
+  if (!handedOver.test(path)) return readRegularFile(path, most);
   const known = handedOverBytes.get(path);
   if (known) return known;
   const file = openSync(path, constants.O_RDONLY);

@@ -91,7 +91,7 @@ export class RevisionTree implements FileTree {
     throw new UnreadableFile(path, { problem: 'too-long', of: 'file', most });
   };
 
-  readonly readNamed = (path: string): Buffer => this.read(path);
+  readonly readNamed = (path: string, most?: number): Buffer => this.read(path, most);
 
   readonly realPath = (path: string): string => {
     const found = this.#find(path);

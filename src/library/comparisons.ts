@@ -14,6 +14,7 @@ import { NodeComparison, type CalledSide } from './compare-nodes.ts';
 import { traceWords } from './options.ts';
 import { checkPacketOptions, diagnosticsOfNode, looked, openTexts, type ManifestsOfNodes } from './open.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
+import { nameOfNode } from '../snapshot/open/compile-like.ts';
 import { namesNoNode, openReading, type Opened } from '../snapshot/open/stored-side.ts';
 import { checkOptionNames, expectSnapshot, listTexts, type NamedText } from './inputs.ts';
 import { diagnosticsOf, misuse } from './words.ts';
@@ -69,8 +70,10 @@ export function equivalence(options: EquivalenceOptions): EquivalenceResult {
   const { manifests, node } = input;
   const loaded = manifests && flags[0] && flags[1] ? openTexts({ ...input, manifests }, false).loaded : undefined;
   const asked = loaded ? { allNodes: namesNoNode(loaded, node), ...input } : input;
-  const old = specOf(from, asked, flags[0], loaded);
-  return compareSpecs([old, specOf(to, asked, flags[1], old.opened.loaded)]);
+  const stored = [from, to].find((_, index) => !flags[index]) as Snapshot | undefined;
+  const ofNode = { ...asked, node: node ?? nameOfNode(stored) };
+  const old = specOf(from, ofNode, flags[0], loaded);
+  return compareSpecs([old, specOf(to, ofNode, flags[1], old.opened.loaded)]);
 }
 
 type OptionsOfSide = Partial<ManifestsOfNodes> & Pick<GateOptions, 'sideOf'>;

@@ -48,12 +48,12 @@ test.each([
   ['k3s.yaml', 'cluster-cidr: 10.42.0.0/16\nkube-proxy-arg: [proxy-mode=ipvs]\n'],
   ['kubeadm.yaml', 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\n'],
   ['kube-proxy.service', '# of a node\n[Unit]\n[Service]\nExecStart=/usr/bin/kube-proxy --proxy-mode=ipvs\n'],
-])('%s is a configuration, as for --config', (name, text) => {
+])('%s is a configuration, as for --config', async (name, text) => {
   writeFolder(cwd, { [name]: text, [`with-service-${name}`]: `${service}${text}` });
-  const configOf = (path: string) => readSide(path).adds?.config;
-  expect(configOf(join(cwd, name))).toBe(join(cwd, name));
-  expect(configOf(join(cwd, `with-service-${name}`))).toBeUndefined();
-  expect(configOf(join(cwd, 'two.yaml'))).toBeUndefined();
+  const configOf = async (path: string) => (await readSide(path)).adds?.config;
+  expect(await configOf(join(cwd, name))).toBe(join(cwd, name));
+  expect(await configOf(join(cwd, `with-service-${name}`))).toBeUndefined();
+  expect(await configOf(join(cwd, 'two.yaml'))).toBeUndefined();
 });
 
 test('schedulers that two configurations name are not compared', () => {

@@ -51,15 +51,16 @@ export const addEquivalenceCommand = defineCommand<EquivalenceFlags>({
   ],
   run: async (call) => {
     const [from = '', to = ''] = call.words;
-    const [old, fresh] = [readSide(from), readSide(to)];
-    const wrong = [old, fresh].filter(isUnknownSide);
+    const { readStdin } = call.options;
+    const [old, fresh] = [await readSide(from, readStdin), await readSide(to, readStdin)];
+    await call.expectNone([old, fresh].flatMap(({ adds }) => checkValues(adds ?? {})));
+    const found = await recognisePair([old, fresh], call.options);
+    const wrong = found.filter(isUnknownSide);
     const [first] = wrong;
     if (first) {
       refuse({ problem: 'unknown-side', names: wrong.map(({ name }) => name), meant: nearestMode(first.name) });
     }
-    await call.expectNone([old, fresh].flatMap(({ adds }) => checkValues(adds ?? {})));
-    const found = await recognisePair([old, fresh], call.options);
-    refuseIdleOfSides(call.given, found);
+    await refuseIdleOfSides(call.given, found);
     const { optionsOf, commandOf } = readRevisions(call);
     const sides = await openPair(found, { ...call.options, compare: wordsOfCall(call.command) }, [], optionsOf);
     for (const side of sides) await expectNodes(call, side);

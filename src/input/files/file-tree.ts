@@ -69,7 +69,7 @@ export interface FileTree {
   /** Calls `check` with the real path of the file before reading it. */
   readonly read: (path: string, most?: number, check?: (found: string) => void) => Buffer;
   /** Like `read`, for a path that the user named; on disk, it may be a shell's pipe. */
-  readonly readNamed: (path: string) => Buffer;
+  readonly readNamed: (path: string, most?: number) => Buffer;
   readonly realPath: (path: string) => string;
   readonly isForeignLink: (path: string) => boolean;
   readonly join: (folder: string, name: string) => string;
@@ -85,7 +85,7 @@ export const disk: FileTree = {
   isFolder: (path) => statSync(path).isDirectory(),
   list: (folder) => readdirSync(folder, { withFileTypes: true }),
   read: readRegularFile,
-  readNamed: (path) => readNamedFile(path),
+  readNamed: readNamedFile,
   realPath,
   isForeignLink,
   join: (folder, name) => withSlashes(join(folder, name)),

@@ -129,8 +129,9 @@ export function loadFiles(
   return { files: [...files.values()], diagnostics, unreadable, named: readNamedFiles(inFolders, files) };
 }
 
-export function loadFile(path: string, stdin?: Stdin, tree: FileTree = disk): TextFile | Finding {
-  return loadAs(path, () => (path === '-' ? (stdin ?? '') : tree.readNamed(path)));
+/** `most`: the most bytes of a file that is no pipe. */
+export function loadFile(path: string, stdin?: Stdin, tree: FileTree = disk, most?: number): TextFile | Finding {
+  return loadAs(path, () => (path === '-' ? (stdin ?? '') : tree.readNamed(path, most)));
 }
 
 function loadAs(path: string, read: () => Stdin, origin?: FolderOrigin): TextFile | Finding {
@@ -143,7 +144,7 @@ function loadAs(path: string, read: () => Stdin, origin?: FolderOrigin): TextFil
 }
 
 /** Recognises a URL or pattern given as a file. kpc never opens a connection, and leaves patterns to the shell. */
-function findPathMistake(path: string): FileProblem | undefined {
+export function findPathMistake(path: string): FileProblem | undefined {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) return { problem: 'url', path };
   return /[*?[\]{}]/.test(path) && !existsSync(path) ? { problem: 'pattern' } : undefined;
 }

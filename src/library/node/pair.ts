@@ -1,11 +1,11 @@
 import type { RenderedSide } from '../../base/findings/files.ts';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { findNearest } from '../../base/names.ts';
-import { readNamedFile } from '../../base/read-file.ts';
 import { isError, type Finding, keyOfFault } from '../../base/findings/finding.ts';
-import { openTrees, revisionOf } from '../../git/revision-paths.ts';
+import { isInRevision, openTrees, revisionOf } from '../../git/revision-paths.ts';
 import { isConfiguration } from '../../input/configuration/read-settings.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
+import { findPathMistake, loadFile } from '../../input/files/load-files.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { findWrongChange, planChange, type AskedChange } from '../../ask/equivalence/change.ts';
@@ -26,7 +26,7 @@ import {
   namesInManifests,
   namesNoNode,
 } from '../../snapshot/open/stored-side.ts';
-import { factsBeside } from '../../snapshot/open/compile-like.ts';
+import { factsBeside, nameOfNode } from '../../snapshot/open/compile-like.ts';
 import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { refuseNamedTwice } from '../command-flags.ts';
@@ -58,31 +58,39 @@ export function pathSide(name: string): NamedSide {
   return { name, adds: undefined };
 }
 
-export function readSide(name: string): NamedSide {
+/** Whether a word is a configuration depends only on the text that it names: on disk, in a revision or on standard input. */
+export async function readSide(name: string, readStdin?: SideOptions['readStdin']): Promise<NamedSide> {
+  const setting = settingIn(name);
+  if (setting) return { name, adds: setting };
+  return { name, adds: (await holdsConfiguration(name, readStdin)) ? { config: name } : undefined };
+}
+
+function settingIn(name: string): NamedSide['adds'] {
   const proxyMode = proxyModes.find((mode) => mode === name);
-  if (proxyMode) return { name, adds: { proxyMode, sideOf: 'mode' } };
-  if (/^v?1\.\d+(\.\d+)?$/.test(name) && !existsSync(name))
-    return { name, adds: { kubernetesVersion: name, sideOf: 'release' } };
-  return { name, adds: holdsConfiguration(name) ? { config: name } : undefined };
+  if (proxyMode) return { proxyMode, sideOf: 'mode' };
+  if (!/^v?1\.\d+(\.\d+)?$/.test(name) || existsSync(name)) return undefined;
+  return { kubernetesVersion: name, sideOf: 'release' };
 }
 
 /** Reports whether a word is a mode or a release, and not a path. */
 export function namesSetting(name: string): boolean {
-  return !existsSync(name) && readSide(name).adds?.sideOf !== undefined;
+  return !existsSync(name) && settingIn(name) !== undefined;
 }
 
 /** The largest size of a configuration, in bytes. Larger files are manifests or dumps, and are left to their own readers. */
 const largestConfiguration = 2 ** 20;
 
-function holdsConfiguration(path: string): boolean {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (!found?.isFile() || found.size > largestConfiguration) return false;
-  return isConfiguration(new TextFile(path, readNamedFile(path).toString('utf8')));
+async function holdsConfiguration(path: string, readStdin: SideOptions['readStdin']): Promise<boolean> {
+  const { trees } = await openTrees([path]);
+  const stdin = path === '-' ? await readStdin?.() : undefined;
+  const file = loadFile(path, stdin, trees.get(path), largestConfiguration);
+  return file instanceof TextFile && file.text.length <= largestConfiguration && isConfiguration(file);
 }
 
-/** Reports whether a word is certainly not a mode, a release or a path. */
-export function isUnknownSide({ name, adds }: NamedSide): boolean {
-  return !(adds || name === '-' || existsSync(name) || revisionOf(name) !== undefined || /[./\\]/.test(name));
+/** Reports whether a word names nothing: no mode, release, path or revision. */
+export function isUnknownSide({ name, adds, found }: FoundSide): boolean {
+  if (adds || found.kind !== 'manifests' || name === '-' || existsSync(name)) return false;
+  return revisionOf(name) === undefined && findPathMistake(name) === undefined;
 }
 
 export function nearestMode(name: string): string | undefined {
@@ -117,7 +125,7 @@ export function refuseStrays(flags: readonly Flag[], sides: FromTo<FoundSide>): 
 }
 
 /** Refuses flags for manifests if no side is compiled from manifests, or if each side has its own value for the flag. */
-export function refuseIdleOfSides(given: readonly Flag[], sides: FromTo<FoundSide>): void {
+export async function refuseIdleOfSides(given: readonly Flag[], sides: FromTo<FoundSide>): Promise<void> {
   const flags = given.filter(({ needs }) => needs !== undefined);
   refuseNamedTwice(
     flags,
@@ -129,7 +137,10 @@ export function refuseIdleOfSides(given: readonly Flag[], sides: FromTo<FoundSid
     flags.filter((each) => ofFiles.includes(each) || !isUsefulForStored(each, sides)),
     sides,
   );
-  if (ofFiles.length > 0) refuse({ problem: 'idle-flag', flags: ['-f'], because: { kind: 'no-side' } });
+  if (ofFiles.length === 0) return;
+  // Reading a missing side reports it.
+  for (const { name } of sides) if (name !== '-' && !existsSync(name) && !(await isInRevision(name))) return;
+  refuse({ problem: 'idle-flag', flags: ['-f'], because: { kind: 'no-side' } });
 }
 
 type OptionsOfRevision = (
@@ -174,8 +185,8 @@ export async function openPair(
       ? options.into
       : { compare, sides: [renderedSide(from), renderedSide(to)] as const };
   const open = async ({ name, adds, found }: FoundSide, other: FoundSide): Promise<Opened | ManifestSide> => {
-    const shared = { ...options, ...adds };
     if (adds) {
+      const shared = { ...options, ...adds, node: options.node ?? nameOfNode(other.found.side) };
       loaded = await (loaded ? loadUnder(shared, loaded) : loadInputs(shared));
       const isOfAll = other.adds !== undefined && namesNoNode(loaded, shared.node);
       return openManifests(name, loaded, { ...shared, allNodes: shared.allNodes ?? isOfAll });
@@ -185,8 +196,8 @@ export async function openPair(
     const own = tree && (await optionsOf(tree, name));
     if (own?.diagnostics.some(isError))
       return openReading(failedReading({ files: new Map([[own.file.name, own.file]]) }, own.diagnostics));
-    const asOther = { ...options, ...other.adds, file: beside, ...own?.options, into };
-    return readManifestSide(name, other.found, asOther);
+    const asOther = { ...options, file: beside, ...own?.options, into };
+    return readManifestSide(name, other.found, asOther, other.adds);
   };
   const sides = [await open(from, to), await open(to, from)] as const;
   return [compileBeside(sides[0], sides[1], to.name), compileBeside(sides[1], sides[0], from.name)];

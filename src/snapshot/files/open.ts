@@ -1,5 +1,5 @@
 import { showsAnything } from '../../dumps/coverage.ts';
-import { compileLike, optionsLike, type Beside } from '../open/compile-like.ts';
+import { compileLike, flagsOfFollowed, namesItself, optionsLike, type Beside } from '../open/compile-like.ts';
 import {
   openManifests,
   openNodes,
@@ -12,7 +12,7 @@ import {
 } from '../open/stored-side.ts';
 import type { LoadedInputs } from '../open/load-texts.ts';
 import { recogniseInputs, type SideOptions } from './read-side.ts';
-import { loadInputs, readHostText } from './read-texts.ts';
+import { loadInputs, loadUnder, readHostText } from './read-texts.ts';
 
 interface OpenPathsOptions extends SideOptions {
   readonly allNodes?: boolean | undefined;
@@ -64,13 +64,19 @@ export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster' | 'inp
   readonly compile: (beside: Beside) => Opened;
 }
 
+/** `adds`: what a mode, release or configuration on the other side sets. The side follows it unless its own objects name it. */
 export async function readManifestSide(
   path: string,
   { side: other }: Recognised,
   options: SideOptions & { readonly allNodes?: boolean | undefined },
+  adds?: Partial<SideOptions>,
 ): Promise<ManifestSide> {
-  const asOther = optionsLike(other, options);
-  const read = await loadInputs({ ...asOther, file: [path, ...(options.file ?? [])] });
+  const unadded = optionsLike(other, options);
+  const bare = await loadInputs({ ...unadded, file: [path, ...(options.file ?? [])] });
+  const isAdded = adds !== undefined && !namesItself(bare, adds);
+  const asOther = isAdded ? { ...adds, ...unadded } : unadded;
+  const read = isAdded ? await loadUnder(asOther, bare) : bare;
+  const taken = isAdded ? flagsOfFollowed(adds, read) : undefined;
   return {
     assumedCluster: read.assumedCluster,
     inputs: read.inputs,
@@ -82,10 +88,10 @@ export async function readManifestSide(
       const isOwn = Object.values(unflagged).every((fact) => fact === undefined);
       const alone = (node: string) => {
         const own = read.under({ ...asOther, node, dualStackAs }, read.texts.config);
-        return compileLike(path, own, other, { ...options, node, dualStackAs }).side;
+        return compileLike(path, own, other, { ...options, node, dualStackAs, taken }).side;
       };
       return openNodes(loaded, options, (node) => {
-        const reading = compileLike(path, loaded, other, { ...options, ...beside, node });
+        const reading = compileLike(path, loaded, other, { ...options, ...beside, node, taken });
         return isOwn ? reading : { ...reading, side: reading.side && withAlone(reading.side, alone) };
       });
     },

@@ -30,13 +30,31 @@ import { nodesOfPods, saysNode } from './assumptions.ts';
 
 interface LikeOptions extends LoadOptions {
   readonly node?: string | undefined;
+  /** Flags for what the side takes from a mode, release or configuration. */
+  readonly taken?: Readonly<Record<string, string>> | undefined;
 }
 
 export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, options: T): T {
   const assume = canAssumeBeside(like, options) && options.assume;
-  const node = options.node ?? (like?.node?.name || undefined);
+  const node = options.node ?? nameOfNode(like);
   const dualStackAs = like && isDualStack(like) ? like.name : options.dualStackAs;
   return { ...options, ...rangesLike(like, options), assume, node, dualStackAs };
+}
+
+/** Returns the node that a side names for the other side. */
+export function nameOfNode(side: Snapshot | undefined): string | undefined {
+  return side?.node?.name || undefined;
+}
+
+type Followed = Pick<LoadOptions, 'kubernetesVersion'>;
+
+/** Reports whether a side's own objects name what a mode, release or configuration on the other side sets. */
+export function namesItself({ configured, nodes }: LoadedInputs, { kubernetesVersion }: Followed): boolean {
+  return kubernetesVersion === undefined ? configured : [...nodes.values()].some(releaseRunBy);
+}
+
+export function flagsOfFollowed({ kubernetesVersion }: Followed, { settings }: LoadedInputs) {
+  return kubernetesVersion === undefined ? flagsOfSettings(settings) : { '--kubernetes-version': kubernetesVersion };
 }
 
 /** Compiles manifests. Settings that no flag sets, such as the mode, come from the other side. */
@@ -51,7 +69,7 @@ export function compileLike(
   const isDual = options.dualStackAs !== undefined || (like !== undefined && isDualStack(like));
   const ipFamily = options.ipFamily === 'auto' && isDual ? 'dual' : options.ipFamily;
   const takenFamily = read.assumedCluster?.dualStack?.by === 'side' ? { '--ip-family': 'dual' } : {};
-  const likeNode = like?.node?.name || undefined;
+  const likeNode = nameOfNode(like);
   const settings = settingsLike(like, read, options);
   const isTaken = settings !== read.settings;
   const modeNote = !isTaken && read.modeNote?.code === 'default-mode' ? read.modeNote : undefined;
@@ -60,7 +78,7 @@ export function compileLike(
   const named = assumed.isModeAssumed ? 'nothing' : modeNote?.arguments.named;
   const modeFrom: ModeSource | undefined = isTaken && like?.kind === 'dump' ? 'dump' : named;
   const finish = (reading: Reading, takenSettings: Readonly<Record<string, string>> = {}): Reading => {
-    const taken = { ...takenFamily, ...takenSettings };
+    const taken = { ...options.taken, ...takenFamily, ...takenSettings };
     const side = reading.side?.kind === 'manifests' ? reading.side.with({ taken, ...assumed }) : reading.side;
     return { ...reading, side, diagnostics: reading.diagnostics.filter((each) => each !== modeNote) };
   };
