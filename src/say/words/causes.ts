@@ -24,6 +24,8 @@ const ipvsBinds = 'binds the address to kube-ipvs0, so the node itself answers p
 
 const answersEverywhere = 'answers on every address of the node, unless nodePortAddresses picks some';
 
+const answersOnPrimary = "answers on the node's primary address only, unless nodePortAddresses picks others";
+
 const dropsFromOutside =
   'sends packets from pods and the node itself to all endpoints, and drops packets from outside if this node has no endpoint';
 
@@ -69,7 +71,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     modes: {
       ipvs: answersEverywhere,
       iptables: answersEverywhere,
-      nftables: "answers on the node's primary address only, unless nodePortAddresses picks others",
+      nftables: answersOnPrimary,
       userspace: 'answers on every address of the node',
     },
     advice: 'set nodePortAddresses to the networks of the addresses that clients use (0.0.0.0/0 and ::/0 for all)',
@@ -139,7 +141,17 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
       'check masqueradeAll, clusterCIDR and detectLocalMode on both sides, and the programs that read client addresses',
   },
   endpoints: { title: 'Different endpoints are chosen, or the same endpoints with different probabilities' },
-  'health-check': { title: 'A health check node port answers differently' },
+  'health-check': {
+    title: 'A health check node port answers differently',
+    modes: {
+      ipvs: 'answers on every address of the node, also on those of Services, unless nodePortAddresses picks some',
+      iptables: answersEverywhere,
+      nftables: answersOnPrimary,
+      userspace: 'answers no health checks',
+    },
+    advice:
+      'let load balancers check the primary address of each node, not the address of a Service; for other addresses of a node, set nodePortAddresses',
+  },
   'unserved-port': {
     title: 'Other ports of a Service address are answered differently',
     modes: {
@@ -184,14 +196,15 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
 };
 
 /** Advises on externalTrafficPolicy Local. kube-proxy treats Pods that it cannot recognise as outside clients (issue 131765). */
-function adviceOnExternalLocal({ place, detectsPods }: Situation): string | undefined {
+function adviceOnExternalLocal({ place, detectsPods, isChecked }: Situation): string | undefined {
   if (place === 'pod' && !detectsPods) {
     return "set clusterCIDR, or choose another detectLocalMode, before the change: otherwise kube-proxy treats the cluster's own pods as clients outside the cluster";
   }
-  if (place === 'outside' || place === 'other-node') {
-    return 'let load balancers send only to nodes whose health check node port reports an endpoint';
-  }
-  return undefined;
+  if (place === 'other-node') return 'let pods and nodes of the cluster use the cluster IP';
+  if (place !== 'outside') return undefined;
+  return isChecked
+    ? 'let load balancers send only to nodes whose health check node port reports an endpoint'
+    : 'let clients outside the cluster send only to nodes that have an endpoint';
 }
 
 /** Returns sentences about what each side does. */
@@ -199,7 +212,11 @@ export function reasonsOf({ cause, reasons, served }: Divergence): readonly stri
   return [
     ...new Set(reasons.flatMap((reason) => causeReason(causeWords[cause], reason))),
     ...(['old', 'new'] as const).flatMap((side) =>
-      served[side].length === 0 ? [] : [`Here only the ${side} side serves node ports on ${served[side].join(', ')}.`],
+      served[side].length === 0
+        ? []
+        : [
+            `Here only the ${side} side ${cause === 'health-check' ? 'answers' : 'serves node ports'} on ${served[side].join(', ')}.`,
+          ],
     ),
   ];
 }
