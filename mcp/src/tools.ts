@@ -256,6 +256,7 @@ export const tools: readonly Tool[] = [
       from: parameter<ProxyMode>(changeFlags.from),
       to: parameter<ProxyMode>(changeFlags.to),
       toKubernetesVersion: parameter(upgradeFlag),
+      toConfig: source.optional().describe(inOptions(changeFlags.toConfig.help)),
     },
     flags: [...migrateFlags, nodeFlag(eachNode)],
     result: compared,

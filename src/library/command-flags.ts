@@ -2,7 +2,7 @@ import type { IdleFlags } from '../base/findings/calls.ts';
 import { packetProtocols } from '../packet/packet.ts';
 import type { Flag } from '../settings/flag.ts';
 import type { Opened, Recognised } from '../snapshot/open/stored-side.ts';
-import { changeFlags, flagRow, isOfManifests, openFlags, upgradeFlag } from './options.ts';
+import { changeFlags, flagRow, isOfManifests, openFlags, optionsAfter, upgradeFlag } from './options.ts';
 import { refuse, refuseFlag, type BadCall } from './refusal.ts';
 
 export const traceFlags: readonly Flag[] = [
@@ -35,7 +35,10 @@ export const migrateFlags: readonly Flag[] = [
   changeFlags.from,
   changeFlags.to,
   upgradeFlag,
-  ...openFlags('compares', { proxyMode: { idle: [{ beside: '--from', why: 'mode-twice' }] } }),
+  changeFlags.toConfig,
+  ...openFlags('compares', { proxyMode: { idle: [{ beside: '--from', why: 'mode-twice' }] } }).map((row) =>
+    optionsAfter.some((key) => key === row.key) ? { ...row, help: `${row.help}; only after the change` } : row,
+  ),
 ];
 
 export const allowEmptyFlag: Flag = flagRow(

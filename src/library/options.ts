@@ -133,7 +133,42 @@ export const changeFlags = {
     'the mode afterwards (default: nftables; in an upgrade, the mode that results from it)',
     { choices: ['nftables', 'iptables'] },
   ),
+  toConfig: flagRow(
+    'text',
+    '--to-config <file>',
+    "kube-proxy's configuration afterwards (default: the present one, in the new mode)",
+    { path: 'read' },
+  ),
 } as const;
+
+/** The options of settings that reports of a change advise to set. */
+export const optionsAfter = [
+  'nodeportAddresses',
+  'featureGates',
+  'masqueradeAll',
+  'conntrackTcpBeLiberal',
+] as const satisfies readonly (keyof ProxyFlags)[];
+
+/**
+ * Returns the options before and after a change. Settings that a report advises to set describe kube-proxy after the change, or else a
+ * report would compare two sides that already follow its advice. `asked`: the words of these settings.
+ */
+export function optionsOfChange<Options extends ProxyFlags, Config extends string | { readonly name: string }>({
+  toConfig,
+  ...options
+}: Options & { readonly toConfig?: Config | undefined }) {
+  const before = Object.fromEntries(optionsAfter.map((key) => [key, undefined]));
+  const after = toConfig === undefined ? {} : { config: toConfig };
+  const own = Object.fromEntries(optionsAfter.map((key) => [key, options[key] ?? undefined]));
+  const words = { ...flagWords(own), [changeFlags.toConfig.name]: toConfig && optionWord(toConfig) };
+  const asked = Object.entries(words).filter(([, value]) => value !== undefined);
+  return { before, after, asked: asked.flat().join(' ') };
+}
+
+/** Names the side after a change: "nftables (--nodeport-addresses 10.0.0.0/8)". */
+export function nameAfter(words: string, asked: string): string {
+  return asked === '' ? words : `${words} (${asked})`;
+}
 
 const ofFiles = ['file', 'exclude', 'render', 'renderValues', 'kpcYaml'] as const;
 
@@ -145,11 +180,12 @@ export const openOptions: readonly string[] = openFlags('programs')
   .map(({ key }) => key)
   .filter((key) => !ofFiles.some((name) => name === key));
 
-export function flagWords(options: object): Readonly<Record<string, string>> {
+/** Undefined for a flag that this call does not pass on. */
+export function flagWords(options: object): Readonly<Record<string, string | undefined>> {
   const names = new Map(openFlags('programs').map(({ key, name }) => [key, name]));
   const words = Object.entries(options).flatMap(([key, value]: [string, unknown]) => {
     const name = names.get(key);
-    return name === undefined || value === undefined ? [] : [[name, [value].flat().join(',')] as const];
+    return name === undefined ? [] : [[name, value === undefined ? value : optionWord(value)] as const];
   });
   return Object.fromEntries(words);
 }
