@@ -1,9 +1,7 @@
 import { pathWord } from '../base/printable.ts';
 import { isNetworks, knownNetworks } from '../input/configuration/range-flags.ts';
-import { lastAnnounced } from '../kube-proxy/announced.ts';
 import { ipFamilyChoices } from '../snapshot/open/assumptions.ts';
-import { proxyModes } from '../kube-proxy/modes.ts';
-import { lastRelease, newestRelease, releaseRange } from '../kube-proxy/releases.ts';
+import { newestRelease, releaseRange } from '../kube-proxy/releases.ts';
 import { flagRow, type Flag, type FlagFacts, type FlagKind, type OptionsOf } from '../settings/flag.ts';
 import { proxyFlags, type ProxyFlags } from '../settings/table.ts';
 
@@ -114,33 +112,6 @@ export function openFlags(
   return all.map((row) => ({ ...row, ...changes[row.key] }));
 }
 
-export const upgradeFlag: Flag = flagRow(
-  'text',
-  '--to-kubernetes-version <version>',
-  `upgrade to this release, at most 1.${lastAnnounced}; for releases after ${lastRelease}, with the changes announced so far`,
-);
-
-export const changeFlags = {
-  from: flagRow(
-    'text',
-    '--from <mode>',
-    "the present mode (default: the configuration's; without one, ipvs, or in an upgrade kube-proxy's default, iptables)",
-    { choices: proxyModes },
-  ),
-  to: flagRow(
-    'text',
-    '--to <mode>',
-    'the mode afterwards (default: nftables; in an upgrade, the mode that results from it)',
-    { choices: ['nftables', 'iptables'] },
-  ),
-  toConfig: flagRow(
-    'text',
-    '--to-config <file>',
-    "kube-proxy's configuration afterwards (default: the present one, in the new mode)",
-    { path: 'read' },
-  ),
-} as const;
-
 /** The options of settings that reports of a change advise to set. */
 export const optionsAfter = [
   'nodeportAddresses',
@@ -160,7 +131,7 @@ export function optionsOfChange<Options extends ProxyFlags, Config extends strin
   const before = Object.fromEntries(optionsAfter.map((key) => [key, undefined]));
   const after = toConfig === undefined ? {} : { config: toConfig };
   const own = Object.fromEntries(optionsAfter.map((key) => [key, options[key] ?? undefined]));
-  const words = { ...flagWords(own), [changeFlags.toConfig.name]: toConfig && optionWord(toConfig) };
+  const words = { ...flagWords(own), '--to-config': toConfig && optionWord(toConfig) };
   const asked = Object.entries(words).filter(([, value]) => value !== undefined);
   return { before, after, asked: asked.flat().join(' ') };
 }

@@ -1,7 +1,6 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import type { PreparationArguments } from '../../base/findings/equivalence.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
-import { isSameValue } from '../../base/json/same-value.ts';
 import { portAddresses, serviceName, type ServicePort } from '../../cluster/model.ts';
 import { nodeAddresses } from '../../cluster/node-context.ts';
 import type { Node } from '../../cluster/objects.ts';
@@ -115,9 +114,10 @@ function settingsLost({ side: { settings: before, ports } }: Scene, { side: { se
   const rows = (['masqueradeAll', 'masqueradeBit'] as const)
     .filter((name) => before[name] !== after[name] && after[name] === usual[name])
     .map((name) => ({ step: 'masquerade-setting', ...modes, name, value: String(before[name]) }) as const);
-  const [was = '', is = ''] = [before, after].map(({ nodePortAddresses }) => nodePortAddresses.join(', ') || 'all');
-  const isSet = !isSameValue(after.nodePortAddresses, usual.nodePortAddresses);
-  if (was === is || isSet || ports.every(({ nodePort }) => !nodePort)) return rows;
+  const [was = '', is = '', unset] = [before, after, usual].map(
+    ({ nodePortAddresses }) => nodePortAddresses.join(', ') || 'all',
+  );
+  if (was === is || is !== unset || ports.every(({ nodePort }) => !nodePort)) return rows;
   return [...rows, { step: 'node-port-addresses', ...modes, was, is }];
 }
 

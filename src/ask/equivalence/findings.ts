@@ -77,7 +77,7 @@ export class Findings {
         const { side } = to;
         const { family } = difference.packet.destination;
         const detectsPods = side.kind === 'dump' || detectLocalTraffic(side.settings, side.node, family) !== undefined;
-        const isChecked = ports.some(({ healthCheckNodePort }) => healthCheckNodePort !== undefined);
+        const isChecked = ports.some((port) => port.healthCheckNodePort);
         const situation = { place: difference.sender.place, detectsPods, isChecked };
         known.situations.set(JSON.stringify(situation), situation);
       }

@@ -218,8 +218,8 @@ export const callWords: WordsOf<typeof callFindings> = {
       unknownModeWays[by](mode),
     ],
     'other-mode': ({ mode, to }) => [
-      `the configuration of --to-config is for ${mode} mode, but the change is to ${to} mode`,
-      `write mode: ${to} in it, or leave out --to`,
+      `--to-config is for ${mode} mode, but the change is to ${to} mode`,
+      `write mode: ${to} there, or leave out --to`,
     ],
     'same-mode': ({ mode, isNamed }) => [
       isNamed ? `--from and --to are both ${mode}` : `kube-proxy is in ${mode} mode already`,

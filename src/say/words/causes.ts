@@ -33,6 +33,10 @@ const ignoresPolicy = 'ignores the policy, and sends every client to all endpoin
 
 const dropsWithoutEndpoint = 'drops packets from clients on a node without endpoints';
 
+const routesPings = 'leaves pings to routing';
+
+const routesOthers = 'leaves such packets to routing';
+
 const routesUnused = 'leaves unused addresses of the Service network to routing';
 
 const masqueradesHere = "masquerades the pod's packets only if the pod is on this node";
@@ -89,7 +93,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
       userspace: 'serves node ports on IPv4 loopback addresses',
     },
     advice:
-      "have programs on the node connect to the node's own address or the cluster IP; or, for TCP in nftables mode, name localhost in nodePortAddresses, so that kube-proxy itself listens there (from Kubernetes 1.38 on, in 1.37 with the feature gate KubeProxyNFTablesLocalhostNodePorts)",
+      "have programs on the node connect to the node's own address or the cluster IP; or, for TCP in nftables mode, name localhost in nodePortAddresses (from Kubernetes 1.38 on, in 1.37 with the feature gate KubeProxyNFTablesLocalhostNodePorts)",
   },
   'external-ips': {
     title: 'Only one side programs externalIPs',
@@ -144,21 +148,20 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   'health-check': {
     title: 'A health check node port answers differently',
     modes: {
-      ipvs: 'answers on every address of the node, also on those of Services, unless nodePortAddresses picks some',
+      ipvs: `${answersEverywhere}; kube-ipvs0 has the addresses of Services, too`,
       iptables: answersEverywhere,
       nftables: answersOnPrimary,
       userspace: 'answers no health checks',
     },
-    advice:
-      'let load balancers check the primary address of each node, not the address of a Service; for other addresses of a node, set nodePortAddresses',
+    advice: 'let load balancers check the primary address of each node; for its other addresses, set nodePortAddresses',
   },
   'unserved-port': {
     title: 'Other ports of a Service address are answered differently',
     modes: {
       ipvs: ipvsBinds,
-      iptables: 'leaves such packets to routing, which may send them back out by the default route',
+      iptables: `${routesOthers}, which may send them back out by the default route`,
       nftables: 'rejects other ports of cluster IPs, and leaves ports of other addresses to routing',
-      userspace: 'leaves such packets to routing',
+      userspace: routesOthers,
     },
     advice: 'check programs that expect an answer there, such as port scans and health checks of a load balancer',
   },
@@ -166,9 +169,9 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     title: 'Pings to a Service address are answered differently',
     modes: {
       ipvs: ipvsBinds,
-      iptables: 'leaves pings to routing',
+      iptables: routesPings,
       nftables: 'rejects pings to cluster IPs, and leaves other pings to routing',
-      userspace: 'leaves pings to routing',
+      userspace: routesPings,
     },
     advice: 'let monitoring probe a port of the Service instead',
   },
@@ -202,9 +205,10 @@ function adviceOnExternalLocal({ place, detectsPods, isChecked }: Situation): st
   }
   if (place === 'other-node') return 'let pods and nodes of the cluster use the cluster IP';
   if (place !== 'outside') return undefined;
-  return isChecked
-    ? 'let load balancers send only to nodes whose health check node port reports an endpoint'
-    : 'let clients outside the cluster send only to nodes that have an endpoint';
+  const [senders, having] = isChecked
+    ? ['load balancers', 'whose health check node port reports']
+    : ['clients', 'with'];
+  return `let ${senders} send only to nodes ${having} an endpoint`;
 }
 
 /** Returns sentences about what each side does. */
