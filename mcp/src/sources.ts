@@ -22,6 +22,7 @@ export interface Compiled {
   readonly namespace?: string | undefined;
   readonly assume?: boolean | undefined;
   readonly config?: Source | undefined;
+  readonly toConfig?: Source | undefined;
   readonly hostAddresses?: Source | undefined;
   readonly exclude?: string | readonly string[];
 }
@@ -74,13 +75,14 @@ async function printedIn({ dump = [], node }: Compiled, files: TextsBelow): Prom
 }
 
 function textOptions(input: Compiled, files: TextsBelow) {
-  const { manifests: _, dump: __, exclude: ___, config, hostAddresses, ...others } = input;
-  const [ofConfig, ofHost] = [config, hostAddresses].map((each) =>
+  const { manifests: _, dump: __, exclude: ___, config, toConfig, hostAddresses, ...others } = input;
+  const [ofConfig, ofChange, ofHost] = [config, toConfig, hostAddresses].map((each) =>
     typeof each === 'string' ? files.read(each)[0] : each,
   );
   return {
     ...others,
     ...(ofConfig ? { config: ofConfig } : {}),
+    ...(ofChange ? { toConfig: ofChange } : {}),
     ...(ofHost ? { hostAddresses: ofHost } : {}),
   };
 }

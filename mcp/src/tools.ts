@@ -18,14 +18,16 @@ import {
 import { openedTexts, scenesIn } from '../../src/library/open.ts';
 import { refuse, refuseFlag } from '../../src/library/refusal.ts';
 import {
+  changeFlags,
   migrateFlags,
   nodeFlag,
   refuseIdleOfDescription,
   refuseIdleOfPacket,
   strictFlag,
   traceFlags,
+  upgradeFlag,
 } from '../../src/library/command-flags.ts';
-import { changeFlags, flagRow, openFlags, upgradeFlag, type Flag } from '../../src/library/options.ts';
+import { flagRow, openFlags, type Flag } from '../../src/library/options.ts';
 import { packetProtocols, readsNoNames, traceIn } from '../../src/library/trace.ts';
 import { inOptions } from '../../src/library/words.ts';
 import type { CommandAnswer } from '../../src/say/formats/json.ts';
@@ -256,6 +258,7 @@ export const tools: readonly Tool[] = [
       from: parameter<ProxyMode>(changeFlags.from),
       to: parameter<ProxyMode>(changeFlags.to),
       toKubernetesVersion: parameter(upgradeFlag),
+      toConfig: source.optional().describe(inOptions(changeFlags.toConfig.help)),
     },
     flags: [...migrateFlags, nodeFlag(eachNode)],
     result: compared,

@@ -105,7 +105,17 @@ export const folders = {
     ...pure,
   },
   'ask/equivalence': {
-    folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'packet', 'cluster', 'snapshot', 'ask/trace'],
+    folders: [
+      'base',
+      'kernel',
+      'kube-proxy',
+      'base/findings',
+      'settings',
+      'packet',
+      'cluster',
+      'snapshot',
+      'ask/trace',
+    ],
     ...pure,
   },
   apply: {

@@ -1,8 +1,11 @@
 import type { IdleFlags } from '../base/findings/calls.ts';
+import { lastAnnounced } from '../kube-proxy/announced.ts';
+import { proxyModes } from '../kube-proxy/modes.ts';
+import { lastRelease } from '../kube-proxy/releases.ts';
 import { packetProtocols } from '../packet/packet.ts';
 import type { Flag } from '../settings/flag.ts';
 import type { Opened, Recognised } from '../snapshot/open/stored-side.ts';
-import { changeFlags, flagRow, isOfManifests, openFlags, upgradeFlag } from './options.ts';
+import { flagRow, isOfManifests, openFlags, optionsAfter } from './options.ts';
 import { refuse, refuseFlag, type BadCall } from './refusal.ts';
 
 export const traceFlags: readonly Flag[] = [
@@ -31,11 +34,41 @@ export const traceFlags: readonly Flag[] = [
   ),
 ];
 
+export const upgradeFlag: Flag = flagRow(
+  'text',
+  '--to-kubernetes-version <version>',
+  `upgrade to this release, at most 1.${lastAnnounced}; for releases after ${lastRelease}, with the changes announced so far`,
+);
+
+export const changeFlags = {
+  from: flagRow(
+    'text',
+    '--from <mode>',
+    "the present mode (default: the configuration's; without one, ipvs, or in an upgrade kube-proxy's default, iptables)",
+    { choices: proxyModes },
+  ),
+  to: flagRow(
+    'text',
+    '--to <mode>',
+    'the mode afterwards (default: nftables; in an upgrade, the mode that results from it)',
+    { choices: ['nftables', 'iptables'] },
+  ),
+  toConfig: flagRow(
+    'text',
+    '--to-config <file>',
+    "kube-proxy's configuration afterwards (default: the present one, in the new mode)",
+    { path: 'read' },
+  ),
+} as const;
+
 export const migrateFlags: readonly Flag[] = [
   changeFlags.from,
   changeFlags.to,
   upgradeFlag,
-  ...openFlags('compares', { proxyMode: { idle: [{ beside: '--from', why: 'mode-twice' }] } }),
+  changeFlags.toConfig,
+  ...openFlags('compares', { proxyMode: { idle: [{ beside: '--from', why: 'mode-twice' }] } }).map((row) =>
+    optionsAfter.some((key) => key === row.key) ? { ...row, help: `${row.help}; only after the change` } : row,
+  ),
 ];
 
 export const allowEmptyFlag: Flag = flagRow(

@@ -11,7 +11,7 @@ import type { SaidFinding } from '../say/words/said.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import type { equivalence as equivalenceSchema } from '../say/outputs/compile-and-compare.ts';
 import { NodeComparison, type CalledSide } from './compare-nodes.ts';
-import { traceWords } from './options.ts';
+import { nameAfter, optionsOfChange, traceWords } from './options.ts';
 import { checkPacketOptions, diagnosticsOfNode, looked, openTexts, type ManifestsOfNodes } from './open.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { nameOfNode } from '../snapshot/open/compile-like.ts';
@@ -146,6 +146,8 @@ export interface MigrateOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
   readonly to?: ProxyMode | undefined;
   /** The release to upgrade to. */
   readonly toKubernetesVersion?: string | undefined;
+  /** kube-proxy's configuration afterwards; by default the present one, in the new mode. */
+  readonly toConfig?: NamedText | undefined;
 }
 
 /**
@@ -162,14 +164,19 @@ export interface MigrateOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
  * ```
  */
 export function migrate(options: MigrateOptions): EquivalenceResult {
-  checkPacketOptions(options, ['from', 'to', 'toKubernetesVersion']);
-  const { from: _, to: __, toKubernetesVersion: ___, ...input } = options;
-  const { loaded } = openTexts(input, false);
-  const change = planChange(options, loaded);
+  checkPacketOptions(options, ['from', 'to', 'toKubernetesVersion', 'toConfig']);
+  const { from: _, to: __, toKubernetesVersion: ___, toConfig, ...input } = options;
+  const { before, after, asked } = optionsOfChange({ ...input, toConfig });
+  const { loaded } = openTexts({ ...input, ...before }, false);
+  const settled =
+    asked === '' ? undefined : openTexts({ ...input, ...after, proxyMode: undefined }, false, '', loaded).loaded;
+  const change = planChange(options, loaded, settled);
   if (change.kind === 'refused') misuse(change.why);
-  const allNodes = namesNoNode(loaded, options.node);
-  const specs = [change.from, change.to].map(({ words, options: own }) =>
-    compiledSpec(words, { ...input, ...own, allNodes }, loaded),
-  ) as [Spec, Spec];
-  return compareSpecs(specs, change.announced, change.modeFrom);
+  const { from, to } = change;
+  const shared = { ...input, allNodes: namesNoNode(loaded, options.node) };
+  const sides = [
+    compiledSpec(from.words, { ...shared, ...before, ...from.options }, loaded),
+    compiledSpec(nameAfter(to.words, asked), { ...shared, ...after, ...to.options }, loaded),
+  ] as const;
+  return compareSpecs(sides, change.announced, change.modeFrom);
 }

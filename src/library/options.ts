@@ -1,9 +1,7 @@
 import { pathWord } from '../base/printable.ts';
 import { isNetworks, knownNetworks } from '../input/configuration/range-flags.ts';
-import { lastAnnounced } from '../kube-proxy/announced.ts';
 import { ipFamilyChoices } from '../snapshot/open/assumptions.ts';
-import { proxyModes } from '../kube-proxy/modes.ts';
-import { lastRelease, newestRelease, releaseRange } from '../kube-proxy/releases.ts';
+import { newestRelease, releaseRange } from '../kube-proxy/releases.ts';
 import { flagRow, type Flag, type FlagFacts, type FlagKind, type OptionsOf } from '../settings/flag.ts';
 import { proxyFlags, type ProxyFlags } from '../settings/table.ts';
 
@@ -114,26 +112,34 @@ export function openFlags(
   return all.map((row) => ({ ...row, ...changes[row.key] }));
 }
 
-export const upgradeFlag: Flag = flagRow(
-  'text',
-  '--to-kubernetes-version <version>',
-  `upgrade to this release, at most 1.${lastAnnounced}; for releases after ${lastRelease}, with the changes announced so far`,
-);
+/** The options of settings that reports of a change advise to set. */
+export const optionsAfter = [
+  'nodeportAddresses',
+  'featureGates',
+  'masqueradeAll',
+  'conntrackTcpBeLiberal',
+] as const satisfies readonly (keyof ProxyFlags)[];
 
-export const changeFlags = {
-  from: flagRow(
-    'text',
-    '--from <mode>',
-    "the present mode (default: the configuration's; without one, ipvs, or in an upgrade kube-proxy's default, iptables)",
-    { choices: proxyModes },
-  ),
-  to: flagRow(
-    'text',
-    '--to <mode>',
-    'the mode afterwards (default: nftables; in an upgrade, the mode that results from it)',
-    { choices: ['nftables', 'iptables'] },
-  ),
-} as const;
+/**
+ * Returns the options before and after a change. Settings that a report advises to set describe kube-proxy after the change, or else a
+ * report would compare two sides that already follow its advice. `asked`: the words of these settings.
+ */
+export function optionsOfChange<Options extends ProxyFlags, Config extends string | { readonly name: string }>({
+  toConfig,
+  ...options
+}: Options & { readonly toConfig?: Config | undefined }) {
+  const before = Object.fromEntries(optionsAfter.map((key) => [key, undefined]));
+  const after = toConfig === undefined ? {} : { config: toConfig };
+  const own = Object.fromEntries(optionsAfter.map((key) => [key, options[key] ?? undefined]));
+  const words = { ...flagWords(own), '--to-config': toConfig && optionWord(toConfig) };
+  const asked = Object.entries(words).filter(([, value]) => value !== undefined);
+  return { before, after, asked: asked.flat().join(' ') };
+}
+
+/** Names the side after a change: "nftables (--nodeport-addresses 10.0.0.0/8)". */
+export function nameAfter(words: string, asked: string): string {
+  return asked === '' ? words : `${words} (${asked})`;
+}
 
 const ofFiles = ['file', 'exclude', 'render', 'renderValues', 'kpcYaml'] as const;
 
@@ -145,11 +151,12 @@ export const openOptions: readonly string[] = openFlags('programs')
   .map(({ key }) => key)
   .filter((key) => !ofFiles.some((name) => name === key));
 
-export function flagWords(options: object): Readonly<Record<string, string>> {
+/** Undefined for a flag that this call does not pass on. */
+export function flagWords(options: object): Readonly<Record<string, string | undefined>> {
   const names = new Map(openFlags('programs').map(({ key, name }) => [key, name]));
   const words = Object.entries(options).flatMap(([key, value]: [string, unknown]) => {
     const name = names.get(key);
-    return name === undefined || value === undefined ? [] : [[name, [value].flat().join(',')] as const];
+    return name === undefined ? [] : [[name, value === undefined ? value : optionWord(value)] as const];
   });
   return Object.fromEntries(words);
 }

@@ -10,7 +10,18 @@ import { openOptions } from './options.ts';
 
 const options: ReadonlySet<string> = new Set([
   ...openOptions,
-  ...(['manifests', 'allowEmpty', 'node', 'nodes', 'allNodes', 'shard', 'from', 'to', 'toKubernetesVersion'] as const),
+  ...([
+    'manifests',
+    'allowEmpty',
+    'node',
+    'nodes',
+    'allNodes',
+    'shard',
+    'from',
+    'to',
+    'toKubernetesVersion',
+    'toConfig',
+  ] as const),
 ]);
 
 export { findingsForPeople, sortDiagnostics };

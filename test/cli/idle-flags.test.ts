@@ -62,6 +62,7 @@ const values: Readonly<Record<string, string>> = {
   '--exclude': 'x',
   '--namespace': 'shop',
   '--config': 'config.yaml',
+  '--to-config': 'config.yaml',
   '--kpc-yaml': 'none',
   '--service-cluster-ip-range': '10.97.0.0/16',
   '--service-node-port-range': '31000-31999',

@@ -48,6 +48,8 @@ export interface Situation {
   readonly place: SenderPlace;
   /** Whether kube-proxy on the new side can distinguish the cluster's Pods from clients outside. */
   readonly detectsPods: boolean;
+  /** Whether a load balancer can see at a health check node port which nodes have an endpoint. */
+  readonly isChecked: boolean;
 }
 
 export type CauseReason =

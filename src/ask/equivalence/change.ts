@@ -19,6 +19,7 @@ import {
   parseRelease,
   type Release,
 } from '../../kube-proxy/releases.ts';
+import { defaultSettings } from '../../settings/table.ts';
 import type { Scene } from '../trace/scene.ts';
 
 export function preparationsFor(from: Scene, to: Scene): readonly Finding[] {
@@ -47,14 +48,18 @@ const neededBy: { readonly [M in ProxyMode]?: (nodes: readonly Node[]) => Steps 
 };
 
 /** Lists rules in table filter that the new mode does not have, if the cluster has such traffic. */
-function filtersLost({ side: { mode: from, settings, ports } }: Scene, { side: { mode: to } }: Scene): Steps {
+function filtersLost({ side: { mode: from, settings, ports } }: Scene, { side }: Scene): Steps {
+  const { mode: to, settings: after } = side;
   if (!from || !to) return [];
   const checks = [...new Set(ports.flatMap(({ healthCheckNodePort: port }) => (port ? port : [])))];
   const isFromOutside = ports.some((port) => port.nodePort || portAddresses(port).length > 1);
   const rows: { readonly [F in ModeFacts['filters'][number]]: Steps } = {
     'health-checks': checks.length > 0 ? [{ step: 'accept-health-checks', from, to, ports: checks }] : [],
     forwarded: isFromOutside ? [{ step: 'accept-forwarded', from, to }] : [],
-    invalid: ports.length === 0 || settings?.conntrack.tcpBeLiberal ? [] : [{ step: 'invalid-packets', from, to }],
+    invalid:
+      ports.length === 0 || [settings, after].some((each) => each?.conntrack.tcpBeLiberal)
+        ? []
+        : [{ step: 'invalid-packets', from, to }],
   };
   const kept = new Set(modeFacts[to].filters);
   return modeFacts[from].filters.flatMap((filter) => (kept.has(filter) ? [] : rows[filter]));
@@ -101,14 +106,18 @@ function answersLost(from: Scene, { side: { mode: to } }: Scene): Steps {
   return rows.filter(({ addresses }) => addresses.length > 0);
 }
 
+/** Lists settings that have another value only because the new side does not set them. */
 function settingsLost({ side: { settings: before, ports } }: Scene, { side: { settings: after } }: Scene): Steps {
   if (!before || !after) return [];
   const modes = { from: before.mode, to: after.mode };
+  const usual = defaultSettings(after.mode);
   const rows = (['masqueradeAll', 'masqueradeBit'] as const)
-    .filter((name) => before[name] !== after[name])
+    .filter((name) => before[name] !== after[name] && after[name] === usual[name])
     .map((name) => ({ step: 'masquerade-setting', ...modes, name, value: String(before[name]) }) as const);
-  const [was = '', is = ''] = [before, after].map(({ nodePortAddresses }) => nodePortAddresses.join(', ') || 'all');
-  if (was === is || ports.every(({ nodePort }) => !nodePort)) return rows;
+  const [was = '', is = '', unset] = [before, after, usual].map(
+    ({ nodePortAddresses }) => nodePortAddresses.join(', ') || 'all',
+  );
+  if (was === is || is !== unset || ports.every(({ nodePort }) => !nodePort)) return rows;
   return [...rows, { step: 'node-port-addresses', ...modes, was, is }];
 }
 
@@ -137,17 +146,22 @@ export interface AskedChange {
   readonly from?: ProxyMode | undefined;
   readonly to?: ProxyMode | undefined;
   readonly toKubernetesVersion?: string | undefined;
+  /** The configuration after the change, as the caller names it. */
+  readonly toConfig?: unknown;
   readonly featureGates?: string | readonly string[] | undefined;
   /** The only Node to change. */
   readonly node?: string | undefined;
 }
 
-export interface SetupBefore {
+interface Setup {
   readonly settings: { readonly mode: ProxyMode };
   readonly gates: FeatureGates;
-  readonly cluster: { readonly servicePorts: readonly ServicePort[] };
   /** The chosen mode and the reason for it; `default-mode` if neither a flag nor a configuration names a mode. */
   readonly modeNote: Finding | undefined;
+}
+
+export interface SetupBefore extends Setup {
+  readonly cluster: { readonly servicePorts: readonly ServicePort[] };
   readonly version: string | undefined;
   readonly nodes: ReadonlyMap<string, Pick<Node, 'kubernetesVersion'>>;
 }
@@ -177,27 +191,48 @@ export type Change =
 
 /** Returns why a change is impossible for any input; undefined if it may be possible. `version`: the old release, if given. */
 export function findWrongChange(
-  { from, to = 'nftables', toKubernetesVersion }: AskedChange,
+  { from, toConfig, to = toConfig === undefined ? 'nftables' : undefined, toKubernetesVersion }: AskedChange,
   version: string | undefined,
 ): ArgumentsOf<'bad-call'> | undefined {
   if (toKubernetesVersion !== undefined)
     return readUpgrade(toKubernetesVersion) ? undefined : { problem: 'no-release', release: toKubernetesVersion };
   const release = parseRelease(version ?? '');
+  if (to === undefined) return undefined;
   if (release && !isModeOf(to, release)) return { problem: 'unknown-mode', mode: to, release, by: 'release' };
   return from === to ? { problem: 'same-mode', mode: from, isNamed: true } : undefined;
 }
 
-export function planChange(asked: AskedChange, before: SetupBefore): Change {
+/** Plans a change. `settled`: the settings that flags and `toConfig` give kube-proxy after it, without a flag for the mode. */
+export function planChange(asked: AskedChange, before: SetupBefore, settled: Setup = before): Change {
   const wrong = findWrongChange(asked, before.version);
   if (wrong) return refusedChange(wrong);
   const upgrade = readUpgrade(asked.toKubernetesVersion);
-  if (!upgrade) return planMode(asked, before);
+  const after = asked.toConfig === undefined ? undefined : settled;
+  const change = upgrade
+    ? planUpgrade(asked, before, { upgrade, gates: settled.gates, after })
+    : planMode(asked, before, after);
+  const named = after && namedBy(after);
+  if (change.kind === 'refused' || named === undefined || named === change.to.options.proxyMode) return change;
+  return refusedChange({ problem: 'other-mode', mode: named, to: change.to.options.proxyMode });
+}
+
+function namedBy({ settings, modeNote }: Setup): ProxyMode | undefined {
+  return modeNote?.code === 'default-mode' ? undefined : settings.mode;
+}
+
+interface AskedUpgrade {
+  readonly upgrade: Upgrade;
+  readonly gates: FeatureGates;
+  /** The setup in the new configuration, if there is one. */
+  readonly after: Setup | undefined;
+}
+
+function planUpgrade(asked: AskedChange, before: SetupBefore, { upgrade, gates, after: own }: AskedUpgrade): Change {
   // If no configuration names a mode, kpc compiles for IPVS mode, but kube-proxy runs in iptables mode.
-  const { settings, gates, cluster } = before;
   const unnamed = unnamedBy(asked, before);
-  const namesMode = unnamed === undefined;
-  const mode = asked.from ?? (namesMode ? settings.mode : 'iptables');
-  const setup = { mode, namesMode, gates };
+  const mode = asked.from ?? (unnamed === undefined ? before.settings.mode : 'iptables');
+  const named = own ? namedBy(own) : unnamed === undefined ? mode : undefined;
+  const setup = { mode: named ?? 'iptables', namesMode: named !== undefined, gates };
   const after = setupAfter(setup, upgrade);
   const modeAfter = asked.to ?? after.mode;
   if (!isModeOf(modeAfter, upgrade.release))
@@ -226,7 +261,7 @@ export function planChange(asked: AskedChange, before: SetupBefore): Change {
           : {}),
       },
     },
-    announced: announcementsFor(setup, upgrade, after, cluster.servicePorts),
+    announced: announcementsFor(setup, upgrade, after, before.cluster.servicePorts),
     modeFrom: unnamed && 'configuration',
   };
 }
@@ -246,8 +281,8 @@ function unnamedBy({ from }: AskedChange, { modeNote }: SetupBefore) {
   return from === undefined && modeNote?.code === 'default-mode' ? modeNote.arguments.named : undefined;
 }
 
-function planMode(change: AskedChange, before: SetupBefore): Change {
-  const { from = before.settings.mode, to = 'nftables' } = change;
+function planMode(change: AskedChange, before: SetupBefore, after: Setup | undefined): Change {
+  const { from = before.settings.mode, to = (after && namedBy(after)) ?? 'nftables' } = change;
   if (from === to) return refusedChange({ problem: 'same-mode', mode: from, isNamed: false });
   for (const text of releasesBefore(change, before)) {
     const release = parseRelease(text);

@@ -108,7 +108,7 @@ export interface Effect extends Shaped<typeof printed> {
 export interface Divergence {
   readonly cause: CauseId;
   readonly reasons: readonly CauseReason[];
-  /** The addresses on which only one side serves node ports, sorted. */
+  /** The addresses on which only one side serves node ports, or the sockets on which only one answers health checks, sorted. */
   readonly served: { readonly old: readonly string[]; readonly new: readonly string[] };
   readonly situations: readonly Situation[];
   readonly severity: EffectSeverity;

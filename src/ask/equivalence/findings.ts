@@ -1,8 +1,17 @@
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { serviceName, type ShownPort } from '../../cluster/model.ts';
 import { compareText } from '../../kernel/compare.ts';
+import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { Scene } from '../trace/scene.ts';
-import { causeIds, keyOfReason, type CauseId, type CauseReason, type ModeOfSide, type Situation } from './causes.ts';
+import {
+  causeIds,
+  haveOneSetup,
+  keyOfReason,
+  type CauseId,
+  type CauseReason,
+  type ModeOfSide,
+  type Situation,
+} from './causes.ts';
 import {
   addCounts,
   compareScenes,
@@ -37,6 +46,7 @@ export class Findings {
     let explained: ReturnType<typeof explainer> | undefined;
     const findStep = stepFinder([from, to]);
     const node = nodeOf(from, to);
+    const isOneSetup = haveOneSetup([from, to]);
     const modes = modesOf(from, to);
     return (difference, alike = none) => {
       const { explain, find } = (explained ??= explainer(from, to));
@@ -61,19 +71,22 @@ export class Findings {
           known.ports.set(each.label, each);
       known.alike = alike;
       for (const reason of [modes, ...because]) known.reasons.set(keyOfReason(reason), reason);
-      if (needsAdvice(effect.severity)) {
+      const server = serverOf(cause, difference);
+      const isOfSetup = cause !== 'health-check' || (server !== undefined && !isOneSetup);
+      if (needsAdvice(effect.severity) && isOfSetup) {
         const { side } = to;
         const { family } = difference.packet.destination;
         const detectsPods = side.kind === 'dump' || detectLocalTraffic(side.settings, side.node, family) !== undefined;
-        const situation = { place: difference.sender.place, detectsPods };
+        const isChecked = ports.some((port) => port.healthCheckNodePort);
+        const situation = { place: difference.sender.place, detectsPods, isChecked };
         known.situations.set(JSON.stringify(situation), situation);
       }
       known.nodes.add(node);
       addTo(known.effects, effect);
-      if (cause !== 'node-port-addresses') return;
-      // The side whose rules handle the packet serves the address, even if its rules refuse the packet for lack of endpoints.
-      const served = known.served[difference.from.verdict === 'local' ? 'new' : 'old'];
-      for (const { text } of [difference.packet.destination, ...alike.map(({ address }) => address)]) served.add(text);
+      if (!server) return;
+      const asked = { ...difference.packet, address: difference.packet.destination };
+      for (const each of [asked, ...alike])
+        known.served[server].add(cause === 'health-check' ? formatSocketAddress(each) : each.address.text);
     };
   }
 
@@ -99,6 +112,13 @@ export class Findings {
     });
     return found.toSorted((a, b) => rank(a) - rank(b));
   }
+}
+
+/** Returns the only side that serves a node port, even if for lack of endpoints it refuses the packet, or that answers a health check. */
+function serverOf(cause: CauseId, { from, answers }: Difference): 'old' | 'new' | undefined {
+  if (cause === 'node-port-addresses') return from.verdict === 'local' ? 'new' : 'old';
+  if (cause !== 'health-check' || !answers || (answers.from && answers.to)) return undefined;
+  return answers.from ? 'old' : 'new';
 }
 
 /** Returns the name of the node that both sides describe; '' without a Node object. */

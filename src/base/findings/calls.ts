@@ -95,6 +95,8 @@ export const callFindings = {
       /** What the user should name instead. */
       readonly by: 'release' | 'mode' | 'present-mode';
     };
+    /** The new configuration names another mode than the one to change to. */
+    'other-mode': { readonly mode: ProxyMode; readonly to: ProxyMode };
     'same-mode': Strings<'mode'> & { readonly isNamed: boolean };
     /** `families`: the input's address families, if the input was read. */
     'no-such-file': Strings<'file' | 'mode'> & { readonly families?: readonly string[] };

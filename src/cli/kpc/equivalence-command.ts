@@ -11,7 +11,7 @@ import {
   readSide,
   recognisePair,
   refuseIdleOfSides,
-  type AskedChange,
+  type ChangeOptions,
   type NamedSide,
 } from '../../library/node/pair.ts';
 import { checkValues } from '../../library/inputs.ts';
@@ -93,7 +93,7 @@ async function reportComparison(
   return result.passed ? exitStatus.ok : exitStatus.negative;
 }
 
-interface MigrateFlags extends EquivalenceFlags, AskedChange {}
+type MigrateFlags = EquivalenceFlags & ChangeOptions;
 
 export const addMigrateCommand = defineCommand<MigrateFlags>({
   name: 'migrate',

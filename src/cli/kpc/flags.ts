@@ -91,14 +91,16 @@ export function flagsToKeep(command: Command): ReadonlyMap<string, string | read
 export function givenTraceWords(
   command: Command,
   words: readonly string[],
-  settings: Readonly<Record<string, string>> = {},
+  settings: Readonly<Record<string, string | undefined>> = {},
 ): readonly string[] {
   const flags = givenFlags(command, ['cli', 'config']).flatMap(({ name, key, needs = 'none', isOfNode }) => {
     if (needs === 'none' || name in settings || isOfNode) return [];
     return flagWithValues(name, command.getOptionValue(key));
   });
-  const shown = Object.entries(settings).filter(([name]) => !ofNode.has(name));
-  return ['kpc', 'trace', ...words, ...flags, ...shown.flat()];
+  const shown = Object.entries(settings).flatMap(([name, value]) =>
+    value === undefined || ofNode.has(name) ? [] : [name, value],
+  );
+  return ['kpc', 'trace', ...words, ...flags, ...shown];
 }
 
 function flagWithValues(name: string, value: unknown): readonly string[] {
@@ -130,7 +132,7 @@ export function traceSide(
   command: Command,
   side: Snapshot,
   inputs: readonly string[],
-  settings: Readonly<Record<string, string>> = {},
+  settings: Readonly<Record<string, string | undefined>> = {},
 ): readonly string[] {
   const { kind, name } = side;
   if (kind === 'manifests') return givenTraceWords(command, inputs.map(pathWord), { ...side.taken, ...settings });

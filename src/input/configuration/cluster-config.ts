@@ -57,7 +57,7 @@ export function readClusterFacts(value: JsonObject, source: InputSource): Cluste
   // kubeadm's componentconfigs/kubeproxy.go
   if (kind === 'ClusterConfiguration' && String(apiVersion).startsWith('kubeadm.k8s.io/')) {
     const nodePorts = argumentsOf(asMapping(value['apiServer'])['extraArgs']).get('service-node-port-range');
-    return read(services ?? '10.96.0.0/12', nodePorts, { proxyMode: 'iptables', clusterCidr: pods });
+    return read(services ?? '10.96.0.0/12', nodePorts, { proxyMode: '', clusterCidr: pods });
   }
   if (kind === 'Cluster' && String(apiVersion).startsWith('kind.x-k8s.io/')) {
     const pick = (v4: string, v6: string): string => {

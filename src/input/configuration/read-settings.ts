@@ -201,7 +201,7 @@ function chooseMode(flag: string | undefined, config: Config, kubeProxy: KubePro
     const ends = modeHistories[read.mode].needs === 'ipvs-mode' && isDeprecated('ipvs-mode', kubeProxy.release);
     return ends && read.errors.length === 0 ? { ...read, note: diagnose('ipvs-ends', {}, place) } : read;
   }
-  const named = flag === '' ? 'empty-flag' : config === undefined ? 'nothing' : 'configuration';
+  const named = config ? 'configuration' : flag === '' ? 'empty-flag' : 'nothing';
   const mode = named === 'nothing' ? 'ipvs' : 'iptables';
   const note = diagnose('default-mode', { named }, place);
   return { mode, errors: checkMode(mode, kubeProxy, undefined, place), note };

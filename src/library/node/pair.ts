@@ -11,6 +11,7 @@ import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import { findWrongChange, planChange, type AskedChange } from '../../ask/equivalence/change.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import type { Flag } from '../../settings/flag.ts';
+import type { ProxyFlags } from '../../settings/table.ts';
 import { readManifestSide, type ManifestSide } from '../../snapshot/files/open.ts';
 import { readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
 import { checkoutOf, loadInputs, loadUnder } from '../../snapshot/files/read-texts.ts';
@@ -30,6 +31,7 @@ import { factsBeside, nameOfNode } from '../../snapshot/open/compile-like.ts';
 import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { refuseNamedTwice } from '../command-flags.ts';
+import { nameAfter, optionsOfChange } from '../options.ts';
 import { refuse } from '../refusal.ts';
 import { ofSides, type CalledSide } from '../compare-nodes.ts';
 import { readAsWords } from '../../say/grounds.ts';
@@ -44,9 +46,7 @@ export interface NamedSide {
   readonly name: string;
   /** Options for this side only, such as a mode. Undefined for a path. */
   readonly adds:
-    | Partial<
-        Pick<SideOptions, 'proxyMode' | 'kubernetesVersion' | 'config' | 'featureGates' | 'isModeUnnamed' | 'sideOf'>
-      >
+    | Partial<Pick<SideOptions, keyof ProxyFlags | 'kubernetesVersion' | 'config' | 'isModeUnnamed' | 'sideOf'>>
     | undefined;
 }
 
@@ -262,15 +262,22 @@ export function expectChange(options: AskedChange & Pick<SideOptions, 'kubernete
   if (wrong) refuse(wrong);
 }
 
+export type ChangeOptions = SideOptions & AskedChange & { readonly toConfig?: string | undefined };
+
 /** Opens a change of mode or an upgrade, with the announcements about this change. Refuses any other change. */
-export async function openChange(options: SideOptions & AskedChange) {
-  const loaded = await loadInputs(options);
-  const change = planChange(options, loaded);
+export async function openChange(options: ChangeOptions) {
+  const { before, after, asked } = optionsOfChange(options);
+  const loaded = await loadInputs({ ...options, ...before });
+  const settled = asked === '' ? undefined : await loadUnder({ ...options, ...after, proxyMode: undefined }, loaded);
+  const change = planChange(options, loaded, settled);
   if (change.kind === 'refused') return refuse(change.why);
   const { from, to, announced, modeFrom } = change;
-  const sideOf = ({ words, options: adds }: typeof from): FoundSide => ({ name: words, adds, found: manifests });
+  const pair = [
+    { name: from.words, adds: { ...before, ...from.options }, found: manifests },
+    { name: nameAfter(to.words, asked), adds: { ...after, ...to.options }, found: manifests },
+  ] as const satisfies FromTo<FoundSide>;
   const allNodes = namesNoNode(loaded, options.node);
-  return { loaded, pair: [sideOf(from), sideOf(to)] as const, announced, allNodes, modeFrom };
+  return { loaded, pair, announced, allNodes, modeFrom };
 }
 
 /** Opens manifests, called `name`, for two releases. `compare` lists the differences; undefined if a diagnostic is an error. */

@@ -217,6 +217,10 @@ export const callWords: WordsOf<typeof callFindings> = {
       `Kubernetes ${release} has no ${modeFacts[mode].title} that kpc follows`,
       unknownModeWays[by](mode),
     ],
+    'other-mode': ({ mode, to }) => [
+      `--to-config is for ${mode} mode, but the change is to ${to} mode`,
+      `write mode: ${to} there, or leave out --to`,
+    ],
     'same-mode': ({ mode, isNamed }) => [
       isNamed ? `--from and --to are both ${mode}` : `kube-proxy is in ${mode} mode already`,
       isNamed ? 'name two modes with --from and --to' : 'name another mode with --to',

@@ -24,12 +24,18 @@ const ipvsBinds = 'binds the address to kube-ipvs0, so the node itself answers p
 
 const answersEverywhere = 'answers on every address of the node, unless nodePortAddresses picks some';
 
+const answersOnPrimary = "answers on the node's primary address only, unless nodePortAddresses picks others";
+
 const dropsFromOutside =
   'sends packets from pods and the node itself to all endpoints, and drops packets from outside if this node has no endpoint';
 
 const ignoresPolicy = 'ignores the policy, and sends every client to all endpoints';
 
 const dropsWithoutEndpoint = 'drops packets from clients on a node without endpoints';
+
+const routesPings = 'leaves pings to routing';
+
+const routesOthers = 'leaves such packets to routing';
 
 const routesUnused = 'leaves unused addresses of the Service network to routing';
 
@@ -69,7 +75,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     modes: {
       ipvs: answersEverywhere,
       iptables: answersEverywhere,
-      nftables: "answers on the node's primary address only, unless nodePortAddresses picks others",
+      nftables: answersOnPrimary,
       userspace: 'answers on every address of the node',
     },
     advice: 'set nodePortAddresses to the networks of the addresses that clients use (0.0.0.0/0 and ::/0 for all)',
@@ -87,7 +93,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
       userspace: 'serves node ports on IPv4 loopback addresses',
     },
     advice:
-      "have programs on the node connect to the node's own address or the cluster IP; or, for TCP in nftables mode, name localhost in nodePortAddresses, so that kube-proxy itself listens there (from Kubernetes 1.38 on, in 1.37 with the feature gate KubeProxyNFTablesLocalhostNodePorts)",
+      "have programs on the node connect to the node's own address or the cluster IP; or, for TCP in nftables mode, name localhost in nodePortAddresses (from Kubernetes 1.38 on, in 1.37 with the feature gate KubeProxyNFTablesLocalhostNodePorts)",
   },
   'external-ips': {
     title: 'Only one side programs externalIPs',
@@ -139,14 +145,23 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
       'check masqueradeAll, clusterCIDR and detectLocalMode on both sides, and the programs that read client addresses',
   },
   endpoints: { title: 'Different endpoints are chosen, or the same endpoints with different probabilities' },
-  'health-check': { title: 'A health check node port answers differently' },
+  'health-check': {
+    title: 'A health check node port answers differently',
+    modes: {
+      ipvs: `${answersEverywhere}; kube-ipvs0 has the addresses of Services, too`,
+      iptables: answersEverywhere,
+      nftables: answersOnPrimary,
+      userspace: 'answers no health checks',
+    },
+    advice: 'let load balancers check the primary address of each node; for its other addresses, set nodePortAddresses',
+  },
   'unserved-port': {
     title: 'Other ports of a Service address are answered differently',
     modes: {
       ipvs: ipvsBinds,
-      iptables: 'leaves such packets to routing, which may send them back out by the default route',
+      iptables: `${routesOthers}, which may send them back out by the default route`,
       nftables: 'rejects other ports of cluster IPs, and leaves ports of other addresses to routing',
-      userspace: 'leaves such packets to routing',
+      userspace: routesOthers,
     },
     advice: 'check programs that expect an answer there, such as port scans and health checks of a load balancer',
   },
@@ -154,9 +169,9 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
     title: 'Pings to a Service address are answered differently',
     modes: {
       ipvs: ipvsBinds,
-      iptables: 'leaves pings to routing',
+      iptables: routesPings,
       nftables: 'rejects pings to cluster IPs, and leaves other pings to routing',
-      userspace: 'leaves pings to routing',
+      userspace: routesPings,
     },
     advice: 'let monitoring probe a port of the Service instead',
   },
@@ -184,14 +199,16 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
 };
 
 /** Advises on externalTrafficPolicy Local. kube-proxy treats Pods that it cannot recognise as outside clients (issue 131765). */
-function adviceOnExternalLocal({ place, detectsPods }: Situation): string | undefined {
+function adviceOnExternalLocal({ place, detectsPods, isChecked }: Situation): string | undefined {
   if (place === 'pod' && !detectsPods) {
     return "set clusterCIDR, or choose another detectLocalMode, before the change: otherwise kube-proxy treats the cluster's own pods as clients outside the cluster";
   }
-  if (place === 'outside' || place === 'other-node') {
-    return 'let load balancers send only to nodes whose health check node port reports an endpoint';
-  }
-  return undefined;
+  if (place === 'other-node') return 'let pods and nodes of the cluster use the cluster IP';
+  if (place !== 'outside') return undefined;
+  const [senders, having] = isChecked
+    ? ['load balancers', 'whose health check node port reports']
+    : ['clients', 'with'];
+  return `let ${senders} send only to nodes ${having} an endpoint`;
 }
 
 /** Returns sentences about what each side does. */
@@ -199,7 +216,11 @@ export function reasonsOf({ cause, reasons, served }: Divergence): readonly stri
   return [
     ...new Set(reasons.flatMap((reason) => causeReason(causeWords[cause], reason))),
     ...(['old', 'new'] as const).flatMap((side) =>
-      served[side].length === 0 ? [] : [`Here only the ${side} side serves node ports on ${served[side].join(', ')}.`],
+      served[side].length === 0
+        ? []
+        : [
+            `Here only the ${side} side ${cause === 'health-check' ? 'answers' : 'serves node ports'} on ${served[side].join(', ')}.`,
+          ],
     ),
   ];
 }

@@ -9,6 +9,9 @@ import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
 import { byCase, type WordsOf, nameSome } from './rows.ts';
 
 const tooOld = 'kube-proxy does not start in nftables mode on an older kernel';
+const inConfiguration = "in kube-proxy's configuration:";
+const searchConfiguration = 'check: kubectl get configmap -n kube-system kube-proxy -o yaml | grep';
+const itsGates = "kube-proxy's feature gates before the upgrade";
 const ways = 'with a route to a node, MetalLB or kube-vip, or on a link of one node';
 
 function lostAnswersWords(to: ProxyMode | undefined): string {
@@ -21,17 +24,12 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
     gate: ({ fault }, say) => {
       const { text: why, help } = say({ code: 'bad-feature-gate', arguments: fault });
       const what =
-        fault.problem === 'needs'
-          ? `correct kube-proxy's feature gates before the upgrade (${help})`
-          : `take ${fault.gate} out of kube-proxy's feature gates before the upgrade`;
-      return [
-        `${what}: ${why}`,
-        'check: kubectl get configmap -n kube-system kube-proxy -o yaml | grep -A9 featureGates:',
-      ];
+        fault.problem === 'needs' ? `correct ${itsGates} (${help})` : `take ${fault.gate} out of ${itsGates}`;
+      return [`${what}: ${why}`, `${searchConfiguration} -A9 featureGates:`];
     },
     'leave-mode': ({ mode, minor }) => [
       `leave ${titleOfMode(mode)} before the upgrade: it is ${announcedEndWords('ipvs-mode', minor)}`,
-      'check: kubectl get configmap -n kube-system kube-proxy -o yaml | grep mode:',
+      `${searchConfiguration} mode:`,
     ],
     'replace-external-ips': ({ services, minor }) => [
       `give ${nameSome(services, 5)} another address, such as that of a load balancer (MetalLB, kube-vip) or a Gateway: externalIPs are ${announcedEndWords('external-ips', minor)}`,
@@ -39,7 +37,7 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
     ],
     'set-mode': ({ mode }) => [
       `set mode in kube-proxy's configuration: the default changes from iptables to ${announcedDefault.mode} in 1.${announcedDefault.since} (announced: KEP-${announcedDefault.kep}, ${kepLink(announcedDefault.kep)})`,
-      `in kube-proxy's configuration: mode: ${mode}`,
+      `${inConfiguration} mode: ${mode}`,
     ],
     'nft-version': [
       `use nft ${modeFacts.nftables.tools['nftables'] ?? ''} or newer where kube-proxy runs: kube-proxy does not start in nftables mode with an older nft; its own image has a new enough one`,
@@ -66,19 +64,17 @@ export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
       const section = fresh.masqueradeSection;
       return [
         `set ${section}.${name}: ${fresh.title} reads the section ${section} of the configuration, not ${old.masqueradeSection}`,
-        `in kube-proxy's configuration: ${section}: {${name}: ${value}}`,
+        `${inConfiguration} ${section}: {${name}: ${value}}`,
       ];
     },
     'node-port-addresses': ({ from, to, was, is }) => {
       const opensAll = is === 'all';
-      const what = opensAll
-        ? 'set nodePortAddresses, if node ports must not answer on every address of a node'
-        : 'set nodePortAddresses, if clients use other addresses of a node than its primary one';
+      const [why, addresses] = opensAll
+        ? ['node ports must not answer on every address of a node', '"primary"']
+        : ['clients use other addresses of a node than its primary one', '"0.0.0.0/0", "::/0"'];
       return [
-        `${what}: without this setting, node ports use ${is} addresses in ${modeFacts[to].title}, and ${was} in ${modeFacts[from].title}`,
-        opensAll
-          ? 'in kube-proxy\'s configuration: nodePortAddresses: ["primary"]'
-          : 'in kube-proxy\'s configuration: nodePortAddresses: ["0.0.0.0/0", "::/0"]',
+        `set nodePortAddresses, if ${why}: without this setting, node ports use ${is} addresses in ${modeFacts[to].title}, and ${was} in ${modeFacts[from].title}`,
+        `${inConfiguration} nodePortAddresses: [${addresses}]`,
       ];
     },
     forwarding: ({ sysctl, isSetBefore, to }) => {

@@ -206,13 +206,19 @@ function loadSettings(
     settings,
     gates,
     configured,
-    modeNote: configured && !given ? undefined : modeNote,
+    modeNote: configured && !given ? noteOfFacts(known, options) : modeNote,
     checkSettings: (release: Release) => [
       ...describePreview(release),
       ...resolveSettings(given, flags, release).diagnostics,
     ],
     diagnostics: [...wrongVersion, ...describePreview(started), ...diagnostics],
   };
+}
+
+/** kube-proxy's arguments, or another program's configuration, may name no mode, as a configuration may. */
+function noteOfFacts(known: ConfigFile['facts'][number] | undefined, { proxyMode }: ProxyFlags): Finding | undefined {
+  if (known?.proxy.proxyMode !== '' || proxyMode !== undefined) return undefined;
+  return diagnose('default-mode', { named: 'configuration' }, known.place);
 }
 
 function findRivals({ configs, facts }: Inputs): readonly Finding[] {
