@@ -35,7 +35,8 @@ export class TestRun {
   readonly report = (each: Finding): void => void this.#found.set(keyOfFinding(each), each);
 
   get settings(): readonly SceneSettings[] {
-    const all = this.#tests.flatMap(({ settings }) => settings);
+    // A test that names no input has an error of its own.
+    const all = this.#tests.flatMap(({ settings }) => settings.filter(({ file = [] }) => file.length > 0));
     return [...new Map(all.map((each) => [JSON.stringify(each), each])).values()];
   }
 

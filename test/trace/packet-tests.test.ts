@@ -469,6 +469,7 @@ test("a fault of the file's settings is reported once, at the setting", async ()
   expect(await faultsOf(['inputs: bundle', 'mode: nftables', ...two('expect: unknown')])).toEqual([
     ['bad-expectation', 2, 7],
   ]);
+  expect(await faultsOf(['input: in.yaml', ...two('expect: unknown')])).toEqual([['unknown-field', 1, 1]]);
   const nodes = ['inputs: in.yaml', 'node: n9', ...two('node: n8, expect: delivered')];
   expect(await faultsOf(nodes)).toEqual([
     ['unknown-node', 2, 7],
