@@ -135,10 +135,10 @@ export function listensOn(listeners: NodePortListeners, address: Address): boole
 }
 
 /**
- * The handling of node ports on localhost in nftables mode. 'listens': kube-proxy itself listens and copies bytes. 'no-rule': no rule
- * applies, so the node itself answers.
+ * The handling of node ports on localhost in nftables mode. 'listens': kube-proxy itself listens and copies bytes. 'no-endpoint':
+ * kube-proxy would, but has no endpoint to connect to. 'no-rule': no rule applies, so the node itself answers.
  */
-export type LocalhostHandling = 'listens' | 'rejected' | 'no-rule';
+export type LocalhostHandling = 'listens' | 'rejected' | 'no-endpoint' | 'no-rule';
 
 /**
  * Decides for each node port. Unless TCP is rejected, kube-proxy listens on TCP node ports that have endpoints
@@ -161,6 +161,7 @@ function indexLocalhost(table: NftTable | undefined): ((nodePort: NodePort) => L
   return ({ protocol, port }) => {
     const key = `${protocol.toLowerCase()} . ${port}`;
     if (rejected.has(key)) return 'rejected';
-    return listens && protocol === 'TCP' && served.has(key) && !refused.has(key) ? 'listens' : 'no-rule';
+    if (!listens || protocol !== 'TCP') return 'no-rule';
+    return refused.has(key) ? 'no-endpoint' : served.has(key) ? 'listens' : 'no-rule';
   };
 }

@@ -20,6 +20,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { refuse, refuseNoServices } from './refusal.ts';
 import { onOneNode, pairsElsewhere, sceneOf, type Scene } from '../ask/trace/scene.ts';
 import { keyOfFinding } from './open.ts';
+import { unseenDifferences } from '../settings/table.ts';
 import type { ModeSource } from '../kube-proxy/modes.ts';
 import { modeFromWords } from '../say/grounds.ts';
 
@@ -137,9 +138,12 @@ export class NodeComparison {
       modeFrom: modeFromWords(modeFrom),
       preparations: this.#preparations,
       trace: traceOf(scenes),
-      beyond: [...beyondOf(from, to), ...namedBeyond('nodes', this.#lone), ...inOtherFamilies(from, to)].map(
-        beyondWords,
-      ),
+      beyond: [
+        ...beyondOf(from, to),
+        ...namedBeyond('nodes', this.#lone),
+        ...inOtherFamilies(from, to),
+        ...namedBeyond('settings', unseenSettings(from, to)),
+      ].map(beyondWords),
       snapshots: this.#snapshots,
       ...(this.#announced ? {} : modesOf(scenes, this.#called)),
       nodes: this.counts.nodes + this.#elsewhere,
@@ -161,6 +165,10 @@ function beyondOf(from: Snapshot, to: Snapshot): readonly BeyondKernel[] {
   if (from.kind === 'manifests' && from.objects === to.objects) return beyondSettings(from, to);
   const changes = from.kind === 'dump' || to.kind === 'dump' ? undefined : diffServices(from, to);
   return beyondKernel(from, to, changes);
+}
+
+function unseenSettings({ settings: old }: Snapshot, { settings: fresh }: Snapshot): readonly string[] {
+  return old && fresh ? unseenDifferences(old, fresh) : [];
 }
 
 function placeOfPort({ cluster }: Snapshot, servicePort: string) {

@@ -35,7 +35,8 @@ export class TestRun {
   readonly report = (each: Finding): void => void this.#found.set(keyOfFinding(each), each);
 
   get settings(): readonly SceneSettings[] {
-    const all = this.#tests.flatMap(({ settings }) => settings);
+    // A test that names no input has an error of its own.
+    const all = this.#tests.flatMap(({ settings }) => settings.filter(({ file = [] }) => file.length > 0));
     return [...new Map(all.map((each) => [JSON.stringify(each), each])).values()];
   }
 
@@ -88,27 +89,30 @@ export function writeHoldingTests(
     config,
     hostAddresses,
     namespace,
-    kubernetesVersion,
     allNodes,
-  }: Omit<SceneSettings, 'proxyMode' | 'node'> & { readonly config?: string | undefined },
+  }: Omit<SceneSettings, 'proxyMode' | 'kubernetesVersion' | 'node'> & { readonly config?: string | undefined },
   scenes: readonly Scene[],
   flags: readonly string[],
 ): { readonly text: string | undefined; readonly leftOut: readonly string[] } {
   const [first] = scenes;
-  const settings = first?.side.kind === 'manifests' ? first.side.settings : undefined;
+  const settings = scenes.flatMap(({ side }) => (side.kind === 'manifests' ? side.settings : []));
   const head = {
     inputs: [...file, ...(config === undefined ? [] : [config])],
     hostAddresses,
     namespace,
-    mode: settings?.mode,
-    // With "auto", each node runs its own release.
-    release: kubernetesVersion === 'auto' ? undefined : settings?.release,
-    node: allNodes ? 'all' : settings && (first?.side.node?.name || undefined),
+    mode: sharedBy(settings.map(({ mode }) => mode)),
+    release: sharedBy(settings.map(({ release }) => release)),
+    node: allNodes ? 'all' : settings.length > 0 ? first?.side.node?.name || undefined : undefined,
   };
   const { file: tests, leftOut } = holdingTests(head, scenes);
   const isModeAssumed = first?.side.assumed?.mode === true;
   const text = `${testComments(flags, isModeAssumed, leftOut)}${writeYaml(tests)}`;
   return { text: tests.tests.length === 0 ? undefined : text, leftOut };
+}
+
+/** Returns the value that all nodes have. */
+function sharedBy<T>(values: readonly T[]): T | undefined {
+  return values.every((each) => each === values[0]) ? values[0] : undefined;
 }
 
 /** The flags of `kpc test`, and the files with expectations, whose inputs are not read. */

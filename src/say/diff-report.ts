@@ -212,6 +212,8 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `later connections of a client, because session affinity of ${nameSome(beyond.names)} differs`;
     case 'schedulers':
       return `which endpoint a connection gets, because the scheduler of ${nameSome(beyond.names)} differs`;
+    case 'settings':
+      return `the effect of ${joinWords(beyond.names, 'and')}, which no single packet shows`;
     case 'zones':
       return `which endpoints of ${nameSome(beyond.names)} are in a client's zone, because no Node's zone is known`;
     case 'nodes':

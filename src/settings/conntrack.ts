@@ -57,6 +57,7 @@ export const conntrack = {
     'also track TCP packets that are out of window',
     'conntrack.tcpBeLiberal',
     false,
+    'any',
   ),
   udpTimeout: conntrackTimeoutSetting('udp-timeout', 'udpTimeout', 'timeout of UDP connections without a reply'),
   udpStreamTimeout: conntrackTimeoutSetting(

@@ -37,6 +37,7 @@ export const ipvs = {
     'do not answer ARP for addresses on kube-ipvs0',
     'ipvs.strictARP',
     false,
+    'ipvs',
   ),
   excludeCIDRs: plainSetting({
     flag: proxyFlag('list', '--ipvs-exclude-cidrs <cidrs>', 'never remove virtual servers in these CIDRs', {
@@ -51,6 +52,7 @@ export const ipvs = {
         return [];
       }),
     stored: listOf(textThat('a CIDR', 'isNetwork')),
+    unseenIn: 'ipvs',
   }),
   tcpTimeout: ipvsTimeoutSetting('tcp', 'tcpTimeout', 'timeout of idle TCP connections, such as 15m'),
   tcpFinTimeout: ipvsTimeoutSetting('tcpfin', 'tcpFinTimeout', 'timeout of TCP connections after FIN'),
@@ -67,7 +69,7 @@ function ipvsTimeoutSetting<const F extends string>(flag: F, name: string, help:
     help,
     `ipvs.${name}`,
     duration,
-    { usual: 0, must },
+    { usual: 0, must, unseenIn: 'ipvs' },
     readTimeout,
   );
 }
@@ -119,6 +121,7 @@ export const udpIdleTimeout = plainSetting<number | undefined, 'udpTimeout', 'te
     return seconds === undefined || isIdleTimeout(seconds) ? seconds : refuseValue(source, written, expectedIdle);
   },
   stored: optional(amount),
+  unseenIn: 'userspace',
   must: { text: `be ${expectedIdle}`, isMet: (seconds) => seconds === undefined || isIdleTimeout(seconds) },
 });
 

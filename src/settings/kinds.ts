@@ -11,13 +11,21 @@ import {
   refuseValue,
   type Given,
   type Requirement,
+  type Setting,
   type SettingSource,
 } from './setting.ts';
 
 type FlagUsage = `--${string} ${string}`;
 
-export function switchSetting<const U extends FlagUsage>(usage: U, help: string, name: string, usual: boolean) {
+export function switchSetting<const U extends FlagUsage>(
+  usage: U,
+  help: string,
+  name: string,
+  usual: boolean,
+  unseenIn?: Setting<boolean>['unseenIn'],
+) {
   return plainSetting({
+    unseenIn,
     flag: proxyFlag('switch', usage, help),
     field: proxyField(name, flag),
     defaultIn: () => usual,
@@ -36,8 +44,8 @@ export function readSwitchOf({ value, name }: Given<boolean | string>, source: S
   return isOn;
 }
 
-/** A number's default, and the values that kpc-apply accepts. kube-proxy accepts more. */
-interface NumberRow {
+/** A number's default, and the values that kpc-apply accepts. kube-proxy accepts more. No single packet shows a limit or a timeout. */
+interface NumberRow extends Pick<Setting<number>, 'unseenIn'> {
   readonly usual: number;
   readonly must: Requirement<number>;
 }
@@ -49,9 +57,10 @@ export function amountSetting<const U extends FlagUsage>(
   usage: U,
   help: string,
   name: string,
-  { usual, must }: NumberRow,
+  { usual, must, unseenIn = 'any' }: NumberRow,
 ) {
   return plainSetting({
+    unseenIn,
     flag: proxyFlag('text', usage, help, { isOfNode: true }),
     field: proxyField(name, int32FromZero),
     defaultIn: () => usual,
@@ -74,10 +83,11 @@ export function secondsSetting<const U extends FlagUsage>(
   help: string,
   name: string,
   schema: Schema<string | null>,
-  { usual, must }: NumberRow,
+  { usual, must, unseenIn = 'any' }: NumberRow,
   read = readSecondsSetting,
 ) {
   return plainSetting({
+    unseenIn,
     flag: proxyFlag('text', usage, help, { isOfNode: true }),
     field: proxyField(name, schema),
     defaultIn: () => usual,

@@ -61,6 +61,7 @@ export const masqueradeBit = setting({
     return bits[modeFacts[source.mode].masqueradeSection];
   },
   stored: wholeNumber(0, 31),
+  unseenIn: 'any',
 });
 
 function flaggedBit(source: SettingSource): number | undefined {

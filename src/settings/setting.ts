@@ -13,6 +13,8 @@ export interface Setting<T, F extends Flag = Flag> {
   read(source: SettingSource): T | undefined;
   readonly stored: Schema<T>;
   readonly must?: Requirement<T> | undefined;
+  /** The mode in which the setting has an effect that no single packet shows. */
+  readonly unseenIn?: ProxyMode | 'any' | undefined;
 }
 
 export interface Requirement<T> {

@@ -147,6 +147,14 @@ function isGiven({ key }: Flag, flags: ProxyFlags): boolean {
   return flags[key as keyof ProxyFlags] !== undefined;
 }
 
+/** Returns the settings ("ipvs.strictARP") that differ, although no single packet shows it. */
+export function unseenDifferences(old: SettingValues, fresh: SettingValues): readonly string[] {
+  return listSettings().flatMap(({ path, row: { unseenIn } }) => {
+    const hasEffect = unseenIn === 'any' || [old.mode, fresh.mode].every((each) => each === unseenIn);
+    return hasEffect && !isSameValue(settingAt(old, path), settingAt(fresh, path)) ? path.join('.') : [];
+  });
+}
+
 export const settingsSchema = mapSettings(({ stored }) => stored, objectOf) as Schema<SettingValues>;
 
 /** Finds settings that kpc would not write. Returns the name and the words after "must": "ipvs.scheduler", "be one of …". */

@@ -66,6 +66,24 @@ test('schedulers that two configurations name are not compared', () => {
   expect(report?.notCompared.join()).toContain('scheduler of default/web');
 });
 
+test.each([
+  ['ipvs', 'ipvs: { strictARP: true, excludeCIDRs: [10.97.0.0/24] }', 'ipvs.strictARP and ipvs.excludeCIDRs'],
+  ['ipvs', 'ipvs: { tcpTimeout: 1m }', 'ipvs.tcpTimeout'],
+  ['iptables', 'ipvs: { tcpTimeout: 1m, strictARP: true }', undefined],
+  ['nftables', 'conntrack: { tcpBeLiberal: true, udpTimeout: 1m }', 'conntrack.tcpBeLiberal and conntrack.udpTimeout'],
+  ['nftables', 'nftables: { masqueradeBit: 7 }', 'masqueradeBit'],
+  ['nftables', 'nftables: { masqueradeAll: true }', undefined],
+])('in %s mode, %s: a setting that no single packet shows is not compared', (mode, fields, named) => {
+  const given = (name: string, more: string) => ({
+    name,
+    text: `apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: ${mode}\n${more}\n`,
+  });
+  const manifests = { 'two.yaml': service + deployment(2) };
+  const { report } = equivalence({ manifests, assume: true, from: given('one', ''), to: given('other', fields) });
+  const listed = report?.notCompared.filter((each) => each.includes('no single packet'));
+  expect(listed).toEqual(named === undefined ? [] : [`the effect of ${named}, which no single packet shows`]);
+});
+
 test('a program is told the same', () => {
   const manifests = { 'two.yaml': service + deployment(2) };
   const { diagnostics } = equivalence({

@@ -152,6 +152,7 @@ interface Migration {
   readonly summary: string;
   readonly causes: readonly {
     readonly cause: string;
+    readonly services: readonly string[];
     readonly reasons: readonly string[];
     readonly severity: string;
     readonly help: readonly string[];
@@ -344,6 +345,21 @@ describe('kpc migrate', () => {
     const { migration } = await migrate([nodePort, slice, second], '--node', 'worker-1', ...withPods);
     const found = migration.causes.filter(({ effects }) => effects.some(({ target }) => target === 'node-port'));
     expect(found.map(({ cause }) => cause)).toContain('node-port-addresses');
+  });
+
+  test.each(['Cluster', 'Local'])('a cluster IP that the node has too, policy %s', async (policy) => {
+    const dns = service('ports: [{ port: 53, protocol: UDP }]').replace('web', 'dns').replace('.80', '.10');
+    const nodePort = service(
+      `type: NodePort, externalTrafficPolicy: ${policy}, ports: [{ port: 80, nodePort: 30080 }]`,
+    );
+    const withDns = node(1, ', { type: InternalIP, address: 10.96.0.10 }');
+    const args = ['--node', 'worker-1', '--from', 'iptables', ...withPods];
+    const { migration } = await migrate([nodePort, dns, endpoints(one), withDns], ...args);
+    const refusedAt = (kind: string) =>
+      migration.causes.filter(({ effects }) => effects.some(({ target, to }) => target === kind && to === 'refused'));
+    expect(refusedAt('node-port').map(({ cause }) => cause)).toEqual(['node-port-addresses']);
+    expect(refusedAt('node')).toMatchObject([{ cause: 'unserved-port', severity: 'breaks' }]);
+    expect(refusedAt('node')[0]?.services).toContain('shop/dns');
   });
 
   test('the side that serves node ports at a second address is the same for Services without endpoints', async () => {

@@ -53,7 +53,9 @@ describe('a destination', () => {
     const endOf = (port: unknown) => trace({ side: shown, from: 'external', to: `${address}:${String(port)}` }).trace;
     expect(endOf('http')).toBeDefined();
     expect(endOf('http')).toEqual(endOf(80));
-    expect(argumentsOf(shown, `${address}:nothing`)).toMatchObject({ problem: 'no-port', service: address });
+    expect(argumentsOf(shown, `${address}:nothing`)).toMatchObject({ problem: 'no-port', service: address, near: [] });
+    expect(argumentsOf(shown, `${address}:htp`)).toMatchObject({ problem: 'no-port', near: ['http'] });
+    expect(argumentsOf(shown, 'svc/a:htp')).toMatchObject({ problem: 'no-port', near: ['http'] });
   });
 
   test('that is a number may be a port of the node, and a name is in no dump that holds none', () => {

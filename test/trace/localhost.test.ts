@@ -1,5 +1,5 @@
 // kube-proxy itself listens for node ports on localhost in nftables mode, where nodePortAddresses names it.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -98,6 +98,16 @@ describe('a node port on localhost', () => {
     ],
   ] as const)('%s: %j to %s over %s is %s', async (_, flags, to, protocol, verdict) => {
     expect(await trace('Cluster', flags, to, protocol)).toMatchObject({ verdict, endpoints: [] });
+  });
+
+  test('TCP of policy Local without an endpoint on the node: that is why kube-proxy does not listen', async () => {
+    const path = manifests('Local');
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll('nodeName: worker-1', 'nodeName: worker-2'));
+    const { stdout } = await runKpc(['trace', path, ...served, '--from', 'node', '--to', '127.0.0.1:30080', '-q']);
+    expect(stdout).toContain(
+      'node port 30080: externalTrafficPolicy is Local, but default/web:t has no endpoint on this node',
+    );
+    expect(stdout).not.toContain('serves no node port');
   });
 
   test.each(['127.0.0.2', '::1'])('%s is the node itself', async (from) => {

@@ -150,6 +150,20 @@ describe('kpc test --init writes what passes', () => {
     expect(results.some(({ name }) => name.endsWith('(node2, nftables)'))).toBe(true);
   });
 
+  test('on nodes of several releases, whose file names none', async () => {
+    const folder = mkdtempSync(join(scratch, 'init-'));
+    const nodeOf = (name: string, version: string) =>
+      `---\n{ apiVersion: v1, kind: Node, metadata: { name: ${name} }, status: { nodeInfo: { kubeletVersion: ${version} } } }\n`;
+    const services = readFileSync(join(fixturesFolder, 'quickstart', 'svc.yaml'), 'utf8');
+    writeFileSync(join(folder, 'all.yaml'), [services, nodeOf('n1', 'v1.33.5'), nodeOf('n2', 'v1.34.1')].join('\n'));
+    const args = ['--proxy-mode', 'iptables', '--all-nodes', '-q'];
+    const { stdout } = await runKpc(['test', '--init', 'all.yaml', ...args], { cwd: folder });
+    expect(stdout).not.toContain('\nrelease:');
+    writeFileSync(join(folder, 'expectations.yaml'), stdout);
+    const results = await resultsOf(['expectations.yaml'], folder);
+    expect(results.filter(({ passed }) => !passed)).toEqual([]);
+  });
+
   test('and names the flags that no file of expectations holds', async () => {
     const init = async (...flags: readonly string[]) =>
       (await runKpc(['test', '--init', ...input, '--proxy-mode', 'iptables', '-q', ...flags], { cwd: packets })).stdout;
@@ -455,6 +469,7 @@ test("a fault of the file's settings is reported once, at the setting", async ()
   expect(await faultsOf(['inputs: bundle', 'mode: nftables', ...two('expect: unknown')])).toEqual([
     ['bad-expectation', 2, 7],
   ]);
+  expect(await faultsOf(['input: in.yaml', ...two('expect: unknown')])).toEqual([['unknown-field', 1, 1]]);
   const nodes = ['inputs: in.yaml', 'node: n9', ...two('node: n8, expect: delivered')];
   expect(await faultsOf(nodes)).toEqual([
     ['unknown-node', 2, 7],

@@ -113,10 +113,11 @@ function findOddities(
 }
 
 function whyUnserved(service: ServiceInfo, ports: readonly ServicePort[], view: CompiledSnapshot): Oddity {
-  if (service.endpointsGiven === false) return { kind: 'endpoints-not-given' };
   const isHeadless = service.skipped === 'headless';
   const faults = isHeadless ? view.faultsOf(fullName(service)) : ports.flatMap((port) => faultsOfPort(port, view));
-  return { kind: 'no-endpoints', fault: faults.find(({ code }) => code !== 'family-without-endpoints') };
+  const fault = faults.find(({ code }) => code !== 'family-without-endpoints');
+  const isUngiven = service.endpointsGiven === false && fault?.code !== 'no-node-fits';
+  return isUngiven ? { kind: 'endpoints-not-given' } : { kind: 'no-endpoints', fault };
 }
 
 function lackedFamilies(service: ServiceInfo, view: CompiledSnapshot): readonly Oddity[] {

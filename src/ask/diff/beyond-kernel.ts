@@ -28,7 +28,7 @@ export type BeyondKernel =
   | { readonly kind: 'unrecorded'; readonly objects: readonly CountedKind[]; readonly fields: readonly FieldOf[] }
   /** What two bundles or goldens never record; `selectors`: the Services whose selectors not both record. */
   | { readonly kind: 'never-recorded'; readonly selectors: readonly string[] }
-  /** The Services, workloads or Nodes that were not fully compared. */
+  /** The Services, workloads, Nodes or settings that were not fully compared. */
   | { readonly kind: NamedBeyond; readonly names: readonly string[] };
 
 export interface CountedKind {
@@ -55,6 +55,8 @@ type NamedBeyond =
   | 'later-connections'
   /** Services whose virtual servers use another scheduler to choose endpoints. */
   | 'schedulers'
+  /** Settings that differ, but of which no single packet shows anything. */
+  | 'settings'
   /** Services that prefer near endpoints differently, if nothing shows a Node's zone. */
   | 'zones'
   | 'nodes'

@@ -115,7 +115,7 @@ export function destinationFinder(
     const asked = listening.filter(
       (each) => isAsked(each) || (each.healthCheckNodePort === port && protocol === 'tcp'),
     );
-    if (!asked[0]) return { kind: 'node', ports: [] };
+    if (!asked[0]) return { kind: 'node', ports: there };
     return { kind: isAsked(asked[0]) ? 'node-port' : 'health-check', ports: asked };
   };
 }

@@ -177,14 +177,17 @@ function causeOfDifference(
   if (compareChoice(from, to) === 'other-shares' && isNearly(lostShare(from), lostShare(to))) return 'endpoints';
   if (kind === 'external-ip' && changesExternalIPs) return 'external-ips';
   const own = causeIds.find((each) => each === kind);
-  if (own || kind === 'node') return own ?? ([from, to].some(isBalanced) ? 'proxy-port' : 'other');
+  if (own) return own;
+  const stops = new Set([from, to].map((fate) => stopOf(fate)?.kind));
+  // One side's rules take an address of the node as a cluster IP that lacks the port.
+  const isOfClusterIP = stops.size > 1 && stops.has('unserved-port');
+  if (kind === 'node') return isOfClusterIP ? 'unserved-port' : [from, to].some(isBalanced) ? 'proxy-port' : 'other';
   const delivers = new Set([from, to].map(({ endpoints }) => endpoints.length > 0));
   if (kind === 'node-port') {
     if (isLoopback(packet.destination)) return 'node-port-loopback';
     // One side leaves the packet to the node itself, and the other side's rules translate it.
-    if ((from.verdict === 'local') !== (to.verdict === 'local')) return 'node-port-addresses';
+    if (isOfClusterIP || (from.verdict === 'local') !== (to.verdict === 'local')) return 'node-port-addresses';
   }
-  const stops = new Set([from, to].map((fate) => stopOf(fate)?.kind));
   if (stops.has('stranger')) return 'other';
   if (!isServed) return 'no-endpoints';
   // If one side's Service rules leave the packet unchanged, the choice of endpoints is not the cause.

@@ -98,9 +98,9 @@ function readTestDocument(
   if (!raw) return [];
   const locate = (path: string): string => locateFrom(document.file.name, path);
   const tests = raw.tests ?? [];
-  if (tests.length === 0) report.add([], 'bad-expectation', { problem: 'nothing' });
+  if (tests.length === 0) report.add(['tests'], 'bad-expectation', { problem: 'nothing' });
   const file = given.file ?? givenList(raw.inputs)?.map(locate) ?? usual ?? [];
-  if (file.length === 0) report.add([], 'bad-expectation', { problem: 'missing', field: 'inputs' });
+  if (file.length === 0) report.add(['inputs'], 'bad-expectation', { problem: 'missing', field: 'inputs' });
   const common = readChoices(raw, [], report);
   const namespace = given.namespace ?? raw.namespace ?? undefined;
   const always = {

@@ -81,6 +81,7 @@ function readPortName({ to, protocol }: DestinationQuestion, { side }: Scene): R
       service: to.slice(0, -port.length - 1),
       port,
       ports: [...new Set(own.map(nameNumber))],
+      near: nearPorts(port, own),
     });
   const spoken = protocol ?? (chosen.protocol.toLowerCase() as PacketProtocol);
   return read({ address, port: spoken === 'icmp' ? 0 : chosen.port, protocol: spoken, label: undefined });
@@ -232,7 +233,11 @@ export function findNamedPorts(what: string, namespace: string | undefined, scen
   );
   if (chosen.length > 0) return read(chosen);
   const known = [...new Set(own.map(nameNumber))].filter((each) => each !== '');
-  return absent({ problem: 'no-port', service: services.join(''), port, ports: known });
+  return absent({ problem: 'no-port', service: services.join(''), port, ports: known, near: nearPorts(port, own) });
+}
+
+function nearPorts(name: string, ports: readonly ShownPort[]): readonly string[] {
+  return nearest(name, [...new Set(ports.flatMap(({ portName }) => portName || []))]);
 }
 
 function noService(name: string, near: readonly string[], { side }: Scene, nameless?: ProxyMode): Wrong {

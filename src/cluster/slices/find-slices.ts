@@ -24,7 +24,13 @@ import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { makeKnownNodes, isEndpoint, isOnUnknownNode, makeSlices, type KnownNodes } from './make-slices.ts';
 import { compareNaturally, areEndpointsGiven, selectPods, type Selecting } from './place-pods.ts';
 import { causeFinder, findPrinted, type MakerSources } from './selector-causes.ts';
-import { describeTargetPorts, describeUnselective, findUndeclaredPorts, type IdleWorkloads } from './slice-warnings.ts';
+import {
+  describeTargetPorts,
+  describeUnselective,
+  findUndeclaredPorts,
+  selectUnfit,
+  type IdleWorkloads,
+} from './slice-warnings.ts';
 
 interface SliceSources extends MakerSources, EndpointObjects {
   /** Services whose given slices kpc replaces with slices made from Pods. */
@@ -129,7 +135,8 @@ const nothing: SlicesOfPods = {
 
 /**
  * Makes the slices that a cluster with these Pods would have, for Services with a selector that are not in `given`. A Service that selects
- * a Pod without a status gets none, because the Pod comes from a manifest and no cluster has made endpoints for it.
+ * a Pod without a status gets none, because the Pod comes from a manifest and no cluster has made endpoints for it; nor does a Service
+ * that selects only Pods that no given Node suits, because the cluster's Nodes may.
  */
 function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
   const { services, pods, nodes, namespaces, hasIdle } = inputs;
@@ -151,16 +158,19 @@ function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
   const made = open.filter(({ pods: its }) => its.every(({ object }) => object.status !== undefined));
   const known = makeKnownNodes(nodes);
   const assumed = listAssumed(made, new Set(inputs.unplaced));
+  const unfit = selectUnfit(made, inputs);
+  const unplaced = new Set(unfit.map(({ label }) => label));
+  const served = made.filter(({ pods: its, label }) => its.length > 0 || !unplaced.has(label));
   return {
-    slices: made.flatMap(({ service, pods: its }) => makeSlices(service, its, known)),
-    services: made.map(({ service }) => service.object.metadata),
+    slices: served.flatMap(({ service, pods: its }) => makeSlices(service, its, known)),
+    services: served.map(({ service }) => service.object.metadata),
     assumed,
     findUndeclared,
     diagnostics: [
       ...describeOrigin(made, selecting.length - open.length),
       ...diagnoseAssumed(assumed),
       ...describeLeftPods(made, known),
-      ...describeUnselective(made, inputs),
+      ...describeUnselective(made, inputs, unfit),
       ...wrongPorts,
     ],
   };

@@ -31,8 +31,10 @@ export function suitsPods(node: Node, { nodeTerms }: Pick<PodSpec, 'nodeTerms'>)
   return terms.some((term) => term.every((requirement) => hasRequired(node, requirement)));
 }
 
-function hasRequired({ metadata: { name, labels } }: Node, requirement: LabelRequirement): boolean {
-  return meetsRequirement(requirement, { ...labels, 'metadata.name': name }) === true;
+function hasRequired({ metadata: { name, labels }, isWindows }: Node, requirement: LabelRequirement): boolean {
+  // kubelet labels each Node so (initialNode): a Node without these labels was written by hand.
+  const ofKubelet = { 'kubernetes.io/os': isWindows ? 'windows' : 'linux', 'kubernetes.io/hostname': name };
+  return meetsRequirement(requirement, { ...ofKubelet, ...labels, 'metadata.name': name }) === true;
 }
 
 /**

@@ -153,10 +153,19 @@ export interface IdleWorkloads {
   readonly likelyOf: (service: Service) => Likely;
 }
 
+/** Returns the Services that select Pods that no Node suits. */
+export function selectUnfit(services: readonly Selecting[], { pending }: IdleWorkloads): readonly Selecting[] {
+  return selectPods(
+    services.map(({ service }) => service),
+    pending.flatMap(({ pods }) => pods),
+  ).filter(({ pods }) => pods.length > 0);
+}
+
 /** Reports Services that select no Pod, or only scaled-down or Pending ones. */
 export function describeUnselective(
   services: readonly Selecting[],
   { scaledDown, pending, likelyOf }: IdleWorkloads,
+  unfit: readonly Selecting[],
 ): readonly Finding[] {
   // The endpointslice controller would let an empty selector select all Pods, but the controller never gets one from an API server.
   const empty = services
@@ -170,11 +179,6 @@ export function describeUnselective(
     scaledDown,
   ).filter(({ pods }) => pods.length > 0);
   const scaled = idle.flatMap(describeScaledDown);
-  const all = services.map(({ service }) => service);
-  const unfit = selectPods(
-    all,
-    pending.flatMap(({ pods }) => pods),
-  ).filter(({ pods }) => pods.length > 0);
   const known = new Set([...idle, ...unfit].map(({ label }) => label));
   const lost = without.filter(({ label }) => !known.has(label));
   // Services with the same cause share one finding, at the first Service.

@@ -95,14 +95,17 @@ function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly
     const isCounted = report.isFull('unknown-field', readers[kind]?.isNeeded ? 'error' : 'warning');
     const near = isCounted ? undefined : findNearest(name, Object.keys(fields));
     const other = readers[kind];
+    const parent = isObject(value) ? value : {};
+    const isOpen = near !== undefined && !Object.hasOwn(parent, near);
     if (other) {
-      report.addAtKey(at, 'unknown-field', { ...other, name, meant: near });
+      const wrong = { ...other, name, meant: near };
+      if (isOpen) report.addMisspelled(at, [...path, near], wrong);
+      else report.addAtKey(at, 'unknown-field', wrong);
       continue;
     }
     const names = at.filter((step) => typeof step === 'string').join('.');
     if (reported.has(names)) continue;
     reported.add(names);
-    const parent = isObject(value) ? value : {};
     // A mapping cannot be a misspelled field for a number or text.
     const isNear =
       near !== undefined &&
@@ -114,7 +117,7 @@ function reportUnknown(kind: keyof RawObjects, object: unknown, faults: readonly
     const owner = formatFieldPath(path) || `${/^[AE]/.test(kind) ? 'an' : 'a'} ${kind}`;
     const details = { owner, name, reader: 'Kubernetes', meant: elsewhere?.join('.') ?? near } as const;
     const meant = elsewhere?.map((step) => step.replace('[]', ''));
-    const isThere = meant ? holdsField(object, meant) : near === undefined || Object.hasOwn(parent, near);
+    const isThere = meant ? holdsField(object, meant) : !isOpen;
     if (isThere) report.addAtKey(at, 'unknown-field', details);
     else report.addMisspelled(at, meant ?? [...path, near ?? ''], details);
   }

@@ -266,5 +266,6 @@ export function listenerWords(listeners: NodePortListeners): string {
 export const localhostWords: { readonly [H in LocalhostHandling]: string } = {
   listens: 'kube-proxy itself listens',
   rejected: 'rejected',
+  'no-endpoint': 'no endpoint, so kube-proxy does not listen',
   'no-rule': 'no rule',
 };

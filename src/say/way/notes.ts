@@ -3,7 +3,8 @@ import { nameSome } from '../words/rows.ts';
 import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
-import { familyNames, isLoopback } from '../../kernel/address.ts';
+import { familyNames, isLoopback, loopbackAddresses } from '../../kernel/address.ts';
+import { findLocalhostHandling } from '../../kube-proxy/node-port-listeners.ts';
 import { describeSkippedListings, lostRuleCause, noSubjectWords, unlistedWords } from './lack.ts';
 import { findUnmasqueraded } from '../../snapshot/faults.ts';
 import { healthAnswerOf, healthCheckFinder } from '../../snapshot/health-checks.ts';
@@ -14,7 +15,7 @@ import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RouteDecision } from '../../packet/step.ts';
 import { connectionDoes, connectionWords } from './connection.ts';
-import { verdictWords, causeNote, otherServiceNote, undetectedNote, lostWayWords } from './stop.ts';
+import { verdictWords, causeNote, noServerWords, otherServiceNote, undetectedNote, lostWayWords } from './stop.ts';
 import { judgePolicies, type PolicyFinding } from '../../ask/trace/network-policies.ts';
 import { packetOf } from '../../ask/trace/ask.ts';
 import type { Trace } from '../../ask/trace/question.ts';
@@ -208,7 +209,10 @@ function unmasqueradedNote({ sender, target, fate }: Trace, { side }: Scene): st
 const lostLoopbacks: ReadonlySet<RouteDecision['kind']> = new Set(['loopback-outside', 'loopback-source']);
 
 /** Tells why this address of the node serves no node port. */
-function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trace, { side }: Scene) {
+function unservedNodePort(shown: ShownPort, trace: Trace, scene: Scene) {
+  const { label, nodePort, protocol } = shown;
+  const { target, fate } = trace;
+  const { side } = scene;
   const { mode } = side;
   const { address, port } = target;
   const { verdict, steps } = fate.otherwise ?? fate;
@@ -218,6 +222,9 @@ function unservedNodePort({ label, nodePort }: ShownPort, { target, fate }: Trac
     // If a rule drops or refuses the packet, the note does not apply.
     const isLost = steps.some((step) => step.kind === 'route' && lostLoopbacks.has(step.decision.kind));
     if (verdict !== 'local' && !isLost) return undefined;
+    const isLocalhost = address.text === loopbackAddresses[address.family].text;
+    if (isLocalhost && findLocalhostHandling(side.state)({ family: address.family, protocol, port }) === 'no-endpoint')
+      return `kube-proxy itself does not listen here for node port ${port}: ${noServerWords(shown, trace, scene)}`;
     const why = loopbackNodePorts.includes(address.family)
       ? 'node ports on loopback addresses need iptables.localhostNodePorts and net.ipv4.conf.all.route_localnet'
       : `${title} serves no node port on this loopback address`;

@@ -17,7 +17,7 @@ import { isUnknownOwn, type Fate } from '../../packet/packet.ts';
 import type { RuleStep } from '../../packet/step.ts';
 import { unshownPosition } from '../../packet/run-chain.ts';
 import { jumpCommand } from '../../snapshot/faults.ts';
-import { fullListings, unlistedWords, unshownJumpWords } from './lack.ts';
+import { faultWords, fullListings, unlistedWords, unshownJumpWords } from './lack.ts';
 import { showsIptablesAsNft, type Snapshot } from '../../snapshot/snapshot.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 
@@ -184,7 +184,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
         ? { text: `the dump lacks all or part of the set ${missing.set}`, command: 'ipset save' }
         : { text: `the dump lacks the set or map ${missing.set}`, command: 'nft list ruleset' };
     case 'endpoint-slices':
-      return sliceWords(missing.service);
+      return sliceWords(missing.service, side);
     case 'fitting-slices':
       return {
         text: `the EndpointSlices of ${missing.service} fit only one side (${joinWords(missing.fields, 'and')} changed)`,
@@ -277,9 +277,15 @@ function serverWords({ unlisted, unread }: Missing & { readonly kind: 'virtual-s
     : { text: unlistedWords(unlisted), command, settle: [`add all of the output of ${fullListings[unlisted.lacks]}`] };
 }
 
-function sliceWords(service: string): MissingInWords {
+function sliceWords(service: string, side: Snapshot): MissingInWords {
   const command = 'kubectl get endpointslices -A -o yaml';
-  return { text: `the input holds no EndpointSlices of ${service}`, command, settle: [`add the output of ${command}`] };
+  const faults = side.kind === 'dump' ? [] : side.faultsOf(service);
+  const unfit = faults.find(({ code }) => code === 'no-node-fits');
+  return {
+    text: `the input holds no EndpointSlices of ${service}${unfit ? `, and ${faultWords(unfit)}` : ''}`,
+    command,
+    settle: [`add the output of ${command}`, ...(unfit ? ['give the Nodes that have it'] : [])],
+  };
 }
 
 function bridgeWords({ sysctl, link, lost }: Missing & { readonly kind: 'bridge' }): MissingInWords {

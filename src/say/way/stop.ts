@@ -110,7 +110,7 @@ export function placeWithout(service: string): string {
 }
 
 /** In IPVS mode, a virtual server may have no real servers although the Service has endpoints on other nodes. */
-function noServerWords(port: ShownPort, trace: Trace, scene: Scene): string {
+export function noServerWords(port: ShownPort, trace: Trace, scene: Scene): string {
   if (isLocalElsewhere(port, trace, scene)) return noLocalWords(port, trace);
   const { kind, mode } = scene.side;
   const isKnown = kind !== 'dump' || (mode && !modeFacts[mode].kinds.has('virtualServers'));

@@ -150,9 +150,12 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
               : `list the Services with "kpc describe ${files}"`,
       ),
     ],
-    'no-port': ({ service, port, ports }) => [
+    'no-port': ({ service, port, ports, near }) => [
       `${service} has no port ${port}${ports.length === 0 ? ' whose number is known' : ` (has ${ports.join(', ')})`}`,
-      `write ${joinWords(ports.length === 0 ? [service] : ports.map((each) => `${service}:${each}`), 'or')}`,
+      suggestNearest(
+        near.map((each) => `${service}:${each}`),
+        `write ${joinWords(ports.length === 0 ? [service] : ports.map((each) => `${service}:${each}`), 'or')}`,
+      ),
     ],
     'no-host': ({ service, name, near, hosts }) => [
       `${service} has no ready endpoint ${name}`,

@@ -256,12 +256,7 @@ function makeNode(
   networks: readonly Network[],
 ): Node {
   return {
-    metadata: {
-      name,
-      namespace: 'default',
-      labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux' },
-      annotations: {},
-    },
+    metadata: { name, namespace: 'default', labels: {}, annotations: {} },
     assumedAs,
     kubernetesVersion: '',
     podCIDRs: families.flatMap((family) => partOf(networks, family, at) ?? []),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { AssumedWorkload } from '../../../src/cluster/model.ts';
 import { contains, parseAddress, parseNetwork } from '../../../src/kernel/address.ts';
-import { findingsOf } from '../../support/printed-json.ts';
+import { findingsOf, resultOf } from '../../support/printed-json.ts';
 import { runKpc } from '../../support/run-kpc.ts';
 import { inputOf, node, pod, service, type Manifest } from './cluster-objects.ts';
 
@@ -164,6 +164,8 @@ describe('which Pods are assumed', () => {
       [affinity(term('disk', 'In', 'ssd'), term('disk', 'DoesNotExist'), {}), '1,3'],
       [affinity({ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['worker-3'] }] }), '3'],
       [{ nodeSelector: { disk: 'hdd' }, ...affinity(term('cores', 'Exists')) }, '2'],
+      // These Nodes lack the labels that kubelet sets.
+      [{ nodeSelector: { 'kubernetes.io/os': 'linux', 'kubernetes.io/hostname': 'worker-3' } }, '3'],
     ])('%j', async (podSpec, expected) => {
       expect((await nodesOf(podSpec)).used).toBe(expected);
       expect((await nodesOf(podSpec, 'Deployment')).used).toBe(expected);
@@ -191,6 +193,16 @@ describe('which Pods are assumed', () => {
         }
       },
     );
+
+    test('leave endpoints unknown, not empty, if no Node suits them: no verdict rests on that', async () => {
+      const podSpec = { nodeSelector: { disk: 'nvme' } };
+      const stdin = inputOf(service('web'), workload('Deployment', 'web', {}, { pod: podSpec }), ...nodes);
+      const packet = ['--from', 'pod', '--to', 'svc/web:80', '--node', 'worker-1', '--output', 'json'];
+      const traced = await runKpc(['trace', '-', ...packet], { stdin });
+      expect(resultOf(traced.stdout)).toMatchObject({ traces: [{ verdict: 'unknown' }] });
+      const migrated = await runKpc(['migrate', '-', '--output', 'json'], { stdin });
+      expect(findingsOf(migrated.stdout, 'bad-call')).toMatchObject([{ arguments: { problem: 'nothing-known' } }]);
+    });
 
     test.each([
       [{ nodeSelector: { disk: 'nvme' }, ...affinity(term('disk', 'Exists')) }, '"nvme"'],
