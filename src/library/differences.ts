@@ -44,7 +44,7 @@ export async function compareSides(
   const diff = listSkipped({ from, to }).length > 0 ? withLeftOut(ofObjects, 'services') : ofObjects;
   // If a side is a dump, only rules are compared.
   const isReview = from.kind !== 'dump' && to.kind !== 'dump';
-  const review = trace && isReview ? await makeReview(from, to, diff, trace) : undefined;
+  const review = trace && isReview ? makeReview(from, to, diff, trace) : undefined;
   return { from, to, diff, review, flows: flowsOfChange(from, to) };
 }
 

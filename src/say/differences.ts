@@ -2,8 +2,10 @@
 import { otherParts } from '../base/findings/answers.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { areSidesSame, type SideDiff, type ServicePortDiff } from '../ask/diff/diff-sides.ts';
-import type { ServiceEffect, ServiceEffects } from '../ask/equivalence/findings.ts';
-import type { EffectSeverity } from '../ask/equivalence/effects.ts';
+import { effectsByService, type ServiceEffect, type ServiceEffects } from '../ask/equivalence/findings.ts';
+import { severities } from '../ask/equivalence/effects.ts';
+import { packetsTo, packetsToPlaced, pairsOnAny } from '../ask/equivalence/representatives.ts';
+import { onOneNode, pairsElsewhere, sceneOf } from '../ask/trace/scene.ts';
 import { sideChanges } from './diff-report.ts';
 import { signs } from './formats/text.ts';
 import { unlessEmpty } from './formats/json.ts';
@@ -27,15 +29,11 @@ const mostAsked = 3000;
 
 /**
  * Reviews a change, including what happens to packets. In a large cluster, traces only Service ports that differ, unless something outside
- * Services differs, which may affect all of them. Loads large modules that other diffs do not need.
+ * Services differs, which may affect all of them.
  */
-export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, trace: Tracing): Promise<Review> {
+export function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, trace: Tracing): Review {
   const { servicePorts, base } = diff;
   if (servicePorts.length + base.length === 0) return { from, to, diff, packets: undefined, trace };
-  const { severities } = await import('../ask/equivalence/effects.ts');
-  const { effectsByService } = await import('../ask/equivalence/findings.ts');
-  const { packetsTo, packetsToPlaced, pairsOnAny } = await import('../ask/equivalence/representatives.ts');
-  const { onOneNode, pairsElsewhere, sceneOf } = await import('../ask/trace/scene.ts');
   const bareScene = (side: Snapshot) => sceneOf(side.with({ objects: undefined }));
   const labels = new Set(servicePorts.flatMap(({ label, formerLabel }) => [label, formerLabel]));
   const changed = [from, to].flatMap(({ cluster }) =>
@@ -49,15 +47,11 @@ export async function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, t
   const others = (only ? [...pairsElsewhere(from, to), ...pairsOnAny(from, to, changed)] : []).flatMap(
     ([old, fresh]) => effectsByService(...onOneNode(bareScene(old), bareScene(fresh), [from, to]), { only }) ?? [],
   );
-  return { from, to, diff, packets: withoutOutsiders(withLosses(packets, others, severities)), trace };
+  return { from, to, diff, packets: withoutOutsiders(withLosses(packets, others)), trace };
 }
 
 /** Adds losses and gains that only other Nodes have. Differences that this node has too are not repeated. */
-function withLosses(
-  packets: ServiceEffects,
-  others: readonly ServiceEffects[],
-  severities: readonly EffectSeverity[],
-): ServiceEffects {
+function withLosses(packets: ServiceEffects, others: readonly ServiceEffects[]): ServiceEffects {
   const keyOf = ({ target, senders, from, to, services }: ServiceEffect): string =>
     JSON.stringify([target, senders, from, to, services]);
   const known = groupBy(packets.effects, keyOf);
