@@ -50,7 +50,6 @@ export interface Dump {
 
 /** Why a dump may contain more than kpc read, or more than the side's state contains. */
 export type Doubt =
-  | { readonly file: string; readonly kind: 'empty' }
   | { readonly file: string; readonly kind: 'cut-line'; readonly output: OutputKind }
   /** Lines that kpc cannot read. `rules`: the family and the tables that these lines may belong to. */
   | {
@@ -149,6 +148,7 @@ export class DumpDraft {
     ([, text]) => text(),
   );
   allAddresses: readonly Family[] | undefined;
+  readonly #empty = new Map<DumpFileKind, string>();
   /** Families for which part of kube-proxy's table is missing, because of an nft option or because someone left it out when pasting. */
   readonly nftParts = new Set<Family>();
   readonly dormant = new Set<Family>();
@@ -205,6 +205,12 @@ export class DumpDraft {
 
   file(name: string, kind: DumpFileKind): void {
     if (this.#files.every((file) => file.name !== name || file.kind !== kind)) this.#files.push({ name, kind });
+  }
+
+  /** Reports an empty file, whose listing counts as not given. */
+  emptyFile(file: string, kind: DumpFileKind): void {
+    this.fault(file, 'unread-file', { expected: kind, isEmpty: true });
+    this.#empty.set(kind, file);
   }
 
   /** Reports lines that kpc cannot read, once for each reason. `rules`: the tables that these lines may belong to. */
@@ -398,6 +404,7 @@ export class DumpDraft {
       excerpts: rules.flatMap(([family, { hasExcerpts }]) => (hasExcerpts ? [family] : [])),
       listed: this.#listed,
       allAddresses: this.allAddresses,
+      empty: this.#empty,
       lacksTables: this.isNftCut || (this.isNftPart && !this.#isRuleset),
     };
     return {
