@@ -157,6 +157,8 @@ export class DumpDraft {
   readonly endsOfServers: VirtualServer[] = [];
   readonly endsOfSets: string[] = [];
   isNftPart = false;
+  /** Tables with kube-proxy's rules of iptables, as nft lists them. */
+  readonly ofIptables: { readonly table: string; readonly file: string; readonly line: number }[] = [];
   readonly #rules: { [F in Family]?: RuleListings } = {};
   readonly #nftables = new Map<string, NftTable>();
   readonly #otherTables = new Map<string, OtherTable>();
@@ -373,6 +375,8 @@ export class DumpDraft {
     const doubts = [...this.#doubts.filter((doubt) => !this.#isShownOtherwise(doubt)), ...others];
     const lacksLegacy = doubts.flatMap((doubt) => (doubt.kind === 'legacy-tables' ? [doubt] : []));
     for (const { file } of lacksLegacy) this.fault(file, 'dump-reading', { problem: 'legacy-tables' });
+    for (const { table, file, line } of this.ofIptables)
+      if (!this.#savedAs(table)) this.refuse(file, line, { problem: 'iptables-as-nft' });
     const wholeOf = (family: Family): readonly TableName[] =>
       this.#rules[family]?.wholeTables(lacksLegacy.some((doubt) => doubt.family === family)) ?? [];
     const rules = families.flatMap((family) => (this.#rules[family] ? [[family, this.#rules[family]] as const] : []));
@@ -455,11 +459,9 @@ export class DumpDraft {
    */
   #beyondIptables(listed: OtherTable): readonly ({ readonly kind: 'other-table' } & OtherTable)[] {
     const whole = { kind: 'other-table', ...listed } as const;
-    const [, word, printed] = /^(ip6?) (\S+)$/.exec(listed.table) ?? [];
-    const name = tableNames.find((each) => each === printed);
-    const family = word === 'ip6' ? 'ipv6' : 'ipv4';
-    const saved = name && this.#rules[family]?.savedByNft(name);
-    if (!saved) return [whole];
+    const found = this.#savedAs(listed.table);
+    if (!found) return [whole];
+    const { name, family, saved } = found;
     const isHidden = this.#doubts.some(
       (doubt) => doubt.kind === 'hidden-table' && doubt.family === family && doubt.table === name,
     );
@@ -469,6 +471,15 @@ export class DumpDraft {
       [...table.chains.values()].some(isNative) || withNativeRules(saved, table).natives.size > 0;
     const tables = listed.tables.filter(hasOwn).map((table) => withoutHooks(table, (chain) => !isNative(chain)));
     return tables.length > 0 ? [{ ...whole, tables }] : [];
+  }
+
+  /** Finds iptables-save's listing of a table that nft lists too. */
+  #savedAs(table: string) {
+    const [, word, printed] = /^(ip6?) (\S+)$/.exec(table) ?? [];
+    const name = tableNames.find((each) => each === printed);
+    const family: Family = word === 'ip6' ? 'ipv6' : 'ipv4';
+    const saved = name && this.#rules[family]?.savedByNft(name);
+    return saved && { name, family, saved };
   }
 
   #otherVariants(): readonly Doubt[] {
