@@ -64,7 +64,8 @@ export function listSkipped({ from, to }: Pick<Differences, 'from' | 'to'>): rea
 /** Reports whether two sides are the same. Refuses two sides that show no part in common. */
 export function isUnchanged({ from, to, diff }: Differences): boolean {
   const isSame = areSidesSame(diff);
-  if (diff.extent === 'modeless' || (isSame && diff.extent === 'nothing')) refuse({ problem: 'nothing-in-common', from: from.name, to: to.name });
+  if (diff.extent === 'modeless' || (isSame && diff.extent === 'nothing'))
+    refuse({ problem: 'nothing-in-common', from: from.name, to: to.name });
   if (!isSame) return false;
   refuseNoServices(from, to, 'services');
   return true;

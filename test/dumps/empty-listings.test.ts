@@ -13,9 +13,9 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 type Files = Readonly<Record<string, string>>;
 
-function filesOf(name: string): Files {
-  const folder = `fixtures/dumps/kube-proxy-${name}`;
-  const names = readdirSync(folder).filter((name) => /^ip/.test(name) && !name.endsWith('.yaml'));
+function filesOf(dump: string): Files {
+  const folder = `fixtures/dumps/kube-proxy-${dump}`;
+  const names = readdirSync(folder).filter((name) => name.startsWith('ip') && !name.endsWith('.yaml'));
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
 }
 
@@ -58,7 +58,9 @@ describe('an empty listing', () => {
     const empty = { 'iptables-save': '', 'nft-ruleset': '', 'ip-addr': address('192.168.50.11') };
     const answer = await ask(write('nothing', empty));
     expect(answer).toMatchObject({ verdict: 'unknown', commands: ['iptables-save', 'nft list ruleset'] });
-    const { verdict, commands } = await ask(write('ipvs', { ...filesOf('ipvs-dual-stack-nodeport'), 'iptables-save': '' }));
+    const { verdict, commands } = await ask(
+      write('ipvs', { ...filesOf('ipvs-dual-stack-nodeport'), 'iptables-save': '' }),
+    );
     expect({ verdict, commands }).toEqual({ verdict: 'unknown', commands: ['iptables-save'] });
     const text = await runKpc(['trace', '-q', write('said', empty), '--from', '10.244.9.9', '--to', '10.96.7.7:80']);
     expect(text.stdout).toContain('unknown: iptables-save is empty; print it as root\n');

@@ -234,8 +234,6 @@ export function showsTranslation(side: DumpedSnapshot, family: Family): boolean 
   if (doubts.some(({ kind }) => kind === 'cut-line')) return false;
   return possibleModes(side).every((mode) => {
     if (programs(mode, 'virtualServers')) return coverage.virtualServers;
-    return programs(mode, 'nftables')
-      ? coverage.nftables.includes(family)
-      : coverage.iptables[family].includes('nat');
+    return programs(mode, 'nftables') ? coverage.nftables.includes(family) : coverage.iptables[family].includes('nat');
   });
 }

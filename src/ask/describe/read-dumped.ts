@@ -129,7 +129,8 @@ function notesOnDump(dump: DumpedSnapshot, evidence: readonly Evidence[]): reado
   if (mode && facts?.kinds.has('proxyPorts') && !coverage.proxyPorts) notes.push({ note: 'proxy-ports', mode });
   // If a dump is only a list of flows, the manifests beside it show which Services exist.
   const lacks = missingFiles(dump);
-  if (lacks.length > 0 && (mode !== undefined || !isNamed || showsAnything(coverage))) notes.push({ note: 'incomplete', lacks });
+  if (lacks.length > 0 && (mode !== undefined || !isNamed || showsAnything(coverage)))
+    notes.push({ note: 'incomplete', lacks });
   for (const { kind, by, entry, lacks: what } of doubts.filter((doubt) => doubt.kind === 'unlisted'))
     notes.push({ note: kind, by, entry, lacks: what });
   return notes;
@@ -145,7 +146,9 @@ function missingFiles(dump: DumpedSnapshot): readonly string[] {
     ),
     nftables: families.flatMap((family) => {
       if (coverage.nftables.includes(family)) return [];
-      return modes.length > 1 ? 'nft list ruleset' : [`nft list table ${nftFamily[family]} ${nftTableName}`];
+      return modes.length > 1
+        ? jumpCommand({ tool: 'nftables', family })
+        : [`nft list table ${nftFamily[family]} ${nftTableName}`];
     }),
     sets: coverage.sets ? [] : ['ipset save'],
     virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],

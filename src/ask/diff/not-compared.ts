@@ -157,7 +157,11 @@ export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, fr
 }
 
 /** Reports whether nothing shows a node's mode, and the node does not show the kind of objects that hold the other side's Services. */
-function lacksServicesOf({ mode, families: served }: Snapshot, node: Snapshot, gaps: readonly ComparisonGap[]): boolean {
+function lacksServicesOf(
+  { mode, families: served }: Snapshot,
+  node: Snapshot,
+  gaps: readonly ComparisonGap[],
+): boolean {
   if (node.mode || !mode) return false;
   return gaps.some(
     ({ part, family, table }) =>
