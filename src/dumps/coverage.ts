@@ -30,6 +30,8 @@ export interface Coverage extends Shown {
   readonly listed?: ReadonlyMap<string, TableListing> | undefined;
   /** Families whose addresses the command `ip addr` printed in full. Undefined if the dump does not show that command. */
   readonly allAddresses?: readonly Family[] | undefined;
+  /** Empty files, by the command whose output their names promise. */
+  readonly empty?: ReadonlyMap<string, string> | undefined;
   /** Whether nft listed only some tables, or its listing is cut off at either end. */
   readonly lacksTables?: boolean | undefined;
 }

@@ -50,7 +50,6 @@ export interface Dump {
 
 /** Why a dump may contain more than kpc read, or more than the side's state contains. */
 export type Doubt =
-  | { readonly file: string; readonly kind: 'empty' }
   | { readonly file: string; readonly kind: 'cut-line'; readonly output: OutputKind }
   /** Lines that kpc cannot read. `rules`: the family and the tables that these lines may belong to. */
   | {
@@ -149,6 +148,7 @@ export class DumpDraft {
     ([, text]) => text(),
   );
   allAddresses: readonly Family[] | undefined;
+  readonly #empty = new Map<DumpFileKind, string>();
   /** Families for which part of kube-proxy's table is missing, because of an nft option or because someone left it out when pasting. */
   readonly nftParts = new Set<Family>();
   readonly dormant = new Set<Family>();
@@ -157,6 +157,8 @@ export class DumpDraft {
   readonly endsOfServers: VirtualServer[] = [];
   readonly endsOfSets: string[] = [];
   isNftPart = false;
+  /** Tables with kube-proxy's rules of iptables, as nft lists them. */
+  readonly ofIptables: { readonly table: string; readonly file: string; readonly line: number }[] = [];
   readonly #rules: { [F in Family]?: RuleListings } = {};
   readonly #nftables = new Map<string, NftTable>();
   readonly #otherTables = new Map<string, OtherTable>();
@@ -205,6 +207,12 @@ export class DumpDraft {
 
   file(name: string, kind: DumpFileKind): void {
     if (this.#files.every((file) => file.name !== name || file.kind !== kind)) this.#files.push({ name, kind });
+  }
+
+  /** Reports an empty file, whose listing counts as not given. */
+  emptyFile(file: string, kind: DumpFileKind): void {
+    this.fault(file, 'unread-file', { expected: kind, isEmpty: true });
+    this.#empty.set(kind, file);
   }
 
   /** Reports lines that kpc cannot read, once for each reason. `rules`: the tables that these lines may belong to. */
@@ -367,6 +375,8 @@ export class DumpDraft {
     const doubts = [...this.#doubts.filter((doubt) => !this.#isShownOtherwise(doubt)), ...others];
     const lacksLegacy = doubts.flatMap((doubt) => (doubt.kind === 'legacy-tables' ? [doubt] : []));
     for (const { file } of lacksLegacy) this.fault(file, 'dump-reading', { problem: 'legacy-tables' });
+    for (const { table, file, line } of this.ofIptables)
+      if (!this.#savedAs(table)) this.refuse(file, line, { problem: 'iptables-as-nft' });
     const wholeOf = (family: Family): readonly TableName[] =>
       this.#rules[family]?.wholeTables(lacksLegacy.some((doubt) => doubt.family === family)) ?? [];
     const rules = families.flatMap((family) => (this.#rules[family] ? [[family, this.#rules[family]] as const] : []));
@@ -398,6 +408,7 @@ export class DumpDraft {
       excerpts: rules.flatMap(([family, { hasExcerpts }]) => (hasExcerpts ? [family] : [])),
       listed: this.#listed,
       allAddresses: this.allAddresses,
+      empty: this.#empty,
       lacksTables: this.isNftCut || (this.isNftPart && !this.#isRuleset),
     };
     return {
@@ -448,11 +459,9 @@ export class DumpDraft {
    */
   #beyondIptables(listed: OtherTable): readonly ({ readonly kind: 'other-table' } & OtherTable)[] {
     const whole = { kind: 'other-table', ...listed } as const;
-    const [, word, printed] = /^(ip6?) (\S+)$/.exec(listed.table) ?? [];
-    const name = tableNames.find((each) => each === printed);
-    const family = word === 'ip6' ? 'ipv6' : 'ipv4';
-    const saved = name && this.#rules[family]?.savedByNft(name);
-    if (!saved) return [whole];
+    const found = this.#savedAs(listed.table);
+    if (!found) return [whole];
+    const { name, family, saved } = found;
     const isHidden = this.#doubts.some(
       (doubt) => doubt.kind === 'hidden-table' && doubt.family === family && doubt.table === name,
     );
@@ -462,6 +471,15 @@ export class DumpDraft {
       [...table.chains.values()].some(isNative) || withNativeRules(saved, table).natives.size > 0;
     const tables = listed.tables.filter(hasOwn).map((table) => withoutHooks(table, (chain) => !isNative(chain)));
     return tables.length > 0 ? [{ ...whole, tables }] : [];
+  }
+
+  /** Finds iptables-save's listing of a table that nft lists too. */
+  #savedAs(table: string) {
+    const [, word, printed] = /^(ip6?) (\S+)$/.exec(table) ?? [];
+    const name = tableNames.find((each) => each === printed);
+    const family: Family = word === 'ip6' ? 'ipv6' : 'ipv4';
+    const saved = name && this.#rules[family]?.savedByNft(name);
+    return saved && { name, family, saved };
   }
 
   #otherVariants(): readonly Doubt[] {

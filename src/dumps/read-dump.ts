@@ -9,7 +9,7 @@ import { parseIpvsadm } from '../kernel/ipvs/ipvs.ts';
 import { parseIpAddrJson } from '../kernel/link/link.ts';
 import { countLines, linesOf, type UnreadLine } from '../kernel/lines.ts';
 import { parseSysctls } from '../kernel/sysctls-and-modules.ts';
-import { DumpDraft, type Dump, type DumpFileKind } from './dump.ts';
+import { DumpDraft, type Dump, type DumpFileKind, type Printed } from './dump.ts';
 import { readNftTable } from './read-nftables.ts';
 import { readRuleList, familyOfFile, noteHidden, readRules, rulesKind } from './read-rules.ts';
 
@@ -50,7 +50,7 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
   const last = outputs.at(-1);
   if (!last) {
     const expected = expectDumpFile(name.slice(name.lastIndexOf('/') + 1));
-    if (expected !== undefined) readNothing(draft, name, expected, text);
+    if (expected !== undefined) readNothing(draft, { file: name, line: 1, kind: expected }, text);
     return;
   }
   for (const { routing, elsewhere } of silent)
@@ -108,37 +108,20 @@ function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   return others.map((output) => (output === saved ? { ...saved, text } : output));
 }
 
-/** Reads a file without output. An empty file is valid if its tool prints nothing when nothing exists. */
-function readNothing(draft: DumpDraft, file: string, kind: DumpFileKind, text: string): void {
-  const isEmpty = !hasContent(text);
-  if (!isEmpty || !mayBeEmpty.has(kind)) {
-    draft.fault(file, 'unread-file', { expected: kind });
-    return;
-  }
-  if (kind === 'iptables-save' || kind === 'ip6tables-save') {
+/** Reads a file without output. A tool that may not read the kernel leaves an empty file, so that file shows nothing of the kernel. */
+function readNothing(draft: DumpDraft, at: Printed, text: string): void {
+  const { file, kind } = at;
+  const isOfRules = kind === 'iptables-save' || kind === 'ip6tables-save';
+  if (text.trim() === '') draft.emptyFile(file, kind);
+  else if (isOfRules && isOfComments(text)) {
     noteHidden(draft, file, kind, text);
-    draft.addRules(familyOfFile(kind), {}, tableNames, undefined, { file, line: 1, kind });
-  } else if (kind === 'nft list ruleset') draft.addNftables([], true);
-  else draft[kind === 'ipset save' ? 'sets' : 'virtualServers'].add([], true);
-  draft.file(file, kind);
-  draft.doubt({ file, kind: 'empty' });
+    draft.addRules(familyOfFile(kind), {}, tableNames, undefined, at);
+  } else draft.fault(file, 'unread-file', { expected: kind });
 }
 
-/**
- * Kinds of files that may be empty. Links, sysctls and routing rules are not among them: every network namespace has some, so an empty file
- * means that the tool failed.
- */
-const mayBeEmpty: ReadonlySet<DumpFileKind> = new Set([
-  'iptables-save',
-  'ip6tables-save',
-  'nft list ruleset',
-  'ipset save',
-  'ipvsadm -Sn',
-] as const);
-
-function hasContent(text: string): boolean {
-  for (const line of linesOf(text)) if (line.trim() !== '' && !line.startsWith('#')) return true;
-  return false;
+function isOfComments(text: string): boolean {
+  for (const line of linesOf(text)) if (line.trim() !== '' && !line.startsWith('#')) return false;
+  return true;
 }
 
 function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {

@@ -46,7 +46,7 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
     draft.addNftables([], isRuleset);
     if (!tables || tables.length === 0 || tables.some(({ chains }) => chains.size > 0))
       draft.addOtherTable({ table, tables, hooked: findHooked(family, text) });
-    if (ofIptables.test(text)) draft.refuse(file, firstLine, { problem: 'iptables-as-nft' });
+    if (ofIptables.test(text)) draft.ofIptables.push({ table, file, line: firstLine });
     return;
   }
   if (dormantFlag.test(text)) {

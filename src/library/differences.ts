@@ -63,8 +63,10 @@ export function listSkipped({ from, to }: Pick<Differences, 'from' | 'to'>): rea
 
 /** Reports whether two sides are the same. Refuses two sides that show no part in common. */
 export function isUnchanged({ from, to, diff }: Differences): boolean {
-  if (!areSidesSame(diff)) return false;
-  if (diff.extent === 'nothing') refuse({ problem: 'nothing-in-common', from: from.name, to: to.name });
+  const isSame = areSidesSame(diff);
+  if (diff.extent === 'modeless' || (isSame && diff.extent === 'nothing'))
+    refuse({ problem: 'nothing-in-common', from: from.name, to: to.name });
+  if (!isSame) return false;
   refuseNoServices(from, to, 'services');
   return true;
 }

@@ -175,7 +175,8 @@ function connectionOnAnyOf(fates: ReadonlyMap<string, Fate>): Connection {
 }
 
 function eachOnce(reasons: readonly Reason[]): readonly Reason[] {
-  return [...new Map(reasons.map((reason) => [reasonKey(reason), reason])).values()];
+  const all = reasons.flatMap((reason) => [reason, ...(reason.also ?? [])]);
+  return [...new Map(all.map((reason) => [reasonKey(reason), reason])).values()];
 }
 
 function walk(world: World, packet: Packet, choices: Choices): Way<Flow> {

@@ -106,6 +106,8 @@ export type Reason = {
   readonly fact?: string | undefined;
   /** The answer to show if both answers lead to the same end; yes by default. */
   readonly likely?: boolean | undefined;
+  /** What else must be settled, and would otherwise show only after this. */
+  readonly also?: readonly Reason[] | undefined;
 } & (
   | { readonly kind: 'missing-listing'; readonly missing: Missing }
   | { readonly kind: 'missing-flag'; readonly flag: '--in-interface'; readonly such?: string }
@@ -166,7 +168,7 @@ export function isGap(reason: Reason): boolean {
 const gaps: ReadonlySet<Missing['kind']> = new Set(['iptables', 'legacy-iptables', 'nftables', 'virtual-servers']);
 
 /** Returns the same key for reasons that the same input would settle. */
-export function reasonKey({ rule, fact: _, likely: __, ...reason }: Reason): string {
+export function reasonKey({ rule, fact: _, likely: __, also: ___, ...reason }: Reason): string {
   // Any --node settles this reason, whichever two Nodes it names.
   if (reason.kind === 'missing-flag' && reason.flag === '--node') return reason.flag;
   const isOfRule = reason.kind !== 'missing-listing' && reason.kind !== 'missing-flag';

@@ -165,8 +165,6 @@ function describeDoubt(doubt: Doubt): string {
   switch (doubt.kind) {
     case 'unread':
       return `what kpc could not read in ${doubt.file}`;
-    case 'empty':
-      return `the content of ${doubt.file} (an empty file)`;
     case 'cut-line':
       return `the rest of ${doubt.file}, whose last line is cut off`;
     case 'unlisted':

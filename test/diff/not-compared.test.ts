@@ -59,7 +59,7 @@ const changes: readonly (readonly [file: string, what: string, change: (text: st
   ['ipset-save', 'one more entry', (text) => `${text}add KUBE-CLUSTER-IP 10.96.99.99,tcp:99\n`],
   ['ipvsadm-save', 'a virtual server on an address that is bound', (text) => `${text}-A -t 10.96.7.7:99 -s rr\n`],
   ['ipvsadm-save', 'another scheduler', (text) => text.replace('198.18.0.11:31080 -s rr', '198.18.0.11:31080 -s wrr')],
-  ['ipvsadm-save', 'no virtual server', () => ''],
+  ['ipvsadm-save', 'no virtual server', () => 'Prot LocalAddress:Port Scheduler Flags\n'],
   ['ip-addr.json', 'an address that is not bound', (text) => text.replaceAll('"10.96.7.7"', '"10.96.7.8"')],
   ['sysctl', 'a sysctl', (text) => text.replace('ip_forward = 1', 'ip_forward = 0')],
 ];

@@ -155,7 +155,8 @@ describe('what is not shown', () => {
   });
 
   test('addresses of one family say nothing of the other', () => {
-    const six = (text: string): string => `$ nft list ruleset\ntable inet f {\n}\n$ ${text}\n${eth0}`;
+    const six = (text: string): string =>
+      `$ nft list ruleset\ntable inet f {\n}\n$ ip6tables-save\n${filter}$ ${text}\n${eth0}`;
     expect(trace(six('ip addr'), '2001:db8::9', '[fd00::5]:80')).not.toContain('unknown');
     expect(trace(six('ip -4 addr'), '2001:db8::9', '[fd00::5]:80')).toContain('unknown');
     const ofSix = '1: lo: <UP>\n    inet6 ::1/128 scope host\n2: eth0: <UP>\n    inet6 fd00::1/64 scope global\n';
@@ -401,7 +402,7 @@ describe('a dump of nftables mode without ip addr', () => {
 });
 
 test('a Service of the manifests that the node has no rule of is named, and its address asked', async () => {
-  const wiped = `*nat\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n${filter}${addresses}`;
+  const wiped = `*nat\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n${filter}$ nft list ruleset\ntable inet f {\n}\n$ ip addr\n${addresses}`;
   const manifests = join(fixturesFolder, 'quickstart', 'svc.yaml');
   const run = await runKpc(['trace', '-', '-f', manifests, '--from', 'node', '--to', 'svc/nginx', '--output', 'json'], {
     stdin: wiped,

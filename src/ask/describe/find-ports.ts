@@ -4,13 +4,14 @@ import { groupBy } from '../../cluster/grouping.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort, hasAddress } from '../../cluster/model.ts';
 import { nodeAddresses } from '../../cluster/node-context.ts';
 import { fullName } from '../../cluster/objects.ts';
+import { possibleModes } from '../../snapshot/possible-modes.ts';
 import type { CompiledSnapshot, DumpedSnapshot } from '../../snapshot/snapshot.ts';
 import { findDumpListeners, type Coverage } from '../../dumps/coverage.ts';
 import { type Address, type Family, isLoopback, joinHostPort, parseAddress } from '../../kernel/address.ts';
 import { formatKey } from '../../kernel/nftables/format.ts';
 import type { KernelState } from '../../kernel/state.ts';
 import { serviceLink, findNodePortServers } from '../../kube-proxy/ipvs-objects.ts';
-import { modeFacts } from '../../kube-proxy/modes.ts';
+import { programs } from '../../kube-proxy/modes.ts';
 import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-table.ts';
 import { listensOn, type FindListeners } from '../../kube-proxy/node-port-listeners.ts';
 import type { ItemRole } from './find-items.ts';
@@ -228,9 +229,11 @@ export function whyUnprogrammed(
 }
 
 /** Reports whether all rules that lead to Services are shown, so that a rule not shown does not exist. Filter rules need not be shown. */
-export function showsTranslation({ mode, coverage, doubts }: DumpedSnapshot, family: Family): boolean {
-  const kinds = mode && modeFacts[mode].kinds;
+export function showsTranslation(side: DumpedSnapshot, family: Family): boolean {
+  const { coverage, doubts } = side;
   if (doubts.some(({ kind }) => kind === 'cut-line')) return false;
-  if (kinds?.has('virtualServers')) return coverage.virtualServers;
-  return kinds?.has('nftables') ? coverage.nftables.includes(family) : coverage.iptables[family].includes('nat');
+  return possibleModes(side).every((mode) => {
+    if (programs(mode, 'virtualServers')) return coverage.virtualServers;
+    return programs(mode, 'nftables') ? coverage.nftables.includes(family) : coverage.iptables[family].includes('nat');
+  });
 }

@@ -2,11 +2,9 @@ import type { NoService } from '../../base/findings/command-line.ts';
 import type { DumpNote } from '../../base/findings/files.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import type { ShownPort } from '../../cluster/model.ts';
-import { type Coverage, type Shown, showsRules, showsServices } from '../../dumps/coverage.ts';
+import { type Shown, showsAnything, showsRules, showsServices } from '../../dumps/coverage.ts';
 import type { ProxyLog } from '../../dumps/kube-proxy-log.ts';
-import { jumpsToOwn } from '../../dumps/rule-listings.ts';
-import { families } from '../../kernel/address.ts';
-import { tableNames } from '../../kernel/iptables/iptables.ts';
+import { families, type Family } from '../../kernel/address.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import type { Evidence } from '../../kube-proxy/evidence.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
@@ -19,6 +17,7 @@ import {
   jumpCommand,
   leadsToServices,
 } from '../../snapshot/faults.ts';
+import { hasOwnJumps, possibleModes } from '../../snapshot/possible-modes.ts';
 import { type DumpedSnapshot, showsIptablesAsNft, type Snapshot } from '../../snapshot/snapshot.ts';
 import { findFlows, type FlowChange, type FlowFindings } from './find-flows.ts';
 
@@ -69,11 +68,11 @@ export function readDumped(dump: DumpedSnapshot): DumpReading {
   return { dump, flows, notes, ruleless: findRuleless(dump), nothing: whyNothingFound(dump) };
 }
 
-function findRuleless({ namedPorts, ports, mode, coverage }: DumpedSnapshot): readonly ShownPort[] {
-  const shown = new Set(ports);
-  return namedPorts.filter(
-    (port) => !shown.has(port) && mode !== undefined && showsServices(coverage, mode, port.family),
-  );
+function findRuleless(dump: DumpedSnapshot): readonly ShownPort[] {
+  const shown = new Set(dump.ports);
+  const modes = possibleModes(dump);
+  const isShown = (family: Family): boolean => modes.every((mode) => showsServices(dump.coverage, mode, family));
+  return dump.namedPorts.filter((port) => !shown.has(port) && isShown(port.family));
 }
 
 export function knowsServices({ named }: DumpedSnapshot): boolean {
@@ -113,10 +112,8 @@ export function namelessMode({ mode, ports }: DumpedSnapshot['shown']): ProxyMod
   return isNameless ? mode : undefined;
 }
 
-function notesOnDump(
-  { shown, coverage, doubts, log, named }: DumpedSnapshot,
-  evidence: readonly Evidence[],
-): readonly DumpNote[] {
+function notesOnDump(dump: DumpedSnapshot, evidence: readonly Evidence[]): readonly DumpNote[] {
+  const { shown, coverage, doubts, log, named } = dump;
   const { mode } = shown;
   const notes: DumpNote[] = [];
   const isNamed = named !== undefined || log !== undefined;
@@ -131,27 +128,33 @@ function notesOnDump(
   if (others > 0) notes.push({ note: 'foreign-servers', servers: others });
   if (mode && facts?.kinds.has('proxyPorts') && !coverage.proxyPorts) notes.push({ note: 'proxy-ports', mode });
   // If a dump is only a list of flows, the manifests beside it show which Services exist.
-  const lacks = missingFiles(mode, coverage);
-  if (lacks.length > 0 && (mode !== undefined || !isNamed)) notes.push({ note: 'incomplete', lacks });
+  const lacks = missingFiles(dump);
+  if (lacks.length > 0 && (mode !== undefined || !isNamed || showsAnything(coverage)))
+    notes.push({ note: 'incomplete', lacks });
   for (const { kind, by, entry, lacks: what } of doubts.filter((doubt) => doubt.kind === 'unlisted'))
     notes.push({ note: kind, by, entry, lacks: what });
   return notes;
 }
 
-function missingFiles(mode: ProxyMode | undefined, coverage: Coverage): readonly string[] {
-  const served = mode ? modeFacts[mode].families : saveTools.map(([family]) => family);
+function missingFiles(dump: DumpedSnapshot): readonly string[] {
+  const { coverage } = dump;
+  const modes = possibleModes(dump);
+  const served = new Set(modes.flatMap((mode) => modeFacts[mode].families));
   const missing: { readonly [K in keyof Shown]?: readonly string[] } = {
     iptables: saveTools.flatMap(([family, tool]) =>
-      !served.includes(family) || showsRules(coverage, family) ? [] : [tool],
+      !served.has(family) || showsRules(coverage, family) ? [] : [tool],
     ),
-    nftables: families.flatMap((family) =>
-      coverage.nftables.includes(family) ? [] : [`nft list table ${nftFamily[family]} ${nftTableName}`],
-    ),
+    nftables: families.flatMap((family) => {
+      if (coverage.nftables.includes(family)) return [];
+      return modes.length > 1
+        ? jumpCommand({ tool: 'nftables', family })
+        : [`nft list table ${nftFamily[family]} ${nftTableName}`];
+    }),
     sets: coverage.sets ? [] : ['ipset save'],
     virtualServers: coverage.virtualServers ? [] : ['ipvsadm -Sn'],
   };
-  const kinds = mode ? modeFacts[mode].serviceKinds : (['iptables', 'sets', 'virtualServers'] as const);
-  return kinds.flatMap((kind) => missing[kind] ?? []);
+  const kinds = new Set(modes.flatMap((mode) => modeFacts[mode].serviceKinds));
+  return [...new Set([...kinds].flatMap((kind) => missing[kind] ?? []))];
 }
 
 const saveTools = [
@@ -170,11 +173,5 @@ function whyNothingFound(side: DumpedSnapshot): DumpReading['nothing'] {
 
 function whyNoMode({ state, doubts }: Snapshot): NoService {
   if (doubts.some(({ kind }) => kind === 'unread' || kind === 'cut-line')) return { kind: 'unread' };
-  const lacks = families.some((family) =>
-    tableNames.some((name) => {
-      const chains = state.iptables[family]?.[name];
-      return chains !== undefined && jumpsToOwn(name, chains);
-    }),
-  );
-  return { kind: lacks ? 'lacks-chains' : 'no-kube-proxy' };
+  return { kind: hasOwnJumps(state) ? 'lacks-chains' : 'no-kube-proxy' };
 }

@@ -10,6 +10,7 @@ import type { StatePair } from './foreign-items.ts';
 import type { ServiceChange } from './service-changes.ts';
 import { workingTables } from '../../dumps/coverage.ts';
 import type { Doubt } from '../../dumps/dump.ts';
+import { possibleModes } from '../../snapshot/possible-modes.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 
 /** A part of the kernel that was not compared, because one side does not show it, and that may hide a difference. */
@@ -124,17 +125,17 @@ function asksForTimeouts({ kind, state: { ipvsTimeouts } }: Snapshot): boolean {
 
 /**
  * Decides which kinds of objects to expect: the kinds that kube-proxy programs in the sides' modes. All current modes with iptables rules
- * leave similar objects. So a dump that does not show its mode may be of any of these modes. In nftables mode, the dump would show
- * kube-proxy's tables.
+ * leave similar objects.
  */
 function askedOf(from: Snapshot, to: Snapshot): (kind: ObjectKind) => boolean {
-  const known = modesOfSides(from, to);
+  const known = [from, to].flatMap(possibleModes);
   const ofRules = proxyModes.filter((mode) => programs(mode, 'iptables') && isModeOf(mode, newestRelease));
-  const modes = known.length === 0 || known.some((mode) => ofRules.includes(mode)) ? [...known, ...ofRules] : known;
+  const modes = known.some((mode) => ofRules.includes(mode)) ? [...known, ...ofRules] : known;
   return (kind) => modes.some((mode) => programs(mode, kind));
 }
 
-export type Extent = 'all' | 'part' | 'nothing';
+/** `modeless`: a side does not show whether it has the other's Services, because its mode is unknown. */
+export type Extent = 'all' | 'part' | 'nothing' | 'modeless';
 
 export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, from: Snapshot, to: Snapshot): Extent {
   if (gaps.length === 0) return 'all';
@@ -143,6 +144,7 @@ export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, fr
     gaps.some((gap) => gap.part === kind && gap.family === family && gap.table === undefined);
   // If both sides show no part in common, missing objects prove nothing about the nodes.
   if (parts.every((part) => !isAsked(part.kind) || part.kind === 'ipvsTimeouts' || isGap(part))) return 'nothing';
+  if (lacksServicesOf(to, from, gaps) || lacksServicesOf(from, to, gaps)) return 'modeless';
   const mains: readonly (keyof KernelState)[] = modesOfSides(from, to).map((mode) => modeFacts[mode].mainKind);
   const isMissed = gaps.some(({ held, part, table = 'nat' }) => {
     return held && table === 'nat' && mains.some((kind) => kind === part);
@@ -152,6 +154,19 @@ export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, fr
       isMissed ? mains.includes(part.kind) && holdsPart(natAlone(state), part) : holdsPart(state, part),
     );
   return gaps.every(({ held }) => !held) || parts.some(isCompared) ? 'part' : 'nothing';
+}
+
+/** Reports whether nothing shows a node's mode, and the node does not show the kind of objects that hold the other side's Services. */
+function lacksServicesOf(
+  { mode, families: served }: Snapshot,
+  node: Snapshot,
+  gaps: readonly ComparisonGap[],
+): boolean {
+  if (node.mode || !mode) return false;
+  return gaps.some(
+    ({ part, family, table }) =>
+      part === modeFacts[mode].mainKind && table === undefined && (!family || served.includes(family)),
+  );
 }
 
 function natAlone({ iptables, ...state }: KernelState): KernelState {

@@ -1,5 +1,6 @@
 import { stateOnNode } from '../diff/foreign-items.ts';
-import { stateWithOthers, type Snapshot } from '../../snapshot/snapshot.ts';
+import { showsIptablesAsNft, stateWithOthers, type Snapshot } from '../../snapshot/snapshot.ts';
+import { mayProgram, possibleModes } from '../../snapshot/possible-modes.ts';
 import { findUnshownJumps } from '../../snapshot/faults.ts';
 import { hasProtocol, serviceName, type ShownPort } from '../../cluster/model.ts';
 import { type Address, families, type Family, isLoopback } from '../../kernel/address.ts';
@@ -8,7 +9,7 @@ import { nftFamily } from '../../kernel/nftables/format.ts';
 import { addressesOn, isLinkNamed, type Link } from '../../kernel/link/link.ts';
 import type { StalePorts } from '../../cluster/stale-slices.ts';
 import type { KernelState } from '../../kernel/state.ts';
-import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
+import { modeFacts, programs, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import { isUsualNodePort } from '../../kube-proxy/ipvs-objects.ts';
 import { findOwnAddresses, findUnshownMasquerading, showsAllAddresses } from '../../kube-proxy/unshown.ts';
@@ -76,9 +77,9 @@ export function knowledgeOf(
   const servers = new Set(side.state.virtualServers.map(({ address }) => address.text));
   const masquerading = mode && kind === 'dump' ? families.map((family) => unshownMasquerading(side, mode, family)) : [];
   const own = kind === 'dump' ? findOwnAddresses(side.state) : new Set<string>();
+  const doubted = doubtedGaps(host ?? side, links).filter(({ reason }) => kind === 'dump' || !isOfServers(reason));
   const gaps = [
-    ...families.flatMap((family) => gapsOfFamily(side, mode, family)),
-    ...doubtedGaps(host ?? side, links).filter(({ reason }) => kind === 'dump' || !isOfServers(reason)),
+    ...families.flatMap((family) => listingGaps(side, doubted, family)),
     ...bridgeGaps(links),
     ...programGaps(links),
   ];
@@ -88,7 +89,7 @@ export function knowledgeOf(
     routes: side.routes,
     isPod: (address) => isIn(podTraffic.networks, address),
     serviceAt: servicesByAddress(side),
-    isOfEveryNode: ({ text }) => holdsServices(mode) === true && side.endpoints.isOfService(text) && !ofLinks.has(text),
+    isOfEveryNode: ({ text }) => holdsServices(side) === true && side.endpoints.isOfService(text) && !ofLinks.has(text),
     ...placesOfPods(side),
     hasAllAddresses: (family) =>
       isOutward && (kind !== 'dump' || (showsAll(family) && coverage.links && !isUnread(/^ip /))),
@@ -131,8 +132,8 @@ function findElsewhere(
   { networks }: PodTraffic,
   others: ReadonlySet<string>,
 ): Knowledge['isElsewhere'] {
-  const { kind, nodeName, ports, endpoints, mode } = side;
-  const clusterIPs = holdsServices(mode) === false ? ports.flatMap(({ clusterIP }) => clusterIP ?? []) : [];
+  const { kind, nodeName, ports, endpoints } = side;
+  const clusterIPs = holdsServices(side) === false ? ports.flatMap(({ clusterIP }) => clusterIP ?? []) : [];
   // In manifests compiled without a named node, no endpoint is on the node.
   const isOther = (isLocal: boolean | undefined): boolean => kind !== 'dump' && (isLocal ?? nodeName !== '') === false;
   const elsewhere = new Set([...others, ...clusterIPs.map(({ text }) => text)]);
@@ -142,21 +143,22 @@ function findElsewhere(
   };
 }
 
-function servicesByAddress({ claims, mode }: Snapshot): Knowledge['serviceAt'] {
-  const isHeld = holdsServices(mode);
+function servicesByAddress(side: Snapshot): Knowledge['serviceAt'] {
+  const isHeld = holdsServices(side) === true;
   return (address, protocol, port) => {
-    const own = isHeld === undefined ? [] : claims.servicesAt(address.text);
+    const own = side.claims.servicesAt(address.text);
     const [first] = own;
     if (!first) return undefined;
     const asked = own.find((each) => each.port === port && hasProtocol(each, protocol));
     const isClusterIP = own.some((each) => addressKind(each, address) === 'cluster-ip');
-    return { label: asked?.label ?? serviceName(first), isClusterIP, isHeld: isHeld === true };
+    return { label: asked?.label ?? serviceName(first), isClusterIP, isHeld };
   };
 }
 
-/** Reports whether the mode gives each node the addresses of Services; undefined if the mode is unknown. */
-function holdsServices(mode: ProxyMode | undefined): boolean | undefined {
-  return mode && modeFacts[mode].kinds.has('links');
+/** Reports whether the mode gives each node the addresses of Services; undefined if it is unknown whether the mode does. */
+function holdsServices(side: Snapshot): boolean | undefined {
+  const [first, ...others] = new Set(possibleModes(side).map((mode) => programs(mode, 'links')));
+  return others.length > 0 ? undefined : first;
 }
 
 function isKnownOwn(address: Address): boolean {
@@ -200,13 +202,23 @@ function showsRuleset({ coverage }: Snapshot, family: Family): boolean {
   return coverage.nftables.includes(family) && coverage.lacksTables !== true;
 }
 
-function gapsOfFamily(side: Snapshot, mode: ProxyMode | undefined, family: Family): readonly Gap[] {
+/** Joins the gaps of a node whose mode is unknown: only all listings together show that no rule is a Service's. */
+function listingGaps(side: Snapshot, doubted: readonly Gap[], family: Family): readonly Gap[] {
+  const own = gapsOfFamily(side, family);
+  const all = [...own, ...doubted.filter((gap) => gap.family === family)];
+  const [first] = own;
+  if (side.mode || !first) return all;
+  const isOfAll = ({ at, concerns }: Gap): boolean => !at && !concerns;
+  const [, ...also] = all.filter(isOfAll).map(({ reason }) => reason);
+  return [{ family, stations: everywhere, reason: { ...first.reason, also } }, ...all.filter((gap) => !isOfAll(gap))];
+}
+
+function gapsOfFamily(side: Snapshot, family: Family): readonly Gap[] {
   const { state, coverage, doubts } = side;
   const shown = coverage.iptables[family];
   const hasRuleset = showsRuleset(side, family);
-  const kinds: ReadonlySet<string> | undefined = mode && modeFacts[mode].kinds;
-  const asksIptables = kinds?.has('iptables') ?? !hasRuleset;
-  const asksNftables = kinds?.has('nftables') ?? state.iptables[family] === undefined;
+  const asksIptables = mayProgram(side, 'iptables') && !(hasRuleset && showsIptablesAsNft(side));
+  const asksServers = mayProgram(side, 'virtualServers');
   const [unlisted] = doubts.flatMap((doubt) => (doubt.kind === 'unlisted' && ofServers.has(doubt.lacks) ? doubt : []));
   const isUnread = (table: TableName): boolean =>
     doubts.some(
@@ -219,7 +231,7 @@ function gapsOfFamily(side: Snapshot, mode: ProxyMode | undefined, family: Famil
   const missing = asksIptables ? tableNames.filter((name) => !shown.includes(name) && !isUnread(name)) : [];
   return [
     ...(missing.length > 0 ? [tableGap(family, missing)] : []),
-    ...(asksNftables && !hasRuleset
+    ...(mayProgram(side, 'nftables') && !hasRuleset
       ? [
           {
             family,
@@ -228,8 +240,8 @@ function gapsOfFamily(side: Snapshot, mode: ProxyMode | undefined, family: Famil
           },
         ]
       : []),
-    ...(kinds?.has('virtualServers') && !coverage.virtualServers ? [serverGap(family)] : []),
-    ...(kinds?.has('virtualServers') && unlisted ? [unlistedGap(family, unlisted, state.virtualServers)] : []),
+    ...(asksServers && !coverage.virtualServers ? [serverGap(family)] : []),
+    ...(asksServers && unlisted ? [unlistedGap(family, unlisted, state.virtualServers)] : []),
   ];
 }
 
@@ -364,7 +376,6 @@ function doubtedGaps({ doubts }: Snapshot, links: readonly Link[]): readonly Gap
       }
       case 'unlisted':
       case 'second-listing':
-      case 'empty':
       case 'other-variant':
         return [];
     }

@@ -274,6 +274,7 @@ export const fileFindings = {
     readonly expected?: string | undefined;
     readonly reason?: Unread;
     readonly isCutOff?: true;
+    readonly isEmpty?: true;
     readonly isNoListing?: true;
   }>(warningIf(({ isNoListing }) => !isNoListing)),
   'unread-line': row<Strings<'of'> & Numbers<'more'> & { readonly reason: LineFault }>('warning'),

@@ -40,6 +40,8 @@ function wordsOfReason(reason: Reason, family: Family, scene: Scene): Omit<Reaso
   switch (reason.kind) {
     case 'missing-listing': {
       const { text, command, settle } = missingWords(reason.missing, family, scene);
+      const file = (scene.side.host ?? scene.side).coverage.empty?.get(command);
+      if (file !== undefined) return { text: `${file} is empty`, command, settle: ['print it as root'] };
       return { text, command, settle: settle ?? [`add the output of ${command}`] };
     }
     case 'missing-flag':

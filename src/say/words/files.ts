@@ -383,13 +383,14 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   ],
   unreadable: ({ path, reason }) => `${path} cannot be read: ${unreadWords(reason)}`,
   'unread-file': (details) => {
-    const { expected, reason, isCutOff, isNoListing } = details;
+    const { expected, reason, isCutOff, isEmpty, isNoListing } = details;
     if (isNoListing)
       return [
         'not a listing that kpc reads',
         'print iptables-save, nft list ruleset or a similar tool, or leave it out',
       ];
     if (isCutOff) return [`the output of ${expected} is cut off, and the rest is unknown`, 'print it again'];
+    if (isEmpty) return [`the file is empty, so the output of ${expected} counts as missing`, 'print it as root'];
     const what = expected === undefined ? 'not text' : `not the output of ${expected}`;
     return `skipped: ${what}${reason === undefined ? '' : `: ${unreadWords(reason)}`}`;
   },

@@ -1,0 +1,149 @@
+// A listing of 0 bytes, as a tool without root leaves it, and a dump that no object of kube-proxy gives a mode.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { readDump } from '../../src/dumps/read-dump.ts';
+import { resultOf } from '../support/printed-json.ts';
+import { runKpc } from '../support/run-kpc.ts';
+import { writeFolder } from '../support/write-folder.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'kpc-empty-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+type Files = Readonly<Record<string, string>>;
+
+function filesOf(dump: string): Files {
+  const folder = `fixtures/dumps/kube-proxy-${dump}`;
+  const names = readdirSync(folder).filter((name) => name.startsWith('ip') && !name.endsWith('.yaml'));
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
+}
+
+function write(name: string, files: Files): string {
+  writeFolder(join(scratch, name), files);
+  return join(scratch, name);
+}
+
+async function ask(folder: string, to = '10.96.7.7:80') {
+  const run = await runKpc(['trace', folder, '--from', '10.244.9.9', '--to', to, '--output', 'json']);
+  const { verdict, reasons } = resultOf(run.stdout).traces[0] as {
+    verdict: string;
+    reasons?: readonly { command: string; text: string }[];
+  };
+  return { verdict, commands: (reasons ?? []).map(({ command }) => command), stderr: run.stderr };
+}
+
+const address = (text: string): string =>
+  `1: lo: <LOOPBACK,UP>\n    inet 127.0.0.1/8 scope host lo\n    inet6 ::1/128 scope host\n2: eth0: <UP>\n    inet ${text}/24 scope global eth0\n`;
+const rules =
+  '*nat\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n';
+const ruleset =
+  'table inet filter {\n\tchain input {\n\t\ttype filter hook input priority filter; policy accept;\n\t}\n}\n';
+
+describe('an empty listing', () => {
+  test('is one that was not given', () => {
+    const names = ['iptables-save', 'ip6tables-save', 'nft-ruleset', 'ipset-save', 'ipvsadm-save'];
+    const { coverage, faults, files } = readDump(new Map(names.map((name) => [name, ''])));
+    expect(coverage).toMatchObject({
+      iptables: { ipv4: [], ipv6: [] },
+      nftables: [],
+      sets: false,
+      virtualServers: false,
+    });
+    expect(faults.map(({ code, file }) => `${code} ${file}`)).toEqual(names.map((name) => `unread-file ${name}`));
+    expect(files).toEqual([]);
+  });
+
+  test('makes all that hangs on it unknown, and is to be printed again', async () => {
+    const empty = { 'iptables-save': '', 'nft-ruleset': '', 'ip-addr': address('192.168.50.11') };
+    const answer = await ask(write('nothing', empty));
+    expect(answer).toMatchObject({ verdict: 'unknown', commands: ['iptables-save', 'nft list ruleset'] });
+    const { verdict, commands } = await ask(
+      write('ipvs', { ...filesOf('ipvs-dual-stack-nodeport'), 'iptables-save': '' }),
+    );
+    expect({ verdict, commands }).toEqual({ verdict: 'unknown', commands: ['iptables-save'] });
+    const text = await runKpc(['trace', '-q', write('said', empty), '--from', '10.244.9.9', '--to', '10.96.7.7:80']);
+    expect(text.stdout).toContain('unknown: iptables-save is empty; print it as root\n');
+  });
+
+  test('takes nothing from answers that need it not', async () => {
+    const whole = filesOf('iptables-session-affinity');
+    const firm = await ask(write('whole', whole));
+    const less = { ...whole, 'ip6tables-save': '', 'ipset-save': '', 'ipvsadm-save': '', 'nft-ruleset': '' };
+    expect(firm.verdict).not.toBe('unknown');
+    expect((await ask(write('less', less))).verdict).toBe(firm.verdict);
+  });
+
+  test('is warned of alike by all commands', async () => {
+    const folder = write('warned', { ...filesOf('iptables-session-affinity'), 'ipset-save': '' });
+    const warning = `${folder}/ipset-save: warning: the file is empty, so the output of ipset save counts as missing [unread-file]`;
+    for (const args of [
+      ['describe', folder],
+      ['describe', '--from-dump', folder],
+      ['diff', folder, folder],
+      ['trace', folder, '--from', '10.244.9.9', '--to', '10.96.7.7:80'],
+    ]) {
+      const { stderr } = await runKpc(args);
+      expect(stderr.split(warning)).toHaveLength(2);
+      expect(stderr).not.toContain('may hold more');
+    }
+  });
+});
+
+describe('a dump without objects of kube-proxy', () => {
+  const all = { 'ip-addr': address('192.168.50.11'), 'iptables-save': rules, 'nft-ruleset': ruleset };
+
+  test.each([
+    ['nft-ruleset', 'nft list ruleset'],
+    ['iptables-save', 'iptables-save'],
+    ['ip-addr', 'ipvsadm -Sn'],
+  ] as const)('does not show the mode without %s', async (file, command) => {
+    const { [file]: _, ...others } = all;
+    const { verdict, commands } = await ask(write(`without-${file}`, others));
+    expect(verdict).toBe('unknown');
+    expect(commands[0]).toBe(command);
+  });
+
+  test('shows with the listings of all modes that no rule is a Service’s', async () => {
+    expect((await ask(write('all', all))).verdict).toBe('forwarded');
+    const service = {
+      kind: 'Service',
+      apiVersion: 'v1',
+      metadata: { name: 'web' },
+      spec: { clusterIP: '10.96.7.7', ports: [{ port: 80 }] },
+    };
+    const manifest = join(write('manifests', { 'web.json': JSON.stringify(service) }), 'web.json');
+    const run = await runKpc([
+      'trace',
+      join(scratch, 'all'),
+      '-f',
+      manifest,
+      '--from',
+      '10.244.9.9',
+      '--to',
+      'svc/web',
+      '--output',
+      'json',
+    ]);
+    expect(resultOf(run.stdout).traces[0]).toMatchObject({ verdict: 'forwarded', connection: 'depends' });
+  });
+
+  test('is described with what it lacks', async () => {
+    const { stderr } = await runKpc(['describe', write('pasted', { ...all, 'nft-ruleset': '' })]);
+    expect(stderr).toContain('the dump does not hold all of ip6tables-save, nft list ruleset');
+  });
+
+  test('is not compared with Services that it cannot show', async () => {
+    const run = await runKpc(['diff', 'fixtures/loadbalancer-source-ranges/expected-ipvs', join(scratch, 'all')]);
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expect(run.stderr).toContain('does not show how packets reach the endpoints of Services');
+  });
+});
+
+test('nft is not told to be replaced by an iptables-save that the dump holds', () => {
+  const listed = 'table ip nat {\n\tchain KUBE-SERVICES {\n\t\tjump KUBE-NODEPORTS\n\t}\n}\n';
+  const saved = '*nat\n:KUBE-SERVICES - [0:0]\n-A KUBE-SERVICES -j KUBE-NODEPORTS\nCOMMIT\n';
+  const codes = (files: Files) => readDump(new Map(Object.entries(files))).faults.map(({ code }) => code);
+  expect(codes({ 'nft-ruleset': listed })).toContain('unread-output');
+  expect(codes({ 'nft-ruleset': listed, 'iptables-save': saved })).not.toContain('unread-output');
+});
