@@ -40,12 +40,11 @@ export type PlainUnread =
   | 'private-key'
   | 'more-than-keys';
 
-/** `here` is a path that exists in the revision. `beside`: a folder for both sides of a comparison. */
+/** `here` is a path that exists in the revision. */
 interface RevisionLacks {
   readonly problem: 'not-in-revision';
   readonly revision: string;
   readonly here?: string;
-  readonly beside?: string;
 }
 
 /** An error that quotes no content of the file. Has the shape of a system error, because it is not a bug in kpc. */

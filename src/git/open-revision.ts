@@ -1,8 +1,6 @@
 import type { FileProblem } from '../base/findings/files.ts';
 import { listTree, readBlobs, runGit, type GitObject } from './run-git.ts';
-import { existsSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { pathWord } from '../base/printable.ts';
 import { largestFile } from '../base/read-file.ts';
 import { UnreadableFile } from '../base/unread.ts';
 import { withSlashes } from '../base/system-paths.ts';
@@ -146,19 +144,11 @@ export class RevisionTree implements FileTree {
     const written = this.#afterRevision(path);
     const fromHere = `${this.#revision}:./${written}`;
     const isHere = this.#prefix !== '' && typeof this.#find(fromHere) === 'object';
-    const advice = isHere
-      ? { here: fromHere }
-      : existsSync(this.locate(path))
-        ? { beside: pathWord(`${this.#revision}:${this.#folderAbove(path) || '.'}`) }
-        : {};
-    throw new UnreadableFile(path, { problem: 'not-in-revision', revision: this.#revision, ...advice });
-  }
-
-  #folderAbove(path: string): string {
-    let folder = this.#fromTop(path);
-    do folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')));
-    while (folder !== '' && this.#objects.get(folder)?.kind !== 'folder');
-    return folder;
+    throw new UnreadableFile(path, {
+      problem: 'not-in-revision',
+      revision: this.#revision,
+      ...(isHere && { here: fromHere }),
+    });
   }
 
   #find(path: string): { readonly path: string; readonly object: GitObject } | LinkFault {

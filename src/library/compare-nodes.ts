@@ -5,6 +5,7 @@ import {
   beyondSettings,
   inOtherFamilies,
   namedBeyond,
+  otherNodes,
   type BeyondKernel,
 } from '../ask/diff/beyond-kernel.ts';
 import { beyondWords, findUnshown } from '../say/diff-report.ts';
@@ -139,6 +140,7 @@ export class NodeComparison {
       preparations: this.#preparations,
       trace: traceOf(scenes),
       beyond: [
+        ...(this.#standIns[0]?.node === '' ? otherNodes(from, to) : []),
         ...beyondOf(from, to),
         ...namedBeyond('nodes', this.#lone),
         ...inOtherFamilies(from, to),

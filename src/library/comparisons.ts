@@ -69,7 +69,7 @@ export function equivalence(options: EquivalenceOptions): EquivalenceResult {
   if (flags.every((each) => each === undefined)) checkPacketOptions({ side: from as Snapshot, ...input }, []);
   const { manifests, node } = input;
   const loaded = manifests && flags[0] && flags[1] ? openTexts({ ...input, manifests }, false).loaded : undefined;
-  const asked = loaded ? { allNodes: namesNoNode(loaded, node), ...input } : input;
+  const asked = loaded ? { allNodes: namesNoNode(node, loaded), ...input } : input;
   const stored = [from, to].find((_, index) => !flags[index]) as Snapshot | undefined;
   const ofNode = { ...asked, node: node ?? nameOfNode(stored) };
   const old = specOf(from, ofNode, flags[0], loaded);
@@ -173,7 +173,7 @@ export function migrate(options: MigrateOptions): EquivalenceResult {
   const change = planChange(options, loaded, settled);
   if (change.kind === 'refused') misuse(change.why);
   const { from, to } = change;
-  const shared = { ...input, allNodes: namesNoNode(loaded, options.node) };
+  const shared = { ...input, allNodes: namesNoNode(options.node, loaded) };
   const sides = [
     compiledSpec(from.words, { ...shared, ...before, ...from.options }, loaded),
     compiledSpec(nameAfter(to.words, asked), { ...shared, ...after, ...to.options }, loaded),

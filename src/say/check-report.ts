@@ -9,7 +9,7 @@ import type { Shaped } from '../base/json/schema.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { noDifference, reportDiff, beyondWords } from './diff-report.ts';
 import { lackingSources } from '../bundle/golden-sections.ts';
-import { unrecorded, untaken } from '../ask/diff/beyond-kernel.ts';
+import { otherNodes, unrecorded, untaken } from '../ask/diff/beyond-kernel.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
 import type { CheckResult } from '../snapshot/files/check-folder.ts';
 import { readStoredSide } from '../snapshot/files/read-side.ts';
@@ -78,7 +78,11 @@ export async function reportCheck(
 ): Promise<CheckReport> {
   const to = content.with({ name: 'input' });
   const [files, present] = result.kind === 'same' ? [[], result.present] : [result.files, new Map<string, string>()];
-  const beyond = [...unrecorded(to, lackingSources(present, content.cluster.services)), ...untaken(to)];
+  const beyond = [
+    ...otherNodes(to),
+    ...unrecorded(to, lackingSources(present, content.cluster.services)),
+    ...untaken(to),
+  ];
   const report = {
     folder,
     files,

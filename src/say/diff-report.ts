@@ -216,6 +216,8 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `which endpoints of ${nameSome(beyond.names)} are in a client's zone, because no Node's zone is known`;
     case 'nodes':
       return `packets on nodes that only one side has (${nameSome(beyond.names)})`;
+    case 'other-nodes':
+      return `the other ${beyond.names.length === 1 ? 'node' : 'nodes'} (${nameSome(beyond.names)})`;
     case 'other-family':
       return `packets to ${nameSome(beyond.names)} in the IP family that was left out`;
     case 'unnamed-node':

@@ -27,6 +27,8 @@ const mostWhole = 400;
 /** The most distinct destinations to trace, each from many kinds of senders. */
 const mostAsked = 3000;
 
+const noEffects: ServiceEffects = { effects: [], unknown: 0, unknownOnOne: 0, touchesHairpins: false };
+
 /**
  * Reviews a change, including what happens to packets. In a large cluster, traces only Service ports that differ, unless something outside
  * Services differs, which may affect all of them.
@@ -39,6 +41,8 @@ export function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, trace: 
   const changed = [from, to].flatMap(({ cluster }) =>
     (cluster?.servicePorts ?? []).filter(({ label }) => labels.has(label)),
   );
+  // kube-proxy programs nothing for these Services, such as ExternalName, so no packet can differ.
+  if (changed.length + base.length === 0) return { from, to, diff, packets: noEffects, trace };
   const isWhole = base.length > 0 || [from, to].every(({ ports }) => ports.length <= mostWhole);
   const options = { only: isWhole ? undefined : packetsTo(changed), most: mostAsked };
   const packets = effectsByService(...onOneNode(bareScene(from), bareScene(to), [from, to]), options);

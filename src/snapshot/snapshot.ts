@@ -134,8 +134,10 @@ interface CompiledFacts extends Facts {
   readonly portFaults?: (() => readonly PortFault[]) | undefined;
   /** The assumed Nodes, of which this node may be one. */
   readonly assumedNodes?: readonly string[] | undefined;
-  /** The input's Nodes, if no node is named, so that this node may be any of them. */
-  readonly anyOf?: ReadonlyMap<string, Node> | undefined;
+  /** The Nodes of the input, and assumed ones. Missing for a bundle. */
+  readonly nodes?: ReadonlyMap<string, Node> | undefined;
+  /** Whether a flag or setting names the node. */
+  readonly isNodeNamed?: boolean | undefined;
   /** What a dump on the other side shows of the same node. */
   readonly host?: DumpedSnapshot | undefined;
   readonly onNode?: ((name: string) => CompiledSnapshot | undefined) | undefined;
@@ -375,15 +377,24 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     ];
   }
 
-  /** The same input on the other Nodes that kpc assumed. Empty if the input itself shows the Nodes. */
+  /** The same input on the other Nodes that kpc assumed. Empty if the input itself shows the Nodes, or if a Node is named. */
   get elsewhere(): readonly CompiledSnapshot[] {
-    const others = this.assumed.node ? (this.facts.assumedNodes ?? []) : [];
+    const { assumedNodes = [], isNodeNamed = false } = this.facts;
+    const others = this.assumed.node && !isNodeNamed ? assumedNodes : [];
     return others.flatMap((name) => (name === this.nodeName ? [] : (this.onNode(name) ?? [])));
   }
 
   /** The input's Nodes, if this node may be any of them. Undefined if the node is known. */
   get anyOf(): ReadonlyMap<string, Node> | undefined {
-    return this.facts.anyOf;
+    const { nodes } = this.facts;
+    return nodes && nodes.size > 1 && this.nodeName === '' ? nodes : undefined;
+  }
+
+  /** The names of the other Nodes, if this node is known. Assumed Nodes count only if one is named. */
+  get otherNodes(): readonly string[] {
+    const { nodes = new Map<string, Node>(), assumedNodes = [], isNodeNamed = false } = this.facts;
+    const others = [...nodes.keys()].filter((name) => name !== this.nodeName);
+    return this.nodeName === '' ? [] : others.filter((name) => isNodeNamed || !assumedNodes.includes(name));
   }
 
   onNode(name: string): CompiledSnapshot | undefined {

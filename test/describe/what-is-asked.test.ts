@@ -7,6 +7,8 @@ import { runKpc } from '../support/run-kpc.ts';
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-asked-'));
 afterAll(() => rmSync(cwd, { recursive: true }));
 
+const otherService =
+  'apiVersion: v1\nkind: Service\nmetadata: {name: other}\nspec: {clusterIP: 10.96.0.90, ports: [{port: 80}]}\n';
 const manifests = `apiVersion: v1
 kind: Node
 metadata: {name: node-1}
@@ -132,9 +134,7 @@ test.for(cases)('a bare number is a node port, or else a port: %s, %s mode', asy
 describe('a folder that is called as a Service is', () => {
   beforeAll(() => {
     for (const name of ['nginx', 'default/nginx', '30080']) mkdirSync(join(cwd, name), { recursive: true });
-    const other =
-      'apiVersion: v1\nkind: Service\nmetadata: {name: other}\nspec: {clusterIP: 10.96.0.90, ports: [{port: 80}]}\n';
-    writeFileSync(join(cwd, 'nginx/other.yaml'), other);
+    writeFileSync(join(cwd, 'nginx/other.yaml'), otherService);
   });
 
   test.for(['nginx', 'default/nginx', '30080'])('%s', async (what) => {
@@ -145,6 +145,21 @@ describe('a folder that is called as a Service is', () => {
     );
     const quiet = await runKpc(['describe', what, '-f', 'svc.yaml', '-q'], { cwd });
     expect(quiet).toMatchObject({ status: 0, stderr: '', stdout: run.stdout });
+  });
+
+  test.each([
+    [['others', '-f', 'svc.yaml'], 'default/nginx'],
+    [['svc', 'others'], 'default/other'],
+    [['others', 'svc'], 'default/nginx'],
+  ])('is an input if no Service is called so: %j', async (words, service) => {
+    for (const name of ['others', 'svc']) mkdirSync(join(cwd, name), { recursive: true });
+    writeFileSync(join(cwd, 'svc/svc.yaml'), manifests);
+    writeFileSync(join(cwd, 'others/other.yaml'), otherService);
+    const { stdout, status } = await runKpc(['describe', ...words, '-q'], { cwd });
+    expect({ status, isListed: stdout.includes(service) && stdout.includes('default/other') }).toEqual({
+      status: 0,
+      isListed: true,
+    });
   });
 
   test('is read where it is written as a path, or alone', async () => {

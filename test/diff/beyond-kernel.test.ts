@@ -318,3 +318,31 @@ describe('what a golden does not record', () => {
     expect(await check(plain, 'golden')).toMatchObject({ status: 1 });
   });
 });
+
+test('a Service that is no longer headless loses the DNS names of its Pods', async () => {
+  const named = slice.replace('{addresses: [10.244.0.5]}', '{addresses: [10.244.0.5], hostname: web-0}');
+  const headless = selecting.replace('10.96.0.10', 'None');
+  for (const [sides, change] of [
+    [[headless, selecting], 'removed'],
+    [[selecting, headless], 'added'],
+  ] as const) {
+    const { result } = await run('diff', sides[0] + named, sides[1] + named);
+    const lost = expect.objectContaining({
+      kind: 'list',
+      field: 'hostnames',
+      [change]: ['web-0 10.244.0.5'],
+    }) as unknown;
+    expect(reasonsOf(result)).toContainEqual(lost);
+  }
+});
+
+test('nothing is unknown about packets to a Service that kube-proxy programs on neither side', async () => {
+  const other = (name: string) =>
+    `{apiVersion: v1, kind: Service, metadata: {name: db}, spec: {type: ExternalName, externalName: ${name}}}\n---\n${selecting}${slice}`;
+  const { status, result } = await run('diff', other('a.example.com'), other('b.example.com'));
+  expect({ status, unknown: result['unknown'], packets: result['packets'] }).toEqual({
+    status: 1,
+    unknown: 0,
+    packets: [],
+  });
+});

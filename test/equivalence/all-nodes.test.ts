@@ -134,3 +134,31 @@ test('two modes of the same manifests are compared on all nodes, unless one is n
   const manifests = { 'old.yaml': served(1, 2) + three };
   expect(equivalence({ manifests, from: 'iptables', to: 'nftables' }).report?.nodes).toBe(3);
 });
+
+test('two inputs are compared on all Nodes that both have, unless one is named', async () => {
+  const nodesOf = async (...more: readonly string[]) => {
+    const words = ['equivalence', 'old.yaml', 'new.yaml', '--proxy-mode', 'nftables', ...more, '--output', 'json'];
+    return resultOf((await runKpc(words, { cwd })).stdout) as { nodes: number; notCompared: readonly string[] };
+  };
+  const all = await nodesOf();
+  expect(all).toMatchObject({ nodes: 3 });
+  expect(all.notCompared[0]).toMatch(/\bn4\b/);
+  expect(await nodesOf('--node', 'n2')).toMatchObject({ nodes: 1 });
+});
+
+test('a verdict for one of several nodes names the others', async () => {
+  const nodes = ['--proxy-mode', 'nftables', '--node', 'n2'];
+  await runKpc(['compile', '-f', 'old.yaml', ...nodes, '--golden', 'golden'], { cwd });
+  const calls = [
+    ['diff', 'old.yaml', 'old.yaml', ...nodes],
+    ['equivalence', 'old.yaml', 'old.yaml', ...nodes],
+    ['compile', '-f', 'old.yaml', ...nodes, '--check', 'golden'],
+    ['migrate', 'old.yaml', '--from', 'iptables', '--to', 'nftables', '--node', 'n2'],
+  ];
+  for (const call of calls) {
+    for (const output of ['text', 'json', 'markdown', 'github']) {
+      const { stdout, stderr } = await runKpc([...call, '--output', output], { cwd });
+      expect(stdout + stderr, `${call.join(' ')} ${output}`).toMatch(/the other nodes \(n1, n3\)/);
+    }
+  }
+});

@@ -9,6 +9,7 @@ import { openTrees } from '../../src/git/revision-paths.ts';
 import { fixturesFolder } from '../support/fixtures.ts';
 import { commitAll, git } from '../support/git.ts';
 import { triesAll } from '../support/rounds.ts';
+import { findingsOf, resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder, type Files } from '../support/write-folder.ts';
 
@@ -165,6 +166,55 @@ describe('a side of a git revision', () => {
   });
 });
 
+describe('what only one side has', () => {
+  let cwd: string;
+  beforeAll(() => {
+    cwd = repository({ 'deploy/svc.yaml': svc });
+    writeFolder(cwd, { 'new/svc.yaml': svc.replace('web', 'api'), 'empty/README': '' });
+    commitAll(cwd);
+  });
+
+  test.each([
+    ['HEAD~1:new', 'HEAD:new', ['service-added']],
+    ['HEAD:new', 'HEAD~1:new', ['service-removed']],
+    ['HEAD~1:new/svc.yaml', 'new/svc.yaml', ['service-added']],
+    ['empty', 'deploy', ['service-added']],
+    ['HEAD:deploy', 'HEAD:empty', ['service-removed']],
+  ])('%s → %s', async (from, to, kinds) => {
+    const { status, stdout } = await diff(cwd, from, to, '--output', 'json');
+    const { servicePorts } = resultOf(stdout) as { servicePorts: readonly { reasons: readonly { kind: string }[] }[] };
+    expect({ status, kinds: servicePorts.flatMap(({ reasons: [first] }) => first?.kind) }).toEqual({
+      status: 1,
+      kinds,
+    });
+    expect(findingsOf(stdout, 'reading')).toContainEqual(
+      expect.objectContaining({ arguments: expect.objectContaining({ problem: 'empty-side' }) as unknown }),
+    );
+    // A command for a side that is not there would fail.
+    expect(stdout).not.toMatch(/kpc trace (HEAD~1:new|HEAD:empty|empty)/);
+  });
+
+  test.each([
+    ['HEAD~1:newer', 'HEAD:newer'],
+    ['HEAD~1:newer', 'HEAD:new'],
+    ['nowhere:new', 'HEAD:new'],
+    ['empty', 'HEAD:empty'],
+  ])('a wrong path stays an error: %s → %s', async (from, to) => {
+    expect(await diff(cwd, from, to)).toMatchObject({ status: 2, stdout: '' });
+  });
+});
+
+test('a link of a folder to another folder of the revision is followed, and its target may be named too', async () => {
+  const nodes = '{ apiVersion: v1, kind: Node, metadata: { name: w1 }, spec: { podCIDRs: [10.244.1.0/24] } }\n';
+  const cwd = repository({ 'deploy/svc.yaml': svc, 'common/nodes.yaml': nodes });
+  symlinkSync('../common/nodes.yaml', join(cwd, 'deploy/nodes.yaml'));
+  commitAll(cwd);
+  const { stdout } = await runKpc(['describe', 'HEAD:deploy', '--node', 'w1', '--output', 'json'], { cwd });
+  expect(JSON.parse(stdout)).toMatchObject({ snapshots: [{ node: 'w1' }] });
+  expect(await diff(cwd, 'HEAD:deploy', 'deploy')).toMatchObject({ status: 2 });
+  expect(await diff(cwd, 'HEAD:deploy', 'deploy', '-f', 'common/nodes.yaml')).toMatchObject({ status: 0 });
+});
+
 describe('what is no side', () => {
   let plain: string;
   beforeAll(() => {
@@ -186,14 +236,6 @@ describe('what is no side', () => {
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
     expect(stderr).toContain(why);
     expect(stderr).not.toContain('\u0007');
-  });
-
-  test('a file that is newer: its folder is one', async () => {
-    const cwd = repository({ 'deploy/svc.yaml': svc });
-    writeFolder(cwd, { 'deploy/new/web.yaml': svc });
-    const { status, stderr } = await diff(cwd, 'main:deploy/new/web.yaml', 'deploy/new/web.yaml');
-    expect(status).toBe(2);
-    expect(stderr).toContain('; compare main:deploy (both sides)');
   });
 
   test('an option is not handed to git behind "--" either', async () => {

@@ -59,7 +59,10 @@ type NamedBeyond =
   | 'settings'
   /** Services that prefer near endpoints differently, if nothing shows a Node's zone. */
   | 'zones'
+  /** Nodes that only one side has. */
   | 'nodes'
+  /** The other Nodes of a side, if one node is compared. */
+  | 'other-nodes'
   /** Services with ports in a family that neither side has rules for. */
   | 'other-family'
   /** The Nodes, if none is named, and the sides' Nodes differ or one side records none. */
@@ -101,6 +104,14 @@ export function beyondKernel(
       changedIn(zoneFields, changes).filter((name) => !stale.has(name) && [from, to].every(lacksZones)),
     ),
   ];
+}
+
+/** Lists the Nodes of manifests that a comparison of one node leaves out. A dump is its node's alone, whatever is beside it. */
+export function otherNodes(...sides: readonly Snapshot[]): readonly BeyondKernel[] {
+  const compiled = sides.flatMap((side) => (side.kind === 'dump' ? [] : side));
+  if (compiled.length < sides.length) return [];
+  const others = new Set(compiled.flatMap((side) => side.otherNodes));
+  return namedBeyond('other-nodes', [...others].toSorted(compareText));
 }
 
 /** Lists what kustomizations take from outside the input. A folder on both sides is listed once, as the last side has it. */

@@ -5,7 +5,7 @@ import type { ObjectKind, KernelState } from '../../kernel/state.ts';
 import { modeOfState } from '../../kube-proxy/evidence.ts';
 import { isModeOf, newestRelease } from '../../kube-proxy/releases.ts';
 import { modeFacts, programs, proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
-import { beyondKernel, type BeyondKernel } from './beyond-kernel.ts';
+import { beyondKernel, otherNodes, type BeyondKernel } from './beyond-kernel.ts';
 import type { StatePair } from './foreign-items.ts';
 import type { ServiceChange } from './service-changes.ts';
 import { workingTables } from '../../dumps/coverage.ts';
@@ -71,7 +71,7 @@ export function findGaps(sides: ComparedSides): readonly ComparisonGap[] {
   });
   const doubts = [...from.doubts, ...to.doubts];
   const ofDoubts = doubts.map((doubt): ComparisonGap => ({ part: 'rest', family: undefined, doubt, held: false }));
-  const ofServices = beyondKernel(from, to, changes);
+  const ofServices = [...otherNodes(from, to), ...beyondKernel(from, to, changes)];
   const others = ofServices.map((beyond): ComparisonGap => ({ part: 'rest', family: undefined, beyond, held: false }));
   return [...ofParts, ...ofDoubts, ...others];
 }

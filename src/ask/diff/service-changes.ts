@@ -54,7 +54,8 @@ export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): read
     const isStale = stale.has(label) || (formerLabel !== undefined && stale.has(formerLabel));
     const faultsSince = (earlier: readonly ServicePort[]) => (isStale ? [] : newFaults(earlier, ports, from, to));
     if (!old) {
-      const reasons = [...whyOneSided('added', serviceOfPort(ports, before)), ...faultsSince([])];
+      const other = serviceOfPort(ports, before);
+      const reasons = [...whyOneSided('added', other), ...diffNames(other, service), ...faultsSince([])];
       changes.push({ label, service: name, change: 'added', reasons, place });
       continue;
     }
@@ -73,7 +74,7 @@ export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): read
     if (after.ports.has(label) || renamedFrom.has(label)) continue;
     const service = serviceOfPort(ports, after);
     const place = service?.place ?? ports[0]?.places?.port;
-    const reasons = whyOneSided('removed', service);
+    const reasons = [...whyOneSided('removed', service), ...diffNames(serviceOfPort(ports, before), service)];
     changes.push({ label, service: serviceOfPorts(ports), change: 'removed', reasons, place });
   }
   return changes.sort((a, b) => compareText(a.label, b.label));
@@ -200,7 +201,9 @@ function portsOf({ ports }: ServiceInfo): readonly string[] {
   return ports.map(({ name, port, protocol }) => `${name === '' ? '' : `${name} `}${port}/${protocol}`);
 }
 
-function diffNames(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {
+/** Compares the DNS names of Pods, which only a headless Service has. Those of an added or removed Service are not listed. */
+function diffNames(from: ServiceInfo | undefined, to: ServiceInfo | undefined): readonly ServiceReason[] {
+  if (!from || !to) return [];
   const ready = [from, to].map((service) => service.headlessEndpoints.filter((endpoint) => endpoint.ready));
   const [names = [], others = []] = ready.map((endpoints) => endpoints.map(({ address }) => address));
   const [hosts = [], otherHosts = []] = ready.map((endpoints) =>

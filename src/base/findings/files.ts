@@ -249,6 +249,7 @@ export const fileFindings = {
     'releases-differ': Numbers<'behaviours'>;
     'conntrack-limit': None;
     'read-as': Strings<'name'> & { readonly what: ReadAs };
+    'empty-side': Strings<'name'> & { readonly revision?: string | undefined; readonly isFolder: boolean };
     'taken-flags': Strings<'file'> & Lists<'flags'>;
     unshown: Strings<'name'> & Lists<'parts'> & { readonly areRules: boolean };
     'skipped-on-both': Lists<'services'>;

@@ -117,12 +117,12 @@ function nodeDumper(call: Call<DescribeOptions>) {
 async function sortArguments(call: Call<DescribeOptions>) {
   const { words: args } = call;
   const { fromDump, node } = call.options;
-  // If a flag names an input, a word is the subject, even if a folder has the same name. The exception is a folder with a dump.
+  // If a flag names an input, a word may be the subject, even if a folder has the same name.
   const isNamed = call.isGiven('file') || fromDump !== undefined;
   const holdsDump = async (word: string) =>
     fromDump === undefined && isPath(word) && (await findOther([word], node))?.kind === 'dump';
   const inputs = new Set<string>();
-  for (const word of args) if (await (isNamed ? holdsDump(word) : isInRevision(word))) inputs.add(word);
+  for (const word of args) if ((isNamed && (await holdsDump(word))) || (await isInRevision(word))) inputs.add(word);
   const isInput = (word: string) => inputs.has(word) || (isNamed ? isFileName(word) : isPath(word));
   const asked = args.filter((word) => !isInput(word));
   // Accept kubectl's form, "describe svc nginx". The single word "services" is a chain in nftables mode.
@@ -132,12 +132,25 @@ async function sortArguments(call: Call<DescribeOptions>) {
   const others = isOfKind ? asked.slice(2) : asked.slice(1);
   if (!others.every((word) => isInput(word) || isPath(word))) refuse({ problem: 'several-subjects', words: asked });
   const paths = [...args.filter(isInput), ...others];
-  const [first, ...rest] = paths;
-  if (what !== undefined || first === undefined || rest.length === 0 || isFileName(first) || first.endsWith('/')) {
-    return { what, paths };
-  }
-  // A folder often has the name of a Service, so read it only if it holds a dump or a bundle.
-  if (await findOther([first], node)) return { what, paths };
-  await call.note({ problem: 'taken-as-subject', word: first });
-  return { what: first, paths: rest };
+  const [first = '', ...rest] = paths;
+  const mayBeSubject = what === undefined && rest.length > 0 && !isFileName(first) && !first.endsWith('/');
+  const folder = mayBeSubject ? first : isNamed ? what : undefined;
+  if (folder === undefined || !isPath(folder)) return { what, paths };
+  // A folder often has the name of a Service, so it is the subject if the other inputs have one called so.
+  const beside = mayBeSubject ? rest : paths;
+  const isSubject = !(await findOther([folder], node)) && (await isFoundBeside(call, folder, beside));
+  if (!isSubject) return { what: undefined, paths: [folder, ...beside] };
+  if (!isNamed) await call.note({ problem: 'taken-as-subject', word: folder });
+  return { what: folder, paths: beside };
+}
+
+/** Reports whether the inputs have a Service, or something that comes from one, of this name. */
+async function isFoundBeside(call: Call<DescribeOptions>, word: string, paths: readonly string[]): Promise<boolean> {
+  const { options, terminal } = call;
+  const named = [...(options.fromDump === undefined ? [] : [options.fromDump]), ...paths];
+  const { side } = (await openInput(call.with({ file: call.inputs(named, options.file) }))).at('');
+  return (
+    side !== undefined &&
+    describeSnapshot(side, word, { ...options, width: terminal.width, isColoured: false, modeFrom: undefined }).isFound
+  );
 }

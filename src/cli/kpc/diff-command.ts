@@ -112,6 +112,7 @@ async function diffPaths(
     found,
     {
       ...options,
+      allNodes: false,
       compare: wordsOfCall(
         call.command,
         more.flatMap((each) => ['-f', pathWord(each)]),

@@ -43,7 +43,7 @@ export const addEquivalenceCommand = defineCommand<EquivalenceFlags>({
   flags: [
     ...openFlags('looks'),
     nodeFlag(
-      'the node (default: hostnameOverride, or else the only Node; all Nodes, if both sides are compiled from -f)',
+      'the node (default: hostnameOverride, or else the only Node; all Nodes of both sides, if both are compiled)',
     ),
     flagRow('on', '--all-nodes', 'on every node in the input; nodes that are alike count as one'),
     outputFlag(answerOutputs),

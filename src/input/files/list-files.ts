@@ -130,10 +130,13 @@ function isIgnored(rules: readonly IgnoreRule[], path: string, isFolder: boolean
   return isMatch;
 }
 
-/** Reports whether a file is really in the folder `root`, a resolved path. Otherwise a link could make kpc read and print any file. */
+/**
+ * Reports whether a file is really in the folder `root`, a resolved path. Otherwise a link could make kpc read and print any file. In a
+ * revision, links lead only to its own files.
+ */
 export function isInside(path: string, root: string, tree: FileTree): boolean {
   const real = tree.realPath(path);
-  return real === path || isBelow(real, root);
+  return real === path || isBelow(real, root) || (tree !== disk && tree.exists(path));
 }
 
 /** Reports whether one path is below the other. Both must be resolved. */

@@ -87,8 +87,8 @@ export type Stdin = string | Uint8Array;
 
 /**
  * Reads files, folders and '-' for stdin. In a folder and its subfolders, reads *.yaml, *.yml and *.json in order, without the files that
- * `exclude` or a .kpcignore excludes. A file that is named twice, even through a link, is read once. `trees` holds sources that are not on
- * disk.
+ * `exclude` or a .kpcignore excludes. A file that is named twice, even through a link, is read once, and so is a file of a folder that is
+ * named at another revision too. `trees` holds sources that are not on disk.
  */
 export function loadFiles(
   sources: readonly string[],
@@ -98,6 +98,7 @@ export function loadFiles(
 ): LoadedFiles {
   const files = new Map<string, TextFile>();
   const inFolders: FileInTree[] = [];
+  const located = new Set<string>();
   const diagnostics: Finding[] = [];
   const unreadable: Finding[] = [];
   const outside: (ListedFile & { readonly tree: FileTree })[] = [];
@@ -106,7 +107,7 @@ export function loadFiles(
     const tree = trees.get(source) ?? disk;
     for (const { path, origin } of listFiles(source, exclude, tree, { diagnostics, outside })) {
       const key = path === '-' ? path : tree.realPath(path);
-      if (files.has(key)) continue;
+      if (files.has(key) || located.has(tree.locate(key))) continue;
       const loaded = origin ? loadAs(path, () => tree.read(path), origin) : loadFile(path, stdin, tree);
       const exceeded = loaded instanceof TextFile ? budget.add(loaded.text) : undefined;
       if (exceeded)
@@ -117,7 +118,9 @@ export function loadFiles(
         };
       if (loaded instanceof TextFile) {
         files.set(key, loaded);
-        if (origin) inFolders.push({ file: loaded, tree });
+        if (!origin) continue;
+        inFolders.push({ file: loaded, tree });
+        located.add(tree.locate(key));
       } else (origin ? unreadable : diagnostics).push(loaded);
     }
   }

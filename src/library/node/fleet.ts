@@ -107,7 +107,8 @@ export async function checkFleetFolder(
     if (difference.kind === 'differs') {
       changed.push({ node, what: difference.files.join(', ') });
       // All nodes have the same Services, so one example is enough to show the change.
-      if (withExample) example ??= await reportCheck(own, difference, snapshot, wordsFor(form, []));
+      if (withExample)
+        example ??= await reportCheck(own, difference, snapshot.with({ nodes: undefined }), wordsFor(form, []));
     }
     await progress.step();
   }

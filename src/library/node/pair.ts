@@ -13,6 +13,7 @@ import { proxyModes } from '../../kube-proxy/modes.ts';
 import type { Flag } from '../../settings/flag.ts';
 import type { ProxyFlags } from '../../settings/table.ts';
 import { readManifestSide, type ManifestSide } from '../../snapshot/files/open.ts';
+import { findEmptySides } from '../../snapshot/files/empty-sides.ts';
 import { readStoredSide, type SideOptions } from '../../snapshot/files/read-side.ts';
 import { checkoutOf, loadInputs, loadUnder } from '../../snapshot/files/read-texts.ts';
 import type { LoadedInputs, VersionChoice } from '../../snapshot/open/load-texts.ts';
@@ -158,7 +159,8 @@ type OptionsOfRevision = (
 interface PairOptions extends SideOptions {
   /** The command that compares, with its flags, as typed in a shell. */
   readonly compare?: string | undefined;
-  readonly allNodes?: boolean;
+  /** Undefined for all Nodes that both sides have, if nothing names one. */
+  readonly allNodes?: boolean | undefined;
   /** Manifests that are already loaded, for sides that are only options. */
   readonly loaded?: LoadedInputs | undefined;
 }
@@ -179,28 +181,36 @@ export async function openPair(
   if (options.allNodes && [from, to].some(({ found }) => found.kind !== 'manifests'))
     refuse({ problem: 'idle-flag', flags: ['--all-nodes'], because: { kind: 'one-node' } });
   const { compare } = options;
+  const empty = await findEmptySides([from, to], options.exclude);
   let { loaded } = options;
   const into =
     compare === undefined || from.adds || to.adds
       ? options.into
       : { compare, sides: [renderedSide(from), renderedSide(to)] as const };
-  const open = async ({ name, adds, found }: FoundSide, other: FoundSide): Promise<Opened | ManifestSide> => {
+  const open = async (side: FoundSide, other: FoundSide): Promise<Opened | ManifestSide> => {
+    const { name, adds, found } = side;
     if (adds) {
       const shared = { ...options, ...adds, node: options.node ?? nameOfNode(other.found.side) };
-      loaded = await (loaded ? loadUnder(shared, loaded) : loadInputs(shared));
-      const isOfAll = other.adds !== undefined && namesNoNode(loaded, shared.node);
-      return openManifests(name, loaded, { ...shared, allNodes: shared.allNodes ?? isOfAll });
+      const own = await (loaded ? loadUnder(shared, loaded) : loadInputs(shared));
+      loaded = own;
+      return { ...own, compile: (_, allNodes) => openManifests(name, own, { ...shared, allNodes }) };
     }
     if (found.kind !== 'manifests') return openReading(found);
     const tree = (await openTrees([name])).trees.get(name);
     const own = tree && (await optionsOf(tree, name));
     if (own?.diagnostics.some(isError))
       return openReading(failedReading({ files: new Map([[own.file.name, own.file]]) }, own.diagnostics));
-    const asOther = { ...options, file: beside, ...own?.options, into };
+    const asOther = { ...options, file: beside, ...own?.options, into, emptiness: empty.get(side) };
     return readManifestSide(name, other.found, asOther, other.adds);
   };
-  const sides = [await open(from, to), await open(to, from)] as const;
-  return [compileBeside(sides[0], sides[1], to.name), compileBeside(sides[1], sides[0], from.name)];
+  const [one, other] = [await open(from, to), await open(to, from)];
+  if (!('compile' in one && 'compile' in other)) return [compileAlone(one), compileAlone(other)];
+  const allNodes = options.allNodes ?? namesNoNode(options.node, one, other);
+  if (from.adds || to.adds) return [one.compile({}, allNodes), other.compile({}, allNodes)];
+  return [
+    one.compile(factsBeside(one, other, to.name), allNodes),
+    other.compile(factsBeside(other, one, from.name), allNodes),
+  ];
 }
 
 function renderedSide({ name, adds }: FoundSide): RenderedSide {
@@ -208,9 +218,8 @@ function renderedSide({ name, adds }: FoundSide): RenderedSide {
   return checkout ?? { name, isFolder: disk.exists(name) && disk.isFolder(name) };
 }
 
-function compileBeside(side: Opened | ManifestSide, other: Opened | ManifestSide, name: string): Opened {
-  if (!('compile' in side)) return side;
-  return side.compile('compile' in other ? factsBeside(side, other, name) : {});
+function compileAlone(side: Opened | ManifestSide): Opened {
+  return 'compile' in side ? side.compile({}, false) : side;
 }
 
 /** Names a side for `ofSides`. The name of a mode or release is not a path. */
@@ -276,7 +285,7 @@ export async function openChange(options: ChangeOptions) {
     { name: from.words, adds: { ...before, ...from.options }, found: manifests },
     { name: nameAfter(to.words, asked), adds: { ...after, ...to.options }, found: manifests },
   ] as const satisfies FromTo<FoundSide>;
-  const allNodes = namesNoNode(loaded, options.node);
+  const allNodes = namesNoNode(options.node, loaded);
   return { loaded, pair, announced, allNodes, modeFrom };
 }
 

@@ -300,6 +300,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     'releases-differ': ({ behaviours }) =>
       `the kube-proxies of the two releases differ in ${count(behaviours, 'behaviour')} that kpc knows of`,
     'conntrack-limit': `on a node with many cores kube-proxy before ${behaviourChanges['conntrack-limit'].since} ${behaviourWords['conntrack-limit'].join(', and since then ')}`,
+    'empty-side': ({ name, revision, isFolder }) =>
+      `${name} is taken as an empty side, because ${isFolder ? 'it holds no manifests' : `${revision === undefined ? 'the working tree' : `revision ${revision}`} does not have it`}`,
     'read-as': ({ name, what }) => `${name}: ${readAsWords(what)}`,
     'taken-flags': ({ file, flags }) => `from ${file}: ${flags.join(', ')}`,
     unshown: ({ name, parts, areRules }) =>

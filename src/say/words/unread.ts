@@ -85,12 +85,9 @@ export function unreadWords(reason: Unread): string {
     case 'git':
       return gitWords(reason.failure);
     case 'not-in-revision': {
-      const { revision, here, beside } = reason;
-      const advice =
-        here === undefined
-          ? beside && `; compare ${beside} (both sides)`
-          : `: paths count from the top of the repository; write ${here}`;
-      return `revision ${revision} has no such file or folder${advice ?? ''}`;
+      const { revision, here } = reason;
+      const advice = here === undefined ? '' : `: paths count from the top of the repository; write ${here}`;
+      return `revision ${revision} has no such file or folder${advice}`;
     }
   }
 }

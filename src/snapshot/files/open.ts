@@ -1,3 +1,4 @@
+import type { Finding } from '../../base/findings/finding.ts';
 import { showsAnything } from '../../dumps/coverage.ts';
 import { compileLike, flagsOfFollowed, namesItself, optionsLike, type Beside } from '../open/compile-like.ts';
 import {
@@ -12,6 +13,7 @@ import {
 } from '../open/stored-side.ts';
 import type { LoadedInputs } from '../open/load-texts.ts';
 import { recogniseInputs, type SideOptions } from './read-side.ts';
+import { emptyText } from './empty-sides.ts';
 import { loadInputs, loadUnder, readHostText } from './read-texts.ts';
 
 interface OpenPathsOptions extends SideOptions {
@@ -60,39 +62,45 @@ async function openDump(
   return withNames({ ...read, side }, await loadInputs({ ...options, file: beside, texts }), beside.length > 0);
 }
 
-export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster' | 'inputs'> {
-  readonly compile: (beside: Beside) => Opened;
+export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster' | 'inputs' | 'nodes' | 'settings'> {
+  readonly compile: (beside: Beside, allNodes: boolean) => Opened;
 }
 
 /** `adds`: what a mode, release or configuration on the other side sets. The side follows it unless its own objects name it. */
 export async function readManifestSide(
   path: string,
   { side: other }: Recognised,
-  options: SideOptions & { readonly allNodes?: boolean | undefined },
+  options: SideOptions & { readonly emptiness?: Finding | undefined },
   adds?: Partial<SideOptions>,
 ): Promise<ManifestSide> {
-  const unadded = optionsLike(other, options);
-  const bare = await loadInputs({ ...unadded, file: [path, ...(options.file ?? [])] });
+  const { file = [], emptiness } = options;
+  const inputs = emptiness
+    ? { file, texts: [emptyText(path)], emptyResult: 'allowed' as const }
+    : { file: [path, ...file] };
+  const unadded = optionsLike(other, { ...options, ...inputs });
+  const bare = await loadInputs(unadded);
   const isAdded = adds !== undefined && !namesItself(bare, adds);
   const asOther = isAdded ? { ...adds, ...unadded } : unadded;
   const read = isAdded ? await loadUnder(asOther, bare) : bare;
   const taken = isAdded ? flagsOfFollowed(adds, read) : undefined;
   return {
-    assumedCluster: read.assumedCluster,
-    inputs: read.inputs,
-    compile: (beside) => {
+    ...read,
+    compile: (beside, allNodes) => {
       const isAlone = Object.values(beside).every((fact) => fact === undefined);
       const loaded = isAlone ? read : read.under({ ...asOther, ...beside }, read.texts.config);
       const { dualStackAs, ...unflagged } = beside;
       // No flag can express `remade` (slices made again) or `nodesBeside` (the other side's Nodes).
-      const isOwn = Object.values(unflagged).every((fact) => fact === undefined);
+      const isOwn = !emptiness && Object.values(unflagged).every((fact) => fact === undefined);
       const alone = (node: string) => {
+        if (emptiness) return undefined;
         const own = read.under({ ...asOther, node, dualStackAs }, read.texts.config);
         return compileLike(path, own, other, { ...options, node, dualStackAs, taken }).side;
       };
-      return openNodes(loaded, options, (node) => {
+      return openNodes(loaded, { ...options, allNodes }, (node) => {
         const reading = compileLike(path, loaded, other, { ...options, ...beside, node, taken });
-        return isOwn ? reading : { ...reading, side: reading.side && withAlone(reading.side, alone) };
+        if (isOwn) return reading;
+        const diagnostics = emptiness ? [emptiness, ...reading.diagnostics] : reading.diagnostics;
+        return { ...reading, diagnostics, side: reading.side && withAlone(reading.side, alone) };
       });
     },
   };

@@ -325,7 +325,8 @@ export function compileNode(
   {
     ipFamily,
     name = nodeName || 'manifests',
-  }: { readonly ipFamily: IpFamilyChoice; readonly name?: string | undefined },
+    isNodeNamed,
+  }: { readonly ipFamily: IpFamilyChoice; readonly name?: string | undefined; readonly isNodeNamed?: boolean },
   memo?: NodeMemo,
 ): CompiledSnapshot {
   const { settings, assigned, assumedEndpoints, assumedPods, portFaults, inputs: objects, modeNote } = prepared;
@@ -349,7 +350,8 @@ export function compileNode(
     assumedFamilies: prepared.assumedFamilies,
     portFaults,
     assumedNodes: prepared.assumedNodes,
-    anyOf: nodeName === '' && prepared.nodes.size > 1 ? prepared.nodes : undefined,
+    nodes: prepared.nodes,
+    isNodeNamed,
     onNode: (other) => (prepared.nodes.has(other) ? compileNode(prepared, other, { ipFamily, name }, memo) : undefined),
     isModeAssumed: modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing',
     kpcVersion: version,

@@ -63,7 +63,8 @@ export function compileLoaded(
   const { preparedFor, diagnostics } = prepareChecked(loaded, { names: [nodeName], flag: named }, refusals);
   if (!preparedFor) return { snapshot: undefined, diagnostics, gaps: () => [] };
   const prepared = preparedFor(nodeName);
-  const snapshot = compileNode(prepared, nodeName, { ipFamily, name }, memo);
+  const isNodeNamed = node !== undefined || loaded.settings.hostnameOverride !== '';
+  const snapshot = compileNode(prepared, nodeName, { ipFamily, name, isNodeNamed }, memo);
   const own = describeNodeGaps(nodeName, prepared);
   const [open, others] = nodeName === '' ? [own, []] : [[], own];
   const gaps = () => [...others, ...describeLocalhostListeners(snapshot)];

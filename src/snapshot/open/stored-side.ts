@@ -70,9 +70,13 @@ export function openManifests(name: string, loaded: LoadedInputs, options: Opene
   });
 }
 
-/** Reports whether the input has several Nodes and nothing names one. A comparison of the same manifests then covers all Nodes. */
-export function namesNoNode({ nodes, settings }: LoadedInputs, node: string | undefined): boolean {
-  return node === undefined && settings.hostnameOverride === '' && nodes.size > 1;
+/** Reports whether inputs share Nodes, have several, and nothing names one. A comparison then covers all Nodes that both sides have. */
+export function namesNoNode(node: string | undefined, ...inputs: readonly Pick<LoadedInputs, 'nodes' | 'settings'>[]) {
+  const shared = inputs.flatMap(({ nodes }) =>
+    [...nodes.keys()].filter((name) => inputs.every((each) => each.nodes.has(name))),
+  );
+  const isNamed = node !== undefined || inputs.some(({ settings }) => settings.hostnameOverride !== '');
+  return !isNamed && shared.length > 0 && inputs.some(({ nodes }) => nodes.size > 1);
 }
 
 /** Opens nodes. Reports a diagnostic that several nodes share only for the first of them. */
