@@ -69,10 +69,11 @@ export function readDumped(dump: DumpedSnapshot): DumpReading {
   return { dump, flows, notes, ruleless: findRuleless(dump), nothing: whyNothingFound(dump) };
 }
 
-function findRuleless({ namedPorts, ports, mode, coverage }: DumpedSnapshot): readonly ShownPort[] {
-  const shown = new Set(ports);
-  return namedPorts.filter(
-    (port) => !shown.has(port) && mode !== undefined && showsServices(coverage, mode, port.family),
+function findRuleless({ named, ports, mode, coverage }: DumpedSnapshot): readonly ShownPort[] {
+  const keyOf = ({ family, label }: ShownPort): string => `${family} ${label}`;
+  const shown = new Set(ports.map(keyOf));
+  return (named?.servicePorts ?? []).filter(
+    (port) => !shown.has(keyOf(port)) && mode !== undefined && showsServices(coverage, mode, port.family),
   );
 }
 
