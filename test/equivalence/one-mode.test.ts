@@ -30,6 +30,8 @@ test.each([
     'rule 1',
   ],
   ['rules', 'a rule for a node port', /-A KUBE-NODEPORTS .* 30081 .*\n/, '', ''],
+  ['rules', 'all rules of kube-proxy', /^(?:-A|:).*KUBE-.*\n/gm, '', ''],
+  ['rules', 'the rule for a cluster IP', /-A KUBE-SERVICES .*cluster IP.*\n/, '', ''],
 ] as const)('%s: %s', async (cause, _, found, changed, why) => {
   writeFileSync(join(cwd, 'old.txt'), node);
   writeFileSync(join(cwd, 'new.txt'), node.replace(found, changed));
