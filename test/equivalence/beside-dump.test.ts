@@ -101,6 +101,8 @@ default via 192.168.50.1 dev eth0
     if (found.kind !== 'read') throw new Error('not read');
     return found.value.fate.connection().ways.map(({ outcome }) => outcome);
   });
-  const bridge = [expect.objectContaining({ kind: 'unknown', reasons: [expect.objectContaining({ fact: 'bridge cni0' })] })];
+  const bridge = [
+    expect.objectContaining({ kind: 'unknown', reasons: [expect.objectContaining({ fact: 'bridge cni0' })] }),
+  ];
   expect(outcomes).toEqual([bridge, bridge]);
 });

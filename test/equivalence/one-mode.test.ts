@@ -41,3 +41,13 @@ test.each([
   expect(causes.map((each) => each.cause).filter((each) => each !== 'connection')).toEqual([cause]);
   expect(causes[0]?.reasons.join()).toContain(why);
 });
+
+test('dumps whose session affinity differs: later connections are not compared', async () => {
+  const dump = join(fixturesFolder, 'dumps/kube-proxy-iptables-session-affinity/iptables-save');
+  const whole = readFileSync(dump, 'utf8');
+  writeFileSync(join(cwd, 'old.txt'), whole);
+  writeFileSync(join(cwd, 'new.txt'), whole.replaceAll('--seconds 10800', '--seconds 60'));
+  const { stdout } = await runKpc(['equivalence', 'old.txt', 'new.txt', '--output', 'json', '-q'], { cwd });
+  const { notCompared } = resultOf(stdout) as { readonly notCompared: readonly string[] };
+  expect(notCompared.filter((each) => each.includes('session affinity'))).toHaveLength(1);
+});
