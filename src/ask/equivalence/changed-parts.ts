@@ -7,7 +7,7 @@ import type { KernelChange } from '../changes/kernel-change.ts';
 import { diffSides } from '../diff/diff-sides.ts';
 import type { Scene } from '../trace/scene.ts';
 
-export interface SysctlChange {
+interface SysctlChange {
   readonly name: string;
   readonly from: string;
   readonly to: string;

@@ -18,7 +18,8 @@ export function besideManifests(target: Destination, side: Snapshot) {
   const named = side.kind === 'dump' ? side.named : undefined;
   const { family } = target.address;
   if (!named || side.kind !== 'dump' || !showsTranslation(side, family)) return undefined;
-  const label = target.label ?? (servicePortAt(target, named.addresses) ?? servicePortAt(target, side.addresses))?.label;
+  const label =
+    target.label ?? (servicePortAt(target, named.addresses) ?? servicePortAt(target, side.addresses))?.label;
   const written = named.servicePorts.find((each) => each.label === label && each.family === family);
   const shown = written && side.shownPort(written.label, family);
   if (!shown || shown.hidesAddresses) return undefined;
@@ -34,7 +35,7 @@ export function besideManifests(target: Destination, side: Snapshot) {
 
 function placesOf(port: ShownPort): readonly string[] {
   const own = portAddresses(port).map(({ address }) => joinHostPort(address.text, port.port ?? 0));
-  return port.nodePort ? [...own, `node port ${port.nodePort}`] : own;
+  return port.nodePort ? [...own, `node:${port.nodePort}`] : own;
 }
 
 function compareEndpoints({ endpoints: held }: DecompiledPort, written: ServicePort): OneSided {
