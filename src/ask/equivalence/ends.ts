@@ -14,7 +14,7 @@ import { conditionOf, isUndetectedPod } from '../trace/obstacles.ts';
 import type { StopCondition } from '../trace/question.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
-import { changedParts, type ChangedParts } from './changed-parts.ts';
+import { differingParts, type DifferingParts } from './differing-parts.ts';
 import { type CauseId, type CauseReason, haveOneSetup, type Losing, type StopOfNode } from './causes.ts';
 import { type Answers, type Difference, sourceWord } from './compare.ts';
 
@@ -172,10 +172,10 @@ export function stepFinder(scenes: readonly [Scene, Scene]) {
   const isOneSetup = haveOneSetup(scenes);
   // Rules compiled from manifests are never out of date.
   const areCompiled = scenes.every(({ side: { kind } }) => kind === 'manifests');
-  let known: ChangedParts | undefined;
+  let known: DifferingParts | undefined;
   return (cause: CauseId, { from, to }: Difference, ports: readonly ShownPort[]): StepCause | undefined => {
     if (settled.has(cause)) return undefined;
-    const changed = areCompiled ? undefined : (known ??= changedParts(scenes));
+    const changed = areCompiled ? undefined : (known ??= differingParts(scenes));
     if (isOneSetup && changed?.lost(ports)) return { cause: 'rules', because: [] };
     const stops = [stopsOf(from), stopsOf(to)] as const;
     const because = (kind: StopOfNode['kind']): readonly CauseReason[] =>

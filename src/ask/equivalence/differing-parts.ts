@@ -7,25 +7,25 @@ import type { KernelChange } from '../changes/kernel-change.ts';
 import { diffSides } from '../diff/diff-sides.ts';
 import type { Scene } from '../trace/scene.ts';
 
-interface SysctlChange {
+interface DifferingSysctl {
   readonly name: string;
   readonly from: string;
   readonly to: string;
 }
 
 /** Which parts of a node's state differ between two sides, so that they may be a cause. */
-export interface ChangedParts {
+export interface DifferingParts {
   /** Whether kube-proxy's objects for these ports, or for all, differ. */
   readonly rules: (ports: readonly ShownPort[]) => boolean;
   /** Whether one side only lacks some of these objects, although the Service's endpoints are the same. */
   readonly lost: (ports: readonly ShownPort[]) => boolean;
   readonly foreign: boolean;
   readonly kernel: boolean;
-  readonly sysctls: readonly SysctlChange[];
+  readonly sysctls: readonly DifferingSysctl[];
 }
 
 /** Compares the sides as kpc diff does. What a compiled side takes from a dump, or does not show, counts as changed. */
-export function changedParts([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): ChangedParts {
+export function differingParts([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): DifferingParts {
   const { servicePorts, base, foreign } = diffSides(old, fresh, { foreign: true });
   const ofRules = base.filter(({ kind }) => !ofNode.has(kind));
   const byLabel = new Map(servicePorts.map((port) => [port.label, port]));
@@ -38,7 +38,7 @@ export function changedParts([{ side: old }, { side: fresh }]: readonly [Scene, 
       const own = partsOf(ports).filter(({ reasons }) => !reasons.some(({ kind }) => kind.startsWith('endpoint-')));
       return isOneWay([...ofRules, ...own.flatMap(({ kernel }) => kernel)]);
     },
-    foreign: !dumps || foreign.length > 0 || !isSameValue(policiesOf(old), policiesOf(fresh)),
+    foreign: !dumps || foreign.length > 0 || !isSameValue(chainPolicies(old), chainPolicies(fresh)),
     kernel: !dumps || sysctls.length > 0 || !isSameValue(nodeParts(old), nodeParts(fresh)),
     sysctls,
   };
@@ -58,7 +58,7 @@ function wayOf({ change, fields }: KernelChange): 'added' | 'removed' | 'both' {
   return fields.removed.length === 0 && fields.added.length > 0 ? 'added' : 'both';
 }
 
-function changedSysctls({ state: from }: DumpedSnapshot, { state: to }: DumpedSnapshot): readonly SysctlChange[] {
+function changedSysctls({ state: from }: DumpedSnapshot, { state: to }: DumpedSnapshot): readonly DifferingSysctl[] {
   return [...from.sysctls].flatMap(([name, value]) => {
     const other = to.sysctls.get(name);
     const isOfNetwork = name.startsWith('net.') && !name.endsWith('_count');
@@ -71,7 +71,7 @@ function nodeParts({ routes, state: { links } }: Scene['side']) {
 }
 
 /** kpc diff leaves out the policies of iptables' built-in chains. */
-function policiesOf({ state: { iptables } }: Scene['side']) {
+function chainPolicies({ state: { iptables } }: Scene['side']) {
   return families.map((family) =>
     Object.values(iptables[family] ?? {}).map((table) =>
       [...table].flatMap(([name, { policy }]) => (policy ? [[name, policy]] : [])),
