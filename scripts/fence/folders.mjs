@@ -114,6 +114,8 @@ export const folders = {
       'packet',
       'cluster',
       'snapshot',
+      'ask/changes',
+      'ask/diff',
       'ask/trace',
     ],
     ...pure,

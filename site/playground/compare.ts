@@ -81,6 +81,6 @@ function compareVersions(old: Scene, fresh: Scene): string {
 
 /** Compares what a node has with something else, as kpc diff compares a dump. */
 function compareSides(from: Snapshot, to: Snapshot): string {
-  const diff = diffSides(from, to, { foreign: false, readsBack: true });
+  const diff = diffSides(from, to, { foreign: false });
   return formatText(reportDiff(diff, everything), true);
 }

@@ -9,6 +9,7 @@ import {
   type BeyondKernel,
 } from '../ask/diff/beyond-kernel.ts';
 import { beyondWords, findUnshown } from '../say/diff-report.ts';
+import { diffSides } from '../ask/diff/diff-sides.ts';
 import { diffServices } from '../ask/diff/service-changes.ts';
 import { type Finding, placeAtLine } from '../base/findings/finding.ts';
 import { chooseStandIns, packetsToPlaced, type Represented } from '../ask/equivalence/representatives.ts';
@@ -165,7 +166,10 @@ export class NodeComparison {
 
 function beyondOf(from: Snapshot, to: Snapshot): readonly BeyondKernel[] {
   if (from.kind === 'manifests' && from.objects === to.objects) return beyondSettings(from, to);
-  const changes = from.kind === 'dump' || to.kind === 'dump' ? undefined : diffServices(from, to);
+  const changes =
+    from.kind === 'dump' || to.kind === 'dump'
+      ? diffSides(from, to, { foreign: false }).servicePorts
+      : diffServices(from, to);
   return beyondKernel(from, to, changes);
 }
 

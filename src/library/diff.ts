@@ -1,7 +1,6 @@
-import { diffSides } from '../ask/diff/diff-sides.ts';
-import { diffToJson, type DifferenceJson } from '../say/differences.ts';
+import type { DifferenceJson } from '../say/differences.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { diffAnswer, formatSideDiffs } from './differences.ts';
+import { compareSides, diffAnswer, diffResult, formatSideDiffs } from './differences.ts';
 import { checkOptionNames, expectSnapshot } from './inputs.ts';
 import { misuse } from './words.ts';
 
@@ -15,7 +14,7 @@ export function diff(from: Snapshot, to: Snapshot, options: DiffOptions = {}): D
   checkOptionNames(options, ['foreign']);
   checkSides(from, to);
   const { foreign = false } = options;
-  return diffToJson(from, to, diffSides(from, to, { foreign }));
+  return diffResult(compareSides(from, to, { foreign }));
 }
 
 export interface FormatOptions extends DiffOptions {
@@ -36,7 +35,7 @@ export function formatDiff(
   if (!formats.includes(format)) misuse({ problem: 'not-one-of', option: 'format', values: formats });
   const { foreign = false, limit = 20 } = options;
   if (format === 'unified') return formatSideDiffs(from, to);
-  return diffAnswer({ from, to, diff: diffSides(from, to, { foreign }) }, { limit })[format]();
+  return diffAnswer(compareSides(from, to, { foreign }), { limit })[format]();
 }
 
 function checkSides(from: Snapshot, to: Snapshot): void {

@@ -29,23 +29,26 @@ export interface Differences {
 
 interface ComparisonStyle {
   readonly foreign: boolean;
-  readonly trace: Tracing | undefined;
   /** Whether objects with errors were left out of a side when it was compiled. */
-  readonly leavesOut: boolean;
+  readonly leavesOut?: boolean;
 }
 
-export async function compareSides(
+export function compareSides(
   from: Snapshot,
   to: Snapshot,
-  { foreign, trace, leavesOut }: ComparisonStyle,
-): Promise<Differences> {
-  const whole = diffSides(from, to, { foreign, readsBack: true });
+  { foreign, leavesOut = false }: ComparisonStyle,
+): Differences {
+  const whole = diffSides(from, to, { foreign });
   const ofObjects = leavesOut ? withLeftOut(whole, 'objects') : whole;
   const diff = listSkipped({ from, to }).length > 0 ? withLeftOut(ofObjects, 'services') : ofObjects;
-  // If a side is a dump, only rules are compared.
-  const isReview = from.kind !== 'dump' && to.kind !== 'dump';
-  const review = trace && isReview ? makeReview(from, to, diff, trace) : undefined;
-  return { from, to, diff, review, flows: flowsOfChange(from, to) };
+  return { from, to, diff, flows: flowsOfChange(from, to) };
+}
+
+/** Adds what happens to packets. If a side is a dump, only rules are compared. */
+export function reviewSides(differences: Differences, trace: Tracing): Differences {
+  const { from, to, diff } = differences;
+  if (from.kind === 'dump' || to.kind === 'dump') return differences;
+  return { ...differences, review: makeReview(from, to, diff, trace) };
 }
 
 export function listUncompared({ diff }: Differences): readonly string[] {
@@ -69,6 +72,10 @@ export function isUnchanged({ from, to, diff }: Differences): boolean {
   if (!isSame) return false;
   refuseNoServices(from, to, 'services');
   return true;
+}
+
+export function diffResult({ from, to, diff, review, flows }: Differences): Shaped<typeof difference> {
+  return { ...diffToJson(from, to, diff, review), flows: flows && flowChangeJson(flows) };
 }
 
 /** `unified`: a unified diff of the two sides' files. */
@@ -105,10 +112,7 @@ export function diffAnswer(
     },
     markdown: () =>
       review ? formatReviewMarkdown(review, limits, beside()) : formatMarkdown([...blocks(), ...beside()]),
-    result: (): Shaped<typeof difference> => ({
-      ...diffToJson(from, to, diff, review),
-      flows: flows && flowChangeJson(flows),
-    }),
+    result: () => diffResult({ from, to, diff, review, flows }),
     findings: () => sayFindings(differencesFound(diff)),
     snapshots,
     lacks: () => lacksOf({ from, to, diff }, review),

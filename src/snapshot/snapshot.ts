@@ -4,12 +4,15 @@ import type { AssignedService } from '../cluster/assign-addresses.ts';
 import { indexPorts } from '../cluster/address-index.ts';
 import { groupBy, uniqueBy } from '../cluster/grouping.ts';
 import {
+  hasAddress,
+  portAddresses,
   serviceName,
   type AddressIndex,
   type AssumedWorkload,
   type Cluster,
   type NodeContext,
   type ServiceInfo,
+  type ServicePort,
   type ShownPort,
   unplacedOf,
 } from '../cluster/model.ts';
@@ -214,7 +217,7 @@ abstract class Known<Own extends Facts> {
 
   abstract readonly shown: ShownServices;
   abstract readonly ports: readonly ShownPort[];
-  /** `ports`: the Service ports on the node. `namedPorts`: also those of Services that only manifests beside the node have. */
+  /** The Service ports that names mean: those on the node, or what manifests beside the node have where they differ. */
   abstract readonly namedPorts: readonly ShownPort[];
   abstract readonly addresses: AddressIndex;
   /** Like `addresses`, with further Services, which rules or manifests name although nothing on this node leads packets to them. */
@@ -457,6 +460,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
   #reached: ShownServices | undefined;
   #addresses: AddressIndex | undefined;
   #claims: AddressIndex | undefined;
+  #named: readonly ShownPort[] | undefined;
 
   constructor(facts: DumpedFacts) {
     super(facts);
@@ -506,9 +510,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
   }
 
   get namedPorts(): readonly ShownPort[] {
-    const keyOf = ({ family, label }: ShownPort): string => `${family} ${label}`;
-    const shown = new Set(this.ports.map(keyOf));
-    return [...this.ports, ...(this.named?.servicePorts ?? []).filter((port) => !shown.has(keyOf(port)))];
+    return (this.#named ??= withWritten(this.ports, this.named?.servicePorts ?? []));
   }
 
   get addresses(): AddressIndex {
@@ -540,6 +542,24 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
   completedBy(state: KernelState, coverage: Coverage): DumpedSnapshot {
     return this.with({ state: () => state, coverage, owners: this.owners, reached: this.#all });
   }
+}
+
+/** Takes each written Service port as shown if that has all its addresses and ports, else as written. */
+function withWritten(shown: readonly ShownPort[], written: readonly ServicePort[]): readonly ShownPort[] {
+  const serviceOf = (port: ShownPort): string => `${port.family} ${serviceName(port)}`;
+  const services = new Set(written.map(serviceOf));
+  const byLabel = new Map(shown.map((port) => [`${port.family} ${port.label}`, port]));
+  return [
+    ...written.map((port) => {
+      const own = byLabel.get(`${port.family} ${port.label}`);
+      const isSame =
+        own?.port === port.port &&
+        (port.nodePort === 0 || own.nodePort === port.nodePort) &&
+        portAddresses(port).every(({ address }) => hasAddress(own, address));
+      return isSame ? own : port;
+    }),
+    ...shown.filter((port) => !services.has(serviceOf(port))),
+  ];
 }
 
 /** Adds other programs' tables, and kube-proxy's own tables if they are dormant. */

@@ -100,7 +100,7 @@ test.each(nodePortRules)('%s: without the rule for node ports, none is served', 
 
 describe('dumps of two modes', () => {
   const reasonsOf = (from: string, to: string): readonly string[] =>
-    diffSides(dumpOf(from), dumpOf(to), { foreign: false, readsBack: true }).servicePorts.flatMap(({ reasons }) =>
+    diffSides(dumpOf(from), dumpOf(to), { foreign: false }).servicePorts.flatMap(({ reasons }) =>
       reasons.map((reason) => ('field' in reason ? reason.field : reason.kind)),
     );
 

@@ -2,6 +2,8 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, syml
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { diff, open } from '../../src/library/index.ts';
+import { resultOf } from '../support/printed-json.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 
 const dumps = join(projectFolder, 'fixtures/dumps');
@@ -133,4 +135,18 @@ describe('a dump of a node that the real kube-proxy programmed', () => {
       ].join('\n'),
     );
   });
+});
+
+test('the library reads Service ports back from dumps as kpc diff does', async () => {
+  const whole = readFileSync(join(dumps, 'kube-proxy-iptables-session-affinity/iptables-save'), 'utf8');
+  const changed = whole.replaceAll('--seconds 10800', '--seconds 60');
+  writeFileSync(join(scratch, 'whole'), whole);
+  writeFileSync(join(scratch, 'changed'), changed);
+  const [from] = open({ whole }).snapshots;
+  const [to] = open({ changed }).snapshots;
+  if (!from || !to) throw new Error('not opened');
+  const { stdout } = await runKpc(['diff', 'whole', 'changed', '-q', '--output', 'json'], { cwd: scratch });
+  const found = diff(from, to);
+  expect(found.servicePorts.map(({ change, reasons }) => [change, reasons.length])).toEqual([['changed', 1]]);
+  expect(JSON.parse(JSON.stringify(found))).toEqual(resultOf(stdout));
 });

@@ -1,5 +1,7 @@
 // A dump of a node beside a compiled side: what is not kube-proxy's is on both.
 import { expect, test } from 'vitest';
+import { ask } from '../../src/ask/trace/ask.ts';
+import { onOneNode, sceneOf } from '../../src/ask/trace/scene.ts';
 import { compile, equivalence, open, type ComparedSide, type DumpedSnapshot } from '../../src/library/index.ts';
 
 const manifests = {
@@ -37,7 +39,7 @@ const links = `
 const input = { node: 'n1', manifests } as const;
 
 /** A node in iptables mode as its tools print it, with policies and rules of its own in table filter. */
-function dumpWith(policies: Readonly<Record<string, string>>, rules = ''): DumpedSnapshot {
+function dumpWith(policies: Readonly<Record<string, string>>, rules = '', routes = ''): DumpedSnapshot {
   const saved = compile({ ...input, proxyMode: 'iptables' }).bundle?.files.get('iptables.restore') ?? '';
   const tables = Object.entries(builtIn).map(([table, chains]) => {
     const [, own = ''] = saved.split(`*${table}\n`);
@@ -46,7 +48,7 @@ function dumpWith(policies: Readonly<Record<string, string>>, rules = ''): Dumpe
     const declared = chains.map((chain) => `:${chain} ${given[chain] ?? 'ACCEPT'} [0:0]\n`).join('');
     return `*${table}\n${declared}${lines.replace(/^-I (\w+) \d+/gm, '-A $1')}${added}COMMIT\n`;
   });
-  const [side] = open({ 'node.txt': `$ iptables-save\n${tables.join('')}$ ip addr\n${links}` }).snapshots;
+  const [side] = open({ 'node.txt': `$ iptables-save\n${tables.join('')}$ ip addr\n${links}${routes}` }).snapshots;
   if (side?.kind !== 'dump') throw new Error('the dump is not read');
   return side;
 }
@@ -82,4 +84,25 @@ test.each([
   const back = wanted.map((each) => each.replace(/^breaks (.*): (.*) → (.*)$/, 'opens $1: $3 → $2'));
   expect(changes('nftables', dump).toSorted()).toEqual(back.toSorted());
   expect(changes(dump, 'iptables')).toEqual([]);
+});
+
+test('what the dump does not show of the node is unknown on the compiled side too', () => {
+  const routes = `$ ip route
+default via 192.168.50.1 dev eth0
+10.244.1.0/24 dev cni0 proto kernel scope link src 10.244.1.1
+192.168.50.0/24 dev eth0 proto kernel scope link src 192.168.50.11
+`;
+  const { bundle } = compile({ ...input, proxyMode: 'nftables' });
+  if (!bundle) throw new Error('not compiled');
+  const scenes = onOneNode(sceneOf(dumpWith({}, '', routes)), sceneOf(bundle.side));
+  const outcomes = scenes.map((scene) => {
+    const question = { from: '10.244.1.9', to: '10.96.0.80:80', protocol: undefined, inInterface: undefined };
+    const found = ask({ ...question, namespace: undefined }, scene);
+    if (found.kind !== 'read') throw new Error('not read');
+    return found.value.fate.connection().ways.map(({ outcome }) => outcome);
+  });
+  const bridge = [
+    expect.objectContaining({ kind: 'unknown', reasons: [expect.objectContaining({ fact: 'bridge cni0' })] }),
+  ];
+  expect(outcomes).toEqual([bridge, bridge]);
 });

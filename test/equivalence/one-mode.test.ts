@@ -30,6 +30,8 @@ test.each([
     'rule 1',
   ],
   ['rules', 'a rule for a node port', /-A KUBE-NODEPORTS .* 30081 .*\n/, '', ''],
+  ['rules', 'all rules of kube-proxy', /^(?:-A|:).*KUBE-.*\n/gm, '', ''],
+  ['rules', 'the rule for a cluster IP', /-A KUBE-SERVICES .*cluster IP.*\n/, '', ''],
 ] as const)('%s: %s', async (cause, _, found, changed, why) => {
   writeFileSync(join(cwd, 'old.txt'), node);
   writeFileSync(join(cwd, 'new.txt'), node.replace(found, changed));
@@ -38,4 +40,14 @@ test.each([
   // What the rule does to answers is another cause.
   expect(causes.map((each) => each.cause).filter((each) => each !== 'connection')).toEqual([cause]);
   expect(causes[0]?.reasons.join()).toContain(why);
+});
+
+test('dumps whose session affinity differs: later connections are not compared', async () => {
+  const dump = join(fixturesFolder, 'dumps/kube-proxy-iptables-session-affinity/iptables-save');
+  const whole = readFileSync(dump, 'utf8');
+  writeFileSync(join(cwd, 'old.txt'), whole);
+  writeFileSync(join(cwd, 'new.txt'), whole.replaceAll('--seconds 10800', '--seconds 60'));
+  const { stdout } = await runKpc(['equivalence', 'old.txt', 'new.txt', '--output', 'json', '-q'], { cwd });
+  const { notCompared } = resultOf(stdout) as { readonly notCompared: readonly string[] };
+  expect(notCompared.filter((each) => each.includes('session affinity'))).toHaveLength(1);
 });

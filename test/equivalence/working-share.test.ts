@@ -27,7 +27,11 @@ status: { addresses: [{ type: InternalIP, address: 192.168.50.1${at} }] }
 
 function scene(proxyMode: 'ipvs' | 'nftables', ...objects: readonly string[]): Scene {
   const manifests = { 'in.yaml': [...objects, ...nodes].join('---\n') };
-  const { side } = openTexts({ manifests, node: 'w1', proxyMode, clusterCidr: '10.244.0.0/16' }, true).at('w1');
+  return sceneWith({ manifests, proxyMode, clusterCidr: '10.244.0.0/16' });
+}
+
+function sceneWith(options: Parameters<typeof openTexts>[0]): Scene {
+  const { side } = openTexts({ ...options, node: 'w1' }, true).at('w1');
   if (!side) throw new Error('no side');
   return sceneOf(side);
 }
@@ -51,4 +55,19 @@ test('an endpoint sends through this node only on the side where it runs on this
   const [here, there] = [on('w1'), on('w2')];
   expect(effectsByService(...onOneNode(here, there))?.effects).toEqual([]);
   expect(effectsByService(...onOneNode(there, here))?.effects).toEqual([]);
+});
+
+test.each([
+  ['a larger part', [1, 1, 2, 2], [1, 1, 2, 2, 2], 'changes'],
+  ['a part, where all worked', [1, 1], [1, 1, 2], 'breaks'],
+] as const)('of what clients outside send to a cluster IP, %s fails', (_, before, after, severity) => {
+  // Without clusterCIDR nothing masquerades such packets, so answers from the other node bypass this one.
+  const on = (places: readonly number[]) => {
+    const endpoints = places.map((at, i) => `{ addresses: [10.244.${at}.${10 + i}], nodeName: w${at} }`);
+    const objects = [service('ports: [{ port: 80, targetPort: 8080 }]'), slice(endpoints.join(', ')), ...nodes];
+    return sceneWith({ manifests: { 'in.yaml': objects.join('---\n') }, proxyMode: 'nftables' });
+  };
+  const effects = effectsByService(...onOneNode(on(before), on(after)))?.effects ?? [];
+  const ofOutside = effects.filter(({ senders }) => senders.some(({ kind }) => kind === 'outside'));
+  expect(ofOutside.map((each) => [each.target, each.severity])).toEqual([['cluster-ip', severity]]);
 });

@@ -1,6 +1,7 @@
 // A cluster IP that a new Service reuses while the node still has the rules of the old one.
 import { describe, expect, test } from 'vitest';
 import { open, trace } from '../../src/library/index.ts';
+import { besideManifests } from '../../src/ask/trace/beside-manifests.ts';
 import { ask } from '../../src/ask/trace/ask.ts';
 import { compareFate } from '../../src/ask/trace/expectation.ts';
 import { sceneOf } from '../../src/ask/trace/scene.ts';
@@ -85,5 +86,37 @@ describe.each([
     const expected = { verdict, endpoints: undefined, source: undefined } as const;
     const faults = verdict === 'delivered' && otherService ? [{ kind: 'other-service' }] : [];
     expect(compareFate(found.value, expected, scene)).toEqual(faults);
+  });
+});
+
+describe('a Service that the node still has otherwise than the manifests beside it', () => {
+  const changed = (endpoint: string) => manifests('web', endpoint).replace('10.96.7.1', '10.96.7.22');
+  test.each([
+    ['svc/shop/web', rules, '10.96.7.22', 'forwarded', ['10.96.7.1:80']],
+    ['web.shop.svc.cluster.local', rules, '10.96.7.22', 'forwarded', ['10.96.7.1:80']],
+    ['10.96.7.1:80', rules, '10.96.7.1', 'delivered', ['10.96.7.1:80']],
+    // In IPVS mode nothing names the old virtual server.
+    ['svc/shop/web', servers, '10.96.7.22', 'forwarded', undefined],
+  ] as const)('%s', (to, listing, address, verdict, node) => {
+    const [side] = open({ node: listing + addresses, 'm.yaml': changed('10.244.2.31') }).snapshots;
+    if (!side) throw new Error('not opened');
+    const found = ask({ ...packet, to }, sceneOf(side));
+    if (found.kind !== 'read') throw new Error('not read');
+    expect(found.value.target.address.text).toBe(address);
+    expect(found.value.fate.otherwise?.verdict ?? found.value.fate.verdict).toBe(verdict);
+    expect(besideManifests(found.value.target, side)?.places).toEqual(node && { node, manifests: ['10.96.7.22:80'] });
+  });
+
+  test.each([
+    ['10.244.2.31', { node: [], manifests: [] }],
+    ['10.244.2.31, 10.244.2.99', { node: [], manifests: ['10.244.2.99:8080'] }],
+    ['10.244.2.99', { node: ['10.244.2.31:8080'], manifests: ['10.244.2.99:8080'] }],
+  ])('its endpoints: %s', (endpoints, expected) => {
+    const listed = endpoints.replace(', ', ']}, {addresses: [');
+    const [side] = open({ node: rules + addresses, 'm.yaml': manifests('web', listed) }).snapshots;
+    if (!side) throw new Error('not opened');
+    const found = ask({ ...packet, to: 'svc/shop/web' }, sceneOf(side));
+    if (found.kind !== 'read') throw new Error('not read');
+    expect(besideManifests(found.value.target, side)?.endpoints).toEqual(expected);
   });
 });

@@ -69,10 +69,11 @@ export function readDumped(dump: DumpedSnapshot): DumpReading {
 }
 
 function findRuleless(dump: DumpedSnapshot): readonly ShownPort[] {
-  const shown = new Set(dump.ports);
+  const keyOf = ({ family, label }: ShownPort): string => `${family} ${label}`;
+  const shown = new Set(dump.ports.map(keyOf));
   const modes = possibleModes(dump);
   const isShown = (family: Family): boolean => modes.every((mode) => showsServices(dump.coverage, mode, family));
-  return dump.namedPorts.filter((port) => !shown.has(port) && isShown(port.family));
+  return (dump.named?.servicePorts ?? []).filter((port) => !shown.has(keyOf(port)) && isShown(port.family));
 }
 
 export function knowsServices({ named }: DumpedSnapshot): boolean {

@@ -70,7 +70,7 @@ type NamedBeyond =
   /** Workloads whose Pods both sides assume to be ready, although the Pods' probes or readiness gates differ. */
   | 'readiness';
 
-/** Lists differences beyond the kernel. `changes`: how the sides' Services differ; undefined if one side does not record them. */
+/** Lists differences beyond the kernel. `changes`: how the sides' Services differ, as far as both show them. */
 export function beyondKernel(
   from: Snapshot,
   to: Snapshot,

@@ -125,8 +125,6 @@ export interface ServicePortDiff extends ServicePortChange {
 
 interface DiffChoices {
   readonly foreign: boolean;
-  /** Whether to read Service ports from the states if a side does not record its Services. */
-  readonly readsBack?: boolean;
 }
 
 export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices): SideDiff {
@@ -148,7 +146,7 @@ export function diffSides(one: Snapshot, other: Snapshot, options: DiffChoices):
   const leftOf = findLeftovers(from, to);
   const ofNode = changes.filter((change) => leftOf(change) === undefined);
   const kept = dropUnusedFamily(ofNode, from, to);
-  const read = changed || !options.readsBack ? undefined : compareReadBack(from, to, owners);
+  const read = changed ? undefined : compareReadBack(from, to, owners);
   const reasons = changed ?? read?.changes ?? [];
   const labels = new Set(reasons.map(({ label }) => label));
   const isExplained = ({ owner }: KernelChange): boolean => !changed && owner !== undefined && labels.has(owner);

@@ -59,6 +59,7 @@ export type CauseReason =
   | { readonly kind: 'fields'; readonly from: readonly FieldValue[]; readonly to: readonly FieldValue[] }
   | { readonly kind: 'lost-jump'; readonly side: string; readonly from: string; readonly to: string | undefined }
   | { readonly kind: 'stop'; readonly side: string; readonly stop: StopOfNode }
+  | { readonly kind: 'sysctl'; readonly name: string; readonly from: string; readonly to: string }
   | { readonly kind: 'losses'; readonly side: string; readonly family: Family; readonly losses: readonly Losing[] };
 
 export interface ModeOfSide {
@@ -113,9 +114,9 @@ export function findServiceCause(
   };
 }
 
-/** Reports whether the sides have the same known mode, and no known difference in release or settings. A dump shows only the mode. */
+/** Reports whether no difference in mode, release or settings is known. A dump shows only the mode, and none if it has lost the rules. */
 export function haveOneSetup([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): boolean {
-  if (old.mode === undefined || old.mode !== fresh.mode) return false;
+  if (old.mode !== undefined && fresh.mode !== undefined && old.mode !== fresh.mode) return false;
   return !old.settings || !fresh.settings || isSameValue(old.settings, fresh.settings);
 }
 

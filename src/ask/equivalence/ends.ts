@@ -1,4 +1,5 @@
 // How packets of one kind end on a side, in values that can be compared as JSON.
+import type { ShownPort } from '../../cluster/model.ts';
 import type { Address } from '../../kernel/address.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import {
@@ -13,6 +14,7 @@ import { conditionOf, isUndetectedPod } from '../trace/obstacles.ts';
 import type { StopCondition } from '../trace/question.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
+import { differingParts, type DifferingParts } from './differing-parts.ts';
 import { type CauseId, type CauseReason, haveOneSetup, type Losing, type StopOfNode } from './causes.ts';
 import { type Answers, type Difference, sourceWord } from './compare.ts';
 
@@ -165,13 +167,16 @@ const ofSetup: ReadonlySet<CauseId> = new Set([
   'hairpin',
 ]);
 
-/** Returns a function that finds the step that decides a difference by stopping packets on one side; undefined if there is none. */
+/** Returns a function that finds what decides a difference instead of the `cause`; undefined if there is nothing. */
 export function stepFinder(scenes: readonly [Scene, Scene]) {
   const isOneSetup = haveOneSetup(scenes);
   // Rules compiled from manifests are never out of date.
   const areCompiled = scenes.every(({ side: { kind } }) => kind === 'manifests');
-  return (cause: CauseId, { from, to }: Difference): StepCause | undefined => {
+  let known: DifferingParts | undefined;
+  return (cause: CauseId, { from, to }: Difference, ports: readonly ShownPort[]): StepCause | undefined => {
     if (settled.has(cause)) return undefined;
+    const changed = areCompiled ? undefined : (known ??= differingParts(scenes));
+    if (isOneSetup && changed?.lost(ports)) return { cause: 'rules', because: [] };
     const stops = [stopsOf(from), stopsOf(to)] as const;
     const because = (kind: StopOfNode['kind']): readonly CauseReason[] =>
       scenes.flatMap(({ side }, at) => {
@@ -180,12 +185,16 @@ export function stepFinder(scenes: readonly [Scene, Scene]) {
           stop.kind === kind && !others?.has(key) ? [{ kind: 'stop', side: side.name, stop } as const] : [],
         );
       });
-    const foreign = because('stranger');
+    const foreign = changed?.foreign === false ? [] : because('stranger');
     if (foreign.length > 0) return { cause: 'foreign-rules', because: foreign };
+    if (!isOneSetup) return undefined;
+    const isSameState = changed?.rules(ports) === false;
     const delivers = [from, to].filter(({ endpoints }) => endpoints.length > 0).length;
-    if (!isOneSetup || !(ofSetup.has(cause) || (cause === 'other' && delivers === 1))) return undefined;
-    const kernel = because('kernel');
+    if (!isSameState && !(ofSetup.has(cause) || (cause === 'other' && delivers === 1))) return undefined;
+    const kernel = changed?.kernel === false ? [] : because('kernel');
+    const sysctls = (changed?.sysctls ?? []).map((change) => ({ kind: 'sysctl', ...change }) as const);
     if (kernel.length > 0) return { cause: 'kernel', because: kernel };
+    if (isSameState) return changed?.kernel ? { cause: 'kernel', because: sysctls } : undefined;
     if (compareChoice(from, to) === 'other-endpoints') return { cause: 'endpoints', because: [] };
     return areCompiled ? undefined : { cause: 'rules', because: [] };
   };

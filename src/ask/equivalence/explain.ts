@@ -8,6 +8,7 @@ import {
   failingShare,
   type Fate,
   interfaceOf,
+  isPart,
   isUnknownOwn,
   lostShare,
   type Packet,
@@ -214,7 +215,7 @@ function isBalanced({ steps }: Fate): boolean {
 }
 
 /** Compares the shares of connections that are not known to fail, whichever endpoints they reach. */
-function severityOfDifference({ from, to, answers }: Difference, { kind }: KnownDestination): EffectSeverity {
+function severityOfDifference({ sender, from, to, answers }: Difference, { kind }: KnownDestination): EffectSeverity {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'unknown';
   const shareOf = (fate: Fate, isAnswered: boolean): number => {
     const takes = kind === 'node' || (kind === 'health-check' && isAnswered);
@@ -225,6 +226,8 @@ function severityOfDifference({ from, to, answers }: Difference, { kind }: Known
     shareOf(to, !answers || answers.to !== undefined),
   ];
   if (isNearly(before, after)) return isNearly(before, 0) ? 'fails-otherwise' : 'changes';
+  // Nobody relies on a cluster IP that fails in part for clients outside the cluster, so how large this part is decides nothing.
+  if (kind === 'cluster-ip' && sender.place === 'outside' && isPart(before) && isPart(after)) return 'changes';
   return before > after ? 'breaks' : 'opens';
 }
 

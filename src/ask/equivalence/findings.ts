@@ -51,7 +51,7 @@ export class Findings {
     return (difference, alike = none) => {
       const { explain, find } = (explained ??= explainer(from, to));
       const { ports, effect: found, ...blamed } = explain(difference);
-      const { cause, because } = findStep(blamed.cause, difference) ?? blamed;
+      const { cause, because } = findStep(blamed.cause, difference, ports) ?? blamed;
       // In a whole cluster's report, differences with one cause must not be split by number of endpoints.
       const effect = { ...found, choice: undefined, classes: 1 + alike.length };
       const known = this.#byCause.get(cause) ?? {

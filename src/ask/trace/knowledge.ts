@@ -93,7 +93,7 @@ export function knowledgeOf(
     ...placesOfPods(side),
     hasAllAddresses: (family) =>
       isOutward && (kind !== 'dump' || (showsAll(family) && coverage.links && !isUnread(/^ip /))),
-    hasAllSysctls: kind !== 'dump',
+    hasAllSysctls: host === undefined,
     lacksEntries: (set) => isUnread(/^ipset/) || unlisted.some(({ endsOfSets }) => endsOfSets?.includes(set)),
     // If a table is only partly shown, its gap covers its policies too. iptables refuses policy DROP in table nat.
     lacksPolicies: (family, table) =>

@@ -6,6 +6,7 @@ import {
   formatSideDiffs,
   isUnchanged,
   listSkipped,
+  reviewSides,
   listUncompared,
   type Differences,
 } from '../../library/differences.ts';
@@ -137,12 +138,12 @@ async function diffPaths(
   const traceOf = (side: Snapshot, path: string) => traceSide(commandOf(path), side, [path, ...more]);
   const trace = { old: traceOf(from, paths[0]), new: traceOf(to, paths[1]) };
   const isReview = !options.rules && options.output !== 'unified';
-  const differences = await compareSides(from, to, {
+  const differences = compareSides(from, to, {
     foreign: options.foreign === true,
-    trace: isReview ? trace : undefined,
     leavesOut: read.diagnostics.some(({ code }) => code === 'left-out'),
   });
-  const status = await print(call, differences, [...(options.taken ?? []), ...taken]);
+  const reviewed = isReview ? reviewSides(differences, trace) : differences;
+  const status = await print(call, reviewed, [...(options.taken ?? []), ...taken]);
   if (read.bothAs) await call.say(`Both sides: ${printable(readAsWords(read.bothAs))}\n`);
   return status;
 }

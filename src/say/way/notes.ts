@@ -15,7 +15,15 @@ import { modeFacts } from '../../kube-proxy/modes.ts';
 import type { Fate } from '../../packet/packet.ts';
 import type { RouteDecision } from '../../packet/step.ts';
 import { connectionDoes, connectionWords } from './connection.ts';
-import { verdictWords, causeNote, noServerWords, otherServiceNote, undetectedNote, lostWayWords } from './stop.ts';
+import {
+  besideManifestsNotes,
+  causeNote,
+  lostWayWords,
+  noServerWords,
+  otherServiceNote,
+  undetectedNote,
+  verdictWords,
+} from './stop.ts';
 import { judgePolicies, type PolicyFinding } from '../../ask/trace/network-policies.ts';
 import { packetOf } from '../../ask/trace/ask.ts';
 import type { Trace } from '../../ask/trace/question.ts';
@@ -43,6 +51,7 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
     arrivalNote(trace, scene),
     undetectedNote(trace, scene),
     otherServiceNote(trace, scene),
+    ...besideManifestsNotes(trace, scene),
     port && unmasqueradedNote(trace, scene),
     existingFlowNote(trace, scene, port),
     routeNote(trace, scene),

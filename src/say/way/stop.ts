@@ -5,6 +5,7 @@ import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, serviceName, type ShownPort } from '../../cluster/model.ts';
 import { faultsOfPort, unseenPodsOf } from '../../snapshot/faults.ts';
 import { dormantWords, lostRuleCause, unlessUnseen, unprogrammedCause, unreachedWords, whyNoEndpoint } from './lack.ts';
+import { nameSome } from '../words/rows.ts';
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
 import { carrierWords, decisionWords, stopperWords } from './connection.ts';
 import type { StopCondition, Trace } from '../../ask/trace/question.ts';
@@ -17,6 +18,7 @@ import {
   lacksEndpoints,
   lostWayOf,
 } from '../../ask/trace/obstacles.ts';
+import { besideManifests, type OneSided } from '../../ask/trace/beside-manifests.ts';
 import { addressKind, otherServiceOf, servicePortAt } from '../../ask/trace/service-ends.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 import { stopOf, type Stop } from '../../ask/trace/stop.ts';
@@ -179,6 +181,28 @@ export function otherServiceNote({ target, fate }: Trace, { side }: Scene): stri
       ? `this node sends the packet to none of the endpoints that ${asked} has in the manifests`
       : `this node's rules take the packet for one to ${by}, but the manifests have ${asked} there`;
   return `${what}: ${unprogrammedCause}`;
+}
+
+/** Returns sentences about a Service port that the dump shows otherwise than the manifests beside it. */
+export function besideManifestsNotes(trace: Trace, scene: Scene): readonly string[] {
+  const { target, fate } = trace;
+  const found = besideManifests(target, scene.side);
+  if (!found) return [];
+  const { label, places, endpoints } = found;
+  const isSaid = places.node.length === 0 && lostWayOf(trace, scene)?.kind === 'unprogrammed';
+  const isOther = otherServiceOf(fate.otherwise ?? fate, target, scene.side) !== undefined;
+  return [
+    ...(isSaid || places.manifests.length === 0 ? [] : [`${label} is at ${onlyWords(places)}`]),
+    ...(isOther || onlyWords(endpoints) === '' ? [] : [`${label} has endpoints ${onlyWords(endpoints)}`]),
+  ].map((what) => `${what}: ${unprogrammedCause}`);
+}
+
+function onlyWords({ node, manifests }: OneSided): string {
+  const parts = [
+    node.length > 0 && `${nameSome(node)} only on this node`,
+    manifests.length > 0 && `${nameSome(manifests)} only in the manifests`,
+  ];
+  return parts.filter((part) => part !== false).join(', ');
 }
 
 export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): string {

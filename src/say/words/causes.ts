@@ -60,7 +60,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
       'compare the rules and chain policies of other programs, such as a firewall, on both sides, and make them accept these packets',
   },
   kernel: {
-    title: "The kernel's settings or routes stop packets on one side only",
+    title: "The kernel's settings or routes are not the same on both sides",
     advice: 'compare the sysctls and routes of both sides',
   },
   rules: {
@@ -240,6 +240,8 @@ function causeReason({ modes }: CauseWords, reason: CauseReason): readonly strin
       const words = stop.kind === 'stranger' ? stopperWords(stop.step) : decisionWords(stop.decision, stop.destination);
       return [`${nameOfSide(side)}: ${words}.`];
     }
+    case 'sysctl':
+      return [`${reason.name}: ${reason.from} → ${reason.to}.`];
     case 'losses':
       return [`${nameOfSide(reason.side)}: ${lossesWords(reason.losses, reason.family)}.`];
   }

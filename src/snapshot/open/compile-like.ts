@@ -147,7 +147,10 @@ function matchDump(dump: Snapshot, candidates: readonly Release[], compileBy: (r
   let best: { readonly release: Release; readonly differences: number } | undefined;
   for (const release of candidates) {
     const { servicePorts, base } = diffSides(dump, compileBy(release), { foreign: false });
-    const differences = servicePorts.reduce((sum, { kernel }) => sum + kernel.length, base.length);
+    const differences = servicePorts.reduce(
+      (sum, { kernel, follows }) => sum + kernel.length + follows.length,
+      base.length,
+    );
     if (best === undefined || differences < best.differences) best = { release, differences };
     if (differences === 0) break;
   }

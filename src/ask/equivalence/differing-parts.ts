@@ -1,0 +1,80 @@
+import { isSameValue } from '../../base/json/same-value.ts';
+import type { ShownPort } from '../../cluster/model.ts';
+import { families } from '../../kernel/address.ts';
+import { serviceLink } from '../../kube-proxy/ipvs-objects.ts';
+import type { DumpedSnapshot } from '../../snapshot/snapshot.ts';
+import type { KernelChange } from '../changes/kernel-change.ts';
+import { diffSides } from '../diff/diff-sides.ts';
+import type { Scene } from '../trace/scene.ts';
+
+interface DifferingSysctl {
+  readonly name: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Which parts of a node's state differ between two sides, so that they may be a cause. */
+export interface DifferingParts {
+  /** Whether kube-proxy's objects for these ports, or for all, differ. */
+  readonly rules: (ports: readonly ShownPort[]) => boolean;
+  /** Whether one side only lacks some of these objects, although the Service's endpoints are the same. */
+  readonly lost: (ports: readonly ShownPort[]) => boolean;
+  readonly foreign: boolean;
+  readonly kernel: boolean;
+  readonly sysctls: readonly DifferingSysctl[];
+}
+
+/** Compares the sides as kpc diff does. What a compiled side takes from a dump, or does not show, counts as changed. */
+export function differingParts([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): DifferingParts {
+  const { servicePorts, base, foreign } = diffSides(old, fresh, { foreign: true });
+  const ofRules = base.filter(({ kind }) => !ofNode.has(kind));
+  const byLabel = new Map(servicePorts.map((port) => [port.label, port]));
+  const partsOf = (ports: readonly ShownPort[]) => ports.flatMap(({ label }) => byLabel.get(label) ?? []);
+  const dumps = old.kind === 'dump' && fresh.kind === 'dump' ? ([old, fresh] as const) : undefined;
+  const sysctls = dumps ? changedSysctls(...dumps) : [];
+  return {
+    rules: (ports) => ofRules.length > 0 || partsOf(ports).length > 0,
+    lost: (ports) => {
+      const own = partsOf(ports).filter(({ reasons }) => !reasons.some(({ kind }) => kind.startsWith('endpoint-')));
+      return isOneWay([...ofRules, ...own.flatMap(({ kernel }) => kernel)]);
+    },
+    foreign: !dumps || foreign.length > 0 || !isSameValue(chainPolicies(old), chainPolicies(fresh)),
+    kernel: !dumps || sysctls.length > 0 || !isSameValue(nodeParts(old), nodeParts(fresh)),
+    sysctls,
+  };
+}
+
+const ofNode: ReadonlySet<KernelChange['kind']> = new Set(['sysctl', 'setting', 'module', 'ipvs-timeouts']);
+
+function isOneWay(changes: readonly KernelChange[]): boolean {
+  const ways = new Set(changes.map(wayOf));
+  return ways.size === 1 && !ways.has('both');
+}
+
+function wayOf({ change, fields }: KernelChange): 'added' | 'removed' | 'both' {
+  if (change !== 'changed') return change;
+  if (!('added' in fields) || ('edited' in fields && fields.edited.length > 0)) return 'both';
+  if (fields.added.length === 0 && fields.removed.length > 0) return 'removed';
+  return fields.removed.length === 0 && fields.added.length > 0 ? 'added' : 'both';
+}
+
+function changedSysctls({ state: from }: DumpedSnapshot, { state: to }: DumpedSnapshot): readonly DifferingSysctl[] {
+  return [...from.sysctls].flatMap(([name, value]) => {
+    const other = to.sysctls.get(name);
+    const isOfNetwork = name.startsWith('net.') && !name.endsWith('_count');
+    return isOfNetwork && other !== undefined && other !== value ? [{ name, from: value, to: other }] : [];
+  });
+}
+
+function nodeParts({ routes, state: { links } }: Scene['side']) {
+  return { routes, links: links.filter(({ name }) => name !== serviceLink) };
+}
+
+/** kpc diff leaves out the policies of iptables' built-in chains. */
+function chainPolicies({ state: { iptables } }: Scene['side']) {
+  return families.map((family) =>
+    Object.values(iptables[family] ?? {}).map((table) =>
+      [...table].flatMap(([name, { policy }]) => (policy ? [[name, policy]] : [])),
+    ),
+  );
+}
