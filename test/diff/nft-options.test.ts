@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { findingsOf } from '../support/printed-json.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
 
 const dumps = join(projectFolder, 'fixtures/dumps');
@@ -106,7 +107,8 @@ describe('a dump by nft with options', () => {
       const part = write(`${head.replaceAll(/\W/g, '')}.txt`, blockOf(head));
       const run = await runKpc(['diff', part, whole]);
       expect(run, run.stdout).toMatchObject({ status: 2, stdout: '' });
-      expect(run.stderr).toMatch(/error: .*\[bad-call\]/);
+      const { stdout } = await runKpc(['diff', part, whole, '--output', 'json']);
+      expect(findingsOf(stdout, 'bad-call')).toMatchObject([{ arguments: { problem: 'nothing-in-common' } }]);
     },
   );
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runKpc } from '../support/run-kpc.ts';
-import { resultOf } from '../support/printed-json.ts';
+import { findingsOf, resultOf } from '../support/printed-json.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'kpc-releases-'));
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
@@ -162,7 +162,8 @@ describe('kpc diff --to-kubernetes-version', () => {
     expect(bundle.stderr).toMatch(/error: bundle .*--to-kubernetes-version .*\[bad-call\]/);
     const one = await kpc('diff', 'web.yaml');
     expect(one).toMatchObject({ status: 2, stdout: '' });
-    expect(one.stderr).toMatch(/error: .*\[bad-call\]/);
+    const { stdout } = await kpc('diff', 'web.yaml', '--output', 'json');
+    expect(findingsOf(stdout, 'bad-call')).toMatchObject([{ arguments: { problem: 'no-side' } }]);
   });
 
   test('a feature gate that the new kube-proxy locks keeps it from starting', async () => {
