@@ -226,7 +226,8 @@ describe('a second listing of a tool, of another node or another time', () => {
         const from = to.startsWith('[') ? 'fd00::9' : '192.168.0.9';
         const { stdout } = await runKpc(['trace', '-', '--from', from, '--to', to, '--output', 'json'], { stdin });
         expect(findingsOf(stdout, 'second-listing')).toEqual([]);
-        expect(resultOf(stdout).traces).toMatchObject([{ verdict }]);
+        const [answer] = resultOf(stdout).traces;
+        expect((answer.otherwise ?? answer).verdict).toBe(verdict);
       }
     }
   });
