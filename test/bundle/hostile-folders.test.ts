@@ -145,7 +145,7 @@ describe("what is not kpc's is not replaced", () => {
     const before = listAll(folder);
     const run = await compile(flagOf[form], folder);
     expect(run.status).toBe(2);
-    expect(run.stderr).toMatch(new RegExp(`holds files that don't belong to a bundle \\(.*${name}`));
+    expect(run.stderr).toMatch(new RegExp(`error: .*${name}.*\\[bad-call\\]`));
     expect(listAll(folder)).toEqual(before);
   });
 

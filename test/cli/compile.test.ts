@@ -86,7 +86,7 @@ describe('where the result goes', () => {
     ]) {
       const run = await runKpc(['compile', '-f', svc, ...pair], { cwd: scratch });
       expect(run).toMatchObject({ status: 2, stdout: '' });
-      expect(run.stderr).toContain('cannot be used with');
+      expect(run.stderr.match(/\[[a-z-]+\]/g)).toEqual(['[bad-call]']);
     }
   });
 
@@ -195,7 +195,7 @@ describe('-o replaces a folder as a whole or not at all', () => {
 describe('--check', () => {
   test('exits 0 where nothing differs, and says what a bundle does not record', async () => {
     const run = await runKpc(['compile', '-f', svc, '--check', join(quickstart, 'expected-ipvs')]);
-    const stderr = expect.stringContaining('selector of default/nginx') as string;
+    const stderr = expect.stringContaining('default/nginx') as string;
     expect(run).toMatchObject({ status: 0, stdout: '', stderr });
   });
 
@@ -228,13 +228,14 @@ describe('--check', () => {
     writeFileSync(join(out, 'notes.txt'), '');
     const run = await runKpc(['compile', '-f', svc, '--check', out]);
     expect(run).toMatchObject({ status: 1, stdout: `Only in ${out}: notes.txt\n` });
-    expect(run.stderr).toContain("Remove the files that don't belong");
+    const { stdout } = await runKpc(['compile', '-f', svc, '--check', out, '--output', 'json']);
+    expect(resultOf(stdout)).toMatchObject({ same: false, files: ['notes.txt'] });
   });
 
   test('a folder that is not there is an error, not a difference', async () => {
     const run = await runKpc(['compile', '-f', svc, '--check', join(scratch, 'nowhere')]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toMatch(/error: --check .*: there is no such folder .*\n {2}help: write it first with -o /);
+    expect(run.stderr).toMatch(/error: --check .*nowhere.* \[nothing-to-check\]\n {2}help: .* -o /);
   });
 });
 
@@ -292,7 +293,10 @@ describe('input', () => {
     symlinkSync(`${folder}-secret`, join(folder, 'a.yaml'));
     const run = await runKpc(['compile', '-f', folder, '-f', svc]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain(`a link to something outside ${folder} [unreadable-file]`);
+    const { stdout } = await runKpc(['compile', '-f', folder, '-f', svc, '--output', 'json']);
+    expect(findingsOf(stdout, 'unreadable-file')).toMatchObject([
+      { arguments: { problem: 'link-outside', folder }, place: { file: join(folder, 'a.yaml') } },
+    ]);
     expect(run.stderr).not.toContain('not for all');
   });
 
@@ -301,13 +305,17 @@ describe('input', () => {
     mkdirSync(folder);
     symlinkSync(svc, join(folder, 'a.yaml'));
     const args = ['compile', '-f', folder, '--proxy-mode', 'ipvs', '--print', 'ipvsadm'];
-    expect((await runKpc(args)).stderr).toContain('help: pass its target with -f as well');
+    expect((await runKpc(args)).stderr).toMatch(/\[unreadable-file\]\n {2}help: .* -f /);
     const whole = { status: 0, stdout: expected['ipvsadm.restore'], stderr: '' };
     expect(await runKpc([...args, '-f', svc])).toEqual(whole);
     expect(await runKpc([...args, '-f', svc, '--exclude', 'a.yaml'])).toMatchObject({ status: 0 });
     symlinkSync('nowhere.yaml', join(folder, 'b.yaml'));
     const broken = await runKpc([...args, '-f', svc]);
-    expect(broken.stderr).toContain('b.yaml: error: broken link: its target is missing [unreadable-file]');
+    expect(broken.stderr).toMatch(/b\.yaml: error: .*\[unreadable-file\]/);
+    const { stdout } = await runKpc(['compile', '-f', folder, '-f', svc, '--output', 'json']);
+    expect(findingsOf(stdout, 'unreadable-file')).toMatchObject([
+      { arguments: { problem: 'broken-link' }, place: { file: join(folder, 'b.yaml') } },
+    ]);
   });
 
   test('twice is to be left out by a pattern of which no help is empty', async () => {
@@ -317,7 +325,7 @@ describe('input', () => {
       writeFileSync(join(folder, name, 'svc.yaml'), readFileSync(svc, 'utf8'));
     }
     const run = await runKpc(['compile', '-f', folder]);
-    expect(run.stderr).toContain('help: leave one of them out with --exclude PATTERN\n');
+    expect(run.stderr).toMatch(/\[duplicate-object\](?:\n.*)*\n {2}help: .*--exclude PATTERN\n/);
   });
 
   test('of many other kinds is ignored, and the note counts objects and kinds', async () => {
@@ -335,16 +343,14 @@ describe('input', () => {
       kpcProgram,
     ]);
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain('the file is not UTF-8 text');
+    expect(run.stderr).toMatch(/error: .*UTF-8.* \[unreadable-file\]/);
   });
 
   test('without a Service is refused, unless that is asked for', async () => {
     const pod = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "n"}}';
     const run = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm'], { stdin: pod });
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain(
-      'error: the input holds no Services: the result would remove all Services from a node',
-    );
+    expect(run.stderr).toMatch(/error: .*\[nothing-programmed\]\n {2}help: .*--allow-empty/);
     const asked = await runKpc(['compile', '-f', '-', '--print', 'ipvsadm', '--allow-empty'], { stdin: pod });
     expect(asked).toMatchObject({ status: 0, stdout: '' });
   });
@@ -353,7 +359,7 @@ describe('input', () => {
     const config = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nmode: iptables\n';
     const map = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', data: { 'config.conf': config } });
     const run = await runKpc(['compile', '-f', '-', '-f', svc, '--print', 'ipvsadm'], { stdin: map });
-    expect(run).toMatchObject({ status: 2, stderr: expect.stringContaining('there is no ipvsadm.restore') });
+    expect(run).toMatchObject({ status: 2, stderr: expect.stringMatching(/ipvsadm\.restore.*\[bad-call\]/) });
   });
 
   test.each([
@@ -420,13 +426,13 @@ describe('--output json, for programs', () => {
         {
           severity: 'error',
           code: 'bad-value',
-          text: 'port cannot be 70000',
-          help: 'a port is a number from 1 to 65535',
+          text: expect.stringContaining('70000'),
+          help: expect.any(String),
           arguments: {
             field: 'port',
             found: { type: 'number', value: 70_000 },
             types: ['integer', 'null'],
-            expected: 'a port is a number from 1 to 65535',
+            expected: expect.any(String),
           },
           place: { file: bad, line: 12, column: 13 },
         },
@@ -436,10 +442,8 @@ describe('--output json, for programs', () => {
 
   test('github and junit go with --check', async () => {
     const { status, stdout, stderr } = await runKpc(['compile', '-f', svc, '--output', 'junit']);
-    expect(stdout).toContain('<failure message="--output junit is for --check">');
-    expect({ status, stderr }).toEqual({
-      status: 2,
-      stderr: 'error: --output junit is for --check [bad-call]\n  help: name a folder with --check\n',
-    });
+    expect(stdout).toMatch(/<failure message="--output junit .*--check">/);
+    expect(status).toBe(2);
+    expect(stderr).toMatch(/^error: --output junit .*--check \[bad-call\]\n {2}help: .*--check\n$/);
   });
 });

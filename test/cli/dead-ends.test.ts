@@ -66,7 +66,7 @@ test('what many files have wrong comes before their number', async () => {
   });
   const { stderr } = await runKpc(['compile', 'many'], { cwd });
   expect(stderr.match(/\[[a-z-]+\]/g)).toEqual(['[not-closed]', '[not-closed]', '[left-out]']);
-  expect(stderr).toContain('note: 2 of 3 files have errors [left-out]');
+  expect(stderr).toMatch(/note: 2 of 3 .*\[left-out\]/);
 });
 
 test('the mode that nobody named is said in the answer, and in no note', async () => {
@@ -90,7 +90,7 @@ describe('what is meant is done', () => {
     expect(stdout).toMatch(/^table ip kube-proxy\n/);
     const named = await runKpc(['compile', 'svc.yaml', '--print', 'nftables', '--proxy-mode', 'ipvs'], { cwd });
     expect(named).toMatchObject({ status: 2, stdout: '' });
-    expect(named.stderr).toContain('there is no nftables.nft in mode ipvs');
+    expect(named.stderr).toMatch(/error: .*nftables\.nft .*ipvs.*\[bad-call\]/);
   });
 
   test.each([
@@ -139,7 +139,7 @@ test('a Service is described in one screen; --rules adds the kernel', async () =
 test('a kpc.yml is not taken for kpc.yaml in silence', async () => {
   const folder = writeFolder(join(cwd, 'misnamed'), { 'kpc.yml': 'proxy-mode: iptables\n', 'a.yaml': '' });
   const { stderr } = await runKpc(['describe', '../svc.yaml'], { cwd: folder });
-  expect(stderr).toContain('note: kpc.yml is not read [reading]\n  help: rename it to kpc.yaml\n');
+  expect(stderr).toMatch(/note: kpc\.yml .*\[reading\]\n {2}help: .*kpc\.yaml\n/);
 });
 
 test.each([

@@ -29,7 +29,7 @@ test('a kpc.yaml that is a link out of the repository is refused', async () => {
     const { status, stdout, stderr } = await runKpc(['compile'], { cwd: folder });
     expect(stdout + stderr).not.toMatch(quoted);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-    expect(stderr).toMatch(/kpc\.yaml: error: a link to something outside the repository \[bad-kpc-yaml\]/);
+    expect(stderr).toMatch(/kpc\.yaml: error: .*link .*\[bad-kpc-yaml\]/);
   }
   expect(await runKpc(['compile', '-f', 'svc.yaml', '--kpc-yaml', 'none'], { cwd })).toMatchObject({ status: 0 });
 });
@@ -45,7 +45,7 @@ test('a .kpcignore that is a link out of the repository is refused', async () =>
   symlinkSync('../../shadow', join(cwd, 'manifests/.kpcignore'));
   const { status, stderr, stdout } = await runKpc(['compile', '-f', 'manifests'], { cwd });
   expect(status).toBe(2);
-  expect(stderr).toContain('.kpcignore: it is a link to something outside the repository');
+  expect(stderr).toMatch(/\.kpcignore: .*link .*\[unreadable\]/);
   expect(stdout + stderr).not.toMatch(quoted);
 });
 
@@ -68,7 +68,7 @@ test.each([
     );
     expect(stdout + stderr).not.toMatch(quoted);
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-    expect(stderr).toMatch(/kpc\.yaml:1:\d+: error: (?:file|config) leads out of the repository of kpc\.yaml/);
+    expect(stderr).toMatch(/kpc\.yaml:1:\d+: error: (?:file|config) .*\[bad-kpc-yaml\]/);
   }
 });
 
@@ -76,7 +76,7 @@ test('an absolute path out of the repository is refused, one into it is read', a
   const cwd = write({});
   writeFileSync(join(cwd, 'kpc.yaml'), `config: ${join(dirname(cwd), 'shadow')}\n`);
   const refused = await runKpc(['compile', '-f', 'svc.yaml'], { cwd });
-  expect(refused).toMatchObject({ status: 2, stderr: expect.stringContaining('config leads out of the repository') });
+  expect(refused).toMatchObject({ status: 2, stderr: expect.stringMatching(/error: config .*\[bad-kpc-yaml\]/) });
   expect(refused.stderr).not.toMatch(quoted);
   writeFileSync(join(cwd, 'kpc.yaml'), `file: ${join(cwd, 'svc.yaml')}\n`);
   expect(await runKpc(['compile'], { cwd })).toMatchObject({ status: 0 });
@@ -100,7 +100,7 @@ test.each(['out', 'golden'])('%s of a kpc.yaml replaces no folder around it', as
     writeFileSync(join(cwd, 'kpc.yaml'), `file: svc.yaml\ncompile:\n  ${flag}: ${path}\n`);
     const run = await runKpc(['compile', '--node', 'another'], { cwd });
     expect(run.status, path).toBe(2);
-    expect(run.stderr).toContain(`error: ${flag} is outside the folder of kpc.yaml`);
+    expect(run.stderr).toMatch(new RegExp(`error: ${flag} .*\\[bad-kpc-yaml\\]`));
   }
   expect(readdirSync(dirname(cwd))).toEqual(before);
   for (const name of readdirSync(victim)) {
@@ -129,7 +129,7 @@ test.each(['out: .git/new', 'golden: .git', 'out: link/new'])('%s: nothing in .g
   symlinkSync('.git', join(cwd, 'link'));
   const { status, stderr } = await runKpc(['compile'], { cwd });
   expect(status).toBe(2);
-  expect(stderr).toMatch(/kpc\.yaml:3:\d+: error: .* leads into \.git, which belongs to git \[bad-kpc-yaml\]/);
+  expect(stderr).toMatch(/kpc\.yaml:3:\d+: error: .* \.git.* \[bad-kpc-yaml\]/);
   expect(readdirSync(join(cwd, '.git'))).toEqual([]);
 });
 

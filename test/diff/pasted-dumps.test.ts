@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ipAddr, ipsetList, ipvsServers, ipvsTitles, natTable, rules, scaledDown, service } from '../dumps/pasted.ts';
 import { projectFolder, runKpc } from '../support/run-kpc.ts';
-import { resultOf } from '../support/printed-json.ts';
+import { findingsOf, resultOf } from '../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-pasted-diff-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -18,25 +18,40 @@ function write(name: string, text: string): string {
 const before = write('before.txt', natTable);
 const manifests = write('svc.yaml', service);
 
+/** The result of a command, in JSON. */
+const asked = async (...args: readonly string[]) => resultOf((await runKpc([...args, '--output', 'json'])).stdout);
+
+/** The arguments of a command's findings of this code. */
+async function told(code: string, ...args: readonly string[]) {
+  return findingsOf((await runKpc([...args, '--output', 'json'])).stdout, code).map((each) => each.arguments);
+}
+
 describe('rules that one side shows in part', () => {
   const wrap = (text: string): string => text.replaceAll(/.{80}(?=.)/g, '$&\n');
 
   test('as grep found them: what is not there is no difference', async () => {
     const text = rules.split('\n').filter((line) => line.includes('KUBE-SVC'));
-    const run = await runKpc(['diff', '-q', before, write('part.txt', text.join('\n'))]);
-    expect(run.stdout).toMatch(/^No difference in what could be compared/);
-    expect(run.status).toBe(0);
+    const sides = [before, write('part.txt', text.join('\n'))];
+    expect(await runKpc(['diff', '-q', ...sides])).toMatchObject({ status: 0 });
+    expect(await asked('diff', ...sides)).toMatchObject({
+      differs: false,
+      notCompared: expect.arrayContaining(['IPv4 rules']),
+    });
   });
 
   test('wrapped: none of them is read, and all commands say so', async () => {
     const wrapped = write('wrapped.txt', wrap(natTable));
     const diff = await runKpc(['diff', before, wrapped]);
     expect(diff).toMatchObject({ stdout: '', status: 2 });
-    expect(diff.stderr).toContain('the lines are wrapped or edited, so none of their rules is read');
-    const read = await runKpc(['describe', wrapped]);
-    expect(read.stderr).toContain('the dump shows no Service: not all of it could be read');
-    const trace = await runKpc(['trace', '-q', wrapped, '--from', '192.0.2.7', '--to', '10.96.7.7:80']);
-    expect(trace.stdout).toMatch(/unknown: kpc could not read the rule in line \d+ of wrapped\.txt/);
+    expect(await told('unread-line', 'diff', before, wrapped)).toMatchObject([{ reason: 'wrapped', of: 'rules' }]);
+    expect(await told('not-found', 'describe', wrapped)).toMatchObject([
+      { problem: 'no-service', why: { kind: 'unread' } },
+    ]);
+    const { traces } = await asked('trace', wrapped, '--from', '192.0.2.7', '--to', '10.96.7.7:80');
+    const reasons = expect.arrayContaining([
+      expect.objectContaining({ kind: 'missing-listing', text: expect.stringContaining('wrapped.txt') }),
+    ]);
+    expect(traces).toMatchObject([{ verdict: 'unknown', reasons }]);
   });
 
   test('while those of iptables-legacy, which are not there, may have the Services', async () => {
@@ -46,31 +61,40 @@ describe('rules that one side shows in part', () => {
 COMMIT
 # Warning: iptables-legacy tables present, use iptables-legacy-save to see them
 `;
-    const run = await runKpc(['diff', write('legacy.txt', text), manifests]);
-    expect(run.stderr).toContain('the input lacks the rules of iptables-legacy');
-    expect(run.stdout).not.toContain('added');
+    const legacy = write('legacy.txt', text);
+    expect(await told('dump-reading', 'diff', legacy, manifests)).toEqual([{ problem: 'legacy-tables' }]);
+    expect((await runKpc(['diff', legacy, manifests])).stdout).not.toContain('added');
     const both = `$ iptables-nft-save\n${text}$ iptables-legacy-save\n${natTable}`;
-    expect((await runKpc(['describe', write('both-variants.txt', both)])).stderr).not.toContain('not here');
+    expect(await told('dump-reading', 'describe', write('both-variants.txt', both))).toEqual([]);
   });
 });
 
 describe('the Services of two dumps', () => {
   test('an endpoint that is gone is told as such, not by the rules that go with it', async () => {
-    const run = await runKpc(['diff', before, write('scaled.txt', scaledDown)]);
+    const scaled = write('scaled.txt', scaledDown);
+    const run = await runKpc(['diff', before, scaled]);
     expect(run.status).toBe(1);
-    expect(run.stdout).toBe(
-      [
-        'shop/web:http changed',
-        '    endpoints 2 → 1',
-        '    endpoint 10.244.1.6:8080 removed',
-        '    … and 2 chains that change as a result',
-        '',
-        '1 Service port changed; not compared: IPv4 rules of table filter, IPv6 rules, sets, virtual servers, addresses, sysctls.',
-        '',
-      ].join('\n'),
-    );
-    const { stdout } = await runKpc(['diff', before, join(scratch, 'scaled.txt'), '--output', 'json']);
-    expect(resultOf(stdout).servicePorts[0].kernel).toHaveLength(2);
+    expect(run.stdout).not.toContain('KUBE-');
+    const { servicePorts, notCompared } = await asked('diff', before, scaled);
+    expect(servicePorts).toMatchObject([
+      {
+        servicePort: 'shop/web:http',
+        change: 'changed',
+        reasons: [
+          { kind: 'scaled', from: 2, to: 1 },
+          { kind: 'endpoint-removed', endpoint: '10.244.1.6:8080' },
+        ],
+      },
+    ]);
+    expect(servicePorts[0].kernel).toHaveLength(2);
+    expect(notCompared).toEqual([
+      'IPv4 rules of table filter',
+      'IPv6 rules',
+      'sets',
+      'virtual servers',
+      'addresses',
+      'sysctls',
+    ]);
   });
 
   test('another endpoint, another node port, and a rule of the chain that no endpoint explains', async () => {
@@ -89,11 +113,8 @@ describe('the Services of two dumps', () => {
     );
     const run = await runKpc(['diff', before, after]);
     expect(run.status).toBe(0);
-    expect(run.stdout).toMatch(
-      /^No difference in what could be compared; not compared: .*\. 2 rules differ in their comments alone\.\n$/,
-    );
-    const json = await runKpc(['diff', before, after, '--output', 'json']);
-    expect(resultOf(json.stdout)).toMatchObject({ differs: false, rulesThatDifferInCommentsAlone: 2 });
+    expect(run.stdout).toMatch(/\b2 rules\b/);
+    expect(await asked('diff', before, after)).toMatchObject({ differs: false, rulesThatDifferInCommentsAlone: 2 });
     const without = write('none.txt', natTable.replaceAll(/ -m comment --comment "[^"]*"/g, ''));
     expect(await runKpc(['diff', before, without])).toMatchObject({ status: 0 });
   });
@@ -112,13 +133,16 @@ COMMIT
 
   test('an excerpt is compared as far as it goes, and never called the whole', async () => {
     const excerpt = write('excerpt.txt', rules);
-    const same = await runKpc(['diff', excerpt, before]);
-    expect(same.status).toBe(0);
-    expect(same.stdout).toMatch(
-      /^No difference in what could be compared \(1 Service port\); not compared: IPv4 rules, /,
-    );
-    const { stdout } = await runKpc(['diff', excerpt, before, '--output', 'json']);
-    expect(resultOf(stdout)).toMatchObject({ compared: { servicePorts: 1, withoutEndpoints: 0 }, servicePorts: [] });
+    expect(await runKpc(['diff', excerpt, before])).toMatchObject({
+      status: 0,
+      stdout: expect.not.stringContaining('No difference.'),
+    });
+    expect(await asked('diff', excerpt, before)).toMatchObject({
+      differs: false,
+      compared: { servicePorts: 1, withoutEndpoints: 0 },
+      notCompared: expect.arrayContaining(['IPv4 rules']),
+      servicePorts: [],
+    });
     const changed = await runKpc([
       'diff',
       before,
@@ -139,9 +163,12 @@ COMMIT
 
   test('what iptables-save -t nat does not show of filter is not called gone', async () => {
     const filter = '*filter\n:KUBE-FORWARD - [0:0]\n-A KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP\nCOMMIT\n';
-    const run = await runKpc(['diff', write('both.txt', `${natTable}${filter}`), before]);
-    expect(run.status).toBe(0);
-    expect(run.stdout).toContain('not compared: IPv4 rules of table filter');
+    const both = write('both.txt', `${natTable}${filter}`);
+    expect(await runKpc(['diff', both, before])).toMatchObject({ status: 0 });
+    expect(await asked('diff', both, before)).toMatchObject({
+      differs: false,
+      notCompared: expect.arrayContaining(['IPv4 rules of table filter']),
+    });
   });
 });
 
@@ -159,23 +186,23 @@ describe('a part of the rules', () => {
 
   test('a rule for packets without a local endpoint does not show the endpoints', async () => {
     const text = await runKpc(['describe', 'shop/web', '-f', filter]);
-    expect(text.stdout).toContain('endpoints: unknown, because the rules do not show endpoints on other nodes');
+    expect(text.stdout).toMatch(/endpoints: unknown\b/);
     const json = await runKpc(['describe', 'shop/web', '-f', filter, '-q', '--output', 'json']);
     expect(json.stdout).toContain('"fallback": "local-drops"');
     expect(json.stdout).not.toContain('"endpoints"');
   });
 
   test.each([
-    ['table filter', filter, 2, /^$/],
-    ['what grep found', write('grep.txt', rules), 0, /^No difference in what could be compared/],
-  ])('%s lacks no address, and no endpoint', async (_title, part, expected, said) => {
+    ['table filter', filter, 2, { findings: expect.arrayContaining([expect.objectContaining({ code: 'bad-call' })]) }],
+    ['what grep found', write('grep.txt', rules), 0, { result: { differs: false, compared: { servicePorts: 1 } } }],
+  ])('%s lacks no address, and no endpoint', async (_title, part, expected, envelope) => {
     for (const sides of [
       [both, part],
       [part, both],
     ]) {
-      const { stdout, status } = await runKpc(['diff', ...sides]);
-      expect(stdout).toMatch(said);
-      expect(status).toBe(expected);
+      expect(await runKpc(['diff', ...sides])).toMatchObject({ status: expected });
+      const { stdout } = await runKpc(['diff', ...sides, '--output', 'json']);
+      expect(JSON.parse(stdout)).toMatchObject(envelope);
     }
   });
 
@@ -185,7 +212,7 @@ describe('a part of the rules', () => {
       [rules, inNat.join('\n').replace('203.0.113.9', '203.0.113.7'), ''].join('\n'),
     );
     const { stdout } = await runKpc(['diff', both, part]);
-    expect(stdout).toContain('    load balancer addresses: + 203.0.113.7\n');
+    expect(stdout).toContain(' + 203.0.113.7\n');
     expect(stdout).not.toContain('203.0.113.9');
   });
 });
@@ -207,7 +234,7 @@ describe('IPVS', () => {
       /^shop\/web:http changed\n {4}endpoint 10\.244\.1\.7:8080 added\n {4}endpoint 10\.244\.1\.6:8080 removed\n/,
     );
     expect(named.stdout).not.toContain('node:30080');
-    expect(named.stdout).toContain('1 Service port changed');
+    expect((await asked('diff', servers, changed, '-f', manifests)).servicePorts).toHaveLength(1);
   });
 
   test('kpc describe names them likewise, and asks for manifests where there are none', async () => {
@@ -216,7 +243,12 @@ describe('IPVS', () => {
     expect(named.stdout).toMatch(/^shop\/web:http +NodePort +10\.96\.7\.7 +80\/TCP +30080\/TCP +2$/m);
     expect(named.stdout).toMatch(/^10\.96\.0\.10:53\/UDP /m);
     expect(named.stderr).not.toContain('no-endpoints-given');
-    expect((await runKpc(['describe', all])).stderr).toContain('add manifests with -f to name them');
+    expect(await told('reading', 'describe', all)).toContainEqual({
+      problem: 'dump',
+      note: 'nameless',
+      mode: 'ipvs',
+      isNamed: false,
+    });
     const one = await runKpc(['describe', 'shop/web', '--from-dump', all, '-f', manifests]);
     expect(one.stdout).toMatch(/^shop\/web:http\n {2}cluster IP 10\.96\.7\.7 port 80\/TCP\n {2}node port 30080\/TCP\n/);
   });
@@ -245,16 +277,13 @@ describe('what another mode left', () => {
   const left = write('left.txt', ipvsRules);
 
   test('is called so: what nothing jumps to, and what still refuses packets', async () => {
-    const run = await runKpc(['describe', left]);
-    expect(run.stdout).toBe(
-      [
-        'Left by iptables mode and no longer reached: 2 chains (KUBE-SVC-AAAAAAAAAAAAAAAA, KUBE-SEP-BBBBBBBBBBBBBBBB)',
-        'Left by iptables mode, still reached from INPUT: chain KUBE-SERVICES (filter), which refuses packets, with 1 rule',
-        '',
-      ].join('\n'),
-    );
-    const one = await runKpc(['describe', 'shop/gone', left]);
-    expect(one.stdout).toContain('left by iptables mode: the node is in another mode now');
+    const [unreached, reached, ...others] = (await runKpc(['describe', left])).stdout.split('\n');
+    expect(unreached).toMatch(/iptables.*: 2 chains \(KUBE-SVC-AAAAAAAAAAAAAAAA, KUBE-SEP-BBBBBBBBBBBBBBBB\)$/);
+    expect(reached).toMatch(/iptables.* INPUT: chain KUBE-SERVICES \(filter\).* 1 rule$/);
+    expect(others).toEqual(['']);
+    expect(await asked('describe', left)).toMatchObject({ servicePorts: [] });
+    expect((await runKpc(['describe', 'shop/gone', left])).stdout).toMatch(/iptables mode/);
+    expect(await asked('describe', 'shop/gone', left)).toEqual({ servicePorts: [] });
   });
 
   test('is no Service port that differs', async () => {
@@ -262,11 +291,15 @@ describe('what another mode left', () => {
       .replaceAll(/^(?::|-A )KUBE-S(?:VC|EP)-.*\n/gm, '')
       .replace(/^-A KUBE-SERVICES -d .*\n/m, '');
     const run = await runKpc(['diff', left, write('clean.txt', clean)]);
-    expect(run.stdout).toContain(
-      'Left by iptables mode and no longer reached\n  - chain KUBE-SVC-AAAAAAAAAAAAAAAA (nat) with 1 rule\n',
-    );
-    expect(run.stdout).toContain('Left by iptables mode and still reached by packets\n');
+    expect(run.stdout).toMatch(/iptables.*\n {2}- chain KUBE-SVC-AAAAAAAAAAAAAAAA \(nat\) with 1 rule\n/);
     expect(run.stdout).not.toContain('Service port');
+    expect(await asked('diff', left, join(scratch, 'clean.txt'))).toMatchObject({
+      servicePorts: [],
+      leftovers: {
+        dead: [{ chain: 'KUBE-SVC-AAAAAAAAAAAAAAAA' }, { chain: 'KUBE-SEP-BBBBBBBBBBBBBBBB' }],
+        live: [{ chain: 'KUBE-SERVICES', table: 'filter' }],
+      },
+    });
   });
 
   test('of IPVS mode on a node that is in iptables mode', async () => {
@@ -276,7 +309,7 @@ describe('what another mode left', () => {
     ]);
     expect(run.stdout).toMatch(/^shop\/web:http +ClusterIP .* 2$/m);
     expect(run.stdout).toMatch(
-      /^Left by IPVS mode: \d virtual servers \(.*\), 2 sets \(KUBE-CLUSTER-IP, .*\), 2 addresses on kube-ipvs0 /m,
+      /^.*IPVS.*: \d virtual servers \(.*\), 2 sets \(KUBE-CLUSTER-IP, .*\), 2 addresses on kube-ipvs0 /m,
     );
   });
 });
@@ -306,13 +339,17 @@ describe('inputs are told apart by what they hold', () => {
   test('parts of a dump in several files are one dump', async () => {
     const files = [write('s.txt', `${ipvsTitles}${ipvsServers}`), write('i.txt', ipsetList), write('a.txt', ipAddr)];
     const run = await runKpc(['describe', ...files.flatMap((file) => ['-f', file])]);
-    expect(run.stderr).not.toContain('does not hold all');
+    expect(await told('reading', 'describe', ...files.flatMap((file) => ['-f', file]))).not.toContainEqual(
+      expect.objectContaining({ note: 'incomplete' }),
+    );
     expect(run.stdout).toMatch(/^10\.96\.7\.7:80\/TCP +ClusterIP .* 2$/m);
   });
 
   test('of a folder with the bundles of a fleet, --node says which', async () => {
     await runKpc(['compile', ...shop, '--all-nodes', '--proxy-mode', 'ipvs', '-o', fleet]);
-    expect((await runKpc(['describe', fleet])).stderr).toContain('name the folder of one node, such as');
+    expect(await told('nodes-folder', 'describe', fleet)).toEqual([
+      { path: fleet, example: join(fleet, 'worker-1'), of: 'bundles' },
+    ]);
     const run = await runKpc(['describe', 'cart', fleet, '--node', 'worker-3']);
     expect(run.stdout).toContain('Service shop/cart');
     const diff = await runKpc(['diff', fleet, join(fleet, 'worker-1'), '--node', 'worker-3']);
@@ -335,23 +372,30 @@ describe('inputs are told apart by what they hold', () => {
   test('kpc compile takes manifests as arguments, and says what anything else is', async () => {
     const run = await runKpc(['compile', join(projectFolder, 'fixtures/quickstart/svc.yaml'), '--print', 'ipvsadm']);
     expect(run.stdout).toContain('-A -t 10.96.0.80:80 -s rr\n');
-    for (const [input, sentence] of [
-      [bundle, 'is a bundle, not manifests'],
-      [before, 'is a dump, not manifests'],
+    for (const [path, what] of [
+      [bundle, 'bundle'],
+      [before, 'dump'],
     ] as const) {
-      const refused = await runKpc(['compile', '-f', input]);
+      const refused = await runKpc(['compile', '-f', path]);
       expect(refused).toMatchObject({ status: 2, stdout: '' });
-      expect(refused.stderr).toContain(sentence);
+      expect(await told('no-manifests', 'compile', '-f', path)).toEqual([{ what, path }]);
       expect(refused.stderr.match(/error: /g)).toHaveLength(1);
     }
-    expect((await runKpc(['compile', '-'], { stdin: natTable })).stderr).toContain('is a dump, not manifests');
+    expect((await runKpc(['compile', '-'], { stdin: natTable })).stderr).toMatch(/error: .*\[no-manifests\]/);
   });
 
   test('flags for manifests are refused of anything else, and so is what does not go together', async () => {
-    const flags = await runKpc(['describe', before, '--proxy-mode', 'ipvs']);
-    expect(flags.stderr).toContain('--proxy-mode: only for manifests, but');
+    expect(await told('bad-call', 'describe', before, '--proxy-mode', 'ipvs')).toEqual([
+      {
+        problem: 'idle-flag',
+        flags: ['--proxy-mode'],
+        because: { kind: 'compiled-already', path: before, of: 'dump' },
+      },
+    ]);
     const mixed = await runKpc(['describe', bundle, '-f', before]);
     expect(mixed).toMatchObject({ status: 2, stdout: '' });
-    expect(mixed.stderr).toContain('is a bundle, which cannot be combined with ');
+    expect(await told('no-manifests', 'describe', bundle, '-f', before)).toEqual([
+      { what: 'bundle', path: bundle, beside: before },
+    ]);
   });
 });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { routeKey } from '../../src/kernel/route/route.ts';
 import { open } from '../../src/library/index.ts';
+import { findingsOf, resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const titles = `Prot LocalAddress:Port Scheduler Flags
@@ -90,6 +91,15 @@ describe('two listings of routes or of rules that differ', () => {
   });
 });
 
+/** What kpc describe says of listings that it skips in a dump from standard input: the line of each, and the arguments. */
+async function skipped(stdin: string) {
+  const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin });
+  return findingsOf(stdout, 'second-listing').map(({ place, arguments: details }) => ({
+    line: place?.line,
+    ...details,
+  }));
+}
+
 describe('a second listing of a tool, of another node or another time', () => {
   test.for([
     ['ipvsadm -Ln', titles + server + real, titles + server],
@@ -102,22 +112,23 @@ describe('a second listing of a tool, of another node or another time', () => {
   ] as const)('%s is left out, and said', async ([tool, first, second]) => {
     const twice = await runKpc(['describe', '-'], { stdin: first + second });
     const line = first.split('\n').length;
-    expect(twice.stderr).toContain(`-:${line}:1: warning: skipped ${tool} from another node or time`);
+    expect(await skipped(first + second)).toMatchObject([{ line, output: tool }]);
     const { stdout } = await runKpc(['describe', '-'], { stdin: first });
     expect(twice.stdout).toContain(stdout);
     // Addresses alone show no Service: there is no answer.
-    expect(twice.stdout).toContain(stdout === '' ? '' : 'which kpc skipped: this answer uses the first listing');
-    const alike = await runKpc(['describe', '-'], { stdin: first + first });
-    expect(alike.stderr).not.toContain('another node');
+    expect(twice.stdout.length > stdout.length).toBe(stdout !== '');
+    expect(await skipped(first + first)).toEqual([]);
   });
 
   test('of several hosts', async () => {
     const paste = [real, '', real + real.replace('3.224', '3.225')].map(
       (reals, i) => `10.109.0.1${i} | CHANGED | rc=0 >>\n${titles}${server}${reals}\n`,
     );
-    const run = await runKpc(['describe', '10.109.131.66', '-'], { stdin: paste.join('') });
-    expect(run.stderr).toContain('skipped ipvsadm -Ln from another node');
-    expect(run.stderr).not.toContain('stray');
+    const args = ['describe', '10.109.131.66', '-', '--output', 'json'];
+    const { stdout } = await runKpc(args, { stdin: paste.join('') });
+    const [listing] = findingsOf(stdout, 'second-listing');
+    expect(listing?.arguments).toMatchObject({ output: 'ipvsadm -Ln' });
+    expect(findingsOf(stdout).map((each) => each.arguments['problem'])).not.toContain('stray-lines');
   });
 
   test.for([
@@ -132,7 +143,7 @@ describe('a second listing of a tool, of another node or another time', () => {
   ])('of two hosts is never merged: %s', async ([first = '', second = '']) => {
     const stdin = `${first}\n${server}${real}${second}\n${server.replace('131.66', '131.67')}${real}`;
     const run = await runKpc(['describe', '-'], { stdin });
-    expect(run.stderr).toContain('-:5:1: warning: skipped ipvsadm -Ln from another node');
+    expect(await skipped(stdin)).toMatchObject([{ line: 5, output: 'ipvsadm -Ln' }]);
     expect(run.stdout).not.toContain('10.109.131.67');
     expect(run.stdout).toContain('10.109.131.66');
   });
@@ -141,13 +152,13 @@ describe('a second listing of a tool, of another node or another time', () => {
     const listing = 'create KUBE-CLUSTER-IP hash:ip,port family inet\nadd KUBE-CLUSTER-IP 10.109.131.67,tcp:80\n';
     const pasted = (prompt: string) => `root@node-a:~# ipvsadm -Ln\n${titles}${server}${real}${prompt}\n${listing}`;
     const run = await runKpc(['describe', '-'], { stdin: pasted('[root@node-b ~]# ipset save') });
-    expect(run.stderr).toMatch(/warning: skipped ipset save from another node or time: it is from node-b/);
+    const other = { line: 7, output: 'ipset save', from: 'node-b' };
+    expect(await skipped(pasted('[root@node-b ~]# ipset save'))).toEqual([other]);
     expect(run.stdout).not.toContain('10.109.131.67');
-    const remote = await runKpc(['describe', '-'], { stdin: pasted('me@pc:~$ ssh root@node-b ipset save') });
-    expect(remote.stderr).toContain('it is from node-b');
+    expect(await skipped(pasted('me@pc:~$ ssh root@node-b ipset save'))).toEqual([other]);
     for (const same of ['root@node-a.example.com:~# ipset save', '# ipset save', 'root@pc:~$ ssh node-a ipset save']) {
       const one = await runKpc(['describe', '-'], { stdin: pasted(same) });
-      expect(one.stderr).not.toContain('another node');
+      expect(one.stderr).not.toContain('[second-listing]');
       expect(one.stdout).toContain('10.109.131.67');
     }
   });
@@ -157,20 +168,17 @@ describe('a second listing of a tool, of another node or another time', () => {
       `$ ipset save\ncreate ${name} hash:ip,port family inet\nadd ${name} ${entry}\n`;
     const stdin = listing('KUBE-CLUSTER-IP', '10.96.0.7,tcp:80') + listing('KUBE-EXTERNAL-IP', '203.0.113.7,tcp:80');
     const run = await runKpc(['describe', '-'], { stdin });
-    expect(run.stderr).not.toContain('another node');
+    expect(run.stderr).not.toContain('[second-listing]');
     expect(run.stdout).toContain('203.0.113.7');
   });
 
   test('without a single Service', async () => {
-    const run = await runKpc(['describe', '-'], { stdin: titles + titles + server + real });
-    expect(run.stderr).toContain('skipped ipvsadm -Ln from another node');
+    expect(await skipped(titles + titles + server + real)).toMatchObject([{ output: 'ipvsadm -Ln' }]);
   });
 
   test('of sysctls', async () => {
-    const run = await runKpc(['describe', '-'], {
-      stdin: `${server}$ sysctl -a\nnet.ipv4.vs.conntrack = 1\n$ sysctl -a\nnet.ipv4.vs.conntrack = 0\n`,
-    });
-    expect(run.stderr).toContain('skipped sysctl from another node');
+    const stdin = `${server}$ sysctl -a\nnet.ipv4.vs.conntrack = 1\n$ sysctl -a\nnet.ipv4.vs.conntrack = 0\n`;
+    expect(await skipped(stdin)).toMatchObject([{ output: 'sysctl', differences: ['net.ipv4.vs.conntrack'] }]);
   });
 
   test('parts that complete each other are one', async () => {
@@ -178,7 +186,7 @@ describe('a second listing of a tool, of another node or another time', () => {
     const other = server.replace('131.66', '131.67') + real;
     const stdin = `${command('10.109.131.66')}${server}${real}${command('10.109.131.67')}${other}`;
     const run = await runKpc(['describe', '-'], { stdin });
-    expect(run.stderr).not.toContain('another node');
+    expect(run.stderr).not.toContain('[second-listing]');
     expect(run.stdout).toContain('10.109.131.67');
   });
 
@@ -192,7 +200,7 @@ describe('a second listing of a tool, of another node or another time', () => {
       const run = await runKpc(['describe', '-'], {
         stdin: `$ ipvsadm -Ln\n${titles}${server}${real}${pasted.join('')}`,
       });
-      expect(run.stderr).not.toContain('another node');
+      expect(run.stderr).not.toContain('[second-listing]');
     }
   });
 
@@ -210,16 +218,16 @@ describe('a second listing of a tool, of another node or another time', () => {
     ]) {
       const stdin = `$ nft list ruleset\n${nft}${parts.join('')}`;
       for (const [to, verdict] of [
-        ['192.168.0.1:22', 'reaches the node itself'],
-        ['192.168.0.2:22', 'left to routing'],
-        ['[fd00::1]:22', 'reaches the node itself'],
-        ['[fd00::2]:22', 'left to routing'],
+        ['192.168.0.1:22', 'local'],
+        ['192.168.0.2:22', 'forwarded'],
+        ['[fd00::1]:22', 'local'],
+        ['[fd00::2]:22', 'forwarded'],
       ] as const) {
-        const run = await runKpc(['trace', '-', '--from', to.startsWith('[') ? 'fd00::9' : '192.168.0.9', '--to', to], {
-          stdin,
-        });
-        expect(run.stderr).not.toContain('another node');
-        expect(run.stdout).toContain(verdict);
+        const from = to.startsWith('[') ? 'fd00::9' : '192.168.0.9';
+        const { stdout } = await runKpc(['trace', '-', '--from', from, '--to', to, '--output', 'json'], { stdin });
+        expect(findingsOf(stdout, 'second-listing')).toEqual([]);
+        const [answer] = resultOf(stdout).traces;
+        expect((answer.otherwise ?? answer).verdict).toBe(verdict);
       }
     }
   });
@@ -227,14 +235,16 @@ describe('a second listing of a tool, of another node or another time', () => {
   test('the addresses of one family of two nodes are not one', async () => {
     const other = '1: lo: <UP>\n    inet6 ::1/128 scope host\n2: eth0: <UP>\n    inet6 fd00::2/64 scope global\n';
     const stdin = `$ ipvsadm -Ln\n${titles}${server}${real}${other}$ ip addr\n${other.replace('fd00::2', 'fd00::3')}`;
-    expect((await runKpc(['describe', '-'], { stdin })).stderr).toContain('skipped ip addr from another node');
+    expect(await skipped(stdin)).toMatchObject([{ output: 'ip addr' }]);
   });
 
   test('what Ansible prints of a host is as whole as the command above it says', async () => {
     const part = `$ ansible all -a "ipvsadm -Ln -t 10.109.131.66:6379"\nnode-a | CHANGED | rc=0 >>\n${titles}${server}${real}`;
     for (const stdin of [part, `node-a | CHANGED | rc=0 >>\n${server}${real}`]) {
-      const run = await runKpc(['describe', '-'], { stdin });
-      expect(run.stderr).toMatch(/the dump does not hold all of .*ipvsadm -Sn/);
+      const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin });
+      expect(findingsOf(stdout, 'reading').map((each) => each.arguments)).toContainEqual(
+        expect.objectContaining({ note: 'incomplete', lacks: expect.arrayContaining(['ipvsadm -Sn']) }),
+      );
     }
   });
 
@@ -242,9 +252,11 @@ describe('a second listing of a tool, of another node or another time', () => {
     const stdin =
       'table ip kube-proxy {\n\tset cluster-ips {\n\t\telements = { 10.9.0.1, ".9.0.2,\n\t\t\t10.9.0.3 }\n\t}\n}\n';
     for (const text of [stdin, stdin + stdin]) {
-      const run = await runKpc(['describe', '-'], { stdin: text });
-      expect(run.stderr).toContain('-:3:1: warning: skipped: a quote that is not closed');
-      expect(run.stderr).not.toContain('bug in kpc');
+      const { stdout } = await runKpc(['describe', '-', '--output', 'json'], { stdin: text });
+      expect(findingsOf(stdout, 'unread-line')).toMatchObject([
+        { severity: 'warning', place: { line: 3, column: 1 }, arguments: { reason: 'open-quote' } },
+      ]);
+      expect(findingsOf(stdout, 'internal-error')).toEqual([]);
     }
   });
 
@@ -258,6 +270,6 @@ describe('a second listing of a tool, of another node or another time', () => {
     ] as const)
       writeFileSync(join(folder, name), text);
     const run = await runKpc(['describe', 'node-1.txt', 'node-2.txt'], { cwd: folder });
-    expect(run.stderr).toMatch(/node-2\.txt:1:1: warning: skipped ipvsadm -Ln from another node/);
+    expect(run.stderr).toMatch(/node-2\.txt:1:1: warning: .*ipvsadm -Ln.* \[second-listing\]/);
   });
 });

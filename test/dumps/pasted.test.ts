@@ -89,7 +89,7 @@ describe('a Service is read from', () => {
     const run = await runKpc(['describe', write(`${rules.split('\n')[0]}\n`)]);
     expect(run.stdout).toMatch(/^shop\/web:http .* \?$/m);
     const one = await runKpc(['describe', 'web', write(`${rules.split('\n')[0]}\n`)]);
-    expect(one.stdout).toContain('endpoints: unknown, because the dump does not show all the chains that lead to them');
+    expect(one.stdout).toMatch(/endpoints: unknown\b.*chains/);
   });
 
   test('rules of kube-proxy before 1.15, which put a colon after a port without a name', async () => {
@@ -292,14 +292,14 @@ describe('one sentence says what to print instead of', () => {
   test('a file that is packed', async () => {
     const run = await runKpc(['describe', write(gzipSync(natTable))]);
     expect(run.status).toBe(2);
-    expect(run.stderr).toContain('compressed with gzip: unpack it with gunzip');
+    expect(run.stderr).toMatch(/error: .*gzip.*gunzip.*\[[a-z-]+\]/);
   });
 
   test('ipset list -t, which has no members; and a list that is cut off', async () => {
     const terse = ipsetList.replaceAll(/Members:\n(?:\S.*\n)*/g, '');
-    expect((await runKpc(['describe', write(terse)])).stderr).toContain('ipset list -t shows no members');
+    expect((await runKpc(['describe', write(terse)])).stderr).toMatch(/ipset list -t .*\[unread-output\]/);
     const cut = await runKpc(['diff', write(ipsetList.slice(0, ipsetList.indexOf(',tcp:80'))), write(ipsetList)]);
-    expect(cut.stderr).toContain('the output of ipset list is cut off');
+    expect(cut.stderr).toMatch(/warning: .*ipset list .*\[unread-file\]/);
     expect(cut.stdout).not.toContain('No difference.');
   });
 });
@@ -313,7 +313,7 @@ data:
 ${eachLine(natTable, (line) => `    ${line}`)}
 `;
   const run = await runKpc(['describe', write(manifests)]);
-  expect(run.stderr).toContain('ignored (kube-proxy does not read them): 1 ConfigMap');
+  expect(run.stderr).toMatch(/note: .*: 1 ConfigMap\b.*\[skipped-kinds\]/);
 });
 
 test('the lines that grep finds of a chain which both tables have are put into their tables', async () => {

@@ -92,7 +92,7 @@ describe('the Services, flows and log of a node are read from', () => {
 
 test('a collector says which tool a node does not have', async () => {
   const { stderr } = await runKpc(['describe', join(scratch, 'eks')]);
-  expect(stderr).toContain('eks/networking/ipvsadm.txt: warning: skipped: not the output of ipvsadm -Sn [unread-file]');
+  expect(stderr).toMatch(/eks\/networking\/ipvsadm\.txt: warning: .*ipvsadm -Sn \[unread-file\]/);
 });
 
 const savedByNames = `-A -t ip-10-96-7-7.eu-west-1.compute.internal:https -s rr
@@ -128,7 +128,7 @@ test.each([
   const path = writeAll('eks-other', { 'networking/ipvsadm.txt': `${savedByNames}\n\n${list}` });
   const { stdout, stderr } = await runKpc(['describe', path]);
   expect(stdout).not.toContain('10.96.7.7');
-  expect(stderr).toContain('an address or port that is not numeric (save with ipvsadm -Sn)');
+  expect(stderr).toMatch(/warning: .*ipvsadm -Sn.* \[unread-line\]/);
 });
 
 const services = {
@@ -167,10 +167,10 @@ TCP  10.96.7.7:443 rr
   const cut = await runKpc(['describe', written(JSON.stringify(services).slice(0, -20))]);
   expect(cut.status).toBe(0);
   expect(cut.stdout).toMatch(/^10\.96\.7\.7:443\/TCP/m);
-  expect(cut.stderr).toContain('warning: left out the manifests: ');
+  expect(cut.stderr).toMatch(/warning: .*\[reading\]/);
   const dump = written(JSON.stringify(services).slice(0, -20));
   const traced = await runKpc(['trace', dump, '--from', 'external', '--to', '10.96.7.7:443']);
-  expect(traced.stderr).toContain('warning: left out the manifests: ');
+  expect(traced.stderr).toMatch(/warning: .*\[reading\]/);
 });
 
 test('no link is followed, in a folder or an archive', async () => {
@@ -196,7 +196,7 @@ test('the logs of two nodes in one bundle are not taken for one', async () => {
   const path = writeAll('rancher-logs', { 'networking/iptablessave': natSaved, ...Object.fromEntries(logs) });
   const { stdout, stderr } = await runKpc(['describe', path]);
   expect(stdout).toContain("kube-proxy's log: 2 lines");
-  expect(stderr).toContain('it is from kube-proxy-node-b');
+  expect(stderr).toMatch(/warning: .*kube-proxy-node-b \[second-listing\]/);
 });
 
 test('an archive that is cut off, or packed in another way, is one sentence', async () => {
@@ -205,10 +205,10 @@ test('an archive that is cut off, or packed in another way, is one sentence', as
   truncateSync(path, 400);
   const cut = await runKpc(['describe', path]);
   expect([cut.status, cut.stdout]).toEqual([2, '']);
-  expect(cut.stderr).toContain('it is damaged or cut off: copy it again');
+  expect(cut.stderr).toMatch(/error: .*\[unreadable\]/);
   writeFileSync(join(scratch, 'sos.tar.xz'), Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]));
   const xz = await runKpc(['describe', join(scratch, 'sos.tar.xz')]);
-  expect(xz.stderr).toContain('it is compressed with xz: unpack it with unxz, and name the .tar that this makes');
+  expect(xz.stderr).toMatch(/error: .*\bxz\b.*unxz.*\[unreadable\]/);
 });
 
 describe('an archive', () => {

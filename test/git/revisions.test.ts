@@ -30,6 +30,12 @@ function repository(files: Files, link?: (folder: string) => void): string {
 
 const diff = (cwd: string, ...words: readonly string[]) => runKpc(['diff', ...words], { cwd });
 
+/** Place and arguments of the findings of this code in a comparison. */
+async function told(code: string, cwd: string, ...words: readonly string[]) {
+  const { stdout } = await diff(cwd, '--output', 'json', ...words);
+  return findingsOf(stdout, code).map(({ place, arguments: details }) => ({ file: place?.file, ...details }));
+}
+
 describe('a side of a git revision', () => {
   test('is a folder, or a file, of that revision', async () => {
     const cwd = repository({ 'deploy/svc.yaml': svc });
@@ -70,9 +76,10 @@ describe('a side of a git revision', () => {
       expect((await diff(infra, from, 'svc.yaml')).stdout).toContain(change);
     }
     expect((await diff(join(infra, 'other'), 'HEAD:../svc.yaml', '../svc.yaml')).stdout).toContain(change);
-    const { status, stderr } = await diff(infra, 'HEAD:svc.yaml', 'svc.yaml');
-    expect(status).toBe(2);
-    expect(stderr).toContain('paths count from the top of the repository; write HEAD:./svc.yaml');
+    expect(await diff(infra, 'HEAD:svc.yaml', 'svc.yaml')).toMatchObject({ status: 2 });
+    expect(await told('unreadable-file', infra, 'HEAD:svc.yaml', 'svc.yaml')).toMatchObject([
+      { file: 'HEAD:svc.yaml', reason: { problem: 'not-in-revision', revision: 'HEAD', here: 'HEAD:./svc.yaml' } },
+    ]);
   });
 
   test('is named with its revision in messages', async () => {
@@ -116,25 +123,29 @@ describe('a side of a git revision', () => {
       'kpc.yaml': 'proxy-mode: nftables\nconfig: cluster/proxy.yaml\n',
       'cluster/proxy.yaml': config('10.200.0.0/16'),
     });
-    const { stderr } = await diff(cwd, 'main:deploy', 'deploy');
-    expect(stderr).toContain('main:deploy: manifests, compiled for node worker-1, mode iptables');
-    expect(stderr).toContain('deploy: manifests, compiled for node worker-1, mode nftables');
+    const made = (mode: string) => ({ as: 'manifests', grounds: { node: 'worker-1', mode } });
+    expect(await told('reading', cwd, 'main:deploy', 'deploy')).toMatchObject([
+      { name: 'main:deploy', what: made('iptables') },
+      { name: 'deploy', what: made('nftables') },
+    ]);
     // A flag on the command line is for both.
     const both = await diff(cwd, 'main:deploy', 'deploy', '--proxy-mode', 'ipvs', '--output', 'json');
-    expect(both.stderr).toContain('Both sides: manifests, compiled for node worker-1, mode ipvs');
+    expect(both.stderr).toMatch(/manifests, .* worker-1, mode ipvs/);
     expect(both.stdout).toContain('10.200.0.0/16');
     expect(both.stdout).toContain('10.244.0.0/16');
     // Whatever the working folder has.
     rmSync(join(cwd, 'kpc.yaml'));
-    const without = await diff(cwd, 'main:deploy', 'deploy');
-    expect(without.stderr).toContain('main:deploy: manifests, compiled for node worker-1, mode iptables');
+    expect(await told('reading', cwd, 'main:deploy', 'deploy')).toMatchObject([
+      { name: 'main:deploy', what: made('iptables') },
+      { name: 'deploy', what: made('ipvs') },
+    ]);
     // One that is wrong is reported as every file.
     writeFolder(cwd, { 'kpc.yaml': 'proxy-mod: ipvs\n' });
     commitAll(cwd);
     rmSync(join(cwd, 'kpc.yaml'));
     const wrong = await diff(cwd, 'HEAD:deploy', 'deploy');
     expect(wrong).toMatchObject({ status: 2, stdout: '' });
-    expect(wrong.stderr).toContain('HEAD:/kpc.yaml:1:1: error: kpc has no flag --proxy-mod [bad-kpc-yaml]');
+    expect(wrong.stderr).toMatch(/^HEAD:\/kpc\.yaml:1:1: error: .* --proxy-mod \[bad-kpc-yaml\]$/m);
   });
 
   test('takes nothing of the kpc.yaml in the working folder beside its own', async () => {
@@ -222,45 +233,50 @@ describe('what is no side', () => {
   });
 
   test.each([
-    ['nowhere:deploy', 'there is no such file, and "nowhere" is not a revision of this repository'],
-    ['main', 'name a file or folder in it, as main:PATH, or the folder that you are in, as main:.'],
-    ['HEAD', 'there is no such file; "HEAD" is a revision without a path'],
-    ['nowhere', 'there is no such file or folder'],
-    ['main:nothing', 'revision main has no such file or folder'],
-    ['main:../outside', 'the path, or a link on it, leads out of the repository'],
-    ['--upload-pack=x:deploy', 'unknown option'],
-    ['-p:deploy', 'unknown option'],
-    ['main\u0007:deploy', 'a revision of this repository'],
-  ])('%j', async (side, why) => {
+    ['nowhere:deploy', 'unreadable-file', { problem: 'no-revision', revision: 'nowhere' }],
+    ['main', 'unreadable-file', { problem: 'whole-revision', revision: 'main' }],
+    ['HEAD', 'unreadable-file', { problem: 'whole-revision', revision: 'HEAD' }],
+    ['nowhere', 'unreadable-file', { problem: 'missing' }],
+    ['main:nothing', 'unreadable-file', { reason: { problem: 'not-in-revision', revision: 'main' } }],
+    ['main:../outside', 'unreadable-file', { problem: 'unread', reason: 'outside' }],
+    ['--upload-pack=x:deploy', 'bad-call', { problem: 'usage' }],
+    ['-p:deploy', 'bad-call', { problem: 'usage' }],
+    ['main\u0007:deploy', 'unreadable-file', { problem: 'no-revision', revision: 'main\u0007' }],
+  ])('%j', async (side, code, why) => {
     const { status, stderr, stdout } = await diff(plain, side, 'deploy');
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-    expect(stderr).toContain(why);
     expect(stderr).not.toContain('\u0007');
+    expect(await told(code, plain, side, 'deploy')).toMatchObject([why]);
   });
 
   test('an option is not handed to git behind "--" either', async () => {
     const { status, stderr } = await diff(plain, '--', '--git-dir=x:deploy', 'deploy');
     expect({ status, stderr }).toMatchObject({ status: 2 });
-    expect(stderr).toContain('and "--git-dir=x" is not a revision of this repository');
+    expect(stderr).toMatch(/error: .*"--git-dir=x".*\[unreadable-file\]/);
   });
 
   test('a branch that only the remote has is proposed', async () => {
     const cwd = repository({ 'deploy/svc.yaml': svc });
     git(cwd, 'update-ref', 'refs/remotes/origin/release', 'HEAD');
-    const { stderr } = await diff(cwd, 'release:deploy', 'deploy');
-    expect(stderr).toContain('help: did you mean origin/release?');
+    expect(await told('unreadable-file', cwd, 'release:deploy', 'deploy')).toEqual([
+      { file: 'release:deploy', problem: 'no-revision', revision: 'release', near: 'origin/release' },
+    ]);
   });
 
   test('there is no repository, or no git', async () => {
     const cwd = mkdtempSync(join(tmpdir(), 'kpc-no-repository-'));
     try {
-      const { status, stderr } = await diff(writeFolder(cwd, { 'svc.yaml': svc }), 'main:.', 'svc.yaml');
-      expect(status).toBe(2);
-      expect(stderr).toContain(
-        'main:.: error: there is no such file, and kpc cannot read a revision: git failed: not a git repository',
-      );
-      const lacking = await runKpc(['diff', 'main:.', 'svc.yaml'], { cwd, env: { PATH: cwd } });
-      expect(lacking.stderr).toContain('kpc needs git, which is not installed');
+      writeFolder(cwd, { 'svc.yaml': svc });
+      expect(await diff(cwd, 'main:.', 'svc.yaml')).toMatchObject({ status: 2 });
+      expect(await told('unreadable-file', cwd, 'main:.', 'svc.yaml')).toMatchObject([
+        {
+          file: 'main:.',
+          problem: 'no-repository',
+          why: { problem: 'failed', said: expect.stringMatching(/^not a git repository/) },
+        },
+      ]);
+      const lacking = await runKpc(['diff', 'main:.', 'svc.yaml', '--output', 'json'], { cwd, env: { PATH: cwd } });
+      expect(findingsOf(lacking.stdout, 'unreadable-file')).toMatchObject([{ arguments: { problem: 'no-git' } }]);
     } finally {
       rmSync(cwd, { recursive: true });
     }
@@ -304,14 +320,19 @@ describe('a hostile repository', () => {
     const inside = await diff(cwd, 'HEAD:current/svc.yaml', 'deploy/svc.yaml');
     expect(inside).toMatchObject({ status: 0 });
     const folder = await diff(cwd, 'HEAD:current', 'deploy/svc.yaml');
-    expect(folder.stderr).toContain('HEAD:current/out.yaml: error: a link to something outside HEAD:current');
-    expect(folder.stderr).toContain('HEAD:current/passwd.yaml: error: a link to something outside HEAD:current');
+    const outside = { problem: 'link-outside', folder: 'HEAD:current' };
+    expect(await told('unreadable-file', cwd, 'HEAD:current', 'deploy/svc.yaml')).toEqual([
+      { file: 'HEAD:current/out.yaml', ...outside },
+      { file: 'HEAD:current/passwd.yaml', ...outside },
+    ]);
     expect(folder.stdout + folder.stderr).not.toContain('root:');
-    const loop = await diff(cwd, 'HEAD:loop.yaml', 'deploy/svc.yaml');
-    expect(loop).toMatchObject({ status: 2 });
-    expect(loop.stderr).toContain('it leads through too many links');
-    const named = await diff(cwd, 'HEAD:out.yaml', 'deploy/svc.yaml');
-    expect(named.stderr).toContain('the path, or a link on it, leads out of the repository');
+    expect(await diff(cwd, 'HEAD:loop.yaml', 'deploy/svc.yaml')).toMatchObject({ status: 2 });
+    expect(await told('unreadable-file', cwd, 'HEAD:loop.yaml', 'deploy/svc.yaml')).toEqual([
+      { file: 'HEAD:loop.yaml', problem: 'unread', reason: 'link-loop' },
+    ]);
+    expect(await told('unreadable-file', cwd, 'HEAD:out.yaml', 'deploy/svc.yaml')).toEqual([
+      { file: 'HEAD:out.yaml', problem: 'unread', reason: 'outside' },
+    ]);
   });
 
   test('runs nothing: no hook, filter, monitor, alias, pager, diff driver or fetch', async () => {
@@ -384,8 +405,9 @@ describe('a hostile repository', () => {
     const bare = join(cwd, 'bare');
     mkdirSync(bare);
     git(bare, 'init', '--quiet', '--bare');
-    const { stderr } = await diff(bare, 'HEAD:deploy', '../deploy');
-    expect(stderr).toContain('and kpc cannot read a revision: ');
+    expect(await told('unreadable-file', bare, 'HEAD:deploy', '../deploy')).toMatchObject([
+      { file: 'HEAD:deploy', problem: 'no-repository', why: { problem: 'failed' } },
+    ]);
   });
 
   test('may hold submodules and odd names', async () => {
@@ -395,8 +417,10 @@ describe('a hostile repository', () => {
     git(cwd, 'commit', '--quiet', '--message', 'a submodule');
     const { status, stderr } = await diff(cwd, 'HEAD:deploy', 'deploy/svc.yaml');
     expect(status).toBe(2);
-    expect(stderr).toContain('HEAD:deploy/sub.yaml: error: it is a submodule, not a file');
     expect(stderr).not.toContain('\u001b');
+    expect(await told('unreadable-file', cwd, 'HEAD:deploy', 'deploy/svc.yaml')).toEqual([
+      { file: 'HEAD:deploy/sub.yaml', problem: 'unread', reason: { problem: 'kind', is: 'submodule' } },
+    ]);
   });
 });
 

@@ -1,4 +1,3 @@
-import { inOneLine } from '../../src/say/words/words.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { assignAddresses, type Assignment } from '../../src/cluster/assign-addresses.ts';
@@ -107,18 +106,16 @@ test('node ports: one number for both protocols of a port, none where they are n
   ]);
 });
 
-test('without ranges, each Service that kube-proxy would leave out gets a warning that says the ways out', () => {
+test('without ranges, each Service that kube-proxy would leave out gets a warning', () => {
   const result = assignAddresses(
     services(port, { clusterIP: '10.96.0.3', type: 'LoadBalancer', externalTrafficPolicy: 'Local', ...port }),
     { clusterIPs: [] },
   );
-  const wayOut =
-    'give the objects as the cluster has them (kubectl get svc,endpointslices -A -o yaml), or let kpc choose with';
   expect(describe(result.diagnostics).map((line) => line.replace(/^\S+ /, ''))).toEqual([
-    `warning: default/s0: kube-proxy skips this Service, because it has no clusterIP yet: ${wayOut} --service-cluster-ip-range [not-assigned]`,
-    'note: 1 Service of type LoadBalancer has no address yet, so kube-proxy has no rules for its load balancer: default/s1: let kpc choose with --load-balancer-ip-range [no-load-balancer-ip]',
-    `warning: default/s1: load balancers cannot check this Service's health, because there is no healthCheckNodePort yet: ${wayOut} --service-node-port-range [not-assigned]`,
-    `warning: default/s1: kube-proxy opens no node port for 80/TCP, because there is no nodePort yet: ${wayOut} --service-node-port-range [not-assigned]`,
+    'warning not-assigned {"field":"clusterIP","service":"default/s0"}',
+    'note no-load-balancer-ip {"services":["default/s1"]}',
+    'warning not-assigned {"field":"healthCheckNodePort","service":"default/s1"}',
+    'warning not-assigned {"field":"nodePort","service":"default/s1","ports":["80/TCP"]}',
   ]);
   expect(result.assigned).toEqual([]);
 });
@@ -129,8 +126,8 @@ test('a range that is used up, and a family without a range', () => {
   });
   expect(specsOf(result).map(({ clusterIP }) => clusterIP)).toEqual(['10.96.0.2', '', '']);
   expect(describe(result.diagnostics).map((line) => line.replace(/^\S+ /, ''))).toEqual([
-    'error: default/s1: no cluster IP of 10.96.0.0/30 is free: name a larger range with --service-cluster-ip-range [range-is-full]',
-    'error: default/s2: no IPv6 address of --service-cluster-ip-range is free: name a range of each family with --service-cluster-ip-range [range-is-full]',
+    'error range-is-full {"what":"clusterIP","ranges":["10.96.0.0/30"],"service":"default/s1"}',
+    'error range-is-full {"what":"ipv6","ranges":["--service-cluster-ip-range"],"service":"default/s2"}',
   ]);
 });
 
@@ -193,17 +190,15 @@ test('load balancers without an address are one note, whatever else they lack', 
     { ...nodePort, type: 'NodePort', clusterIP: '10.96.0.8' },
     { ...port, type, clusterIP: '10.96.0.9', allocateLoadBalancerNodePorts: false },
   );
-  const said = ({ diagnostics }: Assignment): readonly string[] =>
-    diagnostics
-      .filter(({ code }) => code === 'no-load-balancer-ip')
-      .map((each) => `${each.severity}: ${inOneLine(each)}`);
-  expect(said(assignAddresses(pending, { clusterIPs: [] }))).toEqual([
-    'note: 3 Services of type LoadBalancer have no address yet, so kube-proxy has no rules for their load balancers: default/s0, default/s1, default/s3: let kpc choose with --load-balancer-ip-range',
+  const notes = ({ diagnostics }: Assignment): readonly string[] =>
+    describe(diagnostics.filter(({ code }) => code === 'no-load-balancer-ip')).map((line) => line.replace(/^\S+ /, ''));
+  expect(notes(assignAddresses(pending, { clusterIPs: [] }))).toEqual([
+    'note no-load-balancer-ip {"services":["default/s0","default/s1","default/s3"]}',
   ]);
-  expect(said(assignAddresses(pending.slice(1, 2), { clusterIPs: [] }))).toEqual([
-    expect.stringContaining('1 Service of type LoadBalancer has no address yet'),
+  expect(notes(assignAddresses(pending.slice(1, 2), { clusterIPs: [] }))).toEqual([
+    'note no-load-balancer-ip {"services":["default/s1"]}',
   ]);
   const loadBalancerIPs = networks('203.0.113.0/24');
-  expect(said(assignAddresses(pending, { clusterIPs: networks('10.96.0.0/16'), loadBalancerIPs }))).toEqual([]);
-  expect(said(assignAddresses(pending.slice(2, 3), { clusterIPs: [] }))).toEqual([]);
+  expect(notes(assignAddresses(pending, { clusterIPs: networks('10.96.0.0/16'), loadBalancerIPs }))).toEqual([]);
+  expect(notes(assignAddresses(pending.slice(2, 3), { clusterIPs: [] }))).toEqual([]);
 });

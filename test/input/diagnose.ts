@@ -4,7 +4,7 @@ import { collectFiles } from '../../src/input/read-inputs.ts';
 import { sortDiagnostics } from '../../src/input/sort-diagnostics.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 
-/** What is wrong with a text, a line each: "7:11 error: text [code]". */
+/** What is wrong with a text, a line each: the place, the severity, the code and its arguments, as in '3:1 error yaml-tab {}'. */
 export function diagnose(text: string, name = 'in.yaml'): string[] {
   return describe(collectFiles([new TextFile(name, text)]).diagnostics);
 }
@@ -12,10 +12,17 @@ export function diagnose(text: string, name = 'in.yaml'): string[] {
 /** Diagnostics in the order in which they are shown, without the file's name. */
 export function describe(diagnostics: readonly Finding[]): string[] {
   return sortDiagnostics(diagnostics).map((finding) => {
-    const { severity, code, place } = finding;
+    const { severity, code, place, arguments: details } = finding;
     const location = place?.locate();
-    return `${location ? `${location.line}:${location.column} ` : ''}${severity}: ${inOneLine(finding)} [${code}]`;
+    return `${location ? `${location.line}:${location.column} ` : ''}${severity} ${code} ${JSON.stringify(details)}`;
   });
+}
+
+/** What people are told, a line each: for names and numbers that the words take from elsewhere than the arguments. */
+export function tell(text: string): string[] {
+  return sortDiagnostics(collectFiles([new TextFile('in.yaml', text)]).diagnostics).map((finding) =>
+    inOneLine(finding),
+  );
 }
 
 /** A Service named web with these lines of spec, which start at line 4. */

@@ -153,7 +153,7 @@ describe('more addresses than the control plane mirrors', () => {
     const kept = slices[1]?.object.endpoints.map(({ address }) => address?.text);
     expect([kept?.includes('fd00::100'), kept?.includes('fd00::99')]).toEqual([true, false]);
     expect(describeAll(diagnostics)).toEqual([
-      '6:11 warning: the Endpoints object has 1200 addresses at this port, but the control plane mirrors only 1000: ready ones first, in text order: write EndpointSlices instead [too-many]',
+      '6:11 warning too-many {"object":"Endpoints","field":"addresses","count":1200,"limit":1000}',
     ]);
   });
 

@@ -41,24 +41,29 @@ suite('masquerading', () => {
     expect(resolve(bit, { ...flags, proxyMode: 'nftables' }).settings).toMatchObject({ masqueradeBit: 0 });
   });
 
-  const hint = 'the bit of the packet mark is a number from 0 to 31';
+  const wrong = (value: number): RegExp =>
+    new RegExp(`^4:27 error bad-value {"field":"masqueradeBit","found":{"type":"number","value":${value}},[^}]*}$`);
 
   test.each([
-    ['mode: nftables\nnftables: {masqueradeBit: 32}', `4:27 error: masqueradeBit cannot be 32: ${hint} [bad-value]`],
-    ['mode: nftables\nnftables: {masqueradeBit: -1}', `4:27 error: masqueradeBit cannot be -1: ${hint} [bad-value]`],
+    ['mode: nftables\nnftables: {masqueradeBit: 32}', wrong(32)],
+    ['mode: nftables\nnftables: {masqueradeBit: -1}', wrong(-1)],
     // kube-proxy does not look at it in other modes.
     [
       'mode: ipvs\nnftables: {masqueradeBit: 32}',
-      `4:27 warning: masqueradeBit cannot be 32; mode ipvs ignores it: ${hint} [bad-value]`,
+      /^4:27 warning bad-value \{"field":"masqueradeBit","found":\{"type":"number","value":32\},.*"ignoredIn":"ipvs"\}$/,
     ],
     // The other bit it checks in every mode.
-    ['mode: nftables\niptables: {masqueradeBit: 32}', `4:27 error: masqueradeBit cannot be 32: ${hint} [bad-value]`],
+    ['mode: nftables\niptables: {masqueradeBit: 32}', wrong(32)],
   ])('%s', (config, expected) => {
-    expect(resolve(config).diagnostics).toEqual([expected]);
+    expect(resolve(config).diagnostics).toEqual([expect.stringMatching(expected)]);
   });
 
   test('a bit of the flag that is none is an error in each mode', () => {
-    const expected = [`error: --iptables-masquerade-bit cannot be "32": write a number from 0 to 31 [bad-value]`];
+    const expected = [
+      expect.stringMatching(
+        /^error bad-value \{"field":"--iptables-masquerade-bit","found":\{"type":"string","value":"32"\},/,
+      ),
+    ];
     for (const proxyMode of proxyModes.filter((mode) => isModeOf(mode, newestRelease))) {
       expect(resolve('', { proxyMode, iptablesMasqueradeBit: '32' }).diagnostics).toEqual(expected);
     }
@@ -136,7 +141,7 @@ suite('releases', () => {
       isKnown
         ? []
         : [
-            `error: --proxy-mode is nftables: kpc follows nftables mode of Kubernetes 1.33 to ${releases.at(-1)}, not of ${release}: choose one of these releases with --kubernetes-version, or another mode with --proxy-mode [bad-mode]`,
+            `error bad-mode {"problem":"not-in-release","name":"--proxy-mode","mode":"nftables","release":"${release}"}`,
           ],
     );
   });
@@ -144,10 +149,9 @@ suite('releases', () => {
   test('a configuration that names the mode is pointed at', () => {
     const read = readConfig(new TextFile('config.yaml', `${head}mode: nftables\n`));
     const lines = describe(resolveSettings(read.config, {}, '1.31').diagnostics);
-    expect(lines).toHaveLength(1);
-    expect(lines[0]).toMatch(
-      /^3:7 error: mode is nftables: kpc follows nftables mode of Kubernetes 1\.33 to 1\.\d+, not of 1\.31/,
-    );
+    expect(lines).toEqual([
+      '3:7 error bad-mode {"problem":"not-in-release","name":"mode","mode":"nftables","release":"1.31"}',
+    ]);
   });
 
   test('the other modes are known by all releases', () => {

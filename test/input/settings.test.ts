@@ -109,70 +109,75 @@ test('a flag wins over the config', () => {
 });
 
 suite('what is wrong with a config', () => {
-  const networkHint = 'write a network such as 10.0.0.0/8 or fd00::/64 [bad-value]';
   test.each([
     [
       'mode: userspace',
-      '3:7 error: mode is userspace: kpc follows userspace mode of Kubernetes 1.25, not of 1.37: choose one of these releases with --kubernetes-version, or another mode with --proxy-mode [bad-mode]',
+      '3:7 error bad-mode {"problem":"not-in-release","name":"mode","mode":"userspace","release":"1.37"}',
     ],
     ...['kernelspace', 'winuserspace'].map((mode): [string, string] => [
       `mode: ${mode}`,
-      `3:7 error: mode cannot be "${mode}": a bundle is for a Linux host: write ipvs, iptables, nftables or userspace [bad-value]`,
+      `3:7 error bad-value {"field":"mode","found":{"type":"string","value":"${mode}"},"form":"linux-mode"}`,
     ]),
-    ['mode: IPVS', '3:7 error: mode cannot be "IPVS": write ipvs, iptables, nftables or userspace [bad-value]'],
-    ['clusterCIDR: 10.0.0.0/33', `3:14 error: clusterCIDR cannot be "10.0.0.0/33": ${networkHint}`],
+    ['mode: IPVS', '3:7 error bad-value {"field":"mode","found":{"type":"string","value":"IPVS"},"form":"mode"}'],
+    [
+      'clusterCIDR: 10.0.0.0/33',
+      '3:14 error bad-value {"field":"clusterCIDR","found":{"type":"string","value":"10.0.0.0/33"},"form":"network"}',
+    ],
     [
       'clusterCIDR: 10.0.0.0/8,10.1.0.0/16',
-      '3:14 error: clusterCIDR cannot be "10.0.0.0/8,10.1.0.0/16": write one network, or one of each family [bad-value]',
+      '3:14 error bad-value {"field":"clusterCIDR","found":{"type":"string","value":"10.0.0.0/8,10.1.0.0/16"},"form":"networks"}',
     ],
     [
       'nodePortAddresses: [10.0.0.1]',
-      '3:21 error: nodePortAddresses cannot be "10.0.0.1": write a network such as 10.0.0.0/8 or fd00::/64, or one of the words primary, localhost and all [bad-value]',
+      '3:21 error bad-value {"field":"nodePortAddresses","found":{"type":"string","value":"10.0.0.1"},"form":"network-or-word"}',
     ],
     [
       'nodePortAddresses: [all, primary, all]',
-      '3:35 error: nodePortAddresses cannot be "all": it is listed twice, so kube-proxy does not start: write it once [bad-value]',
+      '3:35 error bad-value {"field":"nodePortAddresses","found":{"type":"string","value":"all"},"expected":"it once","because":"it is listed twice, so kube-proxy does not start"}',
     ],
-    ['ipvs: {excludeCIDRs: [x]}', `3:23 error: excludeCIDRs cannot be "x": ${networkHint}`],
+    [
+      'ipvs: {excludeCIDRs: [x]}',
+      '3:23 error bad-value {"field":"excludeCIDRs","found":{"type":"string","value":"x"},"form":"network"}',
+    ],
     [
       'ipvs: {tcpTimeout: 15}',
-      '3:20 error: tcpTimeout is the number 15, not a string: write a duration such as 15m0s or 30s, from 0 up [bad-value]',
+      '3:20 error bad-value {"field":"tcpTimeout","found":{"type":"number","value":15},"types":["string"],"expected":"a duration such as 15m0s or 30s, from 0 up"}',
     ],
     [
       'ipvs: {tcpTimeout: 15x}',
-      '3:20 error: tcpTimeout cannot be "15x": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
+      '3:20 error bad-value {"field":"tcpTimeout","found":{"type":"string","value":"15x"},"types":["string"],"expected":"a duration such as 15m0s or 30s, from 0 up"}',
     ],
     [
       'ipvs: {udpTimeout: -5s}',
-      '3:20 error: udpTimeout cannot be "-5s": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
+      '3:20 error bad-value {"field":"udpTimeout","found":{"type":"string","value":"-5s"},"expected":"a duration such as 15m0s or 30s, from 0 up"}',
     ],
     [
       'ipvs: {scheduler: fastest}',
-      '3:19 error: scheduler cannot be "fastest": write one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf, twos [bad-value]',
+      '3:19 error bad-value {"field":"scheduler","found":{"type":"string","value":"fastest"},"expected":"one of rr, wrr, lc, wlc, lblc, lblcr, sh, dh, sed, nq, mh, fo, ovf, twos"}',
     ],
     [
       'iptables: {masqueradeBit: 32}',
-      '3:27 error: masqueradeBit cannot be 32: the bit of the packet mark is a number from 0 to 31 [bad-value]',
+      '3:27 error bad-value {"field":"masqueradeBit","found":{"type":"number","value":32},"types":["integer","null"],"expected":"the bit of the packet mark is a number from 0 to 31"}',
     ],
     [
       'detectLocalMode: clusterCIDR',
-      '3:18 error: detectLocalMode cannot be "clusterCIDR": write ClusterCIDR [bad-value]',
+      '3:18 error bad-value {"field":"detectLocalMode","found":{"type":"string","value":"clusterCIDR"},"expected":"ClusterCIDR"}',
     ],
     [
       'detectLocalMode: BridgeInterface',
-      '3:18 error: --pod-bridge-interface cannot be "": detectLocalMode BridgeInterface needs an interface: write at most 15 bytes without blanks, quotes, slashes and * [bad-value]',
+      '3:18 error bad-value {"field":"--pod-bridge-interface","found":{"type":"string","value":""},"expected":"at most 15 bytes without blanks, quotes, slashes and *","because":"detectLocalMode BridgeInterface needs an interface"}',
     ],
     [
       'detectLocalMode: InterfaceNamePrefix\ndetectLocal: {interfaceNamePrefix: "a b"}',
-      '4:36 error: detectLocal.interfaceNamePrefix cannot be "a b": kube-proxy accepts it, but its rules fail or match other interfaces: write at most 14 bytes without blanks, quotes, slashes and * [bad-value]',
+      '4:36 error bad-value {"field":"detectLocal.interfaceNamePrefix","found":{"type":"string","value":"a b"},"expected":"at most 14 bytes without blanks, quotes, slashes and *","because":"kube-proxy accepts it, but its rules fail or match other interfaces"}',
     ],
     [
       'bindAddress: here',
-      '3:14 error: bindAddress cannot be "here": write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
+      '3:14 error bad-value {"field":"bindAddress","found":{"type":"string","value":"here"},"form":"address"}',
     ],
     [
       'ipvs:\n  stritARP: true',
-      '4:3 warning: the configuration has no field "stritARP": kube-proxy ignores it: did you mean strictARP? [unknown-field]',
+      '4:3 warning unknown-field {"owner":"the configuration","reader":"kube-proxy","name":"stritARP","meant":"strictARP"}',
     ],
   ])('%s', (config, message) => {
     const flags = config.startsWith('mode') ? {} : { proxyMode: 'ipvs' };
@@ -193,11 +198,11 @@ suite('what is wrong with a config', () => {
     });
     expect(describe(diagnostics).toSorted()).toEqual(
       [
-        'error: --ipvs-udp-timeout cannot be "5": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
-        'error: --iptables-masquerade-bit cannot be "1e1": write a number from 0 to 31 [bad-value]',
-        'error: --masquerade-all cannot be "maybe": write true or false [bad-value]',
-        'error: --hostname-override cannot be " ": write lower-case letters, digits, dashes and dots, 253 characters at most, with a letter or digit at both ends [bad-value]',
-        'error: --proxy-mode cannot be "ebpf": write ipvs, iptables, nftables or userspace [bad-value]',
+        'error bad-value {"field":"--ipvs-udp-timeout","found":{"type":"string","value":"5"},"expected":"a duration such as 15m0s or 30s, from 0 up"}',
+        'error bad-value {"field":"--iptables-masquerade-bit","found":{"type":"string","value":"1e1"},"expected":"a number from 0 to 31"}',
+        'error bad-value {"field":"--masquerade-all","found":{"type":"string","value":"maybe"},"expected":"true or false"}',
+        'error bad-value {"field":"--hostname-override","found":{"type":"string","value":" "},"form":"subdomain"}',
+        'error bad-value {"field":"--proxy-mode","found":{"type":"string","value":"ebpf"},"form":"mode"}',
       ].sort(),
     );
   });
@@ -214,15 +219,13 @@ suite("kube-proxy's ConfigMap", () => {
     );
     expect(resolveSettings(config, {}).settings.ipvs.scheduler).toBe('sh');
     expect(describe(diagnostics)).toEqual([
-      '8:7 warning: the configuration has no field "stritARP": kube-proxy ignores it: did you mean strictARP? [unknown-field]',
+      '8:7 warning unknown-field {"owner":"the configuration","reader":"kube-proxy","name":"stritARP","meant":"strictARP"}',
     ]);
     expect(config?.source.place(['ipvs', 'scheduler']).locate()).toEqual({ file: 'cm.yaml', line: 7, column: 18 });
   });
 
   test('bad YAML inside it', () => {
-    expect(describe(read(configMap('|', 'mode: ipvs', '\tx: 1')).diagnostics)).toEqual([
-      '5:5 error: a tab is used for indentation: indent with spaces: YAML does not allow tabs [yaml-tab]',
-    ]);
+    expect(describe(read(configMap('|', 'mode: ipvs', '\tx: 1')).diagnostics)).toEqual(['5:5 error yaml-tab {}']);
   });
 
   test('as JSON, errors point at the key that holds it', () => {
@@ -232,16 +235,12 @@ suite("kube-proxy's ConfigMap", () => {
       2,
     );
     expect(describe(read(text).diagnostics)).toEqual([
-      '5:20 warning: the configuration has no field "nope": kube-proxy ignores it [unknown-field]',
+      '5:20 warning unknown-field {"owner":"the configuration","reader":"kube-proxy","name":"nope"}',
     ]);
   });
 
   test('a file that holds none, and one that holds two', () => {
-    expect(describe(read('apiVersion: v1\nkind: ConfigMap\n').diagnostics)).toEqual([
-      '1:1 error: the file holds no configuration of kube-proxy: name one with a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), a ConfigMap that contains one, a systemd unit that starts kube-proxy with flags, or a configuration of kubeadm, kind or k3s [no-config]',
-    ]);
-    expect(describe(read(`${head}---\n${head}`).diagnostics)).toEqual([
-      '4:1 error: there is another KubeProxyConfiguration before this one: keep one of them, or name one with --config [duplicate-configuration]',
-    ]);
+    expect(describe(read('apiVersion: v1\nkind: ConfigMap\n').diagnostics)).toEqual(['1:1 error no-config {}']);
+    expect(describe(read(`${head}---\n${head}`).diagnostics)).toEqual(['4:1 error duplicate-configuration {}']);
   });
 });

@@ -1,4 +1,5 @@
 import { describe as suite, expect, test } from 'vitest';
+import { inOneLine } from '../../src/say/words/words.ts';
 import { readConfig, resolveSettings } from '../../src/input/configuration/read-settings.ts';
 import { TextFile } from '../../src/input/documents/text-file.ts';
 import type { Release } from '../../src/kube-proxy/releases.ts';
@@ -13,9 +14,6 @@ function check(config: string, flags: Parameters<typeof resolveSettings>[1] = {}
 }
 
 suite('the mode that nothing names', () => {
-  const note =
-    "mode iptables, kube-proxy's default before Kubernetes 1.40, because neither the configuration nor --proxy-mode names one";
-
   test.each([
     ['mode: ""', '3:7'],
     ['mode: null', '3:7'],
@@ -24,7 +22,7 @@ suite('the mode that nothing names', () => {
     const { config: read } = readConfig(new TextFile('config.yaml', `${head}${config}\n`));
     const { settings, modeNote, diagnostics } = resolveSettings(read, {});
     expect({ mode: settings.mode, diagnostics }).toEqual({ mode: 'iptables', diagnostics: [] });
-    expect(modeNote && describe([modeNote])).toEqual([`${place} note: ${note} [default-mode]`]);
+    expect(modeNote && describe([modeNote])).toEqual([`${place} note default-mode {"named":"configuration"}`]);
     expect(resolveSettings(read, { proxyMode: 'ipvs' })).toMatchObject({
       settings: { mode: 'ipvs' },
       modeNote: undefined,
@@ -51,19 +49,19 @@ suite('a configuration with which kube-proxy does not start', () => {
   test.each([
     [
       'bindAddress: localhost',
-      '3:14 error: bindAddress cannot be "localhost": write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
+      '3:14 error bad-value {"field":"bindAddress","found":{"type":"string","value":"localhost"},"form":"address"}',
     ],
     [
       'nodePortAddresses: [""]',
-      '3:21 error: nodePortAddresses cannot be "": write a network such as 10.0.0.0/8 or fd00::/64, or one of the words primary, localhost and all [bad-value]',
+      '3:21 error bad-value {"field":"nodePortAddresses","found":{"type":"string","value":""},"form":"network-or-word"}',
     ],
     [
       'conntrack: {maxPerCore: -1}',
-      '3:25 error: maxPerCore cannot be -1: a whole number from 0 to 2147483647 [bad-value]',
+      '3:25 error bad-value {"field":"maxPerCore","found":{"type":"number","value":-1},"types":["integer","null"],"expected":"a whole number from 0 to 2147483647"}',
     ],
     [
       'conntrack: {udpTimeout: -1s}',
-      '3:25 error: udpTimeout cannot be "-1s": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
+      '3:25 error bad-value {"field":"udpTimeout","found":{"type":"string","value":"-1s"},"expected":"a duration such as 15m0s or 30s, from 0 up"}',
     ],
   ])('%s', (config, message) => {
     expect(check(config)).toEqual([message]);
@@ -72,28 +70,20 @@ suite('a configuration with which kube-proxy does not start', () => {
 
 suite('a configuration that kube-proxy cannot decode, whatever its mode', () => {
   test.each([
-    [
-      'ipvs: {tcpTimeout: 1e3s}',
-      'tcpTimeout cannot be "1e3s": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
-    ],
-    [
-      'conntrack: {udpTimeout: null}',
-      'udpTimeout cannot be empty: write a duration such as 15m0s or 30s, from 0 up [bad-value]',
-    ],
-    ['clientConnection: 5', 'clientConnection cannot be 5: write a mapping of fields [bad-value]'],
-    [
-      'ipvs: {syncPeriod: 30}',
-      'syncPeriod is the number 30, not a string: write a duration such as 15m0s or 30s, from 0 up [bad-value]',
-    ],
-    ['nftables: {minSyncPeriod: 31d}', 'minSyncPeriod cannot be "31d": write a duration such as 15m0s or 30s'],
-    ['clientConnection: {kubeconfig: 5}', 'kubeconfig is the number 5, not a string: put it in quotes [bad-value]'],
-    ['logging: {verbosity: -1}', 'verbosity cannot be -1: a whole number from 0'],
-    ['enableProfiling: 1', 'enableProfiling cannot be 1: write true or false [bad-value]'],
-    ['portRange: 5', 'portRange is the number 5, not a string: put it in quotes [bad-value]'],
-    ['ipvs: {scheduler: [rr]}', 'scheduler cannot be a list: write a string [bad-value]'],
-  ])('%s', (config, said) => {
+    ['ipvs: {tcpTimeout: 1e3s}', 'tcpTimeout', { type: 'string', value: '1e3s' }, ['string']],
+    ['conntrack: {udpTimeout: null}', 'udpTimeout', { type: 'empty' }, ['string']],
+    ['clientConnection: 5', 'clientConnection', { type: 'number', value: 5 }, ['object', 'null']],
+    ['ipvs: {syncPeriod: 30}', 'syncPeriod', { type: 'number', value: 30 }, ['string']],
+    ['nftables: {minSyncPeriod: 31d}', 'minSyncPeriod', { type: 'string', value: '31d' }, ['string']],
+    ['clientConnection: {kubeconfig: 5}', 'kubeconfig', { type: 'number', value: 5 }, ['string', 'null']],
+    ['logging: {verbosity: -1}', 'verbosity', { type: 'number', value: -1 }, ['integer', 'null']],
+    ['enableProfiling: 1', 'enableProfiling', { type: 'number', value: 1 }, ['boolean', 'null']],
+    ['portRange: 5', 'portRange', { type: 'number', value: 5 }, ['string', 'null']],
+    ['ipvs: {scheduler: [rr]}', 'scheduler', { type: 'list' }, ['string', 'null']],
+  ])('%s', (config, field, found, types) => {
+    const details = JSON.stringify({ field, found, types }).slice(0, -1);
     for (const mode of ['iptables', 'ipvs', 'nftables']) {
-      expect(check(`mode: ${mode}\n${config}`)).toEqual([expect.stringContaining(` error: ${said}`)]);
+      expect(check(`mode: ${mode}\n${config}`)).toEqual([expect.stringContaining(` error bad-value ${details},`)]);
     }
   });
 
@@ -113,7 +103,9 @@ suite('flags that are given empty, or twice', () => {
 
   test('one empty CIDR is none, but kube-proxy reads it in mode ClusterCIDR only', () => {
     const { diagnostics } = settingsOf({ clusterCidr: '' });
-    expect(describe(diagnostics)).toEqual([expect.stringContaining('error: --cluster-cidr cannot be ""')]);
+    expect(describe(diagnostics)).toEqual([
+      'error bad-value {"field":"--cluster-cidr","found":{"type":"string","value":""},"form":"network"}',
+    ]);
     expect(settingsOf({ clusterCidr: '', detectLocalMode: 'NodeCIDR' })).toMatchObject({
       diagnostics: [],
       settings: { clusterCIDRs: [] },
@@ -162,7 +154,7 @@ suite('flags that are given empty, or twice', () => {
 suite('feature gates', () => {
   const gate = (config: string, release?: Release) => {
     const { config: read } = readConfig(new TextFile('config.yaml', `${head}featureGates: {${config}}\n`));
-    return describe(resolveSettings(read, {}, release).diagnostics);
+    return resolveSettings(read, {}, release).diagnostics;
   };
 
   test.each(['AllAlpha: false', 'AllAlpha: true, AllBeta: true', 'StrictIPCIDRValidation: false', 'NodeSwap: true'])(
@@ -171,25 +163,46 @@ suite('feature gates', () => {
   );
 
   test.each([
-    [
-      'NoSuchGate: true',
-      '1.38',
-      'kube-proxy v1.38.0-beta.0 does not start with the unknown feature gate "NoSuchGate": leave it out',
-    ],
+    ['NoSuchGate: true', '1.38', { problem: 'unknown', gate: 'NoSuchGate' }, 'v1.38.0-beta.0'],
     [
       'AllowServiceExternalIP: false',
       '1.37',
-      'feature gate "AllowServiceExternalIP": did you mean AllowServiceExternalIPs?',
+      { problem: 'unknown', gate: 'AllowServiceExternalIP' },
+      'AllowServiceExternalIPs?',
     ],
-    ['MultiCIDRServiceAllocator: true', '1.38', 'leave it out (Kubernetes 1.30 to 1.37 know it)'],
-    ['AllowServiceExternalIPs: false', '1.35', 'kube-proxy v1.35.4 does not start with the unknown feature gate'],
-    ['StrictIPCIDRValidation: false', '1.38', 'the feature gate StrictIPCIDRValidation=false: it is locked to true'],
-    ['TopologyAwareHints: false', '1.33', 'kube-proxy v1.33.13 does not start with the feature gate'],
-    ['AllAlpha: true', '1.37', 'TopologyAwareWorkloadScheduling (needs '],
-  ] as const)('with which kube-proxy does not start are errors: %s in %s', (config, release, words) => {
-    const said = gate(config, release);
-    expect(said).toEqual([expect.stringMatching(/ error: .*\[bad-feature-gate\]$/)]);
-    expect(said[0]).toContain(words);
+    [
+      'MultiCIDRServiceAllocator: true',
+      '1.38',
+      { problem: 'unknown', gate: 'MultiCIDRServiceAllocator' },
+      '1.30 to 1.37',
+    ],
+    ['AllowServiceExternalIPs: false', '1.35', { problem: 'unknown', gate: 'AllowServiceExternalIPs' }, 'v1.35.4'],
+    [
+      'StrictIPCIDRValidation: false',
+      '1.38',
+      { problem: 'locked', gate: 'StrictIPCIDRValidation', isOn: false },
+      'true',
+    ],
+    ['TopologyAwareHints: false', '1.33', { problem: 'locked', gate: 'TopologyAwareHints', isOn: false }, 'v1.33.13'],
+    [
+      'AllAlpha: true',
+      '1.37',
+      {
+        problem: 'needs',
+        unmet: expect.arrayContaining([{ gate: 'TopologyAwareWorkloadScheduling', needs: ['GenericWorkload'] }]),
+      },
+      'TopologyAwareWorkloadScheduling',
+    ],
+  ] as const)('with which kube-proxy does not start are errors: %s in %s', (config, release, details, name) => {
+    const faults = gate(config, release);
+    expect(faults).toEqual([
+      expect.objectContaining({
+        severity: 'error',
+        code: 'bad-feature-gate',
+        arguments: expect.objectContaining({ ...details, release }),
+      }),
+    ]);
+    expect(faults.map((fault) => inOneLine(fault))).toEqual([expect.stringContaining(name)]);
   });
 
   test('a locked one may be set to what it is', () => {
@@ -214,8 +227,8 @@ suite('what kube-proxy starts with', () => {
   test('what IPVS mode alone looks at is a warning in iptables mode', () => {
     const config = 'ipvs: {scheduler: fastest, excludeCIDRs: [x], tcpTimeout: -1s}';
     const severities = (mode: string) => check(config, { proxyMode: mode }).map((line) => line.split(' ')[1]);
-    expect(severities('ipvs')).toEqual(['error:', 'error:', 'error:']);
-    expect(severities('iptables')).toEqual(['warning:', 'warning:', 'warning:']);
+    expect(severities('ipvs')).toEqual(['error', 'error', 'error']);
+    expect(severities('iptables')).toEqual(['warning', 'warning', 'warning']);
   });
 });
 
@@ -265,13 +278,13 @@ suite('flags', () => {
       conntrackUdpTimeout: '10',
     });
     expect(describe(diagnostics)).toEqual([
-      'error: kube-proxy v1.37.2 does not start with the unknown feature gate "KubeProxyIPSV": did you mean KubeProxyIPVS? [bad-feature-gate]',
-      'error: --bind-address cannot be "localhost": write an IP address such as 10.0.0.1 or fd00::1, without a prefix length [bad-value]',
-      'error: --conntrack-max-per-core cannot be "2147483648": write a number from 0 to 2147483647 [bad-value]',
-      'error: --conntrack-min cannot be "-1": write a number from 0 to 2147483647 [bad-value]',
-      'error: --conntrack-udp-timeout cannot be "10": write a duration such as 15m0s or 30s, from 0 up [bad-value]',
-      'error: --feature-gates cannot be "AllAlpha": write NAME=true or NAME=false [bad-value]',
-      'error: --feature-gates cannot be "AllBeta=maybe": write NAME=true or NAME=false [bad-value]',
+      'error bad-feature-gate {"problem":"unknown","gate":"KubeProxyIPSV","release":"1.37"}',
+      'error bad-value {"field":"--bind-address","found":{"type":"string","value":"localhost"},"form":"address"}',
+      'error bad-value {"field":"--conntrack-max-per-core","found":{"type":"string","value":"2147483648"},"expected":"a number from 0 to 2147483647"}',
+      'error bad-value {"field":"--conntrack-min","found":{"type":"string","value":"-1"},"expected":"a number from 0 to 2147483647"}',
+      'error bad-value {"field":"--conntrack-udp-timeout","found":{"type":"string","value":"10"},"expected":"a duration such as 15m0s or 30s, from 0 up"}',
+      'error bad-value {"field":"--feature-gates","found":{"type":"string","value":"AllAlpha"},"form":"gate"}',
+      'error bad-value {"field":"--feature-gates","found":{"type":"string","value":"AllBeta=maybe"},"form":"gate"}',
     ]);
   });
 });
@@ -302,16 +315,14 @@ suite("kube-proxy's ConfigMap", () => {
 
   test('with two', () => {
     const { diagnostics } = readConfig(new TextFile('map.yaml', map(`${entry('config')}${entry('config.conf')}`)));
-    expect(describe(diagnostics)).toEqual([
-      '10:5 error: there is another KubeProxyConfiguration before this one: keep one of them, or name one with --config [duplicate-configuration]',
-    ]);
+    expect(describe(diagnostics)).toEqual(['10:5 error duplicate-configuration {}']);
   });
 
   test('of another version', () => {
     const text = head.replace('v1alpha1', 'v1alpha2');
     expect(describe(readConfig(new TextFile('config.yaml', text)).diagnostics)).toEqual([
-      '1:13 error: the file holds no configuration of kube-proxy: name one with a KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1), a ConfigMap that contains one, a systemd unit that starts kube-proxy with flags, or a configuration of kubeadm, kind or k3s [no-config]',
-      '1:13 warning: apiVersion is "kubeproxy.config.k8s.io/v1alpha2", so kpc ignores this object: did you mean KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1)? [unknown-kind]',
+      '1:13 error no-config {}',
+      '1:13 warning unknown-kind {"field":"apiVersion","value":"kubeproxy.config.k8s.io/v1alpha2","meant":"KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1)"}',
     ]);
   });
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { open, trace as traceSide } from '../../src/library/index.ts';
 import { runKpc } from '../support/run-kpc.ts';
-import { resultOf } from '../support/printed-json.ts';
+import { findingsOf, resultOf } from '../support/printed-json.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-cut-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -32,6 +32,15 @@ async function trace(input: string, from: string, to: string, ...flags: string[]
   return stdout;
 }
 
+const compared = async (one: string, other: string) =>
+  resultOf((await runKpc(['diff', '-q', one, other, '--output', 'json'])).stdout);
+
+/** What a dump's description says of the dump itself. */
+async function readingsOf(dump: string) {
+  const { stdout } = await runKpc(['describe', dump, '--output', 'json']);
+  return findingsOf(stdout, 'reading').map((each) => each.arguments);
+}
+
 const nftables = 'kube-proxy-nftables-loadbalancer-source-ranges';
 const ipvs = 'kube-proxy-ipvs-loadbalancer-source-ranges';
 const iptables = 'kube-proxy-iptables-loadbalancer-local';
@@ -50,11 +59,11 @@ describe('a listing of nft whose start is cut off', () => {
     ],
   ])('%s: what it lacks is not absent, whatever the file is called', async (_title, cut) => {
     const dump = dumpOf(nftables, { 'nft-ruleset': cut });
-    expect(await trace(dump, '198.51.100.9', '12.12.12.12:80')).toContain(
-      'unknown: the dump lacks the output of nft list ruleset; add it',
-    );
-    const diff = await runKpc(['diff', '-q', dump, dumpOf(nftables, {})]);
-    expect(diff.stdout).toMatch(/^No difference in what could be compared; not compared: .*IPv4 nftables rules/);
+    expect(await trace(dump, '198.51.100.9', '12.12.12.12:80')).toMatch(/unknown: .* nft list ruleset;/);
+    expect(await compared(dump, dumpOf(nftables, {}))).toMatchObject({
+      differs: false,
+      notCompared: expect.arrayContaining(['IPv4 nftables rules']),
+    });
   });
 
   test('whole, it decides', async () => {
@@ -85,11 +94,14 @@ describe('a listing of iptables-save with a hole', () => {
     const dump = dumpOf(iptables, { 'iptables-save': change });
     const answer = await trace(dump, '198.51.100.9', '10.98.154.163:80');
     expect(answer).toMatch(/^ {2}unknown: /m);
-    expect(answer).not.toMatch(/^ {2}(?:left|delivered|dropped|refused)|something removed/m);
-    expect((await runKpc(['describe', dump])).stderr).not.toContain('something removed');
-    const diff = await runKpc(['diff', '-q', dump, dumpOf(iptables, {})]);
-    expect(diff.stdout).toMatch(/^No difference in what could be compared.*; not compared: IPv4 rules/);
-    expect(diff.status).toBe(0);
+    expect(answer).not.toMatch(/^ {2}(?:left|delivered|dropped|refused)|PREROUTING .*KUBE-SERVICES: /m);
+    expect((await readingsOf(dump)).map(({ note }) => note)).not.toContain('lost-jump');
+    const whole = dumpOf(iptables, {});
+    expect(await runKpc(['diff', '-q', dump, whole])).toMatchObject({ status: 0 });
+    expect(await compared(dump, whole)).toMatchObject({
+      differs: false,
+      notCompared: expect.arrayContaining([expect.stringMatching(/^IPv4 rules/)]),
+    });
   });
 
   test('is filled by a whole listing of the node, whichever comes first', async () => {
@@ -111,7 +123,7 @@ describe('a listing of iptables-save with a hole', () => {
       ]);
       // The line that was left out is still reported.
       expect(answer.stdout).toContain('delivered to 3 endpoints');
-      expect(answer.stdout).not.toContain('nothing in the dump jumps');
+      expect(answer.stdout).not.toMatch(/^ *(?:unknown|if) .*PREROUTING/m);
     }
   });
 });
@@ -142,9 +154,7 @@ describe('sets with a hole', () => {
 
   test('that a mark shows', async () => {
     const dump = dumpOf(ipvs, { 'ipset-save': (text) => text.replace(entry, '...') });
-    expect(await trace(dump, '198.51.100.9', '10.98.154.163:80')).toContain(
-      'unknown: the dump lacks all or part of the set',
-    );
+    expect(await trace(dump, '198.51.100.9', '10.98.154.163:80')).toMatch(/unknown: .* set KUBE-\S+;/);
   });
 
   test('that the rules show, which name sets behind the last one', async () => {
@@ -155,8 +165,13 @@ describe('sets with a hole', () => {
     };
     const dump = dumpOf(ipvs, { 'ipset-save': cut });
     const answer = await runKpc(['trace', dump, '--from', 'pod', '--to', '10.98.154.163:81']);
-    expect(answer.stdout).toContain('unknown: the dump lacks all or part of the set KUBE-IPVS-IPS');
-    expect(answer.stderr).toMatch(/names the set KUBE-6-\S+, but the dump lists no such set: the list is cut off/);
+    expect(answer.stdout).toMatch(/unknown: .* set KUBE-IPVS-IPS\b/);
+    const unlisted = expect.objectContaining({
+      note: 'unlisted',
+      lacks: 'set',
+      entry: expect.stringMatching(/^KUBE-6-/),
+    });
+    expect(await readingsOf(dump)).toContainEqual(unlisted);
     expect(await trace(dump, 'pod', '10.98.154.163:80')).toContain('delivered to 3 endpoints');
     expect(await trace(dumpOf(ipvs, {}), 'pod', '10.98.154.163:81')).not.toContain('unknown');
     const texts = Object.fromEntries(
@@ -168,9 +183,7 @@ describe('sets with a hole', () => {
     const [side] = opened.snapshots;
     const traced = side && traceSide({ side, from: 'pod', to: '10.98.154.163:81' });
     for (const { diagnostics } of [opened, traced ?? opened])
-      expect(diagnostics).toContainEqual(
-        expect.objectContaining({ code: 'reading', text: expect.stringContaining('but the dump lists no such set') }),
-      );
+      expect(diagnostics).toContainEqual(expect.objectContaining({ code: 'reading', arguments: unlisted }));
   });
 
   test('that the number of entries shows', async () => {
@@ -185,23 +198,21 @@ describe('sets with a hole', () => {
         return sets.join('\n');
       },
     });
-    expect(await trace(dump, '198.51.100.9', '10.98.154.163:80')).toContain(
-      'unknown: the dump lacks all or part of the set',
-    );
+    expect(await trace(dump, '198.51.100.9', '10.98.154.163:80')).toMatch(/unknown: .* set KUBE-\S+;/);
   });
 });
 
 test('a list of ipvsadm without its titles is a part, whatever the file is called', async () => {
   const list = 'TCP  12.12.12.12:80 rr\n  -> 10.244.1.2:80  Masq  1  0  0\n';
   const dump = dumpOf(ipvs, { 'ipvsadm-save': () => list });
-  expect(await trace(dump, 'pod', '10.98.154.163:80')).toContain('unknown: the dump lacks the output of ipvsadm -Sn');
+  expect(await trace(dump, 'pod', '10.98.154.163:80')).toMatch(/unknown: .* ipvsadm -Sn\b/);
 });
 
 test('a virtual server of a firewall mark is a line that is not read', async () => {
   const dump = dumpOf(ipvs, { 'ipvsadm-save': (text) => `${text}-A -f 16384 -s rr\n` });
   const answer = await trace(dump, 'pod', '10.98.154.163:80');
-  expect(answer).toMatch(/unknown: kpc could not read line \d+ of ipvsadm-save; check what the node does/);
-  expect(answer).not.toContain('lacks the output');
+  expect(answer).toMatch(/unknown: .* line \d+ of ipvsadm-save;/);
+  expect(answer).not.toContain('ipvsadm -Sn');
 });
 
 describe('virtual servers that sets name', () => {
@@ -209,14 +220,17 @@ describe('virtual servers that sets name', () => {
 
   test('and the list lacks: the verdict is unknown, and diff says so beside the difference', async () => {
     const dump = dumpOf(ipvs, { 'ipvsadm-save': (text) => text.replace(isOf('12.12.12.12'), '') });
-    const sentence =
-      'KUBE-LOAD-BALANCER names 12.12.12.12,tcp:80, but the dump lists no virtual server for it: the list is cut off, or kube-proxy could not make all virtual servers';
-    expect(await trace(dump, '203.0.113.9', '12.12.12.12:80')).toContain(
-      `unknown: ${sentence}; add all of the output of ipvsadm -Sn`,
-    );
+    const server = /KUBE-LOAD-BALANCER .*12\.12\.12\.12,tcp:80, .*virtual server/;
+    const [answer] = resultOf(await trace(dump, '203.0.113.9', '12.12.12.12:80', '--output', 'json')).traces;
+    expect(answer).toMatchObject({
+      verdict: 'unknown',
+      reasons: expect.arrayContaining([
+        expect.objectContaining({ text: expect.stringMatching(server), command: 'ipvsadm -Sn' }),
+      ]),
+    });
     const diff = await runKpc(['diff', '-q', dump, dumpOf(ipvs, {})]);
     expect(diff.stdout).toContain('+ virtual server TCP 12.12.12.12:80 with 3 real servers');
-    expect(diff.stdout).toContain(sentence);
+    expect(diff.stdout).toMatch(server);
   });
 
   test('and whose addresses ip addr lacks: they may still be there, as describe says', async () => {
@@ -224,18 +238,15 @@ describe('virtual servers that sets name', () => {
       'ip-addr.json': (text) =>
         JSON.stringify((JSON.parse(text) as { ifname: string }[]).filter(({ ifname }) => ifname !== 'kube-ipvs0')),
     });
-    const sentence = 'but the dump lists no address for it: the list is cut off, or something removed it';
-    expect(await trace(dump, '203.0.113.9', '12.12.12.12:80')).toContain(
-      `KUBE-LOAD-BALANCER names 12.12.12.12,tcp:80, ${sentence}`,
+    expect(await trace(dump, '203.0.113.9', '12.12.12.12:80')).toMatch(
+      /KUBE-LOAD-BALANCER .*12\.12\.12\.12,tcp:80, .*address/,
     );
-    expect((await runKpc(['describe', dump])).stderr).toContain(sentence);
+    expect(await readingsOf(dump)).toContainEqual(expect.objectContaining({ note: 'unlisted', lacks: 'address' }));
   });
 
   test('and whose real servers all have weight 0: that is why they refuse', async () => {
     const dump = dumpOf(ipvs, { 'ipvsadm-save': (text) => text.replaceAll(/ -w \d+/g, ' -w 0') });
-    expect(await trace(dump, 'pod', '10.98.154.163:80')).toContain(
-      'has no ready endpoint: each of its real servers has weight 0 and gets no new connections',
-    );
+    expect(await trace(dump, 'pod', '10.98.154.163:80')).toMatch(/\bweight 0\b/);
   });
 
   test('and the list ends before the real servers of the last one', async () => {
@@ -246,7 +257,7 @@ describe('virtual servers that sets name', () => {
       },
     });
     expect(await trace(dump, 'pod', '10.98.154.163:80')).toMatch(
-      /unknown: KUBE-LOOP-BACK names 10\.244\.\S+, but the dump lists no real server for it/,
+      /unknown: KUBE-LOOP-BACK .*10\.244\.\S+, .*real server/,
     );
   });
 });
@@ -268,25 +279,29 @@ endpoints: ${addresses}
 
 describe('a Service whose EndpointSlices the input lacks', () => {
   const web = service('web', '10.96.0.31', 'selector: {app: web}, ');
-  const lacks = 'the input holds no EndpointSlices of shop/web';
+  const lacks = /EndpointSlices .*shop\/web/;
 
   test.each(['iptables', 'ipvs', 'nftables'])('is not known to be refused, in mode %s', async (mode) => {
     const flags = ['--proxy-mode', mode];
     const input = write('lacking.yaml', web);
-    const text = await trace(input, 'external', 'web.shop', ...flags);
-    expect(text).toContain(`unknown: ${lacks}; add the output of kubectl get endpointslices -A -o yaml`);
-    expect(text).not.toContain('no ready endpoint');
     const json = resultOf(await trace(input, 'external', 'web.shop', ...flags, '--output', 'json'));
-    expect(json.traces[0]).toMatchObject({ verdict: 'unknown', reasons: [{ text: lacks }] });
+    expect(json.traces[0]).toMatchObject({
+      verdict: 'unknown',
+      reasons: [{ text: expect.stringMatching(lacks), command: 'kubectl get endpointslices -A -o yaml' }],
+    });
+    expect(json.traces[0]).not.toHaveProperty('cause');
     const all = await runKpc(['trace', '-q', input, '--all', 'web.shop', ...flags]);
     expect(all.stdout).toMatch(/cluster IP 10\.96\.0\.31:80\/tcp .* unknown/);
   });
 
   test('is not known to be refused as the endpoint of another one', async () => {
     const input = service('a', '10.96.0.2', '') + slice('a', '[{addresses: [10.96.0.31]}]') + web;
-    expect(await trace(write('chained.yaml', input), 'external', 'a.shop', '--proxy-mode', 'iptables')).toContain(
-      `unknown: ${lacks}`,
-    );
+    const flags = ['--proxy-mode', 'iptables', '--output', 'json'];
+    const json = resultOf(await trace(write('chained.yaml', input), 'external', 'a.shop', ...flags));
+    expect(json.traces[0]).toMatchObject({
+      verdict: 'unknown',
+      reasons: [{ text: expect.stringMatching(lacks) }],
+    });
   });
 
   test('is known with a slice of its own, even if that is empty', async () => {
@@ -294,10 +309,10 @@ describe('a Service whose EndpointSlices the input lacks', () => {
   });
 
   test.each([
-    ['[{addresses: [10.244.0.5], nodeName: n1}]', [], '200 with a ready endpoint on this node, and 503 without'],
-    ['[{addresses: [10.244.0.5], nodeName: n1}]', ['--node', 'n1'], '200, with 1 ready endpoint'],
-    ['[{addresses: [10.244.0.5], nodeName: n1}]', ['--node', 'n2'], '503, with 0 ready endpoints'],
-    ['[]', [], '503, with 0 ready endpoints'],
+    ['[{addresses: [10.244.0.5], nodeName: n1}]', [], /200 .*503/],
+    ['[{addresses: [10.244.0.5], nodeName: n1}]', ['--node', 'n1'], /200, .*\b1 /],
+    ['[{addresses: [10.244.0.5], nodeName: n1}]', ['--node', 'n2'], /503, .*\b0 /],
+    ['[]', [], /503, .*\b0 /],
   ])(
     'has a health check whose answer an unnamed node leaves open: endpoints %s and %j',
     async (endpoints, named, said) => {
@@ -308,7 +323,8 @@ describe('a Service whose EndpointSlices the input lacks', () => {
         nodes.join('') + web.replace('ports:', local) + slice('web', endpoints),
       );
       const { stdout } = await runKpc(['trace', '-q', input, '--all', 'web.shop', ...named]);
-      expect(stdout).toContain(`health check of shop/web on port 32000: kube-proxy answers ${said}`);
+      const line = stdout.split('\n').find((each) => /health check .*shop\/web .*32000/.test(each));
+      expect(line).toMatch(said);
     },
   );
 
@@ -319,7 +335,7 @@ describe('a Service whose EndpointSlices the input lacks', () => {
     );
     const node = `apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {addresses: [{type: InternalIP, address: 192.168.50.11}]}\n`;
     const text = await trace(write('health.yaml', balanced + node), 'external', '192.168.50.11:32000');
-    expect(text).toContain('kube-proxy answers 200 with a ready endpoint on this node, and 503 without');
+    expect(text).toMatch(/200 .*503/);
   });
 });
 
@@ -339,19 +355,15 @@ test.each([
 
 describe('rules of Services that nothing jumps to', () => {
   const dump = dumpOf(iptables, { 'iptables-save': (text) => text.replace(/^-A PREROUTING .*\n/gm, '') });
-  const why = "something removed kube-proxy's rules; restart kube-proxy";
-
   test.each(['192.168.10.11:30938', '10.98.154.163:80', '12.12.12.12:80'])('%s says so', async (to) => {
     const text = await trace(dump, '198.51.100.9', to);
-    expect(text).toContain(
-      `KUBE-SERVICES leads to the endpoints, but nothing in PREROUTING leads to KUBE-SERVICES: ${why}`,
-    );
+    expect(text).toMatch(/KUBE-SERVICES .*PREROUTING .*KUBE-SERVICES: /);
     expect(text).not.toContain('nodePortAddresses');
   });
 
   test('the table of all senders says so, too', async () => {
     const { stdout } = await runKpc(['trace', '-q', dump, '--all', 'default/nginx']);
-    expect(stdout).toContain(`nothing in PREROUTING leads to KUBE-SERVICES: ${why}`);
+    expect(stdout).toMatch(/PREROUTING .*KUBE-SERVICES: /);
   });
 
   test('what the firewall of source ranges then drops is not laid to the ranges', async () => {
@@ -363,7 +375,7 @@ describe('rules of Services that nothing jumps to', () => {
     });
     const text = await trace(guarded, '198.51.100.9', '12.12.12.12:80');
     expect(text).toContain('dropped');
-    expect(text).toContain(`nothing in PREROUTING leads to KUBE-SERVICES: ${why}`);
+    expect(text).toMatch(/PREROUTING .*KUBE-SERVICES: /);
     expect(text).not.toContain('loadBalancerSourceRanges');
   });
 
@@ -417,8 +429,8 @@ describe("rules show addresses to be the node's own", () => {
 COMMIT
 `;
     const text = await trace(write('userspace.txt', rules), 'node', '10.96.0.80:80');
-    expect(text).toContain('unknown: kube-proxy itself listens at this port');
-    expect(text).not.toContain('192.168.50.11 is no address');
+    expect(text).toMatch(/unknown: kube-proxy /);
+    expect(text).not.toMatch(/if .*192\.168\.50\.11/);
   });
 });
 
@@ -426,8 +438,8 @@ describe('what describe knows of a dump', () => {
   test('a health check node port is told, and makes the Service a LoadBalancer', async () => {
     const dump = dumpOf(iptables, { 'iptables-save': (text) => text.replace(/^.* loadbalancer IP".*\n/gm, '') });
     expect((await runKpc(['describe', dump])).stdout).toMatch(/default\/nginx +LoadBalancer /);
-    expect(await trace(dump, '198.51.100.9', '192.168.10.11:32100')).toContain(
-      'port 32100 is the health check of default/nginx: kube-proxy answers 200',
+    expect(await trace(dump, '198.51.100.9', '192.168.10.11:32100')).toMatch(
+      /32100 .*health check .*default\/nginx.* 200\b/,
     );
   });
 });
@@ -438,8 +450,8 @@ test('policy Local without an endpoint on the node is told of a dump, too', asyn
     'iptables-save': (text) =>
       text.replace(/^.*KUBE-SVL-.*\n/gm, '').replace('-A KUBE-FIREWALL', `${drop}\n-A KUBE-FIREWALL`),
   });
-  expect(await trace(dump, '198.51.100.9', '12.12.12.12:80')).toContain(
-    'externalTrafficPolicy is Local, but default/nginx has no endpoint on this node',
+  expect(await trace(dump, '198.51.100.9', '12.12.12.12:80')).toMatch(
+    /externalTrafficPolicy .*Local, .*default\/nginx /,
   );
 });
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { natTable, rules } from '../dumps/pasted.ts';
-import { resultOf } from '../support/printed-json.ts';
+import { findingsOf, resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
 
@@ -45,116 +45,143 @@ ${without(rules, /^-A KUBE-SERVICES|MARK-MASQ/)}`,
   'lost.nft': ruleset.replaceAll(/(chain nat-prerouting \{\n.*\n)\t\tjump services\n/g, '$1'),
 });
 
-async function trace(file: string, to: string, ...flags: string[]): Promise<string> {
-  return (await runKpc(['trace', '-q', file, '--from', '10.244.1.9', '--to', to, ...flags], { cwd })).stdout;
+async function trace(file: string, to: string, from = '10.244.1.9') {
+  const { stdout } = await runKpc(['trace', '-q', file, '--from', from, '--to', to, '--output', 'json'], { cwd });
+  return resultOf(stdout).traces[0];
 }
 
+/** A reason why a verdict is unknown: what the dump lacks, by its names, and the command that shows it. */
+const lacking = (names: RegExp, command = 'iptables-save'): unknown =>
+  expect.objectContaining({ kind: 'missing-listing', text: expect.stringMatching(names), command });
+
 test('what masquerades is taken to be as kube-proxy makes it, and said', async () => {
-  const { stdout } = await runKpc(['trace', '-q', 'nat.txt', '--from', '192.0.2.7', '--to', '10.96.7.7:80'], { cwd });
-  expect(stdout).toContain('unknown: the dump lacks chain KUBE-MARK-MASQ of table nat, to which a rule jumps');
-  expect(stdout).toContain(
-    'if KUBE-MARK-MASQ is as kube-proxy makes it, POSTROUTING jumps to KUBE-POSTROUTING and what is not shown lets the packet pass unchanged: delivered to 2 endpoints:',
-  );
-  expect(stdout).toContain("10.244.1.5:8080; sees the node's address as the client");
-  expect(stdout).toContain('iptables nat KUBE-MARK-MASQ, a rule that the dump lacks: -j MARK');
+  const marked = await trace('nat.txt', '10.96.7.7:80', '192.0.2.7');
+  expect(marked).toMatchObject({
+    verdict: 'unknown',
+    reasons: expect.arrayContaining([lacking(/chain KUBE-MARK-MASQ .*nat/)]),
+    otherwise: {
+      condition: expect.stringMatching(/KUBE-MARK-MASQ .*POSTROUTING .*KUBE-POSTROUTING/),
+      verdict: 'delivered',
+      endpoints: [{ address: '10.244.1.5' }, { address: '10.244.1.6' }],
+    },
+    steps: expect.arrayContaining([
+      expect.objectContaining({ where: expect.stringMatching(/iptables nat KUBE-MARK-MASQ/) }),
+    ]),
+  });
+  expect(marked.otherwise.sourceAfter).toBe('masqueraded');
   // One that no rule marks.
-  expect(await trace('nat.txt', '10.96.7.7:80')).toContain(
-    'if what is not shown lets the packet pass unchanged: delivered to 2 endpoints:',
-  );
+  expect(await trace('nat.txt', '10.96.7.7:80')).toMatchObject({
+    otherwise: {
+      condition: expect.not.stringContaining('KUBE-'),
+      verdict: 'delivered',
+      sourceAfter: '10.244.1.9',
+      endpoints: [{}, {}],
+    },
+  });
 });
 
 describe('a part of the rules of iptables', () => {
-  const text =
-    'nothing in the dump jumps from PREROUTING to KUBE-SERVICES, so it is not known whether packets reach the rules there';
+  const jump = /PREROUTING .*KUBE-SERVICES/;
 
   test('names the jump that it lacks, and what follows if that is there', async () => {
     const answer = await trace('rules.txt', '10.96.7.7:80');
-    expect(answer).toContain(`unknown: ${text}; add all of the output of iptables-save`);
-    expect(answer).toContain(
-      'if PREROUTING jumps to KUBE-SERVICES and what is not shown lets the packet pass unchanged: delivered to 2 endpoints:',
-    );
-    expect(answer).not.toContain('left to routing');
-    expect(answer).toContain('iptables nat PREROUTING, a rule that the dump lacks: ');
-    expect(answer).toContain('iptables nat KUBE-SERVICES rule 1: ');
-  });
-
-  test('says so to programs', async () => {
-    const [json] = resultOf(await trace('rules.txt', '10.96.7.7:80', '--output', 'json')).traces;
-    expect(json).toMatchObject({
+    expect(answer).toMatchObject({
       verdict: 'unknown',
-      reasons: expect.arrayContaining([expect.objectContaining({ text, command: 'iptables-save' })]) as unknown,
-      otherwise: { verdict: 'delivered' },
+      reasons: expect.arrayContaining([lacking(jump)]),
+      otherwise: { condition: expect.stringMatching(jump), verdict: 'delivered', endpoints: [{}, {}] },
     });
+    const { stdout } = await runKpc(['trace', '-q', 'rules.txt', '--from', '10.244.1.9', '--to', '10.96.7.7:80'], {
+      cwd,
+    });
+    expect(stdout).toMatch(/iptables nat PREROUTING, .*: /);
+    expect(stdout).toContain('iptables nat KUBE-SERVICES rule 1: ');
   });
 
   test('of a packet that no rule asks for, the jump makes no difference', async () => {
-    expect(await trace('rules.txt', '192.0.2.8:80')).not.toContain('nothing in the dump jumps');
+    expect((await trace('rules.txt', '192.0.2.8:80')).reasons).not.toContainEqual(lacking(jump));
   });
 
   test('without the chain that the jump leads to, there is no answer', async () => {
     const answer = await trace('no-services.txt', '10.96.7.7:80');
-    expect(answer).toContain('unknown: the dump lacks chain KUBE-SERVICES of table nat, to which a rule jumps');
-    expect(answer).not.toContain('left to routing');
+    expect(answer).toMatchObject({
+      verdict: 'unknown',
+      reasons: expect.arrayContaining([lacking(/chain KUBE-SERVICES .*nat/)]),
+    });
+    expect(answer).not.toHaveProperty('otherwise');
   });
 
   test('node ports hang on a jump of KUBE-SERVICES', async () => {
     const answer = await trace('node-ports.txt', '192.168.50.11:30080');
-    expect(answer).toContain('unknown: nothing in the dump jumps from KUBE-SERVICES to KUBE-NODEPORTS');
-    expect(answer).toMatch(/^ {2}if .*KUBE-SERVICES jumps to KUBE-NODEPORTS.*: delivered to 2 endpoints:$/m);
+    const nodePorts = /KUBE-SERVICES .*KUBE-NODEPORTS/;
+    expect(answer).toMatchObject({
+      verdict: 'unknown',
+      reasons: expect.arrayContaining([lacking(nodePorts)]),
+      otherwise: { condition: expect.stringMatching(nodePorts), verdict: 'delivered', endpoints: [{}, {}] },
+    });
   });
 
   test('describe notes it', async () => {
-    const { stderr } = await runKpc(['describe', 'rules.txt'], { cwd });
-    expect(stderr).toContain(
-      'note: nothing in the dump jumps from PREROUTING or OUTPUT to KUBE-SERVICES, so it is not known whether packets reach the rules there',
+    const { stdout } = await runKpc(['describe', 'rules.txt', '--output', 'json'], { cwd });
+    const notes = findingsOf(stdout, 'reading').map((each) => each.arguments);
+    expect(notes).toContainEqual(
+      expect.objectContaining({ note: 'unshown-jump', from: ['PREROUTING', 'OUTPUT'], to: 'KUBE-SERVICES' }),
     );
-    expect(stderr).not.toContain('restart kube-proxy');
+    expect(notes.map(({ note }) => note)).not.toContain('lost-jump');
   });
 });
 
 test('a whole table nat shows that the jump is lost, also without table filter', async () => {
-  expect(await trace('whole-nat.txt', '10.96.7.7:80')).toContain(
-    "KUBE-SERVICES leads to the endpoints, but nothing in PREROUTING leads to KUBE-SERVICES: something removed kube-proxy's rules",
-  );
+  expect(await trace('whole-nat.txt', '10.96.7.7:80')).toMatchObject({
+    otherwise: { verdict: 'forwarded' },
+    notes: [expect.stringMatching(/KUBE-SERVICES .*PREROUTING .*KUBE-SERVICES/)],
+  });
 });
 
 describe('nftables mode', () => {
   test('a part of a table names the jump that it lacks', async () => {
     const answer = await trace('table.nft', '10.98.154.163:80');
-    expect(answer).toContain(
-      'unknown: nothing in the dump jumps from nat-prerouting to services, so it is not known whether packets reach the rules there; add all of the output of nft list ruleset',
-    );
-    expect(answer).toContain(
-      'if nat-prerouting jumps to services and what is not shown lets the packet pass unchanged: delivered',
-    );
+    const jump = /nat-prerouting .*services/;
+    expect(answer).toMatchObject({
+      verdict: 'unknown',
+      reasons: expect.arrayContaining([lacking(jump, 'nft list ruleset')]),
+      otherwise: { condition: expect.stringMatching(jump), verdict: 'delivered' },
+    });
   });
 
   test.each([
-    ['chains.nft', 'the dump lacks the set or map service-ips; add the output of nft list ruleset'],
-    ['own-chains.nft', 'the dump lacks chain services of table kube-proxy, to which a rule jumps'],
-    ['no-services.nft', 'the dump lacks chain services of table ip kube-proxy; add all of the output'],
-    ['no-hook.nft', 'the dump lacks chain nat-prerouting of table ip kube-proxy; add all of the output'],
-  ])('%s has no answer, and says why', async (file, why) => {
+    ['chains.nft', /map service-ips/],
+    ['own-chains.nft', /chain services .*kube-proxy/],
+    ['no-services.nft', /chain services .*ip kube-proxy/],
+    ['no-hook.nft', /chain nat-prerouting .*ip kube-proxy/],
+  ])('%s has no answer, and says why', async (file, names) => {
     const answer = await trace(file, '10.98.154.163:80');
-    expect(answer).toContain(`unknown: ${why}`);
-    expect(answer).not.toContain('left to routing');
+    expect(answer).toMatchObject({
+      verdict: 'unknown',
+      reasons: expect.arrayContaining([lacking(names, 'nft list ruleset')]),
+    });
+    expect(answer.otherwise?.verdict).not.toBe('forwarded');
   });
 
   test('a whole table shows that it is lost', async () => {
     const answer = await trace('lost.nft', '10.98.154.163:80');
-    expect(answer).toContain(
-      "services leads to the endpoints, but nothing in nat-prerouting leads to services: something removed kube-proxy's rules; restart kube-proxy",
-    );
-    expect((await runKpc(['describe', 'lost.nft'], { cwd })).stderr).toContain(
-      'note: nothing in nat-prerouting jumps to services, so no packet from there reaches a Service',
+    expect(answer).toMatchObject({
+      verdict: 'refused',
+      cause: { kind: 'kube-proxy', text: expect.stringMatching(/services .*nat-prerouting .*services/) },
+    });
+    const { stdout } = await runKpc(['describe', 'lost.nft', '--output', 'json'], { cwd });
+    expect(findingsOf(stdout, 'reading').map((each) => each.arguments)).toContainEqual(
+      expect.objectContaining({ note: 'lost-jump', from: ['nat-prerouting'], to: 'services' }),
     );
   });
 
   test('a missing rule is no cause for a port that the Service does not have', async () => {
-    const lost = 'service-ips leads to the endpoints, but nothing in services leads to';
-    expect(await trace('unmapped.nft', '10.98.154.163:80')).toContain(lost);
-    const answer = await trace('unmapped.nft', '10.98.154.163:81');
-    expect(answer).not.toContain(lost);
-    expect(answer).toContain('which has no port 81/TCP (has 80/TCP)');
+    expect(await trace('unmapped.nft', '10.98.154.163:80')).toMatchObject({
+      verdict: 'refused',
+      cause: { kind: 'kube-proxy', text: expect.stringMatching(/service-ips .*services/) },
+    });
+    expect(await trace('unmapped.nft', '10.98.154.163:81')).toMatchObject({
+      verdict: 'refused',
+      cause: { kind: 'unserved-port', text: expect.stringMatching(/81\/TCP .*80\/TCP/) },
+    });
   });
 });

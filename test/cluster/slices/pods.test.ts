@@ -162,7 +162,7 @@ describe('Nodes', () => {
     expect(stderr).toContain(
       'warning: default/c is on no Node in the input (no nodeName), so the endpointslice controller leaves it out [unknown-node-of-pod]',
     );
-    expect(stderr).toContain('help: write the name of the Node');
+    expect(stderr).toMatch(/\[unknown-node-of-pod\][^]*?\n {2}help: ./);
   });
 });
 
@@ -240,7 +240,7 @@ describe('which Services get slices of Pods', () => {
     const { endpoints, stderr } = await endpointsOf(service('web'), slice('web'), pod('a', '10.244.1.1'));
     expect(endpoints).toEqual(['10.244.9.9:1234']);
     expect(stderr.match(/endpoints-from-pods/g)).toHaveLength(1);
-    expect(stderr).toContain('note: 1 Service uses the EndpointSlices or Endpoints in the input [endpoints-from-pods]');
+    expect(stderr).toMatch(/^note: 1 Service .*\[endpoints-from-pods\]/m);
     const own = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'web' } };
     const subsets = [{ addresses: [{ ip: '10.244.9.8' }], ports: [{ port: 1234 }] }];
     const given = await endpointsOf(service('web'), { ...own, subsets }, pod('a', '10.244.1.1'));

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findingsOf, resultOf } from '../../support/printed-json.ts';
 import { runKpc } from '../../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-userspace-'));
@@ -52,31 +53,37 @@ status: { addresses: [{ type: InternalIP, address: 192.168.0.1 }] }
   writeFileSync(dump, `$ iptables-save\n${whole}${none}$ ip -o addr\n${addresses}`);
 });
 
+const tracesOf = async (...args: readonly string[]) =>
+  resultOf((await runKpc(['trace', ...args, '--output', 'json'])).stdout).traces;
+
 describe('a dump of a node in userspace mode', () => {
   test('names its Services, and says that no rule shows their endpoints', async () => {
     const all = await runKpc(['describe', dump]);
     expect(all.stdout).toContain('shop/web:http  NodePort  10.96.0.10  80/TCP  30080/TCP   ?');
-    expect(all.stderr).toBe(
-      'note: in userspace mode, KUBE-PORTALS-* and KUBE-NODEPORT-* lead to ports where kube-proxy itself accepts connections, so no rule shows the endpoints [reading]\n',
-    );
+    const json = await runKpc(['describe', dump, '--output', 'json']);
+    expect(findingsOf(json.stdout)).toMatchObject([
+      { severity: 'note', code: 'reading', arguments: { problem: 'dump', note: 'proxy-ports', mode: 'userspace' } },
+    ]);
     const { stdout } = await runKpc(['describe', dump, 'shop/web']);
-    expect(stdout).toMatch(
-      /endpoints: unknown, because kube-proxy itself accepts connections, at port 6\d{4}, and chooses one/,
-    );
+    expect(stdout).toMatch(/endpoints: unknown\b.* port 6\d{4}\b/);
   });
 
   test.each(['10.96.0.10:80', '192.168.0.1:30080'])('leaves the verdict to kube-proxy, asked for %s', async (to) => {
-    const { stdout } = await runKpc(['trace', dump, '--from', '10.0.0.9', '--in-interface', 'eth0', '--to', to]);
-    expect(stdout).toContain(
-      'unknown: kube-proxy itself listens at this port, and chooses an endpoint; no listing shows it',
-    );
-    expect(stdout).not.toContain('no ready endpoint');
+    const [answer] = await tracesOf(dump, '--from', '10.0.0.9', '--in-interface', 'eth0', '--to', to);
+    expect(answer).toMatchObject({
+      verdict: 'unknown',
+      reasons: expect.arrayContaining([
+        expect.objectContaining({ kind: 'circumstance', text: expect.stringContaining('kube-proxy') }),
+      ]),
+    });
+    expect(answer).not.toHaveProperty('cause');
   });
 
   test('leaves other ports to the node', async () => {
     const from = ['--from', '10.0.0.9', '--in-interface', 'eth0'];
-    const { stdout } = await runKpc(['trace', dump, ...from, '--to', '192.168.0.1:22']);
-    expect(stdout).toContain('reaches the node itself');
+    expect(await tracesOf(dump, ...from, '--to', '192.168.0.1:22')).toMatchObject([
+      { otherwise: { verdict: 'local' } },
+    ]);
   });
 });
 
@@ -88,22 +95,30 @@ describe('manifests in userspace mode', () => {
     const status = 'status: { loadBalancer: { ingress: [{ ip: 198.51.100.7 }] } }\n---';
     writeFileSync(path, readFileSync(manifests, 'utf8').replace('type: NodePort', spec).replace('---', status));
     const flags = asked.slice(1);
-    const { stdout, stderr } = await runKpc(['describe', path, ...flags, 'shop/web']);
+    const { stdout } = await runKpc(['describe', path, ...flags, 'shop/web']);
     expect(stdout).toContain('internalTrafficPolicy Cluster, externalTrafficPolicy Cluster');
     expect(stdout).not.toMatch(/health check|10\.0\.0\.0\/8/);
-    expect(stderr).toContain('every client reaches all endpoints of shop/web');
+    const json = await runKpc(['describe', path, ...flags, 'shop/web', '--output', 'json']);
+    expect(findingsOf(json.stdout, 'userspace').map((each) => each.arguments)).toEqual([
+      { problem: 'ignored', services: ['shop/web'] },
+    ]);
     const health = await runKpc(['trace', path, ...flags, '--from', 'external', '--to', '192.168.0.1:32100']);
     expect(health.stdout).not.toContain('health check');
-    const other = await runKpc(['migrate', path, ...flags, '--to', 'iptables', '--to-kubernetes-version', '1.36']);
-    expect(other.stdout).toMatch(/loadBalancerSourceRanges does not admit.*\n.*the node itself/);
+    const to = ['--to', 'iptables', '--to-kubernetes-version', '1.36', '--output', 'json'];
+    const { causes } = resultOf((await runKpc(['migrate', path, ...flags, ...to])).stdout);
+    expect(causes).toContainEqual(expect.objectContaining({ cause: 'source-ranges' }));
   });
 
   test('close a connection that no endpoint is there for', async () => {
     const path = join(scratch, 'none.yaml');
     writeFileSync(path, readFileSync(manifests, 'utf8').replace('nodeName: n1', 'conditions: { ready: false }'));
-    const { stdout } = await runKpc(['trace', path, ...asked.slice(1), '--from', 'external', '--to', '10.96.0.10:80']);
-    expect(stdout).toContain('refused: the connection is accepted, then closed at once');
+    const packet = ['--from', 'external', '--to', '10.96.0.10:80'];
+    const { stdout } = await runKpc(['trace', path, ...asked.slice(1), ...packet]);
+    expect(stdout).toMatch(/refused: .*accepted/);
     expect(stdout).not.toContain('192.0.0.8');
+    expect(await tracesOf(path, ...asked.slice(1), ...packet)).toMatchObject([
+      { verdict: 'refused', cause: { kind: 'no-server' } },
+    ]);
   });
 });
 
@@ -111,11 +126,10 @@ describe('manifests, from userspace mode to another', () => {
   test('need the release afterwards, and the mode', async () => {
     const noRelease = await runKpc(['migrate', ...asked, '--to', 'iptables']);
     expect(noRelease).toMatchObject({ status: 2, stdout: '' });
-    expect(noRelease.stderr).toContain('Kubernetes 1.25 has no iptables mode that kpc follows');
-    expect(noRelease.stderr).toContain('--to-kubernetes-version with a release of 1.30 to 1.38');
+    expect(noRelease.stderr).toMatch(/1\.25 .*iptables .*\[bad-call\]\n {2}help: .*--to-kubernetes-version .*1\.30/);
     const noMode = await runKpc(['migrate', ...asked, '--to-kubernetes-version', '1.36']);
     expect(noMode).toMatchObject({ status: 2, stdout: '' });
-    expect(noMode.stderr).toContain('Kubernetes 1.36 has no userspace mode that kpc follows');
+    expect(noMode.stderr).toMatch(/1\.36 .*userspace .*\[bad-call\]\n {2}help: .*--to\b/);
     const { stdout } = await runKpc(['migrate', ...asked, '--to', 'iptables', '--to-kubernetes-version', '1.36']);
     expect(stdout).toContain('1.25 userspace → 1.36 iptables: ');
     expect(stdout).toMatch(
