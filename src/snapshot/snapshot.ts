@@ -139,8 +139,6 @@ interface CompiledFacts extends Facts {
   readonly assumedNodes?: readonly string[] | undefined;
   /** The Nodes of the input, and assumed ones. Missing for a bundle. */
   readonly nodes?: ReadonlyMap<string, Node> | undefined;
-  /** Whether a flag or setting names the node. */
-  readonly isNodeNamed?: boolean | undefined;
   /** What a dump on the other side shows of the same node. */
   readonly host?: DumpedSnapshot | undefined;
   readonly onNode?: ((name: string) => CompiledSnapshot | undefined) | undefined;
@@ -380,11 +378,9 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     ];
   }
 
-  /** The same input on the other Nodes that kpc assumed. Empty if the input itself shows the Nodes, or if a Node is named. */
+  /** The same input on the other Nodes that kpc assumed. Empty if the input itself shows the Nodes. */
   get elsewhere(): readonly CompiledSnapshot[] {
-    const { assumedNodes = [], isNodeNamed = false } = this.facts;
-    const others = this.assumed.node && !isNodeNamed ? assumedNodes : [];
-    return others.flatMap((name) => (name === this.nodeName ? [] : (this.onNode(name) ?? [])));
+    return this.assumed.node ? this.otherNodes.flatMap((name) => this.onNode(name) ?? []) : [];
   }
 
   /** The input's Nodes, if this node may be any of them. Undefined if the node is known. */
@@ -393,11 +389,10 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     return nodes && nodes.size > 1 && this.nodeName === '' ? nodes : undefined;
   }
 
-  /** The names of the other Nodes, if this node is known. Assumed Nodes count only if one is named. */
+  /** The names of the other Nodes, if this node is known. Empty for a bundle. */
   get otherNodes(): readonly string[] {
-    const { nodes = new Map<string, Node>(), assumedNodes = [], isNodeNamed = false } = this.facts;
-    const others = [...nodes.keys()].filter((name) => name !== this.nodeName);
-    return this.nodeName === '' ? [] : others.filter((name) => isNodeNamed || !assumedNodes.includes(name));
+    const { nodes = new Map<string, Node>() } = this.facts;
+    return this.nodeName === '' ? [] : [...nodes.keys()].filter((name) => name !== this.nodeName);
   }
 
   onNode(name: string): CompiledSnapshot | undefined {

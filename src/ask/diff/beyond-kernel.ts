@@ -106,12 +106,29 @@ export function beyondKernel(
   ];
 }
 
-/** Lists the Nodes of manifests that a comparison of one node leaves out. A dump is its node's alone, whatever is beside it. */
-export function otherNodes(...sides: readonly Snapshot[]): readonly BeyondKernel[] {
-  const compiled = sides.flatMap((side) => (side.kind === 'dump' ? [] : side));
-  if (compiled.length < sides.length) return [];
-  const others = new Set(compiled.flatMap((side) => side.otherNodes));
-  return namedBeyond('other-nodes', [...others].toSorted(compareText));
+/** Lists the Nodes that a comparison of one node leaves out. `compared`: the Nodes that it covers as well. */
+export function otherNodes(
+  from: Snapshot,
+  to: Snapshot,
+  compared: readonly string[] = assumedOnBoth(from, to),
+): readonly BeyondKernel[] {
+  if (from.kind === 'dump' || to.kind === 'dump') return [];
+  if (from.kind === 'bundle' || to.kind === 'bundle') return [from, to].flatMap(otherAssumedNodes);
+  const others = new Set([...from.otherNodes, ...to.otherNodes]);
+  return namedBeyond('other-nodes', [...others].filter((name) => !compared.includes(name)).toSorted(compareText));
+}
+
+/** kpc diff also compares the Nodes that kpc assumed on both sides. */
+function assumedOnBoth(...sides: readonly Snapshot[]): readonly string[] {
+  const [own = [], other = []] = sides.map((side) =>
+    side.kind !== 'dump' && side.assumed.node ? side.otherNodes : [],
+  );
+  return own.filter((name) => other.includes(name));
+}
+
+/** Lists the other Nodes that kpc assumed. A bundle of one of them shows no change on the others. */
+export function otherAssumedNodes({ assumed, otherNodes: others }: CompiledSnapshot): readonly BeyondKernel[] {
+  return assumed.node ? namedBeyond('other-nodes', others) : [];
 }
 
 /** Lists what kustomizations take from outside the input. A folder on both sides is listed once, as the last side has it. */

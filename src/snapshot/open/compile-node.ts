@@ -325,8 +325,7 @@ export function compileNode(
   {
     ipFamily,
     name = nodeName || 'manifests',
-    isNodeNamed,
-  }: { readonly ipFamily: IpFamilyChoice; readonly name?: string | undefined; readonly isNodeNamed?: boolean },
+  }: { readonly ipFamily: IpFamilyChoice; readonly name?: string | undefined },
   memo?: NodeMemo,
 ): CompiledSnapshot {
   const { settings, assigned, assumedEndpoints, assumedPods, portFaults, inputs: objects, modeNote } = prepared;
@@ -351,7 +350,6 @@ export function compileNode(
     portFaults,
     assumedNodes: prepared.assumedNodes,
     nodes: prepared.nodes,
-    isNodeNamed,
     onNode: (other) => (prepared.nodes.has(other) ? compileNode(prepared, other, { ipFamily, name }, memo) : undefined),
     isModeAssumed: modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing',
     kpcVersion: version,

@@ -63,8 +63,7 @@ export function compileLoaded(
   const { preparedFor, diagnostics } = prepareChecked(loaded, { names: [nodeName], flag: named }, refusals);
   if (!preparedFor) return { snapshot: undefined, diagnostics, gaps: () => [] };
   const prepared = preparedFor(nodeName);
-  const isNodeNamed = node !== undefined || loaded.settings.hostnameOverride !== '';
-  const snapshot = compileNode(prepared, nodeName, { ipFamily, name, isNodeNamed }, memo);
+  const snapshot = compileNode(prepared, nodeName, { ipFamily, name }, memo);
   const own = describeNodeGaps(nodeName, prepared);
   const [open, others] = nodeName === '' ? [own, []] : [[], own];
   const gaps = () => [...others, ...describeLocalhostListeners(snapshot)];
