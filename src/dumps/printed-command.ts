@@ -8,6 +8,8 @@ export interface PrintedCommand {
   readonly table: TableName | undefined;
   readonly variant?: IptablesVariant | undefined;
   readonly isPart: boolean;
+  /** Whether the line is a shell's, and both the tool's output and its errors went to the terminal. */
+  readonly isTyped?: boolean | undefined;
   readonly allAddresses?: readonly Family[] | undefined;
   readonly routing?: RoutingAsked | undefined;
   /** The host's name without its domain. Undefined if unknown. */
@@ -86,6 +88,7 @@ export function readCommand(line: string, above: PrintedCommand | undefined): Pr
       table: tableNames.find((name) => name === table),
       variant: (['legacy', 'nft'] as const).find((each) => each === variant),
       isPart,
+      isTyped: prompt.test(line) && !/[<>]/.test(rest),
       allAddresses: tool === 'ip' && !isPart ? readAllAddresses(rest) : undefined,
       routing,
       host: hostOfPrompt(line),

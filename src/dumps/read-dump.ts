@@ -53,8 +53,12 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
     if (expected !== undefined) readNothing(draft, { file: name, line: 1, kind: expected }, text);
     return;
   }
-  for (const { routing, elsewhere } of silent)
-    if (routing?.isAll === true && elsewhere === undefined) draft.noRoutes(routing);
+  for (const { tool, isPart, isTyped, routing, elsewhere } of silent) {
+    if (elsewhere !== undefined) continue;
+    if (routing?.isAll === true) draft.noRoutes(routing);
+    // A ruleset without tables has no output. Without root, nft prints an error.
+    if (tool === 'nft' && isTyped === true && !isPart) draft.addNftables([], true);
+  }
   const [firstStray] = strays;
   if (firstStray !== undefined)
     draft.fault(name, 'dump-reading', { problem: 'stray-lines', lines: strays.length }, firstStray);

@@ -53,9 +53,14 @@ test('the tests that kpc test --init writes pass', async () => {
 });
 
 test('the command of a difference of IPv6 sends to IPv6', async () => {
-  const { stdout } = await runKpc(['equivalence', 'in.yaml', 'no6.yaml', ...nftables], { cwd });
-  const command = /kpc (trace .* --from node --to node.*)$/m.exec(stdout)?.[1]?.split(' ') ?? [];
-  expect((await runKpc(command, { cwd })).stdout).toContain('\n  refused');
+  const { stdout } = await runKpc(['diff', 'in.yaml', 'no6.yaml', ...nftables, '--output', 'json'], { cwd });
+  const { packets } = resultOf(stdout) as { readonly packets: readonly { readonly trace: string }[] };
+  const commands = packets.filter(({ trace }) => / --from node --to node\S*:/.test(trace));
+  expect(commands).not.toEqual([]);
+  for (const { trace } of commands) {
+    const asked = await runKpc([...trace.split(' ').slice(1), '--output', 'json'], { cwd });
+    expect(resultOf(asked.stdout)).toMatchObject({ traces: [{ verdict: 'refused' }] });
+  }
 });
 
 test('a difference of both families names the addresses of both', async () => {

@@ -24,6 +24,19 @@ function write(name: string, files: Files): string {
   return join(scratch, name);
 }
 
+test.each([
+  ['$ nft list ruleset\n$ date\n', ['ipv4', 'ipv6']],
+  ['$ nft list ruleset | grep kube\n$ date\n', []],
+  ['$ nft list ruleset 2>/dev/null\n$ date\n', []],
+  ['$ nft list table ip kube-proxy\n$ date\n', []],
+  ['== nft list ruleset\n== date\n', []],
+  // The paste may end before the output.
+  ['$ nft list ruleset\n', []],
+])('a ruleset that nft printed nothing of is read: %j', (typed, shown) => {
+  const table = '$ iptables-save\n*nat\n:PREROUTING ACCEPT [0:0]\nCOMMIT\n';
+  expect(readDump(new Map([['node.txt', table + typed]])).coverage.nftables).toEqual(shown);
+});
+
 async function ask(folder: string, to = '10.96.7.7:80') {
   const run = await runKpc(['trace', folder, '--from', '10.244.9.9', '--to', to, '--output', 'json']);
   const { verdict, reasons } = resultOf(run.stdout).traces[0] as {

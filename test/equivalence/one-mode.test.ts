@@ -14,6 +14,8 @@ const node = readFileSync(join(fixturesFolder, 'connections/node.txt'), 'utf8').
   'all.route_localnet = 0',
   'all.route_localnet = 1',
 );
+/** Beside this, the rules of iptables are all that there are. */
+const noNft = '$ nft list ruleset\n$ date\n';
 
 interface Report {
   readonly causes: readonly { readonly cause: string; readonly reasons: readonly string[] }[];
@@ -33,8 +35,8 @@ test.each([
   ['rules', 'all rules of kube-proxy', /^(?:-A|:).*KUBE-.*\n/gm, '', ''],
   ['rules', 'the rule for a cluster IP', /-A KUBE-SERVICES .*cluster IP.*\n/, '', ''],
 ] as const)('%s: %s', async (cause, _, found, changed, why) => {
-  writeFileSync(join(cwd, 'old.txt'), node);
-  writeFileSync(join(cwd, 'new.txt'), node.replace(found, changed));
+  writeFileSync(join(cwd, 'old.txt'), noNft + node);
+  writeFileSync(join(cwd, 'new.txt'), noNft + node.replace(found, changed));
   const { stdout } = await runKpc(['equivalence', 'old.txt', 'new.txt', '--output', 'json', '-q'], { cwd });
   const { causes } = resultOf(stdout) as Report;
   // What the rule does to answers is another cause.

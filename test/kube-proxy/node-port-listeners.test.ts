@@ -66,8 +66,8 @@ test.each([
   ['TCP', 30_080, 'listens'],
   ['UDP', 30_080, 'rejected'],
   // It has no endpoints for packets from outside, and a chain for those of pods.
-  ['TCP', 30_081, 'no-rule'],
-  ['TCP', 30_082, 'no-rule'],
+  ['TCP', 30_081, 'no-endpoint'],
+  ['TCP', 30_082, 'no-endpoint'],
   ['TCP', 30_083, 'no-rule'],
 ] as const)('%s %i on localhost: %s', (protocol, port, handling) => {
   const find = findLocalhostHandling({ ...emptyState, nftables });
