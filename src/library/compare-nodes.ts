@@ -141,7 +141,7 @@ export class NodeComparison {
       preparations: this.#preparations,
       trace: traceOf(scenes),
       beyond: [
-        ...(this.#standIns[0]?.node === '' ? otherNodes(from, to, compared.asked) : []),
+        ...(this.#standIns[0]?.node === '' ? otherNodes(from, to, compared.findings.length > 0, compared.asked) : []),
         ...beyondOf(from, to),
         ...namedBeyond('nodes', this.#lone),
         ...inOtherFamilies(from, to),

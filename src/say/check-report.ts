@@ -79,7 +79,7 @@ export async function reportCheck(
   const to = content.with({ name: 'input' });
   const [files, present] = result.kind === 'same' ? [[], result.present] : [result.files, new Map<string, string>()];
   const beyond = [
-    ...otherAssumedNodes(to),
+    ...(result.kind === 'same' ? [] : otherAssumedNodes(to)),
     ...unrecorded(to, lackingSources(present, content.cluster.services)),
     ...untaken(to),
   ];

@@ -106,14 +106,15 @@ export function beyondKernel(
   ];
 }
 
-/** Lists the Nodes that a comparison of one node leaves out. `compared`: the Nodes that it covers as well. */
+/** Lists the Nodes that a comparison of one node leaves out. `compared`: the Nodes that it covers as well. `isChanged`: some Service is. */
 export function otherNodes(
   from: Snapshot,
   to: Snapshot,
+  isChanged: boolean,
   compared: readonly string[] = assumedOnBoth(from, to),
 ): readonly BeyondKernel[] {
   if (from.kind === 'dump' || to.kind === 'dump') return [];
-  if (from.kind === 'bundle' || to.kind === 'bundle') return [from, to].flatMap(otherAssumedNodes);
+  if (from.kind === 'bundle' || to.kind === 'bundle') return isChanged ? [from, to].flatMap(otherAssumedNodes) : [];
   const others = new Set([...from.otherNodes, ...to.otherNodes]);
   return namedBeyond('other-nodes', [...others].filter((name) => !compared.includes(name)).toSorted(compareText));
 }
@@ -126,7 +127,7 @@ function assumedOnBoth(...sides: readonly Snapshot[]): readonly string[] {
   return own.filter((name) => other.includes(name));
 }
 
-/** Lists the other Nodes that kpc assumed. A bundle of one of them shows no change on the others. */
+/** Lists the other Nodes that kpc assumed. A bundle of one of them does not show what a change does on the others. */
 export function otherAssumedNodes({ assumed, otherNodes: others }: CompiledSnapshot): readonly BeyondKernel[] {
   return assumed.node ? namedBeyond('other-nodes', others) : [];
 }

@@ -71,7 +71,7 @@ export function findGaps(sides: ComparedSides): readonly ComparisonGap[] {
   });
   const doubts = [...from.doubts, ...to.doubts];
   const ofDoubts = doubts.map((doubt): ComparisonGap => ({ part: 'rest', family: undefined, doubt, held: false }));
-  const ofServices = [...otherNodes(from, to), ...beyondKernel(from, to, changes)];
+  const ofServices = [...otherNodes(from, to, (changes ?? []).length > 0), ...beyondKernel(from, to, changes)];
   const others = ofServices.map((beyond): ComparisonGap => ({ part: 'rest', family: undefined, beyond, held: false }));
   return [...ofParts, ...ofDoubts, ...others];
 }
