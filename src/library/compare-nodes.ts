@@ -6,6 +6,7 @@ import {
   inOtherFamilies,
   namedBeyond,
   otherNodes,
+  unaskedPods,
   type BeyondKernel,
 } from '../ask/diff/beyond-kernel.ts';
 import { beyondWords, findUnshown } from '../say/diff-report.ts';
@@ -135,14 +136,16 @@ export class NodeComparison {
     const { side: to } = scenes[1];
     if (compared.findings.length === 0) refuseNoServices(from, to, 'packets');
     const { unknown, unknownOnOne, knowsServices, reasons } = compared;
+    const beyond = beyondOf(from, to);
     const report = {
       ...names,
       modeFrom: modeFromWords(modeFrom),
       preparations: this.#preparations,
       trace: traceOf(scenes),
       beyond: [
+        ...beyond,
+        ...unaskedPods(from, to, beyond),
         ...(this.#standIns[0]?.node === '' ? otherNodes(from, to, compared.findings.length > 0, compared.asked) : []),
-        ...beyondOf(from, to),
         ...namedBeyond('nodes', this.#lone),
         ...inOtherFamilies(from, to),
         ...namedBeyond('settings', unseenSettings(from, to)),

@@ -210,6 +210,8 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `later connections of a client, because session affinity of ${nameSome(beyond.names)} differs`;
     case 'schedulers':
       return `which endpoint a connection gets, because the scheduler of ${nameSome(beyond.names)} differs`;
+    case 'pods-on-node':
+      return 'pods on the node, because no node is named';
     case 'settings':
       return `the effect of ${joinWords(beyond.names, 'and')}, which no single packet shows`;
     case 'zones':

@@ -4,7 +4,15 @@ import { nameSome } from './words/rows.ts';
 import { groupBy, uniqueBy } from '../cluster/grouping.ts';
 import { serviceName } from '../cluster/model.ts';
 import { fullName } from '../cluster/objects.ts';
-import { reportDiff, summarizeDiff, type ReportLimits, describeGaps, sideChangeTexts } from './diff-report.ts';
+import {
+  beyondWords,
+  reportDiff,
+  summarizeDiff,
+  type ReportLimits,
+  describeGaps,
+  sideChangeTexts,
+} from './diff-report.ts';
+import { unaskedPods } from '../ask/diff/beyond-kernel.ts';
 import { formatMarkdown } from './formats/markdown.ts';
 import { cutBlock, lines, type Block, type Line } from './lines.ts';
 import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
@@ -303,11 +311,9 @@ function uncomparedPackets({ packets, diff, from, to }: Review): readonly string
   if (areSidesSame(diff)) return [];
   if (!packets)
     return ['packets, because there are too many Services to trace here: use "kpc equivalence" to compare packets'];
-  // The gap `unnamed-node` already states that no node is named.
-  const isSaid =
-    from.nodeName !== '' || to.nodeName !== '' || diff.gaps.some((gap) => gap.beyond?.kind === 'unnamed-node');
+  const said = diff.gaps.flatMap(({ beyond }) => beyond ?? []);
   return [
-    ...(isSaid ? [] : ['pods on the node, because no node is named']),
+    ...unaskedPods(from, to, said).map(beyondWords),
     ...(packets.touchesHairpins ? ['pods that reach themselves through a Service: "kpc equivalence" shows them'] : []),
   ];
 }

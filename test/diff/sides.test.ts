@@ -73,14 +73,16 @@ describe('the sides of kpc diff', () => {
   });
 
   test.each([
-    ['ipvs', 'nftables'],
-    ['1.34', '1.36'],
-  ])('%s and %s are no files: kpc equivalence compares what they do', async (from, to) => {
+    ['ipvs', 'nftables', ['ipvs', 'nftables']],
+    ['1.34', '1.36', ['1.34', '1.36']],
+    ['services.yaml', 'nftables', ['nftables']],
+  ])('of %s and %s, modes and releases are no files: kpc equivalence compares what they do', async (...sides) => {
+    const [from, to, settings] = sides;
     const { status, stdout } = await runKpc(['diff', from, to, '--output', 'json']);
     const { findings } = JSON.parse(stdout) as { findings: readonly unknown[] };
     expect([status, findings]).toEqual([
       2,
-      [expect.objectContaining({ arguments: { problem: 'settings-as-files', from, to } })],
+      [expect.objectContaining({ arguments: { problem: 'settings-as-files', from, to, settings } })],
     ]);
   });
 

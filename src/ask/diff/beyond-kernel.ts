@@ -28,6 +28,8 @@ export type BeyondKernel =
   | { readonly kind: 'unrecorded'; readonly objects: readonly CountedKind[]; readonly fields: readonly FieldOf[] }
   /** What two bundles or goldens never record; `selectors`: the Services whose selectors not both record. */
   | { readonly kind: 'never-recorded'; readonly selectors: readonly string[] }
+  /** Packets from Pods of the node, if no node is named. */
+  | { readonly kind: 'pods-on-node' }
   /** The Services, workloads, Nodes or settings that were not fully compared. */
   | { readonly kind: NamedBeyond; readonly names: readonly string[] };
 
@@ -130,6 +132,12 @@ function assumedOnBoth(...sides: readonly Snapshot[]): readonly string[] {
 /** Lists the other Nodes that kpc assumed. A bundle of one of them does not show what a change does on the others. */
 export function otherAssumedNodes({ assumed, otherNodes: others }: CompiledSnapshot): readonly BeyondKernel[] {
   return assumed.node ? namedBeyond('other-nodes', others) : [];
+}
+
+/** Reports that no packet is from a Pod of the node, because no node is named, unless `others` states this. */
+export function unaskedPods(from: Snapshot, to: Snapshot, others: readonly BeyondKernel[]): readonly BeyondKernel[] {
+  const isNamed = [from, to].some((side) => side.kind === 'dump' || side.nodeName !== '');
+  return isNamed || others.some(({ kind }) => kind === 'unnamed-node') ? [] : [{ kind: 'pods-on-node' }];
 }
 
 /** Lists what kustomizations take from outside the input. A folder on both sides is listed once, as the last side has it. */

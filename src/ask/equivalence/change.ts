@@ -282,7 +282,8 @@ function unnamedBy({ from }: AskedChange, { modeNote }: SetupBefore) {
 }
 
 function planMode(change: AskedChange, before: SetupBefore, after: Setup | undefined): Change {
-  const { from = before.settings.mode, to = (after && namedBy(after)) ?? 'nftables' } = change;
+  // kube-proxy before Kubernetes 1.40 runs in iptables mode if nothing names one.
+  const { from = before.settings.mode, to = after ? (namedBy(after) ?? 'iptables') : 'nftables' } = change;
   if (from === to) return refusedChange({ problem: 'same-mode', mode: from, isNamed: false });
   for (const text of releasesBefore(change, before)) {
     const release = parseRelease(text);

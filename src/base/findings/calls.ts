@@ -70,7 +70,7 @@ export const callFindings = {
     'nothing-in-common': Strings<'from' | 'to'>;
     /** Sentences that say why the receiver of every packet is unknown. */
     'nothing-known': Lists<'reasons'>;
-    'settings-as-files': Strings<'from' | 'to'>;
+    'settings-as-files': Strings<'from' | 'to'> & Lists<'settings'>;
     'no-services': Strings<'from' | 'to'> & { readonly compared: 'services' | 'packets' };
     'empty-shard': Strings<'shard'>;
     'stdin-of-two-sides': None;

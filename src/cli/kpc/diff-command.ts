@@ -91,7 +91,8 @@ export const addDiffCommand = defineCommand<DiffFlags>({
     const areInFiles = call.words.length < 2 && call.words.length + files.length === 2;
     const [from, to] = areInFiles ? [...call.words, ...files] : call.words;
     if (from === undefined || to === undefined) return refuse({ problem: 'no-side', first: from });
-    if (namesSetting(from) && namesSetting(to)) refuse({ problem: 'settings-as-files', from, to });
+    const settings = [from, to].filter(namesSetting);
+    if (settings.length > 0) refuse({ problem: 'settings-as-files', from, to, settings });
     return diffPaths(call, [from, to], areInFiles ? others : { ...others, file: files });
   },
 });

@@ -33,7 +33,8 @@ export function suitsPods(node: Node, { nodeTerms }: Pick<PodSpec, 'nodeTerms'>)
 
 function hasRequired({ metadata: { name, labels }, isWindows }: Node, requirement: LabelRequirement): boolean {
   // kubelet labels each Node so (initialNode): a Node without these labels was written by hand.
-  const ofKubelet = { 'kubernetes.io/os': isWindows ? 'windows' : 'linux', 'kubernetes.io/hostname': name };
+  const os = isWindows ? 'windows' : 'linux';
+  const ofKubelet = { 'kubernetes.io/os': os, 'beta.kubernetes.io/os': os, 'kubernetes.io/hostname': name };
   return meetsRequirement(requirement, { ...ofKubelet, ...labels, 'metadata.name': name }) === true;
 }
 

@@ -278,7 +278,11 @@ export async function openChange(options: ChangeOptions) {
   const { before, after, asked } = optionsOfChange(options);
   const loaded = await loadInputs({ ...options, ...before });
   const settled = asked === '' ? undefined : await loadUnder({ ...options, ...after, proxyMode: undefined }, loaded);
-  const change = planChange(options, loaded, settled);
+  // Opening the new side reports a configuration that cannot be read.
+  const isUnread = settled?.diagnostics.some(isError) === true;
+  const change = isUnread
+    ? planChange({ ...options, toConfig: undefined }, loaded)
+    : planChange(options, loaded, settled);
   if (change.kind === 'refused') return refuse(change.why);
   const { from, to, announced, modeFrom } = change;
   const pair = [

@@ -149,8 +149,8 @@ export const callWords: WordsOf<typeof callFindings> = {
       `describe takes one subject, not ${words.map((word) => quotePrintable(word)).join(' and ')}`,
       'name one, and the input with -f',
     ],
-    'settings-as-files': ({ from, to }) => [
-      `diff compares files, but ${from} and ${to} name modes or releases`,
+    'settings-as-files': ({ from, to, settings }) => [
+      `diff compares files, but ${joinWords(settings, 'and')} ${settings.length > 1 ? 'are modes or releases' : 'is a mode or release'}`,
       `compare what they do to packets with "kpc equivalence ${from} ${to} -f MANIFESTS"`,
     ],
     'unknown-side': ({ names, meant }) => [
