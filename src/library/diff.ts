@@ -1,6 +1,6 @@
 import type { DifferenceJson } from '../say/differences.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { compareSides, diffAnswer, diffResult, formatSideDiffs } from './differences.ts';
+import { compareSides, diffAnswer, diffResult, expectCompared, formatSideDiffs } from './differences.ts';
 import { checkOptionNames, expectSnapshot } from './inputs.ts';
 import { misuse } from './words.ts';
 
@@ -14,7 +14,9 @@ export function diff(from: Snapshot, to: Snapshot, options: DiffOptions = {}): D
   checkOptionNames(options, ['foreign']);
   checkSides(from, to);
   const { foreign = false } = options;
-  return diffResult(compareSides(from, to, { foreign }));
+  const differences = compareSides(from, to, { foreign });
+  expectCompared(differences);
+  return diffResult(differences);
 }
 
 export interface FormatOptions extends DiffOptions {
@@ -35,7 +37,9 @@ export function formatDiff(
   if (!formats.includes(format)) misuse({ problem: 'not-one-of', option: 'format', values: formats });
   const { foreign = false, limit = 20 } = options;
   if (format === 'unified') return formatSideDiffs(from, to);
-  return diffAnswer(compareSides(from, to, { foreign }), { limit })[format]();
+  const differences = compareSides(from, to, { foreign });
+  expectCompared(differences);
+  return diffAnswer(differences, { limit })[format]();
 }
 
 function checkSides(from: Snapshot, to: Snapshot): void {

@@ -64,12 +64,17 @@ export function listSkipped({ from, to }: Pick<Differences, 'from' | 'to'>): rea
   return skippedBy(from).filter((name) => fresh.has(name));
 }
 
-/** Reports whether two sides are the same. Refuses two sides that show no part in common. */
-export function isUnchanged({ from, to, diff }: Differences): boolean {
-  const isSame = areSidesSame(diff);
-  if (diff.extent === 'modeless' || (isSame && diff.extent === 'nothing'))
+/** Refuses two sides that show no part in common. */
+export function expectCompared({ from, to, diff }: Differences): void {
+  if (diff.extent === 'modeless' || (areSidesSame(diff) && diff.extent === 'nothing'))
     refuse({ problem: 'nothing-in-common', from: from.name, to: to.name });
-  if (!isSame) return false;
+}
+
+/** Reports whether two sides are the same. Refuses two sides that show no part in common. */
+export function isUnchanged(differences: Differences): boolean {
+  const { from, to, diff } = differences;
+  expectCompared(differences);
+  if (!areSidesSame(diff)) return false;
   refuseNoServices(from, to, 'services');
   return true;
 }

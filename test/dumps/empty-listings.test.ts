@@ -3,6 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { diff, formatDiff } from '../../src/library/diff.ts';
+import { open } from '../../src/library/open.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
@@ -159,4 +161,27 @@ test('nft is not told to be replaced by an iptables-save that the dump holds', (
   const codes = (files: Files) => readDump(new Map(Object.entries(files))).faults.map(({ code }) => code);
   expect(codes({ 'nft-ruleset': listed })).toContain('unread-output');
   expect(codes({ 'nft-ruleset': listed, 'iptables-save': saved })).not.toContain('unread-output');
+});
+
+describe('two dumps, of which one shows no object of kube-proxy', () => {
+  const served = '$ nft list ruleset\n$ date\n$ iptables-save\n';
+  const ofServices = readFileSync('fixtures/dumps/kube-proxy-iptables-session-affinity/iptables-save', 'utf8');
+  const bare = '*nat\n:PREROUTING ACCEPT [0:0]\nCOMMIT\n*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n';
+  const sideOf = (text: string) => {
+    const [side] = open({ 'node.txt': text }).snapshots;
+    if (!side) throw new Error('the dump cannot be read');
+    return side;
+  };
+  const old = sideOf(served + ofServices);
+
+  test('has lost the Services if it shows what would hold them', () => {
+    const changes = diff(old, sideOf(served + bare)).servicePorts.map(({ change }) => change);
+    expect(new Set(changes)).toEqual(new Set(['removed']));
+  });
+
+  test('is not compared if it does not', () => {
+    const modeless = sideOf('$ ip addr\n1: lo: <LOOPBACK,UP> mtu 65536\n    inet 127.0.0.1/8 scope host lo\n');
+    expect(() => diff(old, modeless)).toThrow(/does not show/);
+    expect(() => formatDiff(old, modeless, 'text')).toThrow(/does not show/);
+  });
 });

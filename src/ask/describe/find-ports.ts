@@ -194,8 +194,10 @@ export interface ClaimedAddress {
 
 export function claimedAt({ address, port, protocol }: AskedSocket, dump: DumpedSnapshot): ClaimedAddress | undefined {
   if (!showsTranslation(dump, address.family)) return undefined;
+  // In nftables mode of 1.34 and 1.35, the rule that masquerades names no port. It claims none where rules lead from the address.
+  const isLed = dump.addresses.servicesAt(address.text).length > 0;
   const isAsked = (each: ShownPort): boolean =>
-    (port === undefined || each.port === undefined || each.port === port) &&
+    (port === undefined || (each.port === undefined ? !isLed : each.port === port)) &&
     (protocol === undefined || protocol.toUpperCase() === each.protocol);
   const written = dump.named?.addresses.servicesAt(address.text).find(isAsked);
   const claimed = written ?? dump.claims.servicesAt(address.text).find(isAsked);

@@ -144,7 +144,7 @@ export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, fr
     gaps.some((gap) => gap.part === kind && gap.family === family && gap.table === undefined);
   // If both sides show no part in common, missing objects prove nothing about the nodes.
   if (parts.every((part) => !isAsked(part.kind) || part.kind === 'ipvsTimeouts' || isGap(part))) return 'nothing';
-  if (lacksServicesOf(to, from, gaps) || lacksServicesOf(from, to, gaps)) return 'modeless';
+  if (lacksServicesOf(to, from) || lacksServicesOf(from, to)) return 'modeless';
   const mains: readonly (keyof KernelState)[] = modesOfSides(from, to).map((mode) => modeFacts[mode].mainKind);
   const isMissed = gaps.some(({ held, part, table = 'nat' }) => {
     return held && table === 'nat' && mains.some((kind) => kind === part);
@@ -156,17 +156,17 @@ export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, fr
   return gaps.every(({ held }) => !held) || parts.some(isCompared) ? 'part' : 'nothing';
 }
 
-/** Reports whether nothing shows a node's mode, and the node does not show the kind of objects that hold the other side's Services. */
-function lacksServicesOf(
-  { mode, families: served }: Snapshot,
-  node: Snapshot,
-  gaps: readonly ComparisonGap[],
-): boolean {
-  if (node.mode || !mode) return false;
-  return gaps.some(
-    ({ part, family, table }) =>
-      part === modeFacts[mode].mainKind && table === undefined && (!family || served.includes(family)),
-  );
+/** Reports whether nothing shows a node's mode, and the node does not show the objects that hold the other side's Services. */
+function lacksServicesOf({ mode, ports }: Snapshot, { mode: own, coverage }: Snapshot): boolean {
+  if (own || !mode) return false;
+  return ports.some(({ family }) => {
+    const shown: { readonly [K in ObjectKind]?: boolean } = {
+      iptables: coverage.iptables[family].length > 0,
+      nftables: coverage.nftables.includes(family),
+      virtualServers: coverage.virtualServers,
+    };
+    return shown[modeFacts[mode].mainKind] === false;
+  });
 }
 
 function natAlone({ iptables, ...state }: KernelState): KernelState {
