@@ -65,16 +65,21 @@ export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
   return [...sysctls].map(([name, value]) => `${name} = ${value}\n`).join('');
 }
 
-/** Reads a sysctl.conf(5) or `sysctl -a`: name with dots → value; the last one wins. Accepts any text. */
+/** Reads a sysctl.conf(5) or `sysctl -a`: name with dots → value, of which the first line counts. Accepts any text. */
 export function parseSysctls(text: string) {
   const sysctls = new Map<string, string>();
   /** Second and later values of names, in line order. */
   const again: (readonly [name: string, value: string])[] = [];
+  let last: string | undefined;
   const unread = readLines(text, ['#', ';'], (line) => {
     // After a leading minus, sysctl ignores a failure to set the value.
     const [, name, value = ''] = /^-?\s*([^\s=]+)\s*=\s*([^]*)$/.exec(line) ?? [];
     if (name === undefined) return 'other-line';
     const dotted = withDots(name);
+    // sysctl repeats the name on each line of a value. Only values of the network, which have one line, matter here.
+    const isFurtherLine = dotted === last && !dotted.startsWith('net.');
+    last = dotted;
+    if (isFurtherLine) return undefined;
     if (sysctls.has(dotted)) again.push([dotted, value]);
     else sysctls.set(dotted, value);
     return undefined;
