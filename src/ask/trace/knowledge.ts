@@ -83,13 +83,14 @@ export function knowledgeOf(
     ...bridgeGaps(links),
     ...programGaps(links),
   ];
+  const isHeld = holdsServices(side);
   const nodeIPs = side.node && Object.values(side.node.nodeIPs).filter(isKnownOwn);
   return {
     links,
     routes: side.routes,
     isPod: (address) => isIn(podTraffic.networks, address),
-    serviceAt: servicesByAddress(side),
-    isOfEveryNode: ({ text }) => holdsServices(side) === true && side.endpoints.isOfService(text) && !ofLinks.has(text),
+    serviceAt: servicesByAddress(side, isHeld === true),
+    isOfEveryNode: ({ text }) => isHeld === true && side.endpoints.isOfService(text) && !ofLinks.has(text),
     ...placesOfPods(side),
     hasAllAddresses: (family) =>
       isOutward && (kind !== 'dump' || (showsAll(family) && coverage.links && !isUnread(/^ip /))),
@@ -107,7 +108,7 @@ export function knowledgeOf(
     ...tablesShown(side, host ?? side),
     sendsFrom: nodeIPs && Object.fromEntries(nodeIPs.map((address) => [address.family, address])),
     isOwn: ({ text }) => own.has(text),
-    isElsewhere: findElsewhere(side, podTraffic, clusterIPs),
+    isElsewhere: findElsewhere(side, podTraffic, clusterIPs, isHeld),
     // A packet to a node port likely goes to an address of the node. The node also has the addresses of virtual servers.
     isLikelyOwn: ({ destination, port, protocol }) =>
       servers.has(destination.text) ||
@@ -131,9 +132,10 @@ function findElsewhere(
   side: Snapshot,
   { networks }: PodTraffic,
   others: ReadonlySet<string>,
+  isHeld: boolean | undefined,
 ): Knowledge['isElsewhere'] {
   const { kind, nodeName, ports, endpoints } = side;
-  const clusterIPs = holdsServices(side) === false ? ports.flatMap(({ clusterIP }) => clusterIP ?? []) : [];
+  const clusterIPs = isHeld === false ? ports.flatMap(({ clusterIP }) => clusterIP ?? []) : [];
   // In manifests compiled without a named node, no endpoint is on the node.
   const isOther = (isLocal: boolean | undefined): boolean => kind !== 'dump' && (isLocal ?? nodeName !== '') === false;
   const elsewhere = new Set([...others, ...clusterIPs.map(({ text }) => text)]);
@@ -143,10 +145,9 @@ function findElsewhere(
   };
 }
 
-function servicesByAddress(side: Snapshot): Knowledge['serviceAt'] {
-  const isHeld = holdsServices(side) === true;
+function servicesByAddress({ claims }: Snapshot, isHeld: boolean): Knowledge['serviceAt'] {
   return (address, protocol, port) => {
-    const own = side.claims.servicesAt(address.text);
+    const own = claims.servicesAt(address.text);
     const [first] = own;
     if (!first) return undefined;
     const asked = own.find((each) => each.port === port && hasProtocol(each, protocol));

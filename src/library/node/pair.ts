@@ -181,7 +181,9 @@ export async function openPair(
   if (options.allNodes && [from, to].some(({ found }) => found.kind !== 'manifests'))
     refuse({ problem: 'idle-flag', flags: ['--all-nodes'], because: { kind: 'one-node' } });
   const { compare } = options;
-  const empty = await findEmptySides([from, to], options.exclude);
+  const isPath = ({ adds, found }: FoundSide): boolean => !adds && found.kind === 'manifests';
+  const opened = await openTrees([from, to].filter(isPath).map(({ name }) => name));
+  const empty = findEmptySides([from, to], opened, options.exclude);
   let { loaded } = options;
   const into =
     compare === undefined || from.adds || to.adds
@@ -196,7 +198,7 @@ export async function openPair(
       return { ...own, compile: (_, allNodes) => openManifests(name, own, { ...shared, allNodes }) };
     }
     if (found.kind !== 'manifests') return openReading(found);
-    const tree = (await openTrees([name])).trees.get(name);
+    const tree = opened.trees.get(name);
     const own = tree && (await optionsOf(tree, name));
     if (own?.diagnostics.some(isError))
       return openReading(failedReading({ files: new Map([[own.file.name, own.file]]) }, own.diagnostics));

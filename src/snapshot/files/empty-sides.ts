@@ -1,6 +1,6 @@
 // Sides of a comparison that hold nothing beside one that does, such as the old side of a new folder.
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
-import { openTrees, repositoryPaths, revisionOf } from '../../git/revision-paths.ts';
+import { type openTrees, repositoryPaths, revisionOf } from '../../git/revision-paths.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
 import { listFolder } from '../../input/files/list-files.ts';
@@ -15,11 +15,11 @@ interface NamedPath {
  * Returns a note for each side that is empty: a path that only the other side has, or a folder without manifests. A path that neither side
  * has is no side.
  */
-export async function findEmptySides(
+export function findEmptySides(
   [from, to]: readonly [NamedPath, NamedPath],
+  { trees, faults }: Awaited<ReturnType<typeof openTrees>>,
   exclude: readonly string[] = [],
-): Promise<ReadonlyMap<NamedPath, Finding>> {
-  const { trees, faults } = await openTrees([from.name, to.name]);
+): ReadonlyMap<NamedPath, Finding> {
   const pathOf = repositoryPaths();
   const isOfOnePath = pathOf(from.name) === pathOf(to.name);
   const isEmpty = ({ name, found: { kind } }: NamedPath): boolean => {
