@@ -174,6 +174,11 @@ export function sourceNetworks({ sourceRanges = [] }: Pick<ShownPort, 'sourceRan
   return sourceRanges.flatMap((range) => ('prefixLength' in range ? [range] : []));
 }
 
+/** Tells apart the ports of a dual-stack Service, which share their labels. */
+export function keyOfPort({ family, label }: Pick<ShownPort, 'family' | 'label'>): string {
+  return `${family} ${label}`;
+}
+
 export function serviceName({
   namespace,
   service,

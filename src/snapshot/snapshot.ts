@@ -5,6 +5,7 @@ import { indexPorts } from '../cluster/address-index.ts';
 import { groupBy, uniqueBy } from '../cluster/grouping.ts';
 import {
   hasAddress,
+  keyOfPort,
   portAddresses,
   serviceName,
   type AddressIndex,
@@ -224,8 +225,8 @@ abstract class Known<Own extends Facts> {
   abstract readonly nodeName: string;
 
   shownPort(label: string, family: Family): DecompiledPort | undefined {
-    this.#shown ??= new Map(this.shown.ports.map((port) => [`${port.family} ${port.label}`, port]));
-    return this.#shown.get(`${family} ${label}`);
+    this.#shown ??= new Map(this.shown.ports.map((port) => [keyOfPort(port), port]));
+    return this.#shown.get(keyOfPort({ family, label }));
   }
 
   get heldAddresses(): ReadonlySet<string> {
@@ -543,10 +544,10 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
 function withWritten(shown: readonly ShownPort[], written: readonly ServicePort[]): readonly ShownPort[] {
   const serviceOf = (port: ShownPort): string => `${port.family} ${serviceName(port)}`;
   const services = new Set(written.map(serviceOf));
-  const byLabel = new Map(shown.map((port) => [`${port.family} ${port.label}`, port]));
+  const byLabel = new Map(shown.map((port) => [keyOfPort(port), port]));
   return [
     ...written.map((port) => {
-      const own = byLabel.get(`${port.family} ${port.label}`);
+      const own = byLabel.get(keyOfPort(port));
       const isSame =
         own?.port === port.port &&
         (port.nodePort === 0 || own.nodePort === port.nodePort) &&

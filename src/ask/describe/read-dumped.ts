@@ -1,7 +1,7 @@
 import type { NoService } from '../../base/findings/command-line.ts';
 import type { DumpNote } from '../../base/findings/files.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import type { ShownPort } from '../../cluster/model.ts';
+import { keyOfPort, type ShownPort } from '../../cluster/model.ts';
 import { type Shown, showsAnything, showsRules, showsServices } from '../../dumps/coverage.ts';
 import type { ProxyLog } from '../../dumps/kube-proxy-log.ts';
 import { families, type Family } from '../../kernel/address.ts';
@@ -69,11 +69,10 @@ export function readDumped(dump: DumpedSnapshot): DumpReading {
 }
 
 function findRuleless(dump: DumpedSnapshot): readonly ShownPort[] {
-  const keyOf = ({ family, label }: ShownPort): string => `${family} ${label}`;
-  const shown = new Set(dump.ports.map(keyOf));
+  const shown = new Set(dump.ports.map(keyOfPort));
   const modes = possibleModes(dump);
   const isShown = (family: Family): boolean => modes.every((mode) => showsServices(dump.coverage, mode, family));
-  return (dump.named?.servicePorts ?? []).filter((port) => !shown.has(keyOf(port)) && isShown(port.family));
+  return (dump.named?.servicePorts ?? []).filter((port) => !shown.has(keyOfPort(port)) && isShown(port.family));
 }
 
 export function knowsServices({ named }: DumpedSnapshot): boolean {

@@ -2,7 +2,7 @@
 import { groupBy } from '../../cluster/grouping.ts';
 import { zoneOf } from '../../cluster/node-context.ts';
 import { serviceOfSlice } from '../../cluster/endpoints.ts';
-import { serviceName, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
+import { keyOfPort, serviceName, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import {
   changedSources,
   fullName,
@@ -165,10 +165,6 @@ function differingSchedulers(from: Snapshot, to: Snapshot): readonly string[] {
     return old !== undefined && fresh !== undefined && old !== fresh;
   });
   return [...new Set(differing.map(serviceName))].toSorted(compareText);
-}
-
-function keyOfPort({ family, label }: ShownPort): string {
-  return `${family} ${label}`;
 }
 
 function schedulerOf({ scheduler }: ShownPort, { settings }: Snapshot): string | undefined {

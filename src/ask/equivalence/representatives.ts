@@ -1,4 +1,11 @@
-import { portAddresses, type Cluster, type Endpoint, type ServicePort, type ShownPort } from '../../cluster/model.ts';
+import {
+  keyOfPort,
+  portAddresses,
+  type Cluster,
+  type Endpoint,
+  type ServicePort,
+  type ShownPort,
+} from '../../cluster/model.ts';
 import { zoneOf } from '../../cluster/node-context.ts';
 import type { Node, ProxySettings } from '../../cluster/objects.ts';
 import { groupBy, uniqueBy } from '../../cluster/grouping.ts';
@@ -77,7 +84,7 @@ export function chooseStandIns(sides: readonly ClusterSide[], names: readonly st
     ofNodes.has(text) || sides.some(({ cluster }) => cluster.addresses.servicesAt(text).length > 0);
   const bound = groupBy(
     servicePorts.filter((port) => looksAtPlace(port) || port.endpoints.some(isStrange)),
-    ({ label, family }) => `${family} ${label}`,
+    keyOfPort,
   );
   const traffic = new PlanMemo();
   const ids = new Map<TrafficPlan, number>();
