@@ -17,7 +17,9 @@ import { hasCode, renameInError, isSystemError } from './system-errors.ts';
 import { pathOfDescriptor } from './system-paths.ts';
 import { basename, dirname } from 'node:path';
 
-/** Paths start at the folder's descriptor (needs /proc), so nobody can replace the folder between calls. Test: base/replace-file.test.ts. */
+/**
+ * Paths start at the folder's descriptor (needs /proc), so nobody can replace the folder between calls. Test: base/replace-file.test.ts.
+ */
 export class OpenFolder {
   readonly #descriptor: number;
   readonly #named: string;

@@ -133,7 +133,9 @@ const wholeRouting =
 /** Matches a pipe to a program that may leave lines out. */
 const filters = /(?<!\|)\|(?!\s*(?:$|\||(?:sudo\s+)?(?:cat|column|less|more|nl|sort|tee)\b))/;
 
-/** Patterns that a command matches one after the other, each in what follows the last: no pattern alone takes time for all that is between. */
+/**
+ * Patterns that a command matches one after the other, each in what follows the last: no pattern alone takes time for all that is between.
+ */
 type Steps = readonly RegExp[];
 
 const intoHost: Steps = [/\bnsenter /, /(?:-[A-Za-z]*t ?|--target[ =])1(?: |$)/];

@@ -1,6 +1,6 @@
 /**
- * The library for programs with access to a machine. Has the functions of `index.ts`, but takes files, folders, git revisions, packs and clusters instead of texts. Also
- * writes, checks, packs and verifies bundles and goldens, for one node or many.
+ * The library for programs with access to a machine. Has the functions of `index.ts`, but takes files, folders, git revisions, packs and
+ * clusters instead of texts. Also writes, checks, packs and verifies bundles and goldens, for one node or many.
  */
 import type { Shaped } from '../base/json/schema.ts';
 import type { Manifest } from '../bundle/manifest.ts';

@@ -257,7 +257,10 @@ async function examineVariants({ host, needs, mayChange }: Examined, owned: Owne
     : [nodeCheck('ok', 'iptables', { found: 'one', ...both })];
 }
 
-/** Checks for a running kube-proxy. `mustSee` (with --adopt): a kube-proxy that might be hidden is an error, because kpc-apply would adopt its rules. */
+/**
+ * Checks for a running kube-proxy. `mustSee` (with --adopt): a kube-proxy that might be hidden is an error, because kpc-apply would adopt
+ * its rules.
+ */
 async function examineKubeProxy(host: Host, mustSee = false): Promise<readonly NodeCheck[]> {
   const found = await findKubeProxy(host);
   switch (found.kind) {

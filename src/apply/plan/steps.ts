@@ -168,9 +168,9 @@ export function countNftTransactions(
 }
 
 /**
- * Reports whether this change is certain to increase the kernel's generation count. The kernel does not count a transaction without effect, such as adding elements
- * that another program has just added. kpc-apply would then mistake the other program's transaction for its own. Adding a rule always
- * counts, and removing a missing object fails. Test: apply/nft-generation.test.ts.
+ * Reports whether this change is certain to increase the kernel's generation count. The kernel does not count a transaction without effect,
+ * such as adding elements that another program has just added. kpc-apply would then mistake the other program's transaction for its own.
+ * Adding a rule always counts, and removing a missing object fails. Test: apply/nft-generation.test.ts.
  */
 function isSurelyCounted(delta: NftTableDelta): boolean {
   if (delta.kind === 'table') return true;

@@ -115,8 +115,8 @@ function foreignState(state: KernelState, owns: Ownership, weighServer: WeighSer
 }
 
 /**
- * Returns the state of a node that kube-proxy programs as compiled. All else on the node stays as the dump shows it, with kube-proxy's jumps
- * where kube-proxy inserts them. The links are only kube-proxy's.
+ * Returns the state of a node that kube-proxy programs as compiled. All else on the node stays as the dump shows it, with kube-proxy's
+ * jumps where kube-proxy inserts them. The links are only kube-proxy's.
  */
 export function stateOnNode(side: CompiledSnapshot, node: DumpedSnapshot): KernelState {
   const { state: wanted } = side;

@@ -269,8 +269,8 @@ export function healthAnswers({ side: old }: Scene, { side: fresh }: Scene) {
 }
 
 /**
- * Finds the health check ports separately, because in some modes no rule matches them. The node's own addresses have all health check ports; a
- * Service's addresses have only the Service's own.
+ * Finds the health check ports separately, because in some modes no rule matches them. The node's own addresses have all health check
+ * ports; a Service's addresses have only the Service's own.
  */
 function healthCheckKeys(scenes: readonly Scene[]) {
   const compiled = scenes.filter(({ side }) => side.cluster !== undefined);

@@ -112,8 +112,8 @@ function whyFailing({ packet, from, to }: Difference, scenes: readonly [Scene, S
 }
 
 /**
- * Finds the side that explains the difference, and a side whose own trace ends as in the comparison. Both are the same side if possible, but
- * only a side that does not know the end explains why.
+ * Finds the side that explains the difference, and a side whose own trace ends as in the comparison. Both are the same side if possible,
+ * but only a side that does not know the end explains why.
  */
 function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, Scene]) {
   const [old, fresh] = scenes;

@@ -118,8 +118,8 @@ function listenersOf({ family, protocol }: ShownPort, port: number, state: Kerne
 }
 
 /**
- * Returns a test of whether an endpoint that no nodeName places may be on the node. It is not if its address is another Node's. In a dump, the
- * sets for packets from endpoints to themselves list the local endpoints. If a dump lacks the set, any endpoint may be local.
+ * Returns a test of whether an endpoint that no nodeName places may be on the node. It is not if its address is another Node's. In a dump,
+ * the sets for packets from endpoints to themselves list the local endpoints. If a dump lacks the set, any endpoint may be local.
  */
 function findEndpointsHere(side: Snapshot): (endpoint: Endpoint<undefined>) => boolean {
   const {

@@ -129,9 +129,9 @@ export async function catchUncaught<T>(work: (fault: AbortSignal) => Promise<T>)
 }
 
 /**
- * Runs `work`. Its signal aborts on the first SIGINT or SIGTERM, or when `fault` does, so that a change in progress can be rolled back. Ignores SIGHUP, because
- * a change that cuts off the operator's own connection must live to undo itself. Ignores Ctrl-Z, which would leave a change half done with
- * the lock held.
+ * Runs `work`. Its signal aborts on the first SIGINT or SIGTERM, or when `fault` does, so that a change in progress can be rolled back.
+ * Ignores SIGHUP, because a change that cuts off the operator's own connection must live to undo itself. Ignores Ctrl-Z, which would leave
+ * a change half done with the lock held.
  */
 export async function interruptible<T>(
   { fault }: Pick<ApplyEnvironment, 'fault'>,
