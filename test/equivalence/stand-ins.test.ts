@@ -7,7 +7,7 @@ import { Comparison } from '../../src/ask/equivalence/findings.ts';
 import { onOneNode, sceneOf } from '../../src/ask/trace/scene.ts';
 import { openTexts } from '../../src/library/open.ts';
 import { makeRandom } from '../support/random.ts';
-import { rounds } from '../support/rounds.ts';
+import { isFull, rounds } from '../support/rounds.ts';
 import { projectFolder } from '../support/run-kpc.ts';
 import { makeAlikeServices } from './alike-services.ts';
 
@@ -86,7 +86,7 @@ function byCause({ cause: a }: Pick<Divergence, 'cause'>, { cause: b }: Pick<Div
 
 test('random clusters: the nodes that stand for all find what all nodes together find', () => {
   let fewer = 0;
-  for (let seed = 1; seed <= rounds(40, 10); seed++) {
+  for (let seed = 1; seed <= rounds(isFull ? 40 : 20, 20); seed++) {
     const manifests = { 'in.yaml': makeAlikeServices(6, makeRandom(seed)) };
     const [from, to] = (['iptables', 'nftables'] as const).map((proxyMode) =>
       openTexts({ manifests, proxyMode }, false),

@@ -60,7 +60,7 @@ export const toolMark = `KPC_APPLY_RUN=${crypto.randomUUID()}`;
  * children may hold the output open forever. Test: apply/real-host.test.ts.
  *
  * Drops output that exceeds its room. A listing tool is then killed, because a truncated listing is useless; a tool that changes the node
- * continues. An error in a handler kills the tool and is thrown. Test: apply/handlers.test.ts.
+ * continues. An error in a handler kills the tool and is thrown. Test: apply/handlers.slow.test.ts.
  */
 export function runTool(
   command: ToolCommand,

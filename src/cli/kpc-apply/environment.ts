@@ -115,7 +115,7 @@ export async function reportStuck(left: Plan | 'unknown' | undefined, terminal: 
 
 /**
  * Runs work that an uncaught error aborts, such as an error in an event handler. Otherwise Node would exit and nothing could be rolled
- * back. Returns the work's result, and the error. Test: apply/handlers.test.ts.
+ * back. Returns the work's result, and the error. Test: apply/handlers.slow.test.ts.
  */
 export async function catchUncaught<T>(work: (fault: AbortSignal) => Promise<T>) {
   const controller = new AbortController();

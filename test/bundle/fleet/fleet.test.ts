@@ -17,7 +17,7 @@ import { compileState } from '../../../src/snapshot/open/compile-node.ts';
 import { makeCluster } from '../../support/make-cluster.ts';
 import { makeRandom } from '../../support/random.ts';
 import { readTree } from '../../support/read-tree.ts';
-import { rounds, some } from '../../support/rounds.ts';
+import { rounds, some, triesAll } from '../../support/rounds.ts';
 import { kpcProgram, projectFolder, runKpc } from '../../support/run-kpc.ts';
 import { resultOf } from '../../support/printed-json.ts';
 
@@ -110,7 +110,7 @@ describe('a run for all nodes', () => {
     },
   );
 
-  test('gives with --jobs the goldens, too, and reads its configuration, and stdin', async () => {
+  test.runIf(triesAll)('gives with --jobs the goldens, too, and reads its configuration, and stdin', async () => {
     const config = join(scratch, 'config.yaml');
     const kind = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';
     writeFileSync(config, `${kind}mode: nftables\nclusterCIDR: 10.9.0.0/16\n`);
@@ -122,7 +122,7 @@ describe('a run for all nodes', () => {
     expect(readTree(together)).toEqual(readTree(alone));
   });
 
-  test('needs no more jobs than there are nodes', async () => {
+  test.runIf(triesAll)('needs no more jobs than there are nodes', async () => {
     const out = freshPath();
     const shop = ['shop.yaml', 'nodes.yaml'].flatMap((name) => ['-f', `fixtures/cluster/${name}`]);
     const flags = ['--proxy-mode', 'ipvs', '--all-nodes', '--jobs', '40', '-o', out];

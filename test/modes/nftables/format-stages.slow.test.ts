@@ -5,7 +5,6 @@ import { formatNftDelta, formatNftStages } from '../../../src/kernel/nftables/fo
 import { formatTables } from '../../../src/kernel/nftables/format.ts';
 import { parseNftText } from '../../../src/kernel/nftables/parse-text.ts';
 import { isLearned, type NftTable } from '../../../src/kernel/nftables/table.ts';
-import { rounds } from '../../support/rounds.ts';
 import { compiledTables } from './arbitrary-cluster.ts';
 import { inNetwork, whyNoNetwork } from './network.ts';
 
@@ -54,7 +53,7 @@ const expectSame = (found: readonly NftTable[], wanted: readonly NftTable[]) =>
   expect(formatNftDelta(diffNftTables(found, wanted))).toBe('');
 
 describe.skipIf(missing !== undefined)(`a real kernel${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
-  const samples = fc.sample(fc.tuple(compiledTables, compiledTables), { numRuns: rounds(8), seed: 1136 });
+  const samples = fc.sample(fc.tuple(compiledTables, compiledTables), { numRuns: 8, seed: 1136 });
 
   test.each(['from nothing', 'from another state'])('meets the old or the new rules, never a part: %s', (start) => {
     for (const [old, to] of samples) {

@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { some } from '../support/rounds.ts';
 import { kpcProgram } from '../support/run-kpc.ts';
 
 const lines = 300_000;
@@ -26,7 +25,7 @@ const texts: readonly (readonly [what: string, text: string])[] = [
   ['a block of short lines', `    a: !x |\n${'     b\n'.repeat(lines)}`],
 ];
 
-test.each(some(texts, 2))('%s that the heap does not hold is refused', (_, text) => {
+test.each(texts)('%s that the heap does not hold is refused', (_, text) => {
   const { status, said } = compileInSmallHeap(service + text);
   expect(said).toContain('[too-long]');
   expect(status).toBe(2);

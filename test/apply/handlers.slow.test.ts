@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { runTool } from '../../src/apply/node/run-tool.ts';
-import { some } from '../support/rounds.ts';
 import { runsAsRoot } from '../support/other-user.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-handlers-'));
@@ -30,7 +29,7 @@ const canChange =
 const onStreams = ['stdout, data', 'exit', 'close', 'error', 'stderr, data'];
 const handlers = ['a timer', ...onStreams, 'a signal', 'a socket of the monitor'];
 
-test.runIf(canChange).each(some(handlers))(
+test.runIf(canChange).each(handlers)(
   'an error in a handler of %s puts the node back, with exit status 3',
   { timeout: 120_000 },
   (where) => {

@@ -4,7 +4,6 @@ import { diffStates, emptyState } from '../../src/kernel/state.ts';
 import { ruleMeaning } from '../../src/kernel/iptables/iptables-meaning.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import { secondsOfPlainMegabyte } from '../support/cpu-time.ts';
-import { triesAll } from '../support/rounds.ts';
 import { parseRule } from './parse-rule.ts';
 import { parseIpAddrJson } from '../../src/kernel/link/link.ts';
 
@@ -17,7 +16,7 @@ function repeat(count: number, line: (i: number) => string): readonly string[] {
 }
 
 /** How many of each, and what they may cost in megabytes of ordinary YAML. */
-const [many, most] = triesAll ? [100_000, 20] : [10_000, 2];
+const [many, most] = [100_000, 20];
 
 describe('input of any length is read in time that grows with it', () => {
   // What takes time in the square of these lengths takes minutes.
