@@ -3,8 +3,8 @@ import { buildCluster } from '../../src/cluster/build-cluster.ts';
 import type { Service } from '../../src/cluster/objects.ts';
 import { behavioursOf, newestRelease } from '../../src/kube-proxy/releases.ts';
 
-/** The only port of a Service without endpoints. */
-function portOf(spec: Partial<Service['spec']>) {
+/** The ports of a Service without endpoints. */
+function portsOf(spec: Partial<Service['spec']>) {
   const object: Service = {
     metadata: { namespace: 'shop', name: 'web', labels: {}, annotations: {} },
     spec: {
@@ -30,10 +30,26 @@ function portOf(spec: Partial<Service['spec']>) {
   };
   const source = { place: () => ({ file: 'web.yaml', locate: () => ({ file: 'web.yaml', line: 1, column: 1 }) }) };
   const service = { object, source, slices: [], given: [], isServed: false };
-  const [port] = buildCluster([service], behavioursOf(newestRelease)).servicePorts;
+  return buildCluster([service], behavioursOf(newestRelease)).servicePorts;
+}
+
+function portOf(spec: Partial<Service['spec']>) {
+  const [port] = portsOf(spec);
   if (!port) throw new Error('the Service has no port');
   return port;
 }
+
+test('ports come by name, then protocol, then family, in whatever order the Service has them', () => {
+  const port = (name: string, protocol: 'TCP' | 'UDP') => ({ name, protocol, port: 80, targetPort: 8080, nodePort: 0 });
+  const ports = [port('dns', 'UDP'), port('web', 'TCP'), port('', 'TCP'), port('dns', 'TCP')];
+  const clusterIPs = ['fd00:96::10', '10.96.0.10'];
+  const keysOf = (spec: Partial<Service['spec']>) =>
+    portsOf({ clusterIPs, ipFamilies: ['IPv6', 'IPv4'], ...spec }).map((each) =>
+      [each.portName, each.protocol, each.family].join(),
+    );
+  expect(keysOf({ ports })).toEqual(keysOf({ ports: ports.toReversed() }));
+  expect(keysOf({ ports })).toEqual(keysOf({ ports }).toSorted());
+});
 
 // ExternalPolicyLocal of newBaseServiceInfo (pkg/proxy/serviceport.go).
 test.each<[string, Partial<Service['spec']>, boolean]>([

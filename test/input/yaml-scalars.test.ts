@@ -35,6 +35,19 @@ test.each([
   expect(parseYamlValue(`a: ${text}\n`)).toEqual({ kind: 'value', value: { a: value } });
 });
 
+// As go-yaml's resolve table has them: lower case, one capital, all capitals, and no other spelling.
+test.each([
+  ...['y', 'yes', 'true', 'on'].map((word) => [word, true] as const),
+  ...['n', 'no', 'false', 'off'].map((word) => [word, false] as const),
+  ['null', null] as const,
+])('%s in each spelling', (word, value) => {
+  const [first = '', ...rest] = word;
+  for (const spelling of [word, first.toUpperCase() + rest.join(''), word.toUpperCase()])
+    expect(parseYamlValue(`a: ${spelling}\n`)).toEqual({ kind: 'value', value: { a: value } });
+  const mixed = `${word}${word}`.replace(/^./, (letter) => letter.toUpperCase());
+  expect(parseYamlValue(`a: ${mixed}\n`)).toEqual({ kind: 'value', value: { a: mixed } });
+});
+
 test('keys are texts', () => {
   expect(parseYamlValue('on: 1\n8080: 2\n')).toEqual({ kind: 'value', value: { true: 1, '8080': 2 } });
 });
