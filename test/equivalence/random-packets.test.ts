@@ -12,7 +12,7 @@ import { sceneOf, type Scene } from '../../src/ask/trace/scene.ts';
 import { labSide, readAddress, senders, senders6 } from '../packet/lab.ts';
 import { portsOf } from '../packet/packets-of-side.ts';
 import { makeRandom } from '../support/random.ts';
-import { rounds, some } from '../support/rounds.ts';
+import { isFull, rounds, some } from '../support/rounds.ts';
 
 const labScene = async (mode: ProxyMode): Promise<Scene> => sceneOf(await labSide(mode));
 
@@ -21,6 +21,9 @@ function find(from: Scene, to: Scene): readonly Divergence[] {
   compareScenes(from, to, findings.collector(from, to));
   return findings.list();
 }
+
+/** Packets for each pair of modes. */
+const most = isFull ? 20_000 : 10_000;
 
 test('every difference over the packets that kernels were asked for is in a class that is reported', async () => {
   let packets = 0;
@@ -33,7 +36,7 @@ test('every difference over the packets that kernels were asked for is in a clas
   for (const [a, b] of some(pairs)) {
     const scenes = [await labScene(a), await labScene(b)] as const;
     const reported = effectsOf(find(...scenes));
-    for (const difference of randomDifferences(scenes, rounds(20_000, 40), () => packets++)) {
+    for (const difference of randomDifferences(scenes, rounds(most, 20), () => packets++)) {
       differing++;
       const alone = new Findings();
       alone.collector(...scenes)(difference);
@@ -44,8 +47,8 @@ test('every difference over the packets that kernels were asked for is in a clas
       }
     }
   }
-  expect(packets).toBeGreaterThan(rounds(30_000, 120));
-  expect(differing).toBeGreaterThan(rounds(1000, 120));
+  expect(packets).toBeGreaterThan(rounds(1.5 * most, 60));
+  expect(differing).toBeGreaterThan(rounds(most / 20, 60));
 }, 600_000);
 
 function effectsOf(findings: readonly Divergence[]): ReadonlySet<string> {
