@@ -1,3 +1,4 @@
+import { fullName } from '../cluster/objects.ts';
 import { diagnose, isError, type Finding } from '../base/findings/finding.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import { TextFile } from '../input/documents/text-file.ts';
@@ -93,7 +94,7 @@ export function writeHoldingTests(
   }: Omit<SceneSettings, 'proxyMode' | 'kubernetesVersion' | 'node'> & { readonly config?: string | undefined },
   scenes: readonly Scene[],
   flags: readonly string[],
-): { readonly text: string | undefined; readonly leftOut: readonly string[] } {
+) {
   const [first] = scenes;
   const settings = scenes.flatMap(({ side }) => (side.kind === 'manifests' ? side.settings : []));
   const head = {
@@ -107,7 +108,14 @@ export function writeHoldingTests(
   const { file: tests, leftOut } = holdingTests(head, scenes);
   const isModeAssumed = first?.side.assumed?.mode === true;
   const text = `${testComments(flags, isModeAssumed, leftOut)}${writeYaml(tests)}`;
-  return { text: tests.tests.length === 0 ? undefined : text, leftOut };
+  const services = first && first.side.kind !== 'dump' ? first.side.cluster.services : [];
+  const reasons = services.map((info) => ({ service: fullName(info), why: info.skipped }));
+  const skipped = reasons.flatMap(({ service, why }) => (why === undefined ? [] : [{ service, why }]));
+  return {
+    text: tests.tests.length === 0 ? undefined : text,
+    leftOut,
+    skipped: skipped.length === services.length ? skipped : [],
+  };
 }
 
 /** Returns the value that all nodes have. */

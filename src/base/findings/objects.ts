@@ -20,6 +20,8 @@ export interface SkippedKinds {
 
 export interface NothingProgrammed extends Numbers<'services'>, Lists<'lacking'> {
   readonly isRefused: boolean;
+  /** Set if no flag allows an empty result here. */
+  readonly isUseless?: true;
 }
 
 export const objectFindings = {

@@ -91,7 +91,9 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     const release = followedRelease(side);
     if (release !== undefined && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version'))
       await call.note({ problem: 'follows-release', release });
-    const style = { width: terminal.width, isColoured: terminal.colour.out };
+    // A word with a slash names a Service or a path; the inputs of kpc.yaml do not show which.
+    const mayBePath = what?.includes('/') === true && named.length === 0 && !call.isGiven('file');
+    const style = { width: terminal.width, isColoured: terminal.colour.out, mayBePath };
     const modeFrom = loaded && modeSourceOf(loaded);
     const description = describeSnapshot(side, what, { ...options, ...style, modeFrom });
     await call.print(description.findings, new Map());

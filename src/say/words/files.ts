@@ -21,6 +21,7 @@ import type {
   DumpNote,
   Into,
   OddYaml,
+  ReadByCommand,
   RenderedPair,
   ToBuild,
   UnrenderedTemplate,
@@ -28,7 +29,11 @@ import type {
 } from '../../base/findings/files.ts';
 
 function renderWays(render: string, folder: string | undefined, into: Into): readonly string[] {
-  return [`run "${'command' in into ? `${render} | ${into.command}` : renderPair(into, folder ?? '')}"`];
+  return [`run "${'command' in into ? feed(render, into) : renderPair(into, folder ?? '')}"`];
+}
+
+function feed(render: string, { command, file }: ReadByCommand): string {
+  return file === undefined ? `${render} | ${command}` : `${render} > ${file} && ${command}`;
 }
 
 function holds(input: string, folder: string): boolean {
@@ -64,10 +69,15 @@ export function buildWays({ folder, into }: ToBuild): readonly string[] {
   return renderWays(`${checkout} && kubectl kustomize ${shellWord(inTree)}`, folder, into);
 }
 
+function feedWords({ command, file }: ReadByCommand): string {
+  const to = file === undefined ? 'pipe its output into' : `write its output to ${file}, then run`;
+  return `, and ${to} "${command}"`;
+}
+
 function describeTemplate(details: UnrenderedTemplate): Words {
   const { count: number, mark, chart, folder, isLeftOut, render, into, exclude } = details;
   const others = folder === undefined || isLeftOut ? undefined : `leave it out with --exclude ${exclude ?? 'PATTERN'}`;
-  const pipe = 'command' in into ? `, and pipe its output into "${into.command}"` : '';
+  const pipe = 'command' in into ? feedWords(into) : '';
   const how = render === undefined ? undefined : renderWays(render, chart, into);
   const ways = [...(how ?? [`render it first, with the program that fills in such templates${pipe}`]), others];
   if (chart !== undefined)

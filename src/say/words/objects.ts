@@ -49,17 +49,21 @@ function skippedKindsWords({ kinds, leavesOutCronJobs }: SkippedKinds): string {
   return `ignored (kube-proxy does not read them): ${list.join(', ')}${cronJobs}`;
 }
 
+const needsServices = 'name manifests with Services that have a cluster IP';
+
 const allowing = 'add --allow-empty if this is intended';
 
 const removesAll = 'the result would remove all Services from a node';
 
-function describeNothingProgrammed({ services, lacking, isRefused }: NothingProgrammed): Words {
+function describeNothingProgrammed({ services, lacking, isRefused, isUseless }: NothingProgrammed): Words {
   if (services === 0) {
+    if (isUseless) return ['the input holds no Services', needsServices];
     return isRefused ? [`the input holds no Services: ${removesAll}`, allowing] : 'the input holds no Services';
   }
   const which = services === 1 ? 'the one Service' : `any of the ${services} Services`;
   const why =
     lacking.length === 0 ? '' : ` (${nameSome(lacking)} ${lacking.length === 1 ? 'has' : 'have'} no cluster IP)`;
+  if (isUseless) return [`nothing is programmed for ${which}${why}`, needsServices];
   const wrong = `nothing is programmed for ${which}${why}: ${removesAll}`;
   if (lacking.length === 0) return [wrong, isRefused ? allowing : undefined];
   return [
