@@ -90,7 +90,9 @@ export const commandLineFindings = {
     'idle-source': None;
     'no-endpoints': None;
     /** `what` differs from the input's. `known` is the input's value, if it shows it. `field`: where it is set; may be a flag. */
-    'other-input': Strings<'field' | 'kind'> & { readonly what: 'mode' | 'release' | 'node' } & { readonly known?: string | undefined };
+    'other-input': Strings<'field' | 'kind'> & { readonly what: 'mode' | 'release' | 'node' } & {
+      readonly known?: string | undefined;
+    };
     /** The library reads no files. */
     'no-file': Strings<'field' | 'option'>;
     refused: Strings<'field'> & { readonly error: Cited };

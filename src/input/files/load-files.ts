@@ -146,10 +146,10 @@ function loadAs(path: string, read: () => Stdin, origin?: FolderOrigin): TextFil
   }
 }
 
-/** Recognises a URL or pattern given as a file. kpc never opens a connection, and leaves patterns to the shell. */
+/** Recognises a URL, pattern or list given as a file. kpc never opens a connection, and leaves patterns to the shell. */
 export function findPathMistake(path: string): FileProblem | undefined {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) return { problem: 'url', path };
-  return /[*?[\]{}]/.test(path) && !existsSync(path) ? { problem: 'pattern' } : undefined;
+  return /[*?[\]{},]/.test(path) && !existsSync(path) ? { problem: 'pattern' } : undefined;
 }
 
 function listFiles(

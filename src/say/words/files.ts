@@ -209,11 +209,12 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   'unreadable-file': byCase('problem', {
     url: ({ path }) => [
       'kpc reads files, not URLs',
-      `pipe it in, as in "curl -sSL ${escapeText(path)} | kpc compile -f -"`,
+      `download it and name the file, as in "curl -sSLO ${escapeText(path)}"`,
     ],
     pattern: [
-      'no such file or folder; kpc does not expand patterns',
-      'name the folder, or each file with an -f of its own',
+      'no such file or folder; kpc does not expand patterns or split lists',
+      'name each file by itself',
+      'name the folder',
     ],
     'link-outside': ({ folder }) => [
       `a link to something outside ${folder}`,

@@ -22,18 +22,21 @@ function waysToLeaveOut({ pattern, build }: NonNullable<DuplicateObject['leaveOu
   return [`leave one of them out${exclude}`, ...(build ? buildWays(build) : [])];
 }
 
+const printObjects = 'print objects with kubectl get -o yaml';
+
 /** Matches the first line that kubectl get prints without -o. */
 const tableHead = /^(?:NAMESPACE +)?NAME +[A-Z]/;
 
 function adviseOnFound(found: FoundValue): string | undefined {
   if (found.type === 'list') return 'put the objects under "items" of an object of kind List';
-  return found.type === 'string' && tableHead.test(found.value) ? 'print objects with kubectl get -o yaml' : undefined;
+  return found.type === 'string' && tableHead.test(found.value) ? printObjects : undefined;
 }
 
 /** Programs that make objects from a file that contains none. */
 const makers = {
   kustomize: 'compile the output of "kubectl kustomize" instead',
   helm: 'compile the output of "helm template" instead',
+  kubectl: printObjects,
 } as const;
 
 const mostKinds = 5;
@@ -89,7 +92,10 @@ export const objectWords: WordsOf<typeof objectFindings> = {
       `a Kubernetes object is a mapping with apiVersion and kind, not ${foundWords(found)}`,
       adviseOnFound(found),
     ],
-    missing: ({ field, madeBy }) => [`this is not a Kubernetes object: it has no ${field}`, madeBy && makers[madeBy]],
+    missing: ({ field, near, madeBy }) => [
+      `this is not a Kubernetes object: it has no ${field}`,
+      near === undefined ? madeBy && makers[madeBy] : `write ${field}, not ${near}`,
+    ],
     unrendered: ({ field, value }) => [
       `${field} ${quote(value)} is an unfilled placeholder`,
       'render the template first, as with helm template, kubectl kustomize or envsubst',
@@ -122,6 +128,11 @@ export const objectWords: WordsOf<typeof objectFindings> = {
     kustomization: (build) => [
       'nothing to compile: the input is a Kustomization, which only names the files that hold the objects',
       ...buildWays(build),
+    ],
+    kubeconfig: [
+      'nothing to compile: the input is a kubeconfig, which only names clusters',
+      'to read its cluster, use --cluster with the variable KUBECONFIG',
+      'give the output of "kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml"',
     ],
   }),
   'nothing-programmed': describeNothingProgrammed,

@@ -348,6 +348,8 @@ function describeEmptiness(
     const build = { folder: unbuilt, into: into ?? readsManifests };
     return [diagnose('no-input', { problem: 'kustomization', ...build })];
   }
+  if (skipped.has('kubeconfig') && skipped.size === 1 && !hasObjects(inputs))
+    return [diagnose('no-input', { problem: 'kubeconfig' })];
   // If the kind of a Service is misspelled, the result would remove that Service from the node.
   const isMisspelled = diagnostics.some(({ code }) => code === 'unknown-kind');
   if (!holdsObjects && !isMisspelled) return [diagnose('no-input', { problem: 'no-objects' })];
