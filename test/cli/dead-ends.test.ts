@@ -48,7 +48,7 @@ test.each([
   ],
   ['describe no/such', '"no/such" is no file or folder', 'write "kpc describe no/such -f FILE"'],
   ['describe ./no', './no: error: there is no such file or folder', ''],
-  ['describe no/', 'no/: error: there is no such file or folder', ''],
+  ['describe no/', '"no/" is no file or folder', 'write "kpc describe no/ -f FILE"'],
   ['describe https://example.com/web', 'kpc reads files, not URLs', 'curl -sSLO https://example.com/web'],
   ['describe -f svc.yaml,other.yaml', 'does not expand patterns or split lists', 'name each file by itself'],
   ['diff svc.yaml svc.yaml svc.yaml', "too many arguments for 'diff'", 'write kpc diff FROM TO; see --help'],

@@ -135,7 +135,7 @@ async function sortArguments(call: Call<DescribeOptions>) {
   if (!others.every((word) => isInput(word) || isPath(word))) refuse({ problem: 'several-subjects', words: asked });
   const paths = [...args.filter(isInput), ...others];
   const [first = '', ...rest] = paths;
-  const mayBeSubject = what === undefined && rest.length > 0 && !isFileName(first);
+  const mayBeSubject = what === undefined && rest.length > 0 && !isFileName(first) && !first.endsWith('/');
   const folder = mayBeSubject ? first : isNamed ? what : undefined;
   if (folder === undefined || !isPath(folder)) return { what, paths };
   // A folder often has the name of a Service, so it is the subject if the other inputs have one called so.

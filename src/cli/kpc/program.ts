@@ -107,8 +107,7 @@ const slips: Slips = {
     '--selector': 'kpc has no selectors: name the files with -f',
     '--context':
       'kpc does not contact a cluster: pipe in the output of "kubectl get svc,endpointslices,nodes -A -o yaml"',
-    '--kubeconfig':
-      'kpc does not contact a cluster: pipe in the output of "kubectl get svc,endpointslices,nodes -A -o yaml"',
+    '--kubeconfig': 'with --cluster, kubectl reads the variable KUBECONFIG: KUBECONFIG=FILE kpc describe --cluster',
     '--fix': 'kpc changes no manifests: each finding says what to write',
     '--dry-run': 'leave it out: kpc changes no node, and writes files with -o or --golden only',
     '--release': 'write --kubernetes-version',
