@@ -186,6 +186,7 @@ export type FileProblem = By<
   {
     url: Strings<'path'>;
     pattern: None;
+    'empty-path': None;
     'link-outside': Strings<'folder'>;
     'broken-link': None;
     missing: None;

@@ -80,11 +80,13 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     const { options, terminal } = call;
     if (what !== undefined && options.file.length === 0) refuse({ problem: 'no-manifests', what });
     const opened = await openInput(call);
-    if (fromDump !== undefined && opened.kind !== 'dump' && opened.kind !== 'unreadable') refuseDump(fromDump);
+    const reading = opened.at('');
+    const isUnread = reading.diagnostics.some(({ code }) => code === 'unreadable-file');
+    if (fromDump !== undefined && !isUnread && opened.kind !== 'dump' && opened.kind !== 'unreadable')
+      refuseDump(fromDump);
     refuseIdleOfDescription(call.given, opened, options.node);
     refuseIdleStyle(options, opened.kind, what);
     const { loaded } = opened;
-    const reading = opened.at('');
     // Drop the note on the mode, because the output names the mode.
     await call.report(withoutDefaultMode(reading));
     const side = reading.side ?? call.end();

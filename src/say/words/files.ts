@@ -216,6 +216,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       'name each file by itself',
       'name the folder',
     ],
+    'empty-path': ['the path is empty', 'check that the shell variable for it is set'],
     'link-outside': ({ folder }) => [
       `a link to something outside ${folder}`,
       'pass its target with -f as well',
