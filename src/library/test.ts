@@ -1,4 +1,3 @@
-import { fullName } from '../cluster/objects.ts';
 import { diagnose, isError, type Finding } from '../base/findings/finding.ts';
 import { sortDiagnostics } from '../input/sort-diagnostics.ts';
 import { TextFile } from '../input/documents/text-file.ts';
@@ -105,17 +104,10 @@ export function writeHoldingTests(
     release: sharedBy(settings.map(({ release }) => release)),
     node: allNodes ? 'all' : settings.length > 0 ? first?.side.node?.name || undefined : undefined,
   };
-  const { file: tests, leftOut } = holdingTests(head, scenes);
+  const { file: tests, leftOut, skipped } = holdingTests(head, scenes);
   const isModeAssumed = first?.side.assumed?.mode === true;
   const text = `${testComments(flags, isModeAssumed, leftOut)}${writeYaml(tests)}`;
-  const services = first && first.side.kind !== 'dump' ? first.side.cluster.services : [];
-  const reasons = services.map((info) => ({ service: fullName(info), why: info.skipped }));
-  const skipped = reasons.flatMap(({ service, why }) => (why === undefined ? [] : [{ service, why }]));
-  return {
-    text: tests.tests.length === 0 ? undefined : text,
-    leftOut,
-    skipped: skipped.length === services.length ? skipped : [],
-  };
+  return { text: tests.tests.length === 0 ? undefined : text, leftOut, skipped };
 }
 
 /** Returns the value that all nodes have. */

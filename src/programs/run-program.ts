@@ -126,7 +126,8 @@ export function renderInputs(
         revision === undefined ? { problem: 'nothing' } : { problem: 'revision', path: revision },
       ),
     );
-  if (!isMissing && values.length > 0 && charts === 0) diagnostics.push(diagnose('not-rendered', { problem: 'idle-values' }));
+  if (!isMissing && values.length > 0 && charts === 0)
+    diagnostics.push(diagnose('not-rendered', { problem: 'idle-values' }));
   return { files, diagnostics, others };
 }
 

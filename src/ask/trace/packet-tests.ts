@@ -142,7 +142,7 @@ function readTestDocument(
       settings,
       has: (field) =>
         (isPresent(test, field) || isPresent(raw, field)) &&
-        !flagsOfFields.some(([own, , key]) => own === field && given[key] !== undefined),
+        !flagsOfFields.some(([each, , key]) => each === field && given[key] !== undefined),
       place: (field, index) => report.source.place(pathOf(field, index)),
       isDoubtful: (field, index) => report.isDoubtful(pathOf(field, index)),
     };
