@@ -76,13 +76,15 @@ function hasInterfaceShape(text: string, most: number): boolean {
   return /^[^\s/"'\\#*\p{Cc}]+$/u.test(text) && new TextEncoder().encode(text).length <= most;
 }
 
-/** Returns the word that is most likely meant, at most `most` letters away, if any. */
+/** Returns the word that is most likely meant: the shortest that ends in "-word", or one at most `most` letters away, if any. */
 export function findNearest(
   word: string,
   words: readonly string[],
   most: number = Number.POSITIVE_INFINITY,
 ): string | undefined {
   const lower = word.toLowerCase();
+  const longer = words.filter((candidate) => candidate.toLowerCase().endsWith(`-${lower}`));
+  if (longer.length > 0) return longer.toSorted((a, b) => a.length - b.length)[0];
   let best: string | undefined;
   let limit = Math.min(most, Math.max(1, Math.floor(word.length / 3)));
   for (const candidate of words) {

@@ -104,6 +104,11 @@ export function joinWords(words: readonly string[], conjunction: 'and' | 'or' = 
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${conjunction} ${words.at(-1)}`;
 }
 
+/** Joins phrases with semicolons if one of them is a list with commas. */
+export function joinPhrases(phrases: readonly string[]): string {
+  return phrases.join(phrases.some((phrase) => phrase.includes(',')) ? '; ' : ', ');
+}
+
 export function joinWays(ways: readonly string[]): string {
   return ways.join(', or ');
 }

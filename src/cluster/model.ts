@@ -1,3 +1,4 @@
+import type { SkipReason } from '../base/findings/calls.ts';
 import type { Address, Family, Network, Protocol } from '../kernel/address.ts';
 import type { ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import type { Place } from '../kernel/place.ts';
@@ -30,7 +31,7 @@ export interface ServiceInfo {
   readonly namespace: string;
   readonly name: string;
   readonly type: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName';
-  readonly skipped: 'headless' | 'external-name' | 'no-cluster-ip' | undefined;
+  readonly skipped: SkipReason | undefined;
   readonly clusterIPs: readonly string[];
   readonly externalName: string | undefined;
   readonly ports: readonly ServicePortSpec[];

@@ -41,6 +41,8 @@ interface DescriptionStyle {
   readonly modeFrom: ModeSource | undefined;
   readonly width: number | undefined;
   readonly isColoured: boolean;
+  /** Whether the subject may be a mistyped path. */
+  readonly mayBePath?: boolean;
 }
 
 interface Description {
@@ -127,11 +129,14 @@ function foundAsData(result: Shaped<typeof described>, findings: readonly Findin
 }
 
 function describeSubject(what: string, side: CompiledSnapshot, style: DescriptionStyle): Description {
-  const { namespace, limit, output, clusterDomain, rules, modeFrom, isColoured, width } = style;
+  const { namespace, limit, output, clusterDomain, rules, modeFrom, isColoured, width, mayBePath } = style;
   const isBare = namespace !== undefined && /^[a-z][a-z0-9-]*(?::[\w-]+)?$/i.test(what);
   const own = isBare ? findSubject(`${namespace}/${what}`, side) : undefined;
   const finding = own && own.kind !== 'nothing' ? own : findSubject(what, side);
-  if (finding.kind === 'nothing') return nothing({ problem: 'no-subject', nothing: finding.why });
+  if (finding.kind === 'nothing') {
+    const isNoPath = mayBePath && finding.why.kind === 'no-match' ? true : undefined;
+    return nothing({ problem: 'no-subject', nothing: finding.why, isNoPath });
+  }
   const isJson = output === 'json';
   if (finding.kind === 'shared') {
     const { subjects } = finding;

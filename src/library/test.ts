@@ -93,7 +93,7 @@ export function writeHoldingTests(
   }: Omit<SceneSettings, 'proxyMode' | 'kubernetesVersion' | 'node'> & { readonly config?: string | undefined },
   scenes: readonly Scene[],
   flags: readonly string[],
-): { readonly text: string | undefined; readonly leftOut: readonly string[] } {
+) {
   const [first] = scenes;
   const settings = scenes.flatMap(({ side }) => (side.kind === 'manifests' ? side.settings : []));
   const head = {
@@ -104,10 +104,10 @@ export function writeHoldingTests(
     release: sharedBy(settings.map(({ release }) => release)),
     node: allNodes ? 'all' : settings.length > 0 ? first?.side.node?.name || undefined : undefined,
   };
-  const { file: tests, leftOut } = holdingTests(head, scenes);
+  const { file: tests, leftOut, skipped } = holdingTests(head, scenes);
   const isModeAssumed = first?.side.assumed?.mode === true;
   const text = `${testComments(flags, isModeAssumed, leftOut)}${writeYaml(tests)}`;
-  return { text: tests.tests.length === 0 ? undefined : text, leftOut };
+  return { text: tests.tests.length === 0 ? undefined : text, leftOut, skipped };
 }
 
 /** Returns the value that all nodes have. */

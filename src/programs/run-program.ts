@@ -117,14 +117,17 @@ export function renderInputs(
       diagnostics.push(diagnose('not-rendered', details, placeAtLine(source)));
     }
   }
-  if (files.length + diagnostics.length === 0)
+  // A path that does not exist is the only fault to report.
+  const isMissing = revision === undefined && others.some((source) => source !== '-' && !disk.exists(source));
+  if (!isMissing && files.length + diagnostics.length === 0)
     diagnostics.push(
       diagnose(
         'not-rendered',
         revision === undefined ? { problem: 'nothing' } : { problem: 'revision', path: revision },
       ),
     );
-  if (values.length > 0 && charts === 0) diagnostics.push(diagnose('not-rendered', { problem: 'idle-values' }));
+  if (!isMissing && values.length > 0 && charts === 0)
+    diagnostics.push(diagnose('not-rendered', { problem: 'idle-values' }));
   return { files, diagnostics, others };
 }
 

@@ -1,5 +1,5 @@
 import { otherParts } from '../base/findings/answers.ts';
-import { count, escapeText, formatCount, joinWords } from '../base/printable.ts';
+import { count, escapeText, formatCount, joinPhrases, joinWords } from '../base/printable.ts';
 import { nameSome } from './words/rows.ts';
 import { areSidesSame, type ServicePortDiff, type SideDiff } from '../ask/diff/diff-sides.ts';
 import { describeKernelChange } from './changes.ts';
@@ -94,7 +94,7 @@ export function summarizeDiff(diff: SideDiff): string {
     ...(diff.servicePorts.length > 0 ? [summarizeKinds(diff.servicePorts)] : []),
     ...[...others].flatMap(([what, number]) => (number > 0 ? [`${count(number, 'difference')} in ${what}`] : [])),
   ];
-  const missed = describeGaps(diff.gaps).join(', ');
+  const missed = joinPhrases(describeGaps(diff.gaps));
   return `${parts.join('; ')}${missed === '' ? '' : `; not compared: ${missed}`}.${countComments(diff)}`;
 }
 
@@ -123,7 +123,7 @@ function summarizeSame(diff: SideDiff): string {
 
 export function noDifference(notCompared: readonly string[], compared = ''): string {
   if (notCompared.length === 0) return 'No difference.';
-  return `No difference in what could be compared${compared}; not compared: ${notCompared.join(', ')}.`;
+  return `No difference in what could be compared${compared}; not compared: ${joinPhrases(notCompared)}.`;
 }
 
 /** Tells how many Service ports were compared, if nothing else was. */

@@ -1,4 +1,4 @@
-import { joinWords, count, formatCount } from '../base/printable.ts';
+import { joinPhrases, joinWords, count, formatCount } from '../base/printable.ts';
 import { nameSome } from './words/rows.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { lines, section, type Block } from './lines.ts';
@@ -212,7 +212,7 @@ function notes(report: EquivalenceReport): readonly string[] {
     ...(assumed === undefined ? [] : [`${assumed}.`]),
     ...unknownWords(lacksOf(report)).map((what) => `${what}.`),
     ...(standIns < nodes ? [represented] : []),
-    `Not compared: ${joinWords([...beyond, ...notCompared])}.`,
+    `Not compared: ${joinPhrases([...beyond, joinWords(notCompared)])}.`,
   ];
 }
 

@@ -1,4 +1,6 @@
 // Prints the results of kpc test, and writes tests that the present state passes.
+import type { SkipReason } from '../base/findings/calls.ts';
+import { fullName } from '../cluster/objects.ts';
 import { diagnose } from '../base/findings/finding.ts';
 import { printable, count, joinWords, percent } from '../base/printable.ts';
 import { nameSome } from './words/rows.ts';
@@ -245,7 +247,7 @@ interface HoldingTest {
 
 /**
  * Makes a file for kpc test that expects the present outcome, for every kind of sender and every address of the Services. Also returns the
- * addresses left out because their outcome is unknown.
+ * addresses left out because their outcome is unknown, and the Services that kube-proxy skips if it programs none.
  */
 export function holdingTests(head: TestFileHead, scenes: readonly Scene[]) {
   const cells = scenes.flatMap(cellsOnNode);
@@ -261,7 +263,16 @@ export function holdingTests(head: TestFileHead, scenes: readonly Scene[]) {
   return {
     file: { ...head, inputs: oneOrMany(head.inputs), tests },
     leftOut: [...new Set(cells.flatMap((cell) => (isKnown(cell) ? [] : cell.name)))],
+    skipped: scenes.slice(0, 1).flatMap(skippedServices),
   };
+}
+
+/** Returns all Services if kube-proxy programs none of them, with why. */
+function skippedServices({ side }: Scene): readonly { readonly service: string; readonly why: SkipReason }[] {
+  if (side.kind === 'dump' || side.ports.length > 0) return [];
+  return side.cluster.services.flatMap((info) =>
+    info.skipped === undefined ? [] : [{ service: fullName(info), why: info.skipped }],
+  );
 }
 
 function oneOrMany(values: readonly string[]): string | readonly string[] {

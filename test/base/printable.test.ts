@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest';
 import { execFileSync } from 'node:child_process';
-import { pathWord, printable, printableJson, quotePrintable, shellWord } from '../../src/base/printable.ts';
+import {
+  joinPhrases,
+  pathWord,
+  printable,
+  printableJson,
+  quotePrintable,
+  shellWord,
+} from '../../src/base/printable.ts';
 import { formatUnifiedDiff } from '../../src/say/formats/unified.ts';
 
 const invisible = [
@@ -64,4 +71,11 @@ test
 
 test('a path in a command is no flag', () => {
   expect(['-x.yaml', '-', 'a-b', './-x'].map(pathWord)).toEqual(['./-x.yaml', '-', 'a-b', './-x']);
+});
+
+test.each([
+  [['a', 'b'], 'a, b'],
+  [['the other nodes (w2, w3)', 'b'], 'the other nodes (w2, w3); b'],
+])('phrases %j', (phrases, joined) => {
+  expect(joinPhrases(phrases)).toBe(joined);
 });

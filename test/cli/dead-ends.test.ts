@@ -12,6 +12,10 @@ afterAll(() => rmSync(cwd, { recursive: true, force: true }));
 
 writeFolder(cwd, {
   'svc.yaml': readFileSync(join(fixturesFolder, 'quickstart', 'svc.yaml'), 'utf8'),
+  kubeconfig: 'apiVersion: v1\nkind: Config\nclusters: []\n',
+  'capital.yaml': 'apiversion: v1\nkind: Service\nmetadata: { name: web }\n',
+  'described.yaml': 'Name:      web\nNamespace: default\nType:      ClusterIP\n',
+  'refused.yaml': 'Error from server (Forbidden): services is forbidden\n',
 });
 
 test.each([
@@ -42,6 +46,28 @@ test.each([
     'describe takes one subject, not "nginx" and "apache"',
     'name one, and the input with -f',
   ],
+  ['trace --render nosuch --from pod --to web:80', 'nosuch: error: there is no such file or folder', ''],
+  ['describe no/such', '"no/such" is no file or folder', 'write "kpc describe no/such -f FILE"'],
+  ['describe --from-dump nosuch', 'nosuch: error: there is no such file or folder', ''],
+  ['trace --from-dump dump --from pod --to web:80', "unknown option '--from-dump'", 'name the dump as an input'],
+  ['compile -f ', '"": error: the path is empty', 'check that the shell variable for it is set'],
+  ['describe ./no', './no: error: there is no such file or folder', ''],
+  ['describe no/', '"no/" is no file or folder', 'write "kpc describe no/ -f FILE"'],
+  ['describe https://example.com/web', 'kpc reads files, not URLs', 'curl -sSLO https://example.com/web'],
+  ['describe -f svc.yaml,other.yaml', 'does not expand patterns or split lists', 'name each file by itself'],
+  ['diff svc.yaml svc.yaml svc.yaml', "too many arguments for 'diff'", 'write kpc diff FROM TO; see --help'],
+  ['version now', "too many arguments for 'version'", 'write kpc version; see --help'],
+  ...['compile', 'describe', 'diff svc.yaml', 'migrate', 'init'].map(
+    (command) =>
+      [`${command} kubeconfig`, 'the input is a kubeconfig', 'use --cluster with the variable KUBECONFIG'] as const,
+  ),
+  [
+    'compile capital.yaml',
+    'capital.yaml:1:13: error: this is not a Kubernetes object',
+    'write apiVersion, not apiversion',
+  ],
+  ['compile described.yaml', 'it has no kind', 'print objects with kubectl get -o yaml'],
+  ['compile refused.yaml', 'it has no kind', 'print objects with kubectl get -o yaml'],
   ['describe svc nginx', 'no manifests are named', 'write "kpc describe nginx -f FILE", with - for stdin'],
   ['describe svc.yaml -o json', "unknown option '-o'", 'write --output FORMAT'],
   ['describe svc.yaml -o wide', "unknown option '-o'", 'write --output FORMAT'],
@@ -56,6 +82,18 @@ test.each([
   expect(stderr).toContain(wrong);
   expect(stderr).toContain(help);
   expect(stderr.match(/error: /g)).toHaveLength(1);
+});
+
+test('a word with a slash is neither a Service nor a path, if kpc.yaml names the input', async () => {
+  const project = writeFolder(join(cwd, 'project'), {
+    'kpc.yaml': 'file: svc.yaml\n',
+    'svc.yaml': readFileSync(join(cwd, 'svc.yaml'), 'utf8'),
+  });
+  const problems = async (...words: readonly string[]) =>
+    JSON.parse((await runKpc(['describe', ...words, '--output', 'json'], { cwd: project })).stdout).findings.at(-1);
+  expect(await problems('no/such')).toMatchObject({ code: 'not-found', arguments: { isNoPath: true } });
+  for (const words of [['such'], ['no/such', '-f', 'svc.yaml']])
+    expect((await problems(...words)).arguments).not.toHaveProperty('isNoPath');
 });
 
 test('what many files have wrong comes before their number', async () => {

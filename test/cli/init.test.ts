@@ -61,6 +61,21 @@ test('assumes what manifests from git lack, and leaves out its own workflow', as
   expect(check.stderr).not.toContain('skipped');
 });
 
+test('advises a file for what a kustomization builds, because kpc.yaml cannot name a pipe', async () => {
+  const cwd = folder({
+    'base/web.yaml': fromGit,
+    'base/kustomization.yaml': 'resources: [web.yaml]\n',
+    'prod/kustomization.yaml': 'resources: [../base]\n',
+  });
+  const { status, stderr } = await runKpc(['init', 'prod', '--node', 'worker-1'], { cwd });
+  expect(status).toBe(2);
+  const command = 'kpc init rendered.yaml --node worker-1';
+  expect(stderr).toContain(`help: run "kubectl kustomize prod > rendered.yaml && ${command}"`);
+  writeFileSync(join(cwd, 'rendered.yaml'), fromGit);
+  expect(await runKpc(command.split(' ').slice(1), { cwd })).toMatchObject({ status: 0 });
+  expect(await runKpc(['compile', '--check', 'golden'], { cwd })).toMatchObject({ status: 0, stdout: '' });
+});
+
 test('a check says that nothing names the mode as long as nothing does', async () => {
   const cwd = folder({ 'svc.yaml': svc });
   await runKpc(['init', 'svc.yaml'], { cwd });

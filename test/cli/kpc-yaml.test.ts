@@ -132,6 +132,9 @@ describe('kpc.yaml', () => {
 
   test.each<[text: string, message: string]>([
     ['nod: a\n', 'kpc.yaml:1:1: error: kpc has no flag --nod [bad-kpc-yaml]'],
+    ['mode: ipvs\n', 'help: did you mean proxy-mode?'],
+    ['describe: { version: 1.36 }\n', 'help: did you mean kubernetes-version?'],
+    ['desribe: { node: a }\n', 'help: did you mean describe?'],
     ['a: 1\nproxyMode: ipvs\n', 'kpc.yaml:2:1: error: kpc has no flag --proxyMode'],
     ['diff: { golden: x }\n', 'kpc.yaml:1:9: error: kpc diff has no flag --golden'],
     ['diff: x\n', 'kpc.yaml:1:7: error: diff cannot be "x"'],

@@ -37,7 +37,10 @@ describe('kpc says what was meant by', () => {
     ['compile -f svc.yaml -o jsonpath={.items}', 'a folder, not a format'],
     ['compile -f svc.yaml --golden yaml', 'a folder, not a format'],
     ['compile -f svc.yaml --output yaml', 'allowed choices are text, json'],
-    ['compile https://example.com/a.yaml', 'pipe it in, as in "curl -sSL https://example.com/a.yaml | kpc'],
+    [
+      'compile https://example.com/a.yaml',
+      'download it and name the file, as in "curl -sSLO https://example.com/a.yaml"',
+    ],
     ['compile *.json', 'kpc does not expand patterns'],
     ['describe web -f svc.yaml --otput json', 'did you mean --output?'],
   ])('kpc %s', async (line, meant) => {

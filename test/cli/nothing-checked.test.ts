@@ -55,6 +55,22 @@ describe('kpc test --init', () => {
     expect({ status, stdout, last: codes.at(-1) }).toEqual({ status: 2, stdout: '', last: 'bad-call' });
   });
 
+  test.each([
+    ['is headless', 'clusterIP: None'],
+    ['is of type ExternalName', 'type: ExternalName, externalName: example.com'],
+  ])('says why nothing is programmed: a Service %s', async (why, spec) => {
+    writeFolder(cwd, {
+      'skipped.yaml': `apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { ${spec}, ports: [{ port: 80 }] }\n`,
+    });
+    for (const command of ['test --init', 'init']) {
+      const { status, stdout, stderr } = await run(`${command} skipped.yaml`);
+      expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+      expect(stderr).toContain('help: name manifests with Services that have a cluster IP\n');
+      expect(stderr).not.toContain('--allow-empty');
+    }
+    expect((await run('test --init skipped.yaml')).stderr).toContain(`default/web ${why}`);
+  });
+
   test('names what is left out, in the file too', async () => {
     const { status, stdout, stderr, codes } = await run('test --init both.yaml');
     expect(status).toBe(0);

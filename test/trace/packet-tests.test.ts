@@ -361,6 +361,28 @@ tests:
   ]);
 });
 
+test('a flag that a bundle cannot follow is one error, and a setting of a file has its place', async () => {
+  const bundle = mkdtempSync(join(scratch, 'bundle-'));
+  await runKpc(['compile', ...input, '--proxy-mode', 'iptables', '-o', join(bundle, 'b')], { cwd: packets });
+  const to = '{ to: svc/web, expect: delivered, from:';
+  const write = (settings: string) =>
+    writeFileSync(join(bundle, 't.yaml'), `inputs: b\n${settings}tests: [${to} node }, ${to} pod }]\n`);
+  const errors = async (...flags: readonly string[]) => {
+    const { stdout } = await runKpc(['test', 't.yaml', '--output', 'json', ...flags], { cwd: bundle });
+    return (JSON.parse(stdout).findings as readonly SaidFinding[]).flatMap((each) =>
+      each.code === 'bad-expectation' ? [[each.arguments, each.place?.line]] : [],
+    );
+  };
+  const details = { problem: 'other-input', kind: 'bundle' };
+  for (const settings of ['', 'mode: ipvs\n']) {
+    write(settings);
+    const mode = { ...details, field: '--proxy-mode', what: 'mode', known: 'iptables' };
+    expect(await errors('--proxy-mode', 'nftables')).toEqual([[mode, undefined]]);
+  }
+  write('nodes: [node1, other]\n');
+  expect(await errors()).toEqual([[{ ...details, field: 'nodes', what: 'node', known: 'node1' }, 2]]);
+});
+
 test.each([
   ['a bundle', 'mode: ipvs', 'mode: the input is a bundle of iptables, but only manifests can be compiled for another'],
   [

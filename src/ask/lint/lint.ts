@@ -76,7 +76,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   const subjects = subjectsOf(loaded);
   // After an error, leave out lint rules' findings, because the error may have caused them.
   const isOfRules = (code: FindingCode): boolean => (input ? lintRuleOf(code)?.check : lintRuleOf(code)) !== undefined;
-  const said = [...diagnostics, ...diagnoseNothingRead(loaded)]
+  const said = [...diagnostics, ...diagnoseNothingRead(loaded, diagnostics)]
     .filter((each) => !isOfRules(each.code) && (isError(each) || !isOfCompiling(each.code)))
     .map(subjects.name);
   const isNote = (each: Finding): boolean =>
@@ -103,10 +103,9 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
 }
 
 /** Returns an error if kpc reads none of the input's objects, because a check of nothing must not pass. */
-function diagnoseNothingRead({ inputs }: LoadedInputs): readonly Finding[] {
-  const { skipped, diagnostics } = inputs;
-  if (hasObjects(inputs) || skipped.size === 0 || diagnostics.some(isError)) return [];
-  const kinds = [...skipped].map(([kind, number]) => count(number, kind));
+function diagnoseNothingRead({ inputs }: LoadedInputs, said: readonly Finding[]): readonly Finding[] {
+  if (hasObjects(inputs) || inputs.skipped.size === 0 || said.some(isError)) return [];
+  const kinds = [...inputs.skipped].map(([kind, number]) => count(number, kind));
   return [diagnose('no-input', { problem: 'nothing-read', kinds })];
 }
 

@@ -44,7 +44,7 @@ export interface PacketTest extends WrittenExpectation {
   readonly protocol: PacketProtocol | undefined;
   readonly namespace: string | undefined;
   readonly settings: readonly SceneSettings[];
-  /** Reports whether the test, or else its file, has a setting. */
+  /** Reports whether the test, or else its file, has a setting, and no flag of the command line overrides it. */
   readonly has: (field: string) => boolean;
   readonly place: (field?: string, index?: number) => NonNullable<Finding['place']>;
   readonly isDoubtful: (field: string, index?: number) => boolean;
@@ -140,7 +140,9 @@ function readTestDocument(
       expect: test.expect ?? 'delivered',
       source: test.source ?? undefined,
       settings,
-      has: (field) => isPresent(test, field) || isPresent(raw, field),
+      has: (field) =>
+        (isPresent(test, field) || isPresent(raw, field)) &&
+        !flagsOfFields.some(([each, , key]) => each === field && given[key] !== undefined),
       place: (field, index) => report.source.place(pathOf(field, index)),
       isDoubtful: (field, index) => report.isDoubtful(pathOf(field, index)),
     };
@@ -152,17 +154,17 @@ function isPresent(raw: object, field: string): boolean {
 }
 
 /** The fields of a test file that stand for flags. */
-const fieldsOfFlags = [
-  ['hostAddresses', '--host-addresses'],
-  ['mode', '--proxy-mode'],
-  ['release', '--kubernetes-version'],
-  ['node', '--node'],
-  ['nodes', '--node'],
+const flagsOfFields = [
+  ['hostAddresses', '--host-addresses', 'hostAddresses'],
+  ['mode', '--proxy-mode', 'proxyMode'],
+  ['release', '--kubernetes-version', 'kubernetesVersion'],
+  ['node', '--node', 'node'],
+  ['nodes', '--node', 'node'],
 ] as const;
 
 /** Returns the places in a test file of the values that flags have there. */
 export function flagPlacesOf({ place, has }: PacketTest): ReadonlyMap<string, Finding['place']> {
-  return new Map(fieldsOfFlags.flatMap(([field, flag]) => (has(field) ? [[flag, place(field)] as const] : [])));
+  return new Map(flagsOfFields.flatMap(([field, flag]) => (has(field) ? [[flag, place(field)] as const] : [])));
 }
 
 function readChoices(raw: RawPacketTest | RawPacketTests, path: readonly (string | number)[], report: Report) {
@@ -205,7 +207,11 @@ export function runPacketTest(
   };
   const misfit = findMisfit(settings, given);
   if (misfit) {
-    refuse(misfit.field, misfit);
+    const { key, details } = misfit;
+    const setBy = flagsOfFields.filter(([, , own]) => own === key);
+    const field = setBy.find(([each]) => test.has(each))?.[0];
+    if (field === undefined) found(diagnose('bad-expectation', { ...details, field: setBy[0]?.[1] ?? key }));
+    else refuse(field, { ...details, field });
     return [];
   }
   const isNodeNamed = settings.node !== undefined || settings.allNodes === true;
@@ -228,17 +234,16 @@ export function runPacketTest(
 }
 
 /** Returns a requirement of the test that a bundle or dump cannot meet, because it has only one node, mode and release. */
-function findMisfit(
-  { node, proxyMode, kubernetesVersion }: SceneSettings,
-  { side }: Scene,
-): Extract<ArgumentsOf<'bad-expectation'>, { readonly problem: 'other-input' }> | undefined {
+function findMisfit({ node, proxyMode, kubernetesVersion }: SceneSettings, { side }: Scene) {
   const { kind, mode: own } = side;
   if (kind === 'manifests') return undefined;
   const rows = [
-    ['mode', proxyMode, own],
-    ['release', kubernetesVersion, side.settings?.release],
-    ['node', side.node && node, side.node?.name],
+    ['proxyMode', 'mode', proxyMode, own],
+    ['kubernetesVersion', 'release', kubernetesVersion, side.settings?.release],
+    ['node', 'node', side.node && node, side.node?.name],
   ] as const;
-  const [field, , known] = rows.find(([, asked, has]) => asked !== undefined && asked !== has) ?? [];
-  return field && { problem: 'other-input', field, kind, known };
+  const misfit = rows.find(([, , asked, has]) => asked !== undefined && asked !== has);
+  if (!misfit) return undefined;
+  const [key, what, , known] = misfit;
+  return { key, details: { problem: 'other-input', kind, what, known } as const };
 }

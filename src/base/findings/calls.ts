@@ -3,6 +3,9 @@ import type { BundleFault } from './bundle.ts';
 import type { Unread, ProgramProblem } from '../unread.ts';
 import { byProblem, row, warningIf, type Lists, type None, type Strings } from './rows.ts';
 
+/** Why kube-proxy programs nothing for a Service. */
+export type SkipReason = 'headless' | 'external-name' | 'no-cluster-ip';
+
 export type FolderFault =
   | { readonly kind: 'not-a-bundle'; readonly strangers: readonly string[] }
   | { readonly kind: 'is-a-bundle' | 'is-a-golden' | 'is-no-golden' | 'is-a-file' | 'is-no-pack' | 'is-in-bundle' }
@@ -51,7 +54,8 @@ export const callFindings = {
     'no-input': { readonly takes: 'manifests' | 'any' | 'cluster' | 'both-sides' };
     'no-manifests': Strings<'what'>;
     'no-tests': None;
-    'nothing-to-test': None;
+    /** `skipped`: the Services, if kube-proxy programs none of them. */
+    'nothing-to-test': { readonly skipped: readonly { readonly service: string; readonly why: SkipReason }[] };
     'no-packet': { readonly lacks: 'packet' | 'sender' | 'destination' };
     'no-pack': None;
     'no-folder': None;

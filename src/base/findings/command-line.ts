@@ -1,3 +1,4 @@
+import type { SkipReason } from './calls.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { NodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import {
@@ -88,8 +89,10 @@ export const commandLineFindings = {
     'unknown-verdict': Strings<'value'> & Lists<'known'> & { readonly near?: string | undefined };
     'idle-source': None;
     'no-endpoints': None;
-    /** The mode, release or node differs from the input's. `known` is the input's value, if the input shows it. */
-    'other-input': Strings<'field' | 'kind'> & { readonly known?: string | undefined };
+    /** `what` differs from the input's. `known` is the input's value, if it shows it. `field`: where it is set; may be a flag. */
+    'other-input': Strings<'field' | 'kind'> & { readonly what: 'mode' | 'release' | 'node' } & {
+      readonly known?: string | undefined;
+    };
     /** The library reads no files. */
     'no-file': Strings<'field' | 'option'>;
     refused: Strings<'field'> & { readonly error: Cited };
@@ -123,7 +126,8 @@ export const commandLineFindings = {
   'not-shown': row<NotShown>({ among: ['error', 'warning', 'note'], weigh: ({ severity }: NotShown) => severity }),
   // The question is valid, but nothing has this name or address.
   'not-found': byProblem<{
-    'no-subject': { readonly nothing: NoSubject };
+    /** `isNoPath`: the word was looked for as a path, too. */
+    'no-subject': { readonly nothing: NoSubject; readonly isNoPath?: boolean | undefined };
     /** `lists` is 'flows' if the dump lists flows, because kpc cannot explain flows without Services. */
     'no-service': { readonly why: NoService | undefined; readonly lists: 'flows' | 'nothing' };
     'no-sender': UnknownName & { readonly from: string; readonly kinds: readonly string[] };
@@ -146,6 +150,6 @@ export const commandLineFindings = {
     'no-address-for': { readonly sender: 'pod' | 'remote-pod' | 'external' };
     'which-port': Strings<'to'> & Lists<'ports'> & { readonly example?: string };
     several: Strings<'kind' | 'name'> & Lists<'names'>;
-    skipped: Strings<'service'> & { readonly why: 'headless' | 'external-name' | 'no-cluster-ip' | 'other-proxy' };
+    skipped: Strings<'service'> & { readonly why: SkipReason | 'other-proxy' };
   }>('error'),
 };

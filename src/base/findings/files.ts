@@ -93,8 +93,12 @@ export type FileNames = Lists<'files'>;
 /** The reader of the manifests of a rendered folder: a command's standard input, or a comparison that renders its sides itself. */
 export type Into = ReadByCommand | RenderedPair;
 
-/** `checkouts`: the inputs in git revisions. They must be checked out, because no program can build them in a revision. */
-interface ReadByCommand extends Strings<'command'> {
+/**
+ * `checkouts`: the inputs in git revisions. They must be checked out, because no program can build them in a revision. `file`: the file
+ * that the command names, if it cannot read standard input.
+ */
+export interface ReadByCommand extends Strings<'command'> {
+  readonly file?: string | undefined;
   readonly checkouts?: readonly RenderedSide[] | undefined;
 }
 
@@ -182,6 +186,7 @@ export type FileProblem = By<
   {
     url: Strings<'path'>;
     pattern: None;
+    'empty-path': None;
     'link-outside': Strings<'folder'>;
     'broken-link': None;
     missing: None;

@@ -20,6 +20,8 @@ export interface SkippedKinds {
 
 export interface NothingProgrammed extends Numbers<'services'>, Lists<'lacking'> {
   readonly isRefused: boolean;
+  /** Set if no flag allows an empty result here. */
+  readonly isUseless?: true;
 }
 
 export const objectFindings = {
@@ -29,7 +31,9 @@ export const objectFindings = {
     'no-mapping': { readonly found: FoundValue };
     missing: {
       readonly field: 'apiVersion' | 'kind';
-      readonly madeBy?: 'kustomize' | 'helm' | undefined;
+      /** The key that differs from the field only in its capitals. */
+      readonly near?: string | undefined;
+      readonly madeBy?: 'kustomize' | 'helm' | 'kubectl' | undefined;
     };
     unrendered: Strings<'field' | 'value'>;
   }>('error'),
@@ -42,6 +46,7 @@ export const objectFindings = {
     'no-objects': None;
     'nothing-read': Lists<'kinds'>;
     kustomization: ToBuild;
+    kubeconfig: None;
   }>('error'),
   'nothing-programmed': ofCompiling<NothingProgrammed>(
     warningIf(({ isRefused, lacking }) => !isRefused && lacking.length === 0),

@@ -80,18 +80,22 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     const { options, terminal } = call;
     if (what !== undefined && options.file.length === 0) refuse({ problem: 'no-manifests', what });
     const opened = await openInput(call);
-    if (fromDump !== undefined && opened.kind !== 'dump' && opened.kind !== 'unreadable') refuseDump(fromDump);
+    const reading = opened.at('');
+    const isUnread = reading.diagnostics.some(({ code }) => code === 'unreadable-file');
+    if (fromDump !== undefined && !isUnread && opened.kind !== 'dump' && opened.kind !== 'unreadable')
+      refuseDump(fromDump);
     refuseIdleOfDescription(call.given, opened, options.node);
     refuseIdleStyle(options, opened.kind, what);
     const { loaded } = opened;
-    const reading = opened.at('');
     // Drop the note on the mode, because the output names the mode.
     await call.report(withoutDefaultMode(reading));
     const side = reading.side ?? call.end();
     const release = followedRelease(side);
     if (release !== undefined && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version'))
       await call.note({ problem: 'follows-release', release });
-    const style = { width: terminal.width, isColoured: terminal.colour.out };
+    // A word with a slash names a Service or a path; the inputs of kpc.yaml do not show which.
+    const mayBePath = what?.includes('/') === true && named.length === 0 && !call.isGiven('file');
+    const style = { width: terminal.width, isColoured: terminal.colour.out, mayBePath };
     const modeFrom = loaded && modeSourceOf(loaded);
     const description = describeSnapshot(side, what, { ...options, ...style, modeFrom });
     await call.print(description.findings, new Map());

@@ -7,8 +7,11 @@ import { parseOutFolder } from '../shared/path-words.ts';
 import { exitStatus } from '../shared/terminal.ts';
 import { defineCommand } from './call.ts';
 import { nodeFlag } from '../../library/command-flags.ts';
-import { flagsToKeep } from './flags.ts';
+import { flagsToKeep, wordsOfCall } from './flags.ts';
 import { messageFlags, type MessageOptions } from './messages.ts';
+
+/** The file for the output of helm template or kubectl kustomize in advice. */
+const rendered = 'rendered.yaml';
 
 export const addInitCommand = defineCommand<SetupOptions & MessageOptions>({
   name: 'init',
@@ -26,7 +29,9 @@ export const addInitCommand = defineCommand<SetupOptions & MessageOptions>({
   ],
   run: async (call) => {
     const named = call.inputs(call.words, call.options.file);
-    const options = { ...call.options, file: named.length === 0 ? ['.'] : named };
+    // kpc.yaml names files, so it cannot name a pipe.
+    const into = { file: rendered, command: wordsOfCall(call.command, [rendered]) };
+    const options = { ...call.options, into, file: named.length === 0 ? ['.'] : named };
     const given = flagsToKeep(call.command);
     const opened = await openSetup(options, given);
     // Drop the note on the mode, because the output names the mode.

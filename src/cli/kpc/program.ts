@@ -107,9 +107,9 @@ const slips: Slips = {
     '--selector': 'kpc has no selectors: name the files with -f',
     '--context':
       'kpc does not contact a cluster: pipe in the output of "kubectl get svc,endpointslices,nodes -A -o yaml"',
-    '--kubeconfig':
-      'kpc does not contact a cluster: pipe in the output of "kubectl get svc,endpointslices,nodes -A -o yaml"',
+    '--kubeconfig': 'with --cluster, kubectl reads the variable KUBECONFIG: KUBECONFIG=FILE kpc describe --cluster',
     '--fix': 'kpc changes no manifests: each finding says what to write',
+    '--from-dump': 'name the dump as an input, as in "kpc trace DUMP --from pod --to svc/NAME"',
     '--dry-run': 'leave it out: kpc changes no node, and writes files with -o or --golden only',
     '--release': 'write --kubernetes-version',
     '-v': 'leave it out; "kpc version" prints the version',

@@ -106,9 +106,9 @@ export const addTestCommand = defineCommand<TestFlags>({
     const file = call.inputs(call.words, call.options.file);
     if (file.length === 0) refuse({ problem: 'no-input', takes: 'any' });
     const scenes = await openScenes(call.with({ file }), call.given);
-    const { text, leftOut } = writeHoldingTests({ ...call.options, file }, scenes, unheldFlags(call));
+    const { text, leftOut, skipped } = writeHoldingTests({ ...call.options, file }, scenes, unheldFlags(call));
     if (leftOut.length > 0) await call.note({ problem: 'untested', leftOut });
-    await call.out(text ?? refuse({ problem: 'nothing-to-test' }));
+    await call.out(text ?? refuse({ problem: 'nothing-to-test', skipped }));
     return exitStatus.ok;
   },
 });
@@ -139,9 +139,7 @@ async function runTests(call: Call<TestFlags>): Promise<ExitStatus> {
   const quiet = call.once();
   let isUsable = true;
   for (const settings of run.settings) {
-    // A flag of the command line wins over the file's setting.
-    const ofFile = [...run.flagPlaces(settings)].filter(([flag]) => !call.given.some(({ name }) => name === flag));
-    const flagPlaces = new Map([...(options.flagPlaces ?? []), ...ofFile]);
+    const flagPlaces = new Map([...(options.flagPlaces ?? []), ...run.flagPlaces(settings)]);
     const own = quiet.with({ ...settings, flagPlaces });
     isUsable = (await quiet.tries(async () => run.open(settings, await openScenes(own, flags)))) && isUsable;
   }

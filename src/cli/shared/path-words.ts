@@ -7,9 +7,9 @@ export function isPath(word: string): boolean {
 }
 
 export function isFileName(word: string): boolean {
-  if (word === '-' || /\.(ya?ml|json)$/i.test(word)) return true;
+  if (word === '-' || /\.(?:ya?ml|json)$|^(?:\.{0,2}|~)\/|^[a-z][a-z0-9+.-]*:\/\//i.test(word)) return true;
   if (word === '' || !existsSync(word)) return false;
-  return /^[./~]/.test(word) || !statSync(word).isDirectory();
+  return /^[.~]/.test(word) || !statSync(word).isDirectory();
 }
 
 /** Counts the words before "--", which ends the flags. */

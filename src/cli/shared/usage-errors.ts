@@ -45,7 +45,8 @@ function adviseUsage({ code }: CommanderError, { program, argv, slips }: Command
   const command = program.commands.find((each) => each.name() === argv[0]) ?? program;
   switch (code) {
     case 'commander.missingArgument':
-      return `write ${program.name()} ${command.name()} ${argumentWords(command)}; see --help`;
+    case 'commander.excessArguments':
+      return `write ${[program.name(), command.name(), ...argumentWords(command)].join(' ')}; see --help`;
     case 'commander.unknownCommand': {
       const [word = ''] = program.args;
       const slip = /[./]/.test(word) ? slips?.file : findSlip(word, slips?.commands);
@@ -70,12 +71,8 @@ function adviseUsage({ code }: CommanderError, { program, argv, slips }: Command
   }
 }
 
-/** Turns "<from> <to>" of the usage into "FROM TO". */
-function argumentWords(command: Command): string {
-  return command
-    .usage()
-    .replace('[options] ', '')
-    .replaceAll(/<(\w+)>/g, (_, name: string) => name.toUpperCase());
+function argumentWords({ registeredArguments }: Command): readonly string[] {
+  return registeredArguments.map((argument) => argument.name().toUpperCase());
 }
 
 function findSlip(word: string, known: Readonly<Record<string, string>> = {}): string | undefined {

@@ -146,10 +146,11 @@ function loadAs(path: string, read: () => Stdin, origin?: FolderOrigin): TextFil
   }
 }
 
-/** Recognises a URL or pattern given as a file. kpc never opens a connection, and leaves patterns to the shell. */
+/** Recognises a URL, pattern or list given as a file. kpc never opens a connection, and leaves patterns to the shell. */
 export function findPathMistake(path: string): FileProblem | undefined {
+  if (path === '') return { problem: 'empty-path' };
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) return { problem: 'url', path };
-  return /[*?[\]{}]/.test(path) && !existsSync(path) ? { problem: 'pattern' } : undefined;
+  return /[*?[\]{},]/.test(path) && !existsSync(path) ? { problem: 'pattern' } : undefined;
 }
 
 function listFiles(
@@ -194,7 +195,7 @@ function decodeFile(name: string, bytes: Stdin, origin: FolderOrigin | undefined
 }
 
 function fileError(name: string, details: FileProblem): Finding {
-  return diagnose('unreadable-file', details, placeAtLine(name));
+  return diagnose('unreadable-file', details, placeAtLine(name === '' ? '""' : name));
 }
 
 function explainSystemError(path: string, error: unknown): FileProblem {

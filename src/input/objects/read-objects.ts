@@ -119,8 +119,10 @@ function collectObject(value: JsonObject, report: Report, reading: ObjectReading
   }
   if (typeof kind !== 'string' || kind === '' || typeof apiVersion !== 'string' || apiVersion === '') {
     const field = typeof kind === 'string' && kind !== '' ? 'apiVersion' : 'kind';
-    const path = Object.hasOwn(value, field) ? [field] : [];
-    report.add(path, 'not-an-object', { problem: 'missing', field, madeBy: findMaker(file.name) });
+    const near = Object.keys(value).find((key) => key !== field && key.toLowerCase() === field.toLowerCase());
+    const path = near !== undefined ? [near] : Object.hasOwn(value, field) ? [field] : [];
+    const madeBy = findMaker(file.name) ?? (isOfKubectl(value) ? 'kubectl' : undefined);
+    report.add(path, 'not-an-object', { problem: 'missing', field, near, madeBy });
     return;
   }
   const read = findReader(apiVersion, kind, checks);
@@ -152,6 +154,11 @@ function collectObject(value: JsonObject, report: Report, reading: ObjectReading
     findMetadata(withNamespace(value, checks.namespace)['metadata']),
   );
   if (maker) into.podMakers.push(maker);
+}
+
+/** Recognises what kubectl describe prints, and an error of kubectl, that are YAML by chance. */
+function isOfKubectl(value: JsonObject): boolean {
+  return Object.hasOwn(value, 'Name') || Object.keys(value).some((key) => /^error(?: from server.*)?$/i.test(key));
 }
 
 function findMetadata(metadata: unknown): FaultyObject['metadata'] {

@@ -83,6 +83,7 @@ function isSkipped(apiVersion: string, kind: string, text: string, asked: AskedK
 }
 
 export function nameSkipped(apiVersion: string, kind: string): string {
+  if (apiVersion === 'v1' && kind === 'Config') return 'kubeconfig';
   return isOfOtherVersion(apiVersion, kind) ? `${kind} of ${apiVersion}` : kind;
 }
 

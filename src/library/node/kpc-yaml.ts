@@ -157,7 +157,7 @@ function findFlags(value: unknown, call: ConfiguredCall, known: KnownKeys, refus
       const path = section === undefined ? [name] : [section, name];
       if (!names.includes(name)) {
         const isOfCall = call.all.some((row) => row.isOfCall && kpcYamlKey(row) === name);
-        const meant = findNearest(name, names);
+        const meant = findNearest(name, section === undefined ? [...names, ...known.keys()] : names);
         const unknown = { problem: 'unknown-flag', name, command: section, meant } as const;
         refuse(path, isOfCall ? { problem: 'of-call', flag: name } : unknown, true);
       }

@@ -47,7 +47,7 @@ export async function openSetup(options: SetupOptions, given: KeptFlags) {
   );
   if (outside !== undefined) refuse({ problem: 'leads-away', path: outside, to: 'outside' });
   const setup = chooseSetup(await loadInputs(options), options, given);
-  const chosen = { ...options, ...setup.options, emptyResult: 'refused', into: { command: 'kpc describe -' } } as const;
+  const chosen = { ...options, ...setup.options, emptyResult: 'useless' } as const;
   const loaded = await loadInputs(chosen);
   const { snapshot, gaps, diagnostics } = compileLoaded(loaded, { node: setup.node, ipFamily: options.ipFamily });
   return { setup, snapshot, diagnostics: [...gaps(), ...diagnostics], files: loaded.files };

@@ -1,6 +1,6 @@
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { diagnose } from '../../base/findings/finding.ts';
-import { formatCount } from '../../base/printable.ts';
+import { formatCount, joinPhrases } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import type { SnapshotJson } from '../outputs/envelope.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
@@ -78,7 +78,7 @@ function formatForCi(
   const lacks = unknown !== undefined || notCompared.length + changed.length + beside.length > 0;
   const properties = {
     ...(assumes ? { assumed: of.join(', ') } : {}),
-    ...(notCompared.length > 0 ? { notCompared: notCompared.join(', ') } : {}),
+    ...(notCompared.length > 0 ? { notCompared: joinPhrases(notCompared) } : {}),
     ...(unknown === undefined ? {} : { unknown }),
     ...(changed.length > 0 ? { changed: changed.join(', ') } : {}),
     ...(beside.length > 0 && output === 'sarif' ? { beside: beside.join('; ') } : {}),

@@ -1,6 +1,6 @@
 import type { answerFindings, OtherPart } from '../../base/findings/answers.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
-import { count, formatCount } from '../../base/printable.ts';
+import { count, formatCount, joinPhrases } from '../../base/printable.ts';
 import { nameSome, type WordsOf } from './rows.ts';
 
 /** Differences without a known Service: words for titles, and for use within sentences. */
@@ -48,9 +48,10 @@ export const answerWords: WordsOf<typeof answerFindings> = {
   'answer-lacks': ({ notCompared, changed = [], beside = [], ...unknowns }) =>
     [
       ...changed,
-      ...(notCompared.length > 0 ? [`not compared: ${notCompared.join(', ')}`] : []),
       ...unknownWords(unknowns),
       ...(beside.length > 0 ? [parts(beside)] : []),
+      // Last, because its phrases may have semicolons between them, too.
+      ...(notCompared.length > 0 ? [`not compared: ${joinPhrases(notCompared)}`] : []),
     ].join('; '),
   'service-differs': ({ servicePort, change, what, more, golden }) => [
     `${servicePort} ${change}${onNode(golden)}${what.length === 0 ? '' : `: ${parts(what, more)}`}`,

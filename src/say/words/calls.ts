@@ -5,7 +5,7 @@ import type { callFindings, IdleBeside, IdleFlags } from '../../base/findings/ca
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
 import { firstRelease, releases, releasesOfMode } from '../../kube-proxy/releases.ts';
 import { bundleFaultWords, describeFolderProblem } from './bundle.ts';
-import { byCase, didYouMean, listCodes, type Words, type WordsOf } from './rows.ts';
+import { byCase, didYouMean, listCodes, nameSome, type Words, type WordsOf } from './rows.ts';
 
 const missing = {
   manifests: 'name manifests, or - for stdin',
@@ -118,19 +118,31 @@ const standIns: ReadonlyMap<string, string> = new Map([
 
 const rightToList = 'ask for the right to list these in all namespaces, or give the output of kubectl get with -f';
 
+const skippedBecause = {
+  headless: 'is headless',
+  'external-name': 'is of type ExternalName',
+  'no-cluster-ip': 'has no cluster IP yet',
+} as const;
+
 /** Words for calls that kpc cannot answer with the given input. */
 export const callWords: WordsOf<typeof callFindings> = {
   'bad-call': byCase('problem', {
     'no-input': ({ takes }) => ['no input is named', missing[takes]],
     'no-manifests': ({ what }) => [
-      'no manifests are named',
-      `write "kpc describe ${shellWord(what)} -f FILE", with - for stdin`,
+      `no manifests are named, and ${quotePrintable(what)} is no file or folder`,
+      `to look for it in manifests, write "kpc describe ${shellWord(what)} -f FILE", with - for stdin`,
     ],
     'no-tests': ['no tests are named', 'name a file of expectations', 'write one with "kpc test --init"'],
-    'nothing-to-test': [
-      "nothing to test: the input determines no packet's outcome",
-      'add the output of kubectl get services,endpointslices,nodes -A -o yaml',
-    ],
+    'nothing-to-test': ({ skipped }) =>
+      skipped.length > 0
+        ? [
+            `nothing to test: kube-proxy programs no Service of the input (${nameSome(skipped.map(({ service, why }) => `${service} ${skippedBecause[why]}`))})`,
+            'name manifests with Services that have a cluster IP',
+          ]
+        : [
+            "nothing to test: the input determines no packet's outcome",
+            'add the output of kubectl get services,endpointslices,nodes -A -o yaml',
+          ],
     'no-packet': ({ lacks }) => [`no ${lacks} is named`, missingOfPacket[lacks]],
     'no-pack': ['no pack is named', 'name the file to write with -o, such as -o node.tgz'],
     'no-folder': ['the output for several nodes needs a folder', 'name one with -o, --golden or --check'],

@@ -57,8 +57,8 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
     ],
     'idle-source': ['source applies only to delivered packets', 'set expect to delivered, or to endpoints'],
     'no-endpoints': ['expect: the list is empty', 'to expect that no endpoint is reached, write refused or dropped'],
-    'other-input': ({ field, kind, known }) =>
-      `${field}: the input is a ${kind}${known === undefined ? '' : ` of ${known}`}, but only manifests can be compiled for another ${field}`,
+    'other-input': ({ field, what, kind, known }) =>
+      `${field}: the input is a ${kind}${known === undefined ? '' : ` of ${known}`}, but only manifests can be compiled for another ${what}`,
     'no-file': ({ field, option }) => [
       `${field}: the library reads no files`,
       `give it as the option ${option}, and leave this field out`,
@@ -119,7 +119,8 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
   'not-shown': ({ severity, count, of }) =>
     `${formatCount(count)} more ${count === 1 ? severity : `${severity}s`}${of === undefined ? '' : ` [${of}] in this file`} not shown`,
   'not-found': byCase('problem', {
-    'no-subject': ({ nothing }) => noSubjectWords(nothing),
+    'no-subject': ({ nothing, isNoPath }) =>
+      `${noSubjectWords(nothing)}${isNoPath ? '; there is no such file or folder either' : ''}`,
     'no-service': ({ why, lists }) => [
       noServiceWords(why),
       lists === 'flows'

@@ -21,6 +21,7 @@ import type {
   DumpNote,
   Into,
   OddYaml,
+  ReadByCommand,
   RenderedPair,
   ToBuild,
   UnrenderedTemplate,
@@ -28,7 +29,11 @@ import type {
 } from '../../base/findings/files.ts';
 
 function renderWays(render: string, folder: string | undefined, into: Into): readonly string[] {
-  return [`run "${'command' in into ? `${render} | ${into.command}` : renderPair(into, folder ?? '')}"`];
+  return [`run "${'command' in into ? feed(render, into) : renderPair(into, folder ?? '')}"`];
+}
+
+function feed(render: string, { command, file }: ReadByCommand): string {
+  return file === undefined ? `${render} | ${command}` : `${render} > ${file} && ${command}`;
 }
 
 function holds(input: string, folder: string): boolean {
@@ -64,10 +69,15 @@ export function buildWays({ folder, into }: ToBuild): readonly string[] {
   return renderWays(`${checkout} && kubectl kustomize ${shellWord(inTree)}`, folder, into);
 }
 
+function feedWords({ command, file }: ReadByCommand): string {
+  const to = file === undefined ? 'pipe its output into' : `write its output to ${file}, then run`;
+  return `, and ${to} "${command}"`;
+}
+
 function describeTemplate(details: UnrenderedTemplate): Words {
   const { count: number, mark, chart, folder, isLeftOut, render, into, exclude } = details;
   const others = folder === undefined || isLeftOut ? undefined : `leave it out with --exclude ${exclude ?? 'PATTERN'}`;
-  const pipe = 'command' in into ? `, and pipe its output into "${into.command}"` : '';
+  const pipe = 'command' in into ? feedWords(into) : '';
   const how = render === undefined ? undefined : renderWays(render, chart, into);
   const ways = [...(how ?? [`render it first, with the program that fills in such templates${pipe}`]), others];
   if (chart !== undefined)
@@ -199,12 +209,14 @@ export const fileWords: WordsOf<typeof fileFindings> = {
   'unreadable-file': byCase('problem', {
     url: ({ path }) => [
       'kpc reads files, not URLs',
-      `pipe it in, as in "curl -sSL ${escapeText(path)} | kpc compile -f -"`,
+      `download it and name the file, as in "curl -sSLO ${escapeText(path)}"`,
     ],
     pattern: [
-      'no such file or folder; kpc does not expand patterns',
-      'name the folder, or each file with an -f of its own',
+      'no such file or folder; kpc does not expand patterns or split lists',
+      'name each file by itself',
+      'name the folder',
     ],
+    'empty-path': ['the path is empty', 'check that the shell variable for it is set'],
     'link-outside': ({ folder }) => [
       `a link to something outside ${folder}`,
       'pass its target with -f as well',

@@ -22,18 +22,21 @@ function waysToLeaveOut({ pattern, build }: NonNullable<DuplicateObject['leaveOu
   return [`leave one of them out${exclude}`, ...(build ? buildWays(build) : [])];
 }
 
+const printObjects = 'print objects with kubectl get -o yaml';
+
 /** Matches the first line that kubectl get prints without -o. */
 const tableHead = /^(?:NAMESPACE +)?NAME +[A-Z]/;
 
 function adviseOnFound(found: FoundValue): string | undefined {
   if (found.type === 'list') return 'put the objects under "items" of an object of kind List';
-  return found.type === 'string' && tableHead.test(found.value) ? 'print objects with kubectl get -o yaml' : undefined;
+  return found.type === 'string' && tableHead.test(found.value) ? printObjects : undefined;
 }
 
 /** Programs that make objects from a file that contains none. */
 const makers = {
   kustomize: 'compile the output of "kubectl kustomize" instead',
   helm: 'compile the output of "helm template" instead',
+  kubectl: printObjects,
 } as const;
 
 const mostKinds = 5;
@@ -49,17 +52,21 @@ function skippedKindsWords({ kinds, leavesOutCronJobs }: SkippedKinds): string {
   return `ignored (kube-proxy does not read them): ${list.join(', ')}${cronJobs}`;
 }
 
+const needsServices = 'name manifests with Services that have a cluster IP';
+
 const allowing = 'add --allow-empty if this is intended';
 
 const removesAll = 'the result would remove all Services from a node';
 
-function describeNothingProgrammed({ services, lacking, isRefused }: NothingProgrammed): Words {
+function describeNothingProgrammed({ services, lacking, isRefused, isUseless }: NothingProgrammed): Words {
   if (services === 0) {
+    if (isUseless) return ['the input holds no Services', needsServices];
     return isRefused ? [`the input holds no Services: ${removesAll}`, allowing] : 'the input holds no Services';
   }
   const which = services === 1 ? 'the one Service' : `any of the ${services} Services`;
   const why =
     lacking.length === 0 ? '' : ` (${nameSome(lacking)} ${lacking.length === 1 ? 'has' : 'have'} no cluster IP)`;
+  if (isUseless) return [`nothing is programmed for ${which}${why}`, needsServices];
   const wrong = `nothing is programmed for ${which}${why}: ${removesAll}`;
   if (lacking.length === 0) return [wrong, isRefused ? allowing : undefined];
   return [
@@ -85,7 +92,10 @@ export const objectWords: WordsOf<typeof objectFindings> = {
       `a Kubernetes object is a mapping with apiVersion and kind, not ${foundWords(found)}`,
       adviseOnFound(found),
     ],
-    missing: ({ field, madeBy }) => [`this is not a Kubernetes object: it has no ${field}`, madeBy && makers[madeBy]],
+    missing: ({ field, near, madeBy }) => [
+      `this is not a Kubernetes object: it has no ${field}`,
+      near === undefined ? madeBy && makers[madeBy] : `write ${field}, not ${near}`,
+    ],
     unrendered: ({ field, value }) => [
       `${field} ${quote(value)} is an unfilled placeholder`,
       'render the template first, as with helm template, kubectl kustomize or envsubst',
@@ -118,6 +128,11 @@ export const objectWords: WordsOf<typeof objectFindings> = {
     kustomization: (build) => [
       'nothing to compile: the input is a Kustomization, which only names the files that hold the objects',
       ...buildWays(build),
+    ],
+    kubeconfig: [
+      'nothing to compile: the input is a kubeconfig, which only names clusters',
+      'to read its cluster, use --cluster with the variable KUBECONFIG',
+      'give the output of "kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml"',
     ],
   }),
   'nothing-programmed': describeNothingProgrammed,

@@ -61,7 +61,7 @@ export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedC
    * Whether a result without Services may be written. Undefined if the result is only shown. `of-a-cluster`: allowed with a warning if the
    * input may be a whole cluster, with Nodes and nothing that needs Services.
    */
-  readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | undefined;
+  readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | 'useless' | undefined;
   readonly into?: Into | undefined;
   readonly kubernetesVersion?: string | undefined;
   readonly namespace?: string | undefined;
@@ -333,13 +333,14 @@ function describeEmptiness(
   const hasApplications = skipped.size > 0 || pods.length > 0 || workloads.length > 0;
   const isOfCluster = emptyResult === 'of-a-cluster' && nodes.length > 0 && (services.length > 0 || !hasApplications);
   const isRefused = emptyResult !== undefined && !isOfCluster;
+  const useless = emptyResult === 'useless' ? { isUseless: true as const } : {};
   if (services.length > 0) {
     if (emptyResult === undefined || ofCluster.some(isError)) return [];
     const takesAll = ipFamily === 'auto' || ipFamily === 'dual';
     const isProgrammed = prepared.cluster.servicePorts.some(({ family }) => takesAll || family === ipFamily);
     if (isProgrammed) return [];
     const lacking = prepared.cluster.services.filter(({ skipped: why }) => why === 'no-cluster-ip').map(fullName);
-    return [diagnose('nothing-programmed', { services: prepared.services.length, lacking, isRefused })];
+    return [diagnose('nothing-programmed', { services: prepared.services.length, lacking, isRefused, ...useless })];
   }
   const holdsObjects = skipped.size > 0 || hasObjects(inputs);
   const unbuilt = findOutermost([...inputs.files.keys()]);
@@ -347,10 +348,12 @@ function describeEmptiness(
     const build = { folder: unbuilt, into: into ?? readsManifests };
     return [diagnose('no-input', { problem: 'kustomization', ...build })];
   }
+  if (skipped.has('kubeconfig') && skipped.size === 1 && !hasObjects(inputs))
+    return [diagnose('no-input', { problem: 'kubeconfig' })];
   // If the kind of a Service is misspelled, the result would remove that Service from the node.
   const isMisspelled = diagnostics.some(({ code }) => code === 'unknown-kind');
   if (!holdsObjects && !isMisspelled) return [diagnose('no-input', { problem: 'no-objects' })];
-  return [diagnose('nothing-programmed', { services: 0, lacking: [], isRefused })];
+  return [diagnose('nothing-programmed', { services: 0, lacking: [], isRefused, ...useless })];
 }
 
 /** Refuses a file with one node's addresses if several nodes are compiled. */
