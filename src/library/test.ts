@@ -82,6 +82,8 @@ export class TestRun {
   }
 }
 
+type Untested = ReturnType<typeof holdingTests>['untested'];
+
 /** `flags`: names of the flags that the file cannot hold. */
 export function writeHoldingTests(
   {
@@ -93,7 +95,7 @@ export function writeHoldingTests(
   }: Omit<SceneSettings, 'proxyMode' | 'kubernetesVersion' | 'node'> & { readonly config?: string | undefined },
   scenes: readonly Scene[],
   flags: readonly string[],
-): { readonly text: string | undefined; readonly leftOut: readonly string[] } {
+): { readonly text: string | undefined; readonly untested: Untested } {
   const [first] = scenes;
   const settings = scenes.flatMap(({ side }) => (side.kind === 'manifests' ? side.settings : []));
   const head = {
@@ -104,10 +106,10 @@ export function writeHoldingTests(
     release: sharedBy(settings.map(({ release }) => release)),
     node: allNodes ? 'all' : settings.length > 0 ? first?.side.node?.name || undefined : undefined,
   };
-  const { file: tests, leftOut } = holdingTests(head, scenes);
+  const { file: tests, untested } = holdingTests(head, scenes);
   const isModeAssumed = first?.side.assumed?.mode === true;
-  const text = `${testComments(flags, isModeAssumed, leftOut)}${writeYaml(tests)}`;
-  return { text: tests.tests.length === 0 ? undefined : text, leftOut };
+  const text = `${testComments(flags, isModeAssumed, untested.leftOut)}${writeYaml(tests)}`;
+  return { text: tests.tests.length === 0 ? undefined : text, untested };
 }
 
 /** Returns the value that all nodes have. */

@@ -13,6 +13,7 @@ import type { Location } from '../kernel/place.ts';
 import type { PacketResult } from '../ask/trace/packet-tests.ts';
 import { connectionDoes, connectionWords } from './way/connection.ts';
 import { policyNotes } from './way/notes.ts';
+import { reasonWords } from './way/reason.ts';
 import { listTraceLines, describeTrace, traceJson } from './way/trace.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -245,7 +246,7 @@ interface HoldingTest {
 
 /**
  * Makes a file for kpc test that expects the present outcome, for every kind of sender and every address of the Services. Also returns the
- * addresses left out because their outcome is unknown.
+ * addresses left out because their outcome is unknown, and the commands whose output would settle it.
  */
 export function holdingTests(head: TestFileHead, scenes: readonly Scene[]) {
   const cells = scenes.flatMap(cellsOnNode);
@@ -258,10 +259,23 @@ export function holdingTests(head: TestFileHead, scenes: readonly Scene[]) {
     to: oneOrMany(test.to),
     node: test.node.length === scenes.length ? undefined : oneOrMany(test.node),
   }));
+  const unknown = cells.filter((cell) => !isKnown(cell));
   return {
     file: { ...head, inputs: oneOrMany(head.inputs), tests },
-    leftOut: [...new Set(cells.flatMap((cell) => (isKnown(cell) ? [] : cell.name)))],
+    untested: {
+      leftOut: [...new Set(unknown.map(({ name }) => name))],
+      listings: missingListings(unknown),
+    },
   };
+}
+
+/** Lists the commands whose output would settle all unknown outcomes. Empty if something else than a listing is missing too. */
+function missingListings(unknown: ReturnType<typeof cellsOnNode>): readonly string[] {
+  const reasons = unknown.flatMap(({ fate, target, scene }) =>
+    fate.reasons.map((reason) => reasonWords(reason, target.address.family, scene)),
+  );
+  const isListing = reasons.every(({ kind }) => kind === 'missing-listing');
+  return isListing ? [...new Set(reasons.flatMap(({ command }) => command ?? []))] : [];
 }
 
 function oneOrMany(values: readonly string[]): string | readonly string[] {
@@ -274,6 +288,7 @@ function cellsOnNode(scene: Scene) {
       ...cell,
       name: printable(`${port.label} ${addressWords[cell.kind]}`),
       node: scene.side.nodeName,
+      scene,
     })),
   );
 }

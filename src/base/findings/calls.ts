@@ -51,7 +51,7 @@ export const callFindings = {
     'no-input': { readonly takes: 'manifests' | 'any' | 'cluster' | 'both-sides' };
     'no-manifests': Strings<'what'>;
     'no-tests': None;
-    'nothing-to-test': None;
+    'nothing-to-test': Lists<'listings'>;
     'no-packet': { readonly lacks: 'packet' | 'sender' | 'destination' };
     'no-pack': None;
     'no-folder': None;

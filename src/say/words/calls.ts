@@ -127,9 +127,9 @@ export const callWords: WordsOf<typeof callFindings> = {
       `write "kpc describe ${shellWord(what)} -f FILE", with - for stdin`,
     ],
     'no-tests': ['no tests are named', 'name a file of expectations', 'write one with "kpc test --init"'],
-    'nothing-to-test': [
+    'nothing-to-test': ({ listings: [first = 'kubectl get services,endpointslices,nodes -A -o yaml', ...more] }) => [
       "nothing to test: the input determines no packet's outcome",
-      'add the output of kubectl get services,endpointslices,nodes -A -o yaml',
+      `add the output of ${joinWords([first, ...more], 'and')}`,
     ],
     'no-packet': ({ lacks }) => [`no ${lacks} is named`, missingOfPacket[lacks]],
     'no-pack': ['no pack is named', 'name the file to write with -o, such as -o node.tgz'],
