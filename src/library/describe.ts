@@ -5,6 +5,7 @@ import type { DumpNote } from '../base/findings/files.ts';
 import { diagnose, distinct, type Finding } from '../base/findings/finding.ts';
 import { describeService } from '../ask/describe/describe-services.ts';
 import { findInDump, findSubject } from '../ask/describe/find-subject.ts';
+import { nameInKubectl, nameToQualify } from '../ask/describe/parse-asked.ts';
 import { knowsServices, readDumped, type DumpReading } from '../ask/describe/read-dumped.ts';
 import {
   describeDumpInWords,
@@ -126,11 +127,20 @@ function foundAsData(result: Shaped<typeof described>, findings: readonly Findin
   return { ...found('', findings), result };
 }
 
+/** Finds the Service of this name in the namespace. A text that may also be another object's name means that if there is none. */
+function findIn<F extends { readonly kind: string }>(
+  namespace: string | undefined,
+  what: string,
+  find: (text: string) => F,
+): F {
+  const name = nameToQualify(what);
+  const own = namespace === undefined || name === undefined ? undefined : find(`${namespace}/${name}`);
+  return own && (own.kind !== 'nothing' || nameInKubectl(what) !== undefined) ? own : find(what);
+}
+
 function describeSubject(what: string, side: CompiledSnapshot, style: DescriptionStyle): Description {
   const { namespace, limit, output, clusterDomain, rules, modeFrom, isColoured, width } = style;
-  const isBare = namespace !== undefined && /^[a-z][a-z0-9-]*(?::[\w-]+)?$/i.test(what);
-  const own = isBare ? findSubject(`${namespace}/${what}`, side) : undefined;
-  const finding = own && own.kind !== 'nothing' ? own : findSubject(what, side);
+  const finding = findIn(namespace, what, (text) => findSubject(text, side));
   if (finding.kind === 'nothing') return nothing({ problem: 'no-subject', nothing: finding.why });
   const isJson = output === 'json';
   if (finding.kind === 'shared') {
@@ -162,7 +172,7 @@ const ofKernel: ReadonlySet<string> = new Set(['chain', 'affinity-set', 'rule', 
 
 /** Describes all Services, leftovers of another mode and stale flows, or only the Service ports, chains and sets named by `what`. */
 function describeDump(side: DumpedSnapshot, what: string | undefined, style: DescriptionStyle): Description {
-  const { output, limit, isColoured, width } = style;
+  const { output, limit, isColoured, width, namespace } = style;
   const read = readDumped(side);
   const { flows, nothing: lack } = read;
   const notes = notesOf(read);
@@ -178,7 +188,7 @@ function describeDump(side: DumpedSnapshot, what: string | undefined, style: Des
     const blocks = describeDumpInWords(read, limit, { rows: limit * rowsPerLine, width });
     return found(formatText(blocks, isColoured), said);
   }
-  const subject = findInDump(what, side);
+  const subject = findIn(namespace, what, (text) => findInDump(text, side));
   if (subject.kind === 'nothing') return nothing({ problem: 'no-subject', nothing: subject.why }, notes);
   const { ports, subjects } = subject;
   if (output === 'text')

@@ -81,7 +81,7 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     if (what !== undefined && options.file.length === 0) refuse({ problem: 'no-manifests', what });
     const opened = await openInput(call);
     if (fromDump !== undefined && opened.kind !== 'dump' && opened.kind !== 'unreadable') refuseDump(fromDump);
-    refuseIdleOfDescription(call.given, opened, options.node);
+    refuseIdleOfDescription(call.given, opened, { what, node: options.node });
     refuseIdleStyle(options, opened.kind, what);
     const { loaded } = opened;
     const reading = opened.at('');
