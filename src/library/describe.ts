@@ -182,11 +182,12 @@ function describeDump(side: DumpedSnapshot, what: string | undefined, style: Des
     const isFound =
       all.length > 0 || hasLeftovers || (flows !== undefined && knowsServices(side)) || side.log !== undefined;
     const lists = lack && side.flows ? 'flows' : 'nothing';
-    if (!isFound) return nothing({ problem: 'no-service', why: lack?.why, lists }, notes);
-    const said = [...notes, ...(lack ? [asNote({ note: 'no-service', why: lack.why })] : [])];
-    if (output === 'json') return foundAsData(readingJson(read), said);
+    const none = nothing({ problem: 'no-service', why: lack?.why, lists }, notes);
+    if (!isFound && read.ruleless.length === 0) return none;
+    const said = isFound ? [...notes, ...(lack ? [asNote({ note: 'no-service', why: lack.why })] : [])] : none.findings;
+    if (output === 'json') return { ...foundAsData(readingJson(read), said), isFound };
     const blocks = describeDumpInWords(read, limit, { rows: limit * rowsPerLine, width });
-    return found(formatText(blocks, isColoured), said);
+    return { ...found(formatText(blocks, isColoured), said), isFound };
   }
   const subject = findIn(namespace, what, (text) => findInDump(text, side));
   if (subject.kind === 'nothing') return nothing({ problem: 'no-subject', nothing: subject.why }, notes);

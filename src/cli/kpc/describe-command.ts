@@ -95,8 +95,8 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     const modeFrom = loaded && modeSourceOf(loaded);
     const description = describeSnapshot(side, what, { ...options, ...style, modeFrom });
     await call.print(description.findings, new Map());
-    const { isFound, result } = description;
-    if (!isFound && result === undefined) return call.fail(exitStatus.negative, [side]);
+    const { isFound, text, result } = description;
+    if (!isFound && text === '' && result === undefined) return call.fail(exitStatus.negative, [side]);
     await call.out(formatDescribed(side, description, call.said));
     return isFound ? exitStatus.ok : exitStatus.negative;
   },
