@@ -161,12 +161,14 @@ export function otherFamilyAt({ address: { family }, port }: Asked, side: Snapsh
 
 /** If no rule matched the packet, returns the Service port that manifests or other rules of a dump give the packet's destination. */
 function unprogrammedAt({ target, fate }: Pick<Trace, 'target' | 'fate'>, side: Snapshot): ClaimedAddress | undefined {
-  if (side.kind !== 'dump' || !showsTranslation(side, target.address.family)) return undefined;
+  const { family } = target.address;
+  if (side.kind !== 'dump' || !showsTranslation(side, family, ['nat'])) return undefined;
   const end = fate.otherwise ?? fate;
   const served = servicePortAt(target, side.addresses);
   // KUBE-PROXY-FIREWALL names the address too, and drops packets that no earlier rule accepted.
   if (served && !isLeftToFirewall(end)) return undefined;
-  const atNodePort = end.verdict === 'local' ? side.named?.addresses.nodePortsAt(target.port) : undefined;
+  const isShown = end.verdict === 'local' && showsTranslation(side, family);
+  const atNodePort = isShown ? side.named?.addresses.nodePortsAt(target.port) : undefined;
   const written = atNodePort?.find((port) => port.nodePort === target.port && isOfKind(port, target));
   const named = written && ({ by: 'manifests', label: written.label } as const);
   return claimedAt(target, side) ?? named ?? (served && { by: 'rules', label: served.label });
