@@ -32,7 +32,7 @@ export function isLocalElsewhere(
 /** Reports a pod that policy Local treats as an outside client, because kube-proxy does not recognise pods (kubernetes issue 131765). */
 export function isUndetectedPod({ sender, target, fate }: Trace, { side }: Scene): boolean {
   const { mode } = side;
-  const port = servicePortAt(target, side.addresses);
+  const port = servicePortAt(target, side);
   if (!mode || !port || !sender.isPod || side.kind === 'dump') return false;
   const stop = stopOf(fate.otherwise ?? fate);
   if (stop && stop.kind !== 'no-local-endpoints') return false;
@@ -47,7 +47,7 @@ export function conditionOf(
   scene: Scene,
 ): StopCondition {
   const kind = stopOf(fate)?.kind;
-  const port = kind && servicePortAt(target, scene.side.addresses);
+  const port = kind && servicePortAt(target, scene.side);
   if (!port) return { placed: undefined, unseen: undefined };
   const isPlaced = isPlacedByKpc(port) && dependsOnPlace.has(kind) && isLocalElsewhere(port, { target }, scene);
   return {
@@ -96,7 +96,7 @@ export function lostWayOf(trace: Trace, scene: Scene): Lost | undefined {
   const { side } = scene;
   const { target, fate } = trace;
   if (!isUntaken(trace)) return undefined;
-  const port = servicePortAt(target, side.addresses);
+  const port = servicePortAt(target, side);
   const table = side.mode && port && findDormantTable(side, target.address.family);
   if (table !== undefined) return { kind: 'dormant-table', table };
   const lost = port ? lostJumpsOf(scene) : { ipv4: [], ipv6: [] };
@@ -164,7 +164,7 @@ function unprogrammedAt({ target, fate }: Pick<Trace, 'target' | 'fate'>, side: 
   const { family } = target.address;
   if (side.kind !== 'dump' || !showsTranslation(side, family, ['nat'])) return undefined;
   const end = fate.otherwise ?? fate;
-  const served = servicePortAt(target, side.addresses);
+  const served = servicePortAt(target, side);
   // KUBE-PROXY-FIREWALL names the address too, and drops packets that no earlier rule accepted.
   if (served && !isLeftToFirewall(end)) return undefined;
   const isShown = end.verdict === 'local' && showsTranslation(side, family);

@@ -37,7 +37,7 @@ import type { Scene } from '../../ask/trace/scene.ts';
 export function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const { target } = trace;
   const { side } = scene;
-  const port = servicePortAt(target, scene.side.addresses);
+  const port = servicePortAt(target, scene.side);
   const unprogrammed = side.kind === 'dump' ? undefined : whyUnprogrammed(target, side);
   const lostWay = lostWayWords(trace, scene);
   const notes = [
