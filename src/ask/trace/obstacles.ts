@@ -8,7 +8,14 @@ import { addressKind, servicePortAt } from './service-ends.ts';
 import { families, type Family } from '../../kernel/address.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
 import type { Fate } from '../../packet/packet.ts';
-import { entryOf, faultsOfPort, findDormantTable, findLostJumps, unseenPodsOf } from '../../snapshot/faults.ts';
+import {
+  entryOf,
+  faultsOfPort,
+  findDormantTable,
+  findLostJumps,
+  findUnmasqueraded,
+  unseenPodsOf,
+} from '../../snapshot/faults.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { StopCondition, Trace } from './question.ts';
 import type { Scene } from './scene.ts';
@@ -88,6 +95,7 @@ interface LostLink {
 type Lost =
   | { readonly kind: 'dormant-table'; readonly table: string }
   | ({ readonly kind: 'link' } & LostLink)
+  | { readonly kind: 'unmasqueraded'; readonly jump: MissingJump }
   | { readonly kind: 'unprogrammed'; readonly claimed: ClaimedAddress }
   /** One of kube-proxy's rules refuses the packet as if the Service lacked the port. */
   | { readonly kind: 'unserved-port'; readonly label: string };
@@ -95,6 +103,8 @@ type Lost =
 export function lostWayOf(trace: Trace, scene: Scene): Lost | undefined {
   const { side } = scene;
   const { target, fate } = trace;
+  const jump = stopOf(fate.otherwise ?? fate) && unmasqueradedBy(trace, scene);
+  if (jump) return { kind: 'unmasqueraded', jump };
   if (!isUntaken(trace)) return undefined;
   const port = servicePortAt(target, side);
   const table = side.mode && port && findDormantTable(side, target.address.family);
@@ -106,6 +116,18 @@ export function lostWayOf(trace: Trace, scene: Scene): Lost | undefined {
   if (claimed) return { kind: 'unprogrammed', claimed };
   const isUnserved = side.kind === 'dump' && stopOf(fate.otherwise ?? fate)?.kind === 'unserved-port';
   return side.mode && port && isUnserved ? { kind: 'unserved-port', label: port.label } : undefined;
+}
+
+/** Finds the missing jump without which a packet to a Service's endpoint keeps its source, so that it may be lost on the way or there. */
+export function unmasqueradedBy({ sender, target, fate }: Trace, { side }: Scene): MissingJump | undefined {
+  const end = fate.otherwise ?? fate;
+  const stop = stopOf(end);
+  const isKept =
+    end.verdict === 'delivered'
+      ? end.endpoints.every(({ source }) => source !== 'masqueraded')
+      : stop?.kind === 'kernel' && (stop.decision.kind === 'loopback-source' || stop.decision.kind === 'own-address');
+  if (!side.mode || !isKept || !servicePortAt(target, side)) return undefined;
+  return findUnmasqueraded(side, side.mode, target.address.family, sender.enters ? 'prerouting' : 'output');
 }
 
 /** Returns why a packet is dropped or refused: what stops it, or 'kube-proxy' if some of kube-proxy's rules are missing. */

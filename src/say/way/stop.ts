@@ -264,6 +264,8 @@ export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
         ? `nothing in ${from} leads to an endpoint: ${lostRuleCause()}`
         : `${to} leads to the endpoints, but nothing in ${from} leads to ${to}: ${lostRuleCause(to)}`;
     }
+    case 'unmasqueraded':
+      return unmasqueradedWords(lost.jump);
     case 'unprogrammed':
       return unreachedWords(lost.claimed, trace.target.address.text);
     case 'unserved-port':
