@@ -195,7 +195,7 @@ export const tools: readonly Tool[] = [
     answer: async ({ what, ...input }, files, given) => {
       const { namespace, node } = input;
       const opened = await openInput(input, files);
-      refuseIdleOfDescription(given, opened, node);
+      refuseIdleOfDescription(given, opened, { what, node });
       const {
         snapshots: [side],
         diagnostics,

@@ -10,7 +10,9 @@ import { compareVirtualServers, formatVirtualServer, type Unlisted, type Virtual
 import type { Link } from '../kernel/link/link.ts';
 import { compareTables } from '../kernel/nftables/nft-delta.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
+import { modeOfState } from '../kube-proxy/evidence.ts';
 import { parseSetName } from '../kube-proxy/ipvs-objects.ts';
+import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
 import {
   findEndlessChain,
   findUnlistedAddress,
@@ -25,7 +27,7 @@ import { faultOf, type Fault } from '../base/findings/finding.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
 import type { NftChain, NftTable } from '../kernel/nftables/table.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
-import type { KernelState } from '../kernel/state.ts';
+import type { KernelState, ObjectKind } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/lines.ts';
 import { ProxyLog } from './kube-proxy-log.ts';
 import { DraftedRoutes, type KnownRoutes, type RoutingKind } from './read-ip.ts';
@@ -418,7 +420,7 @@ export class DumpDraft {
       flows: this.flows.isGiven ? this.flows.items.filter(({ zone }) => zones.has(zone)) : undefined,
       routes: this.#routes.known((family) => this.#hasNoAddress(family, state.links)),
       files: this.#files,
-      faults: [...this.#faults.values()],
+      faults: [...this.#faults.values()].filter((fault) => !isOfOtherMode(fault, modeOfState(state))),
       doubts: [...doubts, ...this.#unlisted(state, coverage), ...this.#otherVariants()],
     };
   }
@@ -502,6 +504,22 @@ export class DumpDraft {
     if (own.length === 0 && this.dormant.has(family)) return true;
     return own.length === 0 ? this.#isRuleset && !this.isNftCut : own.every(isWholeNftTable);
   }
+}
+
+const objectsOf: ReadonlyMap<string | undefined, ObjectKind> = new Map([
+  ['iptables', 'iptables'],
+  ['ip6tables', 'iptables'],
+  ['nft', 'nftables'],
+  ['ipset', 'sets'],
+  ['ipvsadm', 'virtualServers'],
+]);
+
+/** Reports whether a fault is that of an empty file for objects that the node's mode does not make. */
+function isOfOtherMode({ code, arguments: details }: DumpFault, mode: ProxyMode | undefined): boolean {
+  if (code !== 'unread-file' || !details.isEmpty || !mode) return false;
+  const [tool] = details.expected?.split(/[ -]/) ?? [];
+  const kind = objectsOf.get(tool);
+  return kind !== undefined && !programs(mode, kind);
 }
 
 /** Built-in nat chains with jumps to kube-proxy's chains, in every mode with iptables rules. */

@@ -1,3 +1,4 @@
+import { nameToQualify } from '../ask/describe/parse-asked.ts';
 import type { IdleFlags } from '../base/findings/calls.ts';
 import { lastAnnounced } from '../kube-proxy/announced.ts';
 import { proxyModes } from '../kube-proxy/modes.ts';
@@ -156,19 +157,23 @@ export function refuseIdleOfPacket(
 }
 
 /**
- * Does the same as refuseIdleFlags, for a description. Some flags that are idle otherwise affect the flows of a dump with manifests beside
- * it.
+ * Does the same as refuseIdleFlags, for a description. Some flags that are idle otherwise affect the name asked about, or the names and flows
+ * of a dump with manifests beside it.
  */
-export function refuseIdleOfDescription(flags: readonly Flag[], input: InputOfFlags, node: string | undefined): void {
+export function refuseIdleOfDescription(
+  flags: readonly Flag[],
+  input: InputOfFlags,
+  { what = '', node }: { readonly what?: string | undefined; readonly node?: string | undefined },
+): void {
+  const side = input.kind === 'dump' ? input.at('').side : undefined;
+  const named = side?.kind === 'dump' && side.named ? side : undefined;
+  const hasEffect = ({ key, needs }: Flag): boolean =>
+    key === 'namespace'
+      ? named !== undefined || nameToQualify(what) !== undefined
+      : needs === 'manifests-or-flows' && named?.flows !== undefined;
   refuseIdleFlags(
-    flags.filter(({ needs }) => needs !== 'manifests-or-flows' || !showsChange(input)),
+    flags.filter((flag) => !hasEffect(flag)),
     input,
     node,
   );
-}
-
-function showsChange({ kind, at }: InputOfFlags): boolean {
-  if (kind !== 'dump') return false;
-  const { side } = at('');
-  return side?.kind === 'dump' && side.flows !== undefined && side.named !== undefined;
 }

@@ -5,6 +5,7 @@ import type { DumpNote } from '../base/findings/files.ts';
 import { diagnose, distinct, type Finding } from '../base/findings/finding.ts';
 import { describeService } from '../ask/describe/describe-services.ts';
 import { findInDump, findSubject } from '../ask/describe/find-subject.ts';
+import { nameInKubectl, nameToQualify } from '../ask/describe/parse-asked.ts';
 import { knowsServices, readDumped, type DumpReading } from '../ask/describe/read-dumped.ts';
 import {
   describeDumpInWords,
@@ -128,11 +129,20 @@ function foundAsData(result: Shaped<typeof described>, findings: readonly Findin
   return { ...found('', findings), result };
 }
 
+/** Finds the Service of this name in the namespace. A text that may also be another object's name means that if there is none. */
+function findIn<F extends { readonly kind: string }>(
+  namespace: string | undefined,
+  what: string,
+  find: (text: string) => F,
+): F {
+  const name = nameToQualify(what);
+  const own = namespace === undefined || name === undefined ? undefined : find(`${namespace}/${name}`);
+  return own && (own.kind !== 'nothing' || nameInKubectl(what) !== undefined) ? own : find(what);
+}
+
 function describeSubject(what: string, side: CompiledSnapshot, style: DescriptionStyle): Description {
   const { namespace, limit, output, clusterDomain, rules, modeFrom, isColoured, width, mayBePath } = style;
-  const isBare = namespace !== undefined && /^[a-z][a-z0-9-]*(?::[\w-]+)?$/i.test(what);
-  const own = isBare ? findSubject(`${namespace}/${what}`, side) : undefined;
-  const finding = own && own.kind !== 'nothing' ? own : findSubject(what, side);
+  const finding = findIn(namespace, what, (text) => findSubject(text, side));
   if (finding.kind === 'nothing') {
     const isNoPath = mayBePath && finding.why.kind === 'no-match' ? true : undefined;
     return nothing({ problem: 'no-subject', nothing: finding.why, isNoPath });
@@ -167,7 +177,7 @@ const ofKernel: ReadonlySet<string> = new Set(['chain', 'affinity-set', 'rule', 
 
 /** Describes all Services, leftovers of another mode and stale flows, or only the Service ports, chains and sets named by `what`. */
 function describeDump(side: DumpedSnapshot, what: string | undefined, style: DescriptionStyle): Description {
-  const { output, limit, isColoured, width } = style;
+  const { output, limit, isColoured, width, namespace } = style;
   const read = readDumped(side);
   const { flows, nothing: lack } = read;
   const notes = notesOf(read);
@@ -177,13 +187,14 @@ function describeDump(side: DumpedSnapshot, what: string | undefined, style: Des
     const isFound =
       all.length > 0 || hasLeftovers || (flows !== undefined && knowsServices(side)) || side.log !== undefined;
     const lists = lack && side.flows ? 'flows' : 'nothing';
-    if (!isFound) return nothing({ problem: 'no-service', why: lack?.why, lists }, notes);
-    const said = [...notes, ...(lack ? [asNote({ note: 'no-service', why: lack.why })] : [])];
-    if (output === 'json') return foundAsData(readingJson(read), said);
+    const none = nothing({ problem: 'no-service', why: lack?.why, lists }, notes);
+    if (!isFound && read.ruleless.length === 0) return none;
+    const said = isFound ? [...notes, ...(lack ? [asNote({ note: 'no-service', why: lack.why })] : [])] : none.findings;
+    if (output === 'json') return { ...foundAsData(readingJson(read), said), isFound };
     const blocks = describeDumpInWords(read, limit, { rows: limit * rowsPerLine, width });
-    return found(formatText(blocks, isColoured), said);
+    return { ...found(formatText(blocks, isColoured), said), isFound };
   }
-  const subject = findInDump(what, side);
+  const subject = findIn(namespace, what, (text) => findInDump(text, side));
   if (subject.kind === 'nothing') return nothing({ problem: 'no-subject', nothing: subject.why }, notes);
   const { ports, subjects } = subject;
   if (output === 'text')

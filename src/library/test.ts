@@ -104,10 +104,10 @@ export function writeHoldingTests(
     release: sharedBy(settings.map(({ release }) => release)),
     node: allNodes ? 'all' : settings.length > 0 ? first?.side.node?.name || undefined : undefined,
   };
-  const { file: tests, leftOut, skipped } = holdingTests(head, scenes);
+  const { file: tests, untested, skipped } = holdingTests(head, scenes);
   const isModeAssumed = first?.side.assumed?.mode === true;
-  const text = `${testComments(flags, isModeAssumed, leftOut)}${writeYaml(tests)}`;
-  return { text: tests.tests.length === 0 ? undefined : text, leftOut, skipped };
+  const text = `${testComments(flags, isModeAssumed, untested.leftOut)}${writeYaml(tests)}`;
+  return { text: tests.tests.length === 0 ? undefined : text, untested, skipped };
 }
 
 /** Returns the value that all nodes have. */

@@ -15,6 +15,7 @@ import type { Location } from '../kernel/place.ts';
 import type { PacketResult } from '../ask/trace/packet-tests.ts';
 import { connectionDoes, connectionWords } from './way/connection.ts';
 import { policyNotes } from './way/notes.ts';
+import { reasonWords } from './way/reason.ts';
 import { listTraceLines, describeTrace, traceJson } from './way/trace.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -247,7 +248,8 @@ interface HoldingTest {
 
 /**
  * Makes a file for kpc test that expects the present outcome, for every kind of sender and every address of the Services. Also returns the
- * addresses left out because their outcome is unknown, and the Services that kube-proxy skips if it programs none.
+ * addresses left out because their outcome is unknown, with the commands whose output would settle it, and the Services that kube-proxy
+ * skips if it programs none.
  */
 export function holdingTests(head: TestFileHead, scenes: readonly Scene[]) {
   const cells = scenes.flatMap(cellsOnNode);
@@ -260,9 +262,13 @@ export function holdingTests(head: TestFileHead, scenes: readonly Scene[]) {
     to: oneOrMany(test.to),
     node: test.node.length === scenes.length ? undefined : oneOrMany(test.node),
   }));
+  const unknown = cells.filter((cell) => !isKnown(cell));
   return {
     file: { ...head, inputs: oneOrMany(head.inputs), tests },
-    leftOut: [...new Set(cells.flatMap((cell) => (isKnown(cell) ? [] : cell.name)))],
+    untested: {
+      leftOut: [...new Set(unknown.map(({ name }) => name))],
+      listings: missingListings(unknown),
+    },
     skipped: scenes.slice(0, 1).flatMap(skippedServices),
   };
 }
@@ -275,6 +281,15 @@ function skippedServices({ side }: Scene): readonly { readonly service: string; 
   );
 }
 
+/** Lists the commands whose output would settle all unknown outcomes. Empty if something else than a listing is missing too. */
+function missingListings(unknown: ReturnType<typeof cellsOnNode>): readonly string[] {
+  const reasons = unknown.flatMap(({ fate, target, scene }) =>
+    fate.reasons.map((reason) => reasonWords(reason, target.address.family, scene)),
+  );
+  const isListing = reasons.every(({ kind }) => kind === 'missing-listing');
+  return isListing ? [...new Set(reasons.flatMap(({ command }) => command ?? []))] : [];
+}
+
 function oneOrMany(values: readonly string[]): string | readonly string[] {
   return values.length === 1 ? (values[0] ?? '') : values;
 }
@@ -285,6 +300,7 @@ function cellsOnNode(scene: Scene) {
       ...cell,
       name: printable(`${port.label} ${addressWords[cell.kind]}`),
       node: scene.side.nodeName,
+      scene,
     })),
   );
 }

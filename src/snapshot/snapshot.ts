@@ -12,6 +12,7 @@ import {
   type AssumedWorkload,
   type Cluster,
   type NodeContext,
+  type PortAddress,
   type ServiceInfo,
   type ServicePort,
   type ShownPort,
@@ -485,15 +486,21 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
 
   /** The Services that the dump shows, including leftovers of another mode. */
   get shown(): ShownServices {
-    return (this.#shown ??= decompile(this.state, this.owners, this.weighServer, this.coverage));
+    return (this.#shown ??= this.#decompiled(this.state));
+  }
+
+  #decompiled(state: KernelState): ShownServices {
+    const found = decompile(state, this.owners, this.weighServer, this.coverage);
+    const written = new Map(this.named?.servicePorts.map((port) => [keyOfPort(port), port]));
+    return { ...found, ports: found.ports.map((port) => withKinds(port, written.get(keyOfPort(port)))) };
   }
 
   /** The Services that the dump shows, including Services in a dormant table, which no packet reaches. */
   get #all(): ShownServices {
     if (this.#reached) return this.#reached;
-    const { state, owners, coverage } = this;
+    const { state } = this;
     const whole = stateWithOthers(this);
-    const found = whole === state ? this.shown : decompile(whole, owners, this.weighServer, coverage);
+    const found = whole === state ? this.shown : this.#decompiled(whole);
     return (this.#reached = { ...found, mode: found.mode ?? modeOfState(state) });
   }
 
@@ -538,6 +545,21 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
   completedBy(state: KernelState, coverage: Coverage): DumpedSnapshot {
     return this.with({ state: () => state, coverage, owners: this.owners, reached: this.#all });
   }
+}
+
+/** Takes the kinds of addresses from the manifests if the kernel does not show them. */
+function withKinds(shown: DecompiledPort, written: ServicePort | undefined): DecompiledPort {
+  const { clusterIP, externalIPs, loadBalancerIPs, otherIPs = [] } = shown;
+  if (!written || otherIPs.length === 0) return shown;
+  const kinds = new Map(portAddresses(written).map(({ kind, address }) => [address.text, kind]));
+  const of = (kind?: PortAddress['kind']) => otherIPs.filter(({ text }) => kinds.get(text) === kind);
+  return {
+    ...shown,
+    clusterIP: clusterIP ?? of('cluster-ip')[0],
+    externalIPs: [...externalIPs, ...of('external-ip')],
+    loadBalancerIPs: [...loadBalancerIPs, ...of('load-balancer-ip')],
+    otherIPs: of(),
+  };
 }
 
 /** Takes each written Service port as shown if that has all its addresses and ports, else as written. */

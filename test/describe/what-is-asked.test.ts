@@ -336,3 +336,27 @@ status: {phase: Running, podIP: ${address}, podIPs: [{ip: ${address}}]}
     expect(stderr).toMatch(/error: .*"pod\/none".*\[not-found\]/);
   });
 });
+
+describe('a name with --namespace', () => {
+  const [, service = ''] = manifests.split('---\n');
+  const named = service.replace('namespace: default', 'namespace: shop').replace('10.96.0.80', '10.96.0.81');
+  const both = `${service}---\n${named.replace('30080', '30081').replace('203.0.113.7', '203.0.113.8')}`;
+
+  test.each(['svc/nginx', 'nginx'])('means the Service there: %s', async (what) => {
+    const run = await runKpc(['describe', what, '-', '-n', 'shop', '-q'], { cwd, stdin: both });
+    expect(run.stdout).toContain('Service shop/nginx');
+    expect(run.stdout).not.toContain('default/nginx');
+  });
+
+  test.each(['dump-iptables', 'dump-nftables', 'bundle-ipvs', 'svc.yaml'])('means no other in %s', async (input) => {
+    const found = await runKpc(['describe', 'svc/nginx', input, '-n', 'default', '-q'], { cwd });
+    expect(found).toMatchObject({ status: 0, stdout: expect.stringContaining('default/nginx') as string });
+    const other = await runKpc(['describe', 'svc/nginx', input, '-n', 'shop', '-q'], { cwd });
+    expect(other).toMatchObject({ status: 1, stdout: '' });
+  });
+
+  test('has no effect on an address or a table of a dump, and is refused', async () => {
+    for (const what of [['10.96.0.80'], []])
+      expect(await runKpc(['describe', ...what, 'dump-iptables', '-n', 'shop'], { cwd })).toMatchObject({ status: 2 });
+  });
+});

@@ -89,9 +89,28 @@ describe('an empty listing', () => {
     expect((await ask(write('less', less))).verdict).toBe(firm.verdict);
   });
 
+  test('is warned of only if the mode of the node makes such objects', () => {
+    const emptyOf = (files: Files): readonly string[] => {
+      const names = ['iptables-save', 'ip6tables-save', 'nft-ruleset', 'ipset-save', 'ipvsadm-save'];
+      const all = { ...Object.fromEntries(names.map((name) => [name, ''])), ...files };
+      return readDump(new Map(Object.entries(all))).faults.map(({ file }) => file);
+    };
+    const { 'iptables-save': saved = '' } = filesOf('iptables-session-affinity');
+    const { 'ipvsadm-save': servers = '' } = filesOf('ipvs-dual-stack-nodeport');
+    const tables = readFileSync('fixtures/dumps/kube-proxy-nftables-dual-stack-nodeport/nft-ruleset', 'utf8');
+    expect(emptyOf({ 'iptables-save': saved })).toEqual(['ip6tables-save']);
+    expect(emptyOf({ 'nft-ruleset': tables })).toEqual([]);
+    expect(emptyOf({ 'ipvsadm-save': servers })).toEqual([
+      'iptables-save',
+      'ip6tables-save',
+      'nft-ruleset',
+      'ipset-save',
+    ]);
+  });
+
   test('is warned of alike by all commands', async () => {
-    const folder = write('warned', { ...filesOf('iptables-session-affinity'), 'ipset-save': '' });
-    const warning = `${folder}/ipset-save: warning: the file is empty, so the output of ipset save counts as missing [unread-file]`;
+    const folder = write('warned', { ...filesOf('iptables-session-affinity'), 'ip6tables-save': '' });
+    const warning = `${folder}/ip6tables-save: warning: the file is empty, so the output of ip6tables-save counts as missing [unread-file]`;
     for (const args of [
       ['describe', folder],
       ['describe', '--from-dump', folder],

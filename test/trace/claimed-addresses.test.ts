@@ -77,6 +77,12 @@ writeFolder(cwd, {
   'node-port.txt': without(node, /-A KUBE-NODEPORTS/),
   'balancer.txt': without(node, /-A KUBE-SERVICES .*loadbalancer IP/),
   'web.yaml': manifests,
+  'nat.txt': /\*nat\n.*?COMMIT\n/s.exec(without(node, /KUBE-SERVICES -d .*cluster IP/))?.[0] ?? '',
+  'idle.yaml': manifests.replaceAll('10.96.0.80', '10.96.0.81').replace('name: web', 'name: idle'),
+  'no-masquerading.txt': node.replace(
+    'COMMIT\n1: lo',
+    ':KUBE-POSTROUTING - [0:0]\n-A KUBE-POSTROUTING -m mark ! --mark 0x4000/0x4000 -j RETURN\n-A KUBE-POSTROUTING -j MASQUERADE\nCOMMIT\nnet.ipv4.conf.all.route_localnet = 1\n1: lo',
+  ),
 });
 
 async function trace(inputs: readonly string[], from: string, to: string) {
@@ -128,4 +134,31 @@ test.each([
 ])('manifests have %s', async (_title, file, to) => {
   expect(JSON.stringify(await trace([file, 'web.yaml'], '203.0.113.9', to))).toContain(written);
   expect(JSON.stringify(await trace(['node.txt', 'web.yaml'], '203.0.113.9', to))).not.toContain(written);
+});
+
+describe('table nat alone', () => {
+  test('does not show that a Service of the manifests has no rule: table filter refuses packets to one without endpoints', async () => {
+    const answer = await trace(['nat.txt', 'idle.yaml'], '10.244.1.9', '10.96.0.81:80');
+    expect(answer).toMatchObject({ verdict: 'unknown', otherwise: { verdict: 'forwarded' } });
+    expect(JSON.stringify(answer)).not.toContain('this node has no rule for it');
+    const described = await runKpc(['describe', '-q', 'nat.txt', 'idle.yaml', '10.96.0.81:80'], { cwd });
+    expect(described.stderr).not.toContain('this node has no rule for it');
+  });
+
+  test('shows that a rule which leads to endpoints is lost', async () => {
+    for (const inputs of [['nat.txt'], ['nat.txt', 'web.yaml']])
+      expect(JSON.stringify(await trace(inputs, '10.244.1.9', '10.96.0.80:80'))).toContain(named);
+  });
+});
+
+test.each([
+  ['of the node', '127.0.0.1'],
+  ['of the endpoint itself', '10.244.2.10'],
+])('a packet %s that kube-proxy masquerades no more is lost for want of that jump', async (_title, from) => {
+  const { verdict, cause } = await trace(['no-masquerading.txt'], from, '10.96.0.80:80');
+  expect(verdict).toBe('dropped');
+  expect(cause).toEqual({
+    kind: 'kube-proxy',
+    text: expect.stringMatching(/POSTROUTING .*KUBE-POSTROUTING/) as string,
+  });
 });

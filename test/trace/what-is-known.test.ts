@@ -371,9 +371,10 @@ test('kpc test --init asks for no node port where the node has no known address'
   const head = { inputs: [], hostAddresses: undefined, namespace: undefined, mode: undefined, release: undefined };
   const written = (text: string) => holdingTests({ ...head, node: undefined }, [sceneOfText(text)]);
   const part = written(nat + filter);
-  expect(part.leftOut).not.toEqual([]);
+  expect(part.untested.leftOut).not.toEqual([]);
+  expect(part.untested.listings).toContain('ip addr');
   expect(JSON.stringify(part.file)).not.toContain('31674');
-  expect(written(whole).leftOut).toEqual([]);
+  expect(written(whole).untested.leftOut).toEqual([]);
   expect(JSON.stringify(written(whole).file)).toContain('192.168.50.11:31674');
 });
 

@@ -6,7 +6,8 @@ import { nodeAddresses } from '../../cluster/node-context.ts';
 import { fullName } from '../../cluster/objects.ts';
 import { possibleModes } from '../../snapshot/possible-modes.ts';
 import type { CompiledSnapshot, DumpedSnapshot } from '../../snapshot/snapshot.ts';
-import { findDumpListeners, type Coverage } from '../../dumps/coverage.ts';
+import { findDumpListeners, type Coverage, workingTables } from '../../dumps/coverage.ts';
+import type { TableName } from '../../kernel/iptables/iptables.ts';
 import { type Address, type Family, isLoopback, joinHostPort, parseAddress } from '../../kernel/address.ts';
 import { formatKey } from '../../kernel/nftables/format.ts';
 import type { KernelState } from '../../kernel/state.ts';
@@ -193,15 +194,18 @@ export interface ClaimedAddress {
 }
 
 export function claimedAt({ address, port, protocol }: AskedSocket, dump: DumpedSnapshot): ClaimedAddress | undefined {
-  if (!showsTranslation(dump, address.family)) return undefined;
+  const { family } = address;
+  if (!showsTranslation(dump, family, ['nat'])) return undefined;
   // In nftables mode of 1.34 and 1.35, the rule that masquerades names no port. It claims none where rules lead from the address.
   const isLed = dump.addresses.servicesAt(address.text).length > 0;
   const isAsked = (each: ShownPort): boolean =>
     (port === undefined || (each.port === undefined ? !isLed : each.port === port)) &&
     (protocol === undefined || protocol.toUpperCase() === each.protocol);
-  const written = dump.named?.addresses.servicesAt(address.text).find(isAsked);
-  const claimed = written ?? dump.claims.servicesAt(address.text).find(isAsked);
-  return claimed && { by: written ? 'manifests' : 'rules', label: claimed.label };
+  const written: readonly ShownPort[] = dump.named?.addresses.servicesAt(address.text) ?? [];
+  const asked = dump.claims.servicesAt(address.text).filter(isAsked);
+  const named = showsTranslation(dump, family) ? asked.find((each) => written.includes(each)) : undefined;
+  const claimed = named ?? asked.find((each) => !written.includes(each));
+  return claimed && { by: named ? 'manifests' : 'rules', label: claimed.label };
 }
 
 /** Returns why kube-proxy programs nothing on this node for an address in the input; undefined if kube-proxy does. */
@@ -230,12 +234,20 @@ export function whyUnprogrammed(
   return { kind: 'other-node', address: text, node: name, here: node.name, answers };
 }
 
-/** Reports whether all rules that lead to Services are shown, so that a rule not shown does not exist. Filter rules need not be shown. */
-export function showsTranslation(side: DumpedSnapshot, family: Family): boolean {
+/**
+ * Reports whether all rules that take packets to Services are shown, so that a rule not shown does not exist. Rules that lead to endpoints
+ * are in table nat alone. Table filter has those of Services without endpoints.
+ */
+export function showsTranslation(
+  side: DumpedSnapshot,
+  family: Family,
+  tables: readonly TableName[] = workingTables,
+): boolean {
   const { coverage, doubts } = side;
   if (doubts.some(({ kind }) => kind === 'cut-line')) return false;
   return possibleModes(side).every((mode) => {
     if (programs(mode, 'virtualServers')) return coverage.virtualServers;
-    return programs(mode, 'nftables') ? coverage.nftables.includes(family) : coverage.iptables[family].includes('nat');
+    if (programs(mode, 'nftables')) return coverage.nftables.includes(family);
+    return tables.every((table) => coverage.iptables[family].includes(table));
   });
 }

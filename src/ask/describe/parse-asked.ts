@@ -105,6 +105,11 @@ export function nameInKubectl(what: string): string | undefined {
   return /^(?:svc|services?)\/(.+)$/i.exec(what)?.[1];
 }
 
+/** Returns the name in a text that may be the name of a Service without its namespace: "web", "web:http" or "svc/web". */
+export function nameToQualify(what: string): string | undefined {
+  return /^(?:(?:svc|services?)\/)?([a-z][a-z0-9-]*(?::[\w-]+)?)$/i.exec(what.trim())?.[1];
+}
+
 export function readPodName(what: string): string | undefined {
   return /^(?:po|pods?)\/(.+)$/i.exec(what)?.[1];
 }

@@ -164,7 +164,8 @@ const saveTools = [
 
 function whyNothingFound(side: DumpedSnapshot): DumpReading['nothing'] {
   const { mode, ports } = side.shown;
-  if (ports.length > 0 || knowsServices(side) || side.log) return undefined;
+  // If a dump is only a list of flows, the manifests beside it show which Services exist.
+  if (ports.length > 0 || side.log || (knowsServices(side) && !showsAnything(side.coverage))) return undefined;
   const [table] = families.flatMap((family) => findDormantTable(side, family) ?? []);
   if (table !== undefined) return { why: { kind: 'dormant-table', table } };
   if (showsIptablesAsNft(side)) return { why: { kind: 'iptables-as-nft' } };

@@ -18,8 +18,7 @@ export function besideManifests(target: Destination, side: Snapshot) {
   const named = side.kind === 'dump' ? side.named : undefined;
   const { family } = target.address;
   if (!named || side.kind !== 'dump' || !showsTranslation(side, family)) return undefined;
-  const label =
-    target.label ?? (servicePortAt(target, named.addresses) ?? servicePortAt(target, side.addresses))?.label;
+  const label = target.label ?? (servicePortAt(target, side, named.addresses) ?? servicePortAt(target, side))?.label;
   const written = named.servicePorts.find((each) => each.label === label && each.family === family);
   const shown = written && side.shownPort(written.label, family);
   if (!shown || shown.hidesAddresses) return undefined;

@@ -8,7 +8,14 @@ import { addressKind, servicePortAt } from './service-ends.ts';
 import { families, type Family } from '../../kernel/address.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
 import type { Fate } from '../../packet/packet.ts';
-import { entryOf, faultsOfPort, findDormantTable, findLostJumps, unseenPodsOf } from '../../snapshot/faults.ts';
+import {
+  entryOf,
+  faultsOfPort,
+  findDormantTable,
+  findLostJumps,
+  findUnmasqueraded,
+  unseenPodsOf,
+} from '../../snapshot/faults.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { StopCondition, Trace } from './question.ts';
 import type { Scene } from './scene.ts';
@@ -32,7 +39,7 @@ export function isLocalElsewhere(
 /** Reports a pod that policy Local treats as an outside client, because kube-proxy does not recognise pods (kubernetes issue 131765). */
 export function isUndetectedPod({ sender, target, fate }: Trace, { side }: Scene): boolean {
   const { mode } = side;
-  const port = servicePortAt(target, side.addresses);
+  const port = servicePortAt(target, side);
   if (!mode || !port || !sender.isPod || side.kind === 'dump') return false;
   const stop = stopOf(fate.otherwise ?? fate);
   if (stop && stop.kind !== 'no-local-endpoints') return false;
@@ -47,7 +54,7 @@ export function conditionOf(
   scene: Scene,
 ): StopCondition {
   const kind = stopOf(fate)?.kind;
-  const port = kind && servicePortAt(target, scene.side.addresses);
+  const port = kind && servicePortAt(target, scene.side);
   if (!port) return { placed: undefined, unseen: undefined };
   const isPlaced = isPlacedByKpc(port) && dependsOnPlace.has(kind) && isLocalElsewhere(port, { target }, scene);
   return {
@@ -88,6 +95,7 @@ interface LostLink {
 type Lost =
   | { readonly kind: 'dormant-table'; readonly table: string }
   | ({ readonly kind: 'link' } & LostLink)
+  | { readonly kind: 'unmasqueraded'; readonly jump: MissingJump }
   | { readonly kind: 'unprogrammed'; readonly claimed: ClaimedAddress }
   /** One of kube-proxy's rules refuses the packet as if the Service lacked the port. */
   | { readonly kind: 'unserved-port'; readonly label: string };
@@ -95,8 +103,10 @@ type Lost =
 export function lostWayOf(trace: Trace, scene: Scene): Lost | undefined {
   const { side } = scene;
   const { target, fate } = trace;
+  const jump = stopOf(fate.otherwise ?? fate) && unmasqueradedBy(trace, scene);
+  if (jump) return { kind: 'unmasqueraded', jump };
   if (!isUntaken(trace)) return undefined;
-  const port = servicePortAt(target, side.addresses);
+  const port = servicePortAt(target, side);
   const table = side.mode && port && findDormantTable(side, target.address.family);
   if (table !== undefined) return { kind: 'dormant-table', table };
   const lost = port ? lostJumpsOf(scene) : { ipv4: [], ipv6: [] };
@@ -106,6 +116,18 @@ export function lostWayOf(trace: Trace, scene: Scene): Lost | undefined {
   if (claimed) return { kind: 'unprogrammed', claimed };
   const isUnserved = side.kind === 'dump' && stopOf(fate.otherwise ?? fate)?.kind === 'unserved-port';
   return side.mode && port && isUnserved ? { kind: 'unserved-port', label: port.label } : undefined;
+}
+
+/** Finds the missing jump without which a packet to a Service's endpoint keeps its source, so that it may be lost on the way or there. */
+export function unmasqueradedBy({ sender, target, fate }: Trace, { side }: Scene): MissingJump | undefined {
+  const end = fate.otherwise ?? fate;
+  const stop = stopOf(end);
+  const isKept =
+    end.verdict === 'delivered'
+      ? end.endpoints.every(({ source }) => source !== 'masqueraded')
+      : stop?.kind === 'kernel' && (stop.decision.kind === 'loopback-source' || stop.decision.kind === 'own-address');
+  if (!side.mode || !isKept || !servicePortAt(target, side)) return undefined;
+  return findUnmasqueraded(side, side.mode, target.address.family, sender.enters ? 'prerouting' : 'output');
 }
 
 /** Returns why a packet is dropped or refused: what stops it, or 'kube-proxy' if some of kube-proxy's rules are missing. */
@@ -161,12 +183,14 @@ export function otherFamilyAt({ address: { family }, port }: Asked, side: Snapsh
 
 /** If no rule matched the packet, returns the Service port that manifests or other rules of a dump give the packet's destination. */
 function unprogrammedAt({ target, fate }: Pick<Trace, 'target' | 'fate'>, side: Snapshot): ClaimedAddress | undefined {
-  if (side.kind !== 'dump' || !showsTranslation(side, target.address.family)) return undefined;
+  const { family } = target.address;
+  if (side.kind !== 'dump' || !showsTranslation(side, family, ['nat'])) return undefined;
   const end = fate.otherwise ?? fate;
-  const served = servicePortAt(target, side.addresses);
+  const served = servicePortAt(target, side);
   // KUBE-PROXY-FIREWALL names the address too, and drops packets that no earlier rule accepted.
   if (served && !isLeftToFirewall(end)) return undefined;
-  const atNodePort = end.verdict === 'local' ? side.named?.addresses.nodePortsAt(target.port) : undefined;
+  const isShown = end.verdict === 'local' && showsTranslation(side, family);
+  const atNodePort = isShown ? side.named?.addresses.nodePortsAt(target.port) : undefined;
   const written = atNodePort?.find((port) => port.nodePort === target.port && isOfKind(port, target));
   const named = written && ({ by: 'manifests', label: written.label } as const);
   return claimedAt(target, side) ?? named ?? (served && { by: 'rules', label: served.label });

@@ -257,10 +257,13 @@ function wayTo(shown: ShownPort, isOutside: boolean, scene: Scene) {
   const { port, nodePort, family } = shown;
   const addresses = portAddresses(shown);
   const find = (kind: PortAddress['kind']) => addresses.find((each) => each.kind === kind)?.address;
-  const outer = isOutside ? (find('load-balancer-ip') ?? find('external-ip')) : undefined;
+  const clusterIP = find('cluster-ip');
+  // Beside the cluster IP, an address of unknown kind is a load balancer's or an external IP.
+  const other = clusterIP && find('unknown');
+  const outer = isOutside ? (find('load-balancer-ip') ?? find('external-ip') ?? other) : undefined;
   const own = ownAddress(family, scene);
   if (isOutside && !outer && nodePort && (own || scene.side.kind === 'dump'))
     return { address: own ?? unknownOwn[family], port: nodePort };
-  const address = outer ?? find('cluster-ip') ?? find('unknown');
+  const address = outer ?? clusterIP ?? find('unknown');
   return address && port !== undefined ? { address, port } : undefined;
 }

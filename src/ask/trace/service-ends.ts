@@ -8,10 +8,12 @@ import {
   type ServicePort,
 } from '../../cluster/model.ts';
 import { compareAddresses, loopbackAddresses, type Address } from '../../kernel/address.ts';
+import { addressesOn } from '../../kernel/link/link.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { KnownFate, Packet } from '../../packet/packet.ts';
 import { fullName } from '../../cluster/objects.ts';
 import type { StalePorts } from '../../cluster/stale-slices.ts';
+import { modeFacts } from '../../kube-proxy/modes.ts';
 import { behavioursOf, concernsMode } from '../../kube-proxy/releases.ts';
 import type { Gap, Knowledge } from '../../packet/knowledge.ts';
 import { lacks, type Reason } from '../../packet/reason.ts';
@@ -22,18 +24,25 @@ import { chooseEndpoints } from '../../cluster/endpoint-choice.ts';
 import { findLocalhostHandling } from '../../kube-proxy/node-port-listeners.ts';
 import type { ProxyListener, Step } from '../../packet/step.ts';
 
-/** Returns the Service port that a destination belongs to. A cluster IP is not a node address, so it has no node ports. */
+/**
+ * Returns the Service port that a destination belongs to. A Service's address has no node ports, unless the node has the address on a link
+ * of its own: kube-ipvs0 does not count (GetAllLocalAddressesExcept in pkg/proxy/ipvs).
+ */
 export function servicePortAt(
   { address, port, protocol }: Pick<Packet, 'port' | 'protocol'> & SocketAddress,
-  index: AddressIndex,
+  { addresses, links, coverage, mode }: Pick<Snapshot, 'addresses' | 'links' | 'coverage' | 'mode'>,
+  index: AddressIndex = addresses,
 ): ShownPort | undefined {
   const fits = (each: ShownPort): boolean => each.family === address.family && hasProtocol(each, protocol);
   const there = index.servicesAt(address.text);
   const own = there.find((each) => each.port === port && fits(each));
-  const isClusterIP = there.some((each) => addressKind(each, address) === 'cluster-ip');
-  return (
-    own ?? (isClusterIP ? undefined : index.nodePortsAt(port).find((each) => each.nodePort === port && fits(each)))
-  );
+  if (own) return own;
+  const isOwn = there.length === 0 || addressesOn(links).has(address.text);
+  const mayBeOwn =
+    !coverage.links &&
+    !there.some((each) => addressKind(each, address) === 'cluster-ip') &&
+    (!mode || modeFacts[mode].nodePorts === 'any-local-address');
+  return !isOwn && !mayBeOwn ? undefined : index.nodePortsAt(port).find((each) => each.nodePort === port && fits(each));
 }
 
 export function addressKind(port: ShownPort, { text }: Address): PortAddress['kind'] | undefined {
@@ -63,9 +72,9 @@ export function doubtedEnds(side: Snapshot, gaps: readonly Gap[], stale: StalePo
       if (!stop || !('servicePort' in stop)) return undefined;
       return staleAt(stop.servicePort) ?? ungiven.get(stop.servicePort ?? '');
     }
-    if (verdict === 'delivered' && stale.size > 0) return staleAt(servicePortAt(packet, side.addresses)?.label);
+    if (verdict === 'delivered' && stale.size > 0) return staleAt(servicePortAt(packet, side)?.label);
     if (verdict !== 'local' && verdict !== 'forwarded') return undefined;
-    const port = servicePortAt(packet, side.addresses);
+    const port = servicePortAt(packet, side);
     // In iptables mode, the node's own packets to an external address of a Service without endpoints match no rule.
     const open = port && addressKind(port, address) ? (staleAt(port.label) ?? ungiven.get(port.label)) : undefined;
     if (open) return open;
@@ -189,7 +198,7 @@ export function otherServiceOf(
   side: Snapshot,
 ): OtherService | undefined {
   const named = side.kind === 'dump' ? side.named : undefined;
-  const at = named && servicePortAt(target, named.addresses);
+  const at = named && servicePortAt(target, side, named.addresses);
   const written = at && named.servicePorts.find(({ label, family }) => label === at.label && family === at.family);
   if (!written || (target.label ?? written.label) !== written.label) return undefined;
   const { label: asked, endpoints = [] } = written;

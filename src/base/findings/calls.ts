@@ -54,8 +54,10 @@ export const callFindings = {
     'no-input': { readonly takes: 'manifests' | 'any' | 'cluster' | 'both-sides' };
     'no-manifests': Strings<'what'>;
     'no-tests': None;
-    /** `skipped`: the Services, if kube-proxy programs none of them. */
-    'nothing-to-test': { readonly skipped: readonly { readonly service: string; readonly why: SkipReason }[] };
+    /** `skipped`: the Services, if kube-proxy programs none of them. `listings`: the commands whose output would settle an outcome. */
+    'nothing-to-test': Lists<'listings'> & {
+      readonly skipped: readonly { readonly service: string; readonly why: SkipReason }[];
+    };
     'no-packet': { readonly lacks: 'packet' | 'sender' | 'destination' };
     'no-pack': None;
     'no-folder': None;

@@ -258,7 +258,7 @@ export const fileFindings = {
     'taken-flags': Strings<'file'> & Lists<'flags'>;
     unshown: Strings<'name'> & Lists<'parts'> & { readonly areRules: boolean };
     'skipped-on-both': Lists<'services'>;
-    untested: Lists<'leftOut'>;
+    untested: Lists<'leftOut' | 'listings'>;
     'taken-as-subject': Strings<'word'>;
     'misnamed-file': Strings<'file'>;
   }>(severityBy('problem', 'note', { 'may-hold-more': 'warning', 'manifests-left-out': 'warning' })),

@@ -84,7 +84,7 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     const isUnread = reading.diagnostics.some(({ code }) => code === 'unreadable-file');
     if (fromDump !== undefined && !isUnread && opened.kind !== 'dump' && opened.kind !== 'unreadable')
       refuseDump(fromDump);
-    refuseIdleOfDescription(call.given, opened, options.node);
+    refuseIdleOfDescription(call.given, opened, { what, node: options.node });
     refuseIdleStyle(options, opened.kind, what);
     const { loaded } = opened;
     // Drop the note on the mode, because the output names the mode.
@@ -99,8 +99,8 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     const modeFrom = loaded && modeSourceOf(loaded);
     const description = describeSnapshot(side, what, { ...options, ...style, modeFrom });
     await call.print(description.findings, new Map());
-    const { isFound, result } = description;
-    if (!isFound && result === undefined) return call.fail(exitStatus.negative, [side]);
+    const { isFound, text, result } = description;
+    if (!isFound && text === '' && result === undefined) return call.fail(exitStatus.negative, [side]);
     await call.out(formatDescribed(side, description, call.said));
     return isFound ? exitStatus.ok : exitStatus.negative;
   },

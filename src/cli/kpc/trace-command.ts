@@ -106,9 +106,10 @@ export const addTestCommand = defineCommand<TestFlags>({
     const file = call.inputs(call.words, call.options.file);
     if (file.length === 0) refuse({ problem: 'no-input', takes: 'any' });
     const scenes = await openScenes(call.with({ file }), call.given);
-    const { text, leftOut, skipped } = writeHoldingTests({ ...call.options, file }, scenes, unheldFlags(call));
-    if (leftOut.length > 0) await call.note({ problem: 'untested', leftOut });
-    await call.out(text ?? refuse({ problem: 'nothing-to-test', skipped }));
+    const { text, untested, skipped } = writeHoldingTests({ ...call.options, file }, scenes, unheldFlags(call));
+    const { leftOut, listings } = untested;
+    if (text !== undefined && leftOut.length > 0) await call.note({ problem: 'untested', ...untested });
+    await call.out(text ?? refuse({ problem: 'nothing-to-test', skipped, listings }));
     return exitStatus.ok;
   },
 });

@@ -230,11 +230,13 @@ function dumpJson({ ports, leftovers }: ShownServices) {
 export function readingJson(read: DumpReading) {
   const {
     flows,
+    ruleless,
     dump: { log, shown },
   } = read;
   return {
     ...remarksJson(read),
     ...dumpJson(shown),
+    withoutRules: unlessEmpty([...new Set(ruleless.map(({ label }) => label))]),
     flows: flows && flowsJson(flows, () => true),
     log: log && logJson(log),
   };

@@ -207,6 +207,9 @@ export const describedDump = objectOf({
       ),
     }),
   ),
+  withoutRules: optional(
+    about('the Service ports in the manifests beside the dump for which the node has no rule', listOf(text)),
+  ),
   leftovers: optional(about('what another mode left, as sentences', listOf(text))),
   skipped: optional(
     about('what is skipped because it comes from another node or time than the rest, as sentences', listOf(text)),

@@ -7,6 +7,7 @@ import { unknownPortWords } from '../words/services.ts';
 import type { ShownPort } from '../../cluster/model.ts';
 import { familyNames } from '../../kernel/address.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
+import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
 import { nftSets } from '../../kube-proxy/nft-table.ts';
 import { lackOfEndpoints, unseenPodsOf } from '../../snapshot/faults.ts';
 import type { PortFault, Snapshot } from '../../snapshot/snapshot.ts';
@@ -121,6 +122,10 @@ export function lostRuleCause(to?: string): string {
     : "something removed kube-proxy's rules; restart kube-proxy";
 }
 
+export function unmasqueradedWords({ from, to }: Pick<MissingJump, 'from' | 'to'>): string {
+  return `nothing in ${from} leads to ${to}, so kube-proxy masquerades no packet: ${lostRuleCause(to)}`;
+}
+
 /** Returns a sentence that tells what to do about a dormant table of kube-proxy. */
 export function dormantWords(table: string): string {
   return `table ${table} is dormant, so no packet reaches its rules: delete the table and restart kube-proxy`;
@@ -147,7 +152,7 @@ export function noSubjectWords(nothing: NoSubject): string {
       return `no Service answers at ${socket}: node port ${port}${owner === undefined ? '' : ` of ${owner}`} listens on ${where}`;
     }
     case 'other-ports':
-      return nameSome(nothing.owners.map((owner) => `${nothing.address} ${ownerWords(owner, nothing.port)}`));
+      return ownersWords(nothing.address, nothing.port, nothing.owners);
     case 'unreached-address':
       return unreachedWords(nothing, nothing.address);
     case 'proxied-address':
@@ -178,6 +183,10 @@ export function unreachedWords({ by, label }: ClaimedAddress, address: string): 
   return by === 'manifests'
     ? `the manifests have ${label} there, but this node has no rule for it: ${unprogrammedCause}`
     : `the rules of ${label} name ${address}, but no rule leads packets from there: ${lostRuleCause()}`;
+}
+
+export function ownersWords(address: string, port: string, owners: readonly AddressOwner[]): string {
+  return nameSome(owners.map((owner) => `${address} ${ownerWords(owner, port)}`));
 }
 
 function ownerWords({ role, service, ports }: AddressOwner, port: string): string {

@@ -5,8 +5,7 @@ import { groupBy } from '../../cluster/grouping.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
 import { familyNames, isLoopback, loopbackAddresses } from '../../kernel/address.ts';
 import { findLocalhostHandling } from '../../kube-proxy/node-port-listeners.ts';
-import { describeSkippedListings, lostRuleCause, noSubjectWords, unlistedWords } from './lack.ts';
-import { findUnmasqueraded } from '../../snapshot/faults.ts';
+import { describeSkippedListings, noSubjectWords, unlistedWords, unmasqueradedWords } from './lack.ts';
 import { healthAnswerOf, healthCheckFinder } from '../../snapshot/health-checks.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
@@ -29,7 +28,7 @@ import { packetOf } from '../../ask/trace/ask.ts';
 import type { Trace } from '../../ask/trace/question.ts';
 import { whereOf } from './reason.ts';
 import { addressKind, servicePortAt } from '../../ask/trace/service-ends.ts';
-import { otherFamilyAt } from '../../ask/trace/obstacles.ts';
+import { otherFamilyAt, unmasqueradedBy } from '../../ask/trace/obstacles.ts';
 import { bypassIn, diversionIn } from '../../ask/trace/stop.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 
@@ -37,9 +36,10 @@ import type { Scene } from '../../ask/trace/scene.ts';
 export function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const { target } = trace;
   const { side } = scene;
-  const port = servicePortAt(target, scene.side.addresses);
+  const port = servicePortAt(target, scene.side);
   const unprogrammed = side.kind === 'dump' ? undefined : whyUnprogrammed(target, side);
   const lostWay = lostWayWords(trace, scene);
+  const unmasqueraded = lostWay === undefined ? unmasqueradedBy(trace, scene) : undefined;
   const notes = [
     healthCheckNote(trace, scene),
     ...describeSkippedListings(scene.side.doubts),
@@ -52,7 +52,7 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
     undetectedNote(trace, scene),
     otherServiceNote(trace, scene),
     ...besideManifestsNotes(trace, scene),
-    port && unmasqueradedNote(trace, scene),
+    unmasqueraded && unmasqueradedWords(unmasqueraded),
     existingFlowNote(trace, scene, port),
     routeNote(trace, scene),
     ...choiceNotes(trace, port, scene),
@@ -200,18 +200,6 @@ function divertedNote(port: ShownPort, { fate }: Trace): string | undefined {
       return `${keeps}: that rule translates the packet first${no}`;
     }
   }
-}
-
-function unmasqueradedNote({ sender, target, fate }: Trace, { side }: Scene): string | undefined {
-  const { verdict, endpoints } = fate.otherwise ?? fate;
-  const isKept = endpoints.every(({ source }) => source !== 'masqueraded');
-  if (!side.mode || verdict !== 'delivered' || !isKept) return undefined;
-  const hook = sender.enters ? 'prerouting' : 'output';
-  const jump = findUnmasqueraded(side, side.mode, target.address.family, hook);
-  return (
-    jump &&
-    `nothing in ${jump.from} leads to ${jump.to}, so kube-proxy masquerades no packet: ${lostRuleCause(jump.to)}`
-  );
 }
 
 /** Decisions by which the kernel drops packets with loopback addresses. */

@@ -4,7 +4,16 @@ import { failingShare, isArrival, isPart, lostShare, otherwiseShare, type KnownF
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { isPlacedByKpc, serviceName, type ShownPort } from '../../cluster/model.ts';
 import { faultsOfPort, unseenPodsOf } from '../../snapshot/faults.ts';
-import { dormantWords, lostRuleCause, unlessUnseen, unprogrammedCause, unreachedWords, whyNoEndpoint } from './lack.ts';
+import {
+  dormantWords,
+  lostRuleCause,
+  ownersWords,
+  unlessUnseen,
+  unmasqueradedWords,
+  unprogrammedCause,
+  unreachedWords,
+  whyNoEndpoint,
+} from './lack.ts';
 import { nameSome } from '../words/rows.ts';
 import { modeFacts, titleOfMode } from '../../kube-proxy/modes.ts';
 import { carrierWords, decisionWords, stopperWords } from './connection.ts';
@@ -27,7 +36,7 @@ import { stopOf, type Stop } from '../../ask/trace/stop.ts';
 export function causeNote(trace: Trace, scene: Scene): string | undefined {
   const fate = trace.fate.otherwise ?? trace.fate;
   const stop = causeOf(trace, scene);
-  const port = servicePortAt(trace.target, scene.side.addresses);
+  const port = servicePortAt(trace.target, scene.side);
   const left = leftServerWords(fate, scene);
   if (left !== undefined) return left;
   if (stop) return stopWords(stop, port, trace, scene);
@@ -128,7 +137,7 @@ function becauseOf(port: ShownPort, { side }: Scene): string {
 /** Returns a sentence, for all packets to a Service port, saying that the port has no endpoint, and why if known. */
 export function lackNote({ target, fate }: Trace, scene: Scene): string | undefined {
   const kind = stopOf(fate.otherwise ?? fate)?.kind;
-  const port = servicePortAt(target, scene.side.addresses);
+  const port = servicePortAt(target, scene.side);
   const why = port && whyNoEndpoint(port, scene.side);
   return kind && lacksEndpoints.has(kind) && port && why !== undefined
     ? `${port.label} has no ready endpoint${unlessUnseen(unseenPodsOf(faultsOfPort(port, scene.side)))}: ${why}`
@@ -161,8 +170,10 @@ function unservedPortWords({ target }: Trace, scene: Scene): string | undefined 
   const [first] = own;
   if (!first) return undefined;
   if (protocol === 'icmp') return `${titleOfMode(scene.side.mode)} rejects pings to ${address.text}`;
-  const has = own.map((each) => `${each.port}/${each.protocol}`).join(', ');
-  return `${address.text} belongs to ${serviceName(first)}, which has no port ${port}/${protocol.toUpperCase()} (has ${has})`;
+  const service = first.service === undefined ? undefined : serviceName(first);
+  const ports = own.map((each) => `${each.port}/${each.protocol}`);
+  const owner = { role: 'owner', service, ports } as const;
+  return ownersWords(address.text, `${port}/${protocol.toUpperCase()}`, [owner]);
 }
 
 /** Tells what happens to a pod that kube-proxy does not recognise, and which setting changes this. */
@@ -253,6 +264,8 @@ export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
         ? `nothing in ${from} leads to an endpoint: ${lostRuleCause()}`
         : `${to} leads to the endpoints, but nothing in ${from} leads to ${to}: ${lostRuleCause(to)}`;
     }
+    case 'unmasqueraded':
+      return unmasqueradedWords(lost.jump);
     case 'unprogrammed':
       return unreachedWords(lost.claimed, trace.target.address.text);
     case 'unserved-port':

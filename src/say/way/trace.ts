@@ -71,7 +71,7 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
 
 /** Returns the Service port that a packet is sent to, as named in the question or found by address. */
 function labelOfTarget({ target }: Trace, { side }: Scene): string | undefined {
-  return target.label ?? (isUnknownOwn(target.address) ? undefined : servicePortAt(target, side.addresses)?.label);
+  return target.label ?? (isUnknownOwn(target.address) ? undefined : servicePortAt(target, side)?.label);
 }
 
 function senderWords({ who, address, isExample }: Sender): string {

@@ -133,7 +133,10 @@ export const callWords: WordsOf<typeof callFindings> = {
       `to look for it in manifests, write "kpc describe ${shellWord(what)} -f FILE", with - for stdin`,
     ],
     'no-tests': ['no tests are named', 'name a file of expectations', 'write one with "kpc test --init"'],
-    'nothing-to-test': ({ skipped }) =>
+    'nothing-to-test': ({
+      skipped,
+      listings: [first = 'kubectl get services,endpointslices,nodes -A -o yaml', ...more],
+    }) =>
       skipped.length > 0
         ? [
             `nothing to test: kube-proxy programs no Service of the input (${nameSome(skipped.map(({ service, why }) => `${service} ${skippedBecause[why]}`))})`,
@@ -141,7 +144,7 @@ export const callWords: WordsOf<typeof callFindings> = {
           ]
         : [
             "nothing to test: the input determines no packet's outcome",
-            'add the output of kubectl get services,endpointslices,nodes -A -o yaml',
+            `add the output of ${joinWords([first, ...more], 'and')}`,
           ],
     'no-packet': ({ lacks }) => [`no ${lacks} is named`, missingOfPacket[lacks]],
     'no-pack': ['no pack is named', 'name the file to write with -o, such as -o node.tgz'],

@@ -323,8 +323,9 @@ export const fileWords: WordsOf<typeof fileFindings> = {
       'leave out --no-assume',
       'choose cluster IPs with --service-cluster-ip-range',
     ],
-    untested: ({ leftOut }) => [
+    untested: ({ leftOut, listings }) => [
       `left out, because some packets to them have an unknown outcome: ${nameSome(leftOut)}`,
+      ...(listings.length > 0 ? [`add the output of ${joinWords(listings, 'and')}`] : []),
       'see why with "kpc trace --all SERVICE"',
     ],
     'taken-as-subject': ({ word }) => [
