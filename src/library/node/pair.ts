@@ -28,7 +28,7 @@ import {
   namesInManifests,
   namesNoNode,
 } from '../../snapshot/open/stored-side.ts';
-import { factsBeside, nameOfNode } from '../../snapshot/open/compile-like.ts';
+import { factsBeside, nameOfNode, takenNodes } from '../../snapshot/open/compile-like.ts';
 import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { refuseNamedTwice } from '../command-flags.ts';
@@ -195,7 +195,11 @@ export async function openPair(
       const shared = { ...options, ...adds, node: options.node ?? nameOfNode(other.found.side) };
       const own = await (loaded ? loadUnder(shared, loaded) : loadInputs(shared));
       loaded = own;
-      return { ...own, compile: (_, allNodes) => openManifests(name, own, { ...shared, allNodes }) };
+      const compile: ManifestSide['compile'] = ({ takenNodes }, allNodes) => {
+        const whole = takenNodes ? own.under({ ...shared, takenNodes }, own.texts.config) : own;
+        return openManifests(name, whole, { ...shared, allNodes });
+      };
+      return { ...own, compile };
     }
     if (found.kind !== 'manifests') return openReading(found);
     const tree = opened.trees.get(name);
@@ -207,12 +211,14 @@ export async function openPair(
   };
   const [one, other] = [await open(from, to), await open(to, from)];
   if (!('compile' in one && 'compile' in other)) return [compileAlone(one), compileAlone(other)];
-  const allNodes = options.allNodes ?? namesNoNode(options.node, one, other);
-  if (from.adds || to.adds) return [one.compile({}, allNodes), other.compile({}, allNodes)];
-  return [
-    one.compile(factsBeside(one, other, to.name), allNodes),
-    other.compile(factsBeside(other, one, from.name), allNodes),
-  ];
+  const allNodes = options.allNodes ?? namesNoNode(options.node, withNodes(one, other), withNodes(other, one));
+  const factsOf = (side: ManifestSide, beside: ManifestSide, name: string) =>
+    from.adds || to.adds ? { takenNodes: takenNodes(side, beside) } : factsBeside(side, beside, name);
+  return [one.compile(factsOf(one, other, to.name), allNodes), other.compile(factsOf(other, one, from.name), allNodes)];
+}
+
+function withNodes(side: ManifestSide, other: ManifestSide): ManifestSide {
+  return takenNodes(side, other) ? { ...side, nodes: other.nodes } : side;
 }
 
 function renderedSide({ name, adds }: FoundSide): RenderedSide {

@@ -233,7 +233,7 @@ function hostAddressesOf({ kind, hostAddresses: known = [] }: Snapshot, node: No
 }
 
 /** What the other side shows about the cluster of both sides; undefined for facts that make no difference. */
-export type Beside = Pick<LoadOptions, 'dualStackAs' | 'nodesBeside' | 'remade'>;
+export type Beside = Pick<LoadOptions, 'dualStackAs' | 'nodesBeside' | 'remade' | 'takenNodes'>;
 
 type ReadSide = Pick<LoadedInputs, 'assumedCluster' | 'inputs'>;
 
@@ -248,5 +248,11 @@ export function factsBeside(side: ReadSide, other: ReadSide, name: string): Besi
     dualStackAs: others?.families.length === 2 && isSingle ? name : undefined,
     nodesBeside: takesNodes || nodes.length > 0 ? nodes : undefined,
     remade: remadeSlices(side.inputs, other.inputs),
+    takenNodes: takenNodes(side, other),
   };
+}
+
+/** Returns the other side's Nodes if the side has none, because both sides are of one cluster. */
+export function takenNodes(side: ReadSide, { inputs: { nodes } }: ReadSide): Beside['takenNodes'] {
+  return side.inputs.nodes.length === 0 && nodes.length > 0 ? nodes : undefined;
 }

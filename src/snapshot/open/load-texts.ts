@@ -73,6 +73,8 @@ export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedC
   readonly assume?: boolean | 'by-default' | undefined;
   readonly unread?: UnreadLists | undefined;
   readonly remade?: ReadonlySet<string> | undefined;
+  /** The Nodes of the other side of a comparison, for a side without Nodes. */
+  readonly takenNodes?: Inputs['nodes'] | undefined;
   /** The most diagnostics with one code in one file, if not the default number. */
   readonly mostOfCode?: number | undefined;
 }
@@ -114,11 +116,12 @@ function loadBeside(
   rounds: number,
   given?: ReadObjects,
 ): LoadedInputs {
-  const { assume = false, assumeEndpoints, namespace, skipInvalid } = options;
+  const { assume = false, assumeEndpoints, namespace, skipInvalid, takenNodes } = options;
   const pods = parsePodNetworks(assumeEndpoints ?? (assume ? true : undefined));
   const workloads = pods.networks !== undefined;
-  const objects =
+  const own =
     given ?? new ReadObjects(collectInputs(texts.manifests, { ...chooseReadOptions(options), workloads, uncompiled }));
+  const objects = takenNodes ? new ReadObjects({ ...own.inputs, nodes: takenNodes }) : own;
   const { inputs } = objects;
   const config = texts.config && readConfigText(texts.config);
   const facts = [...(config?.facts ?? []), ...inputs.facts];
@@ -147,14 +150,15 @@ function loadBeside(
     ...prepared,
     texts,
     hosts,
-    inMode: (proxyMode) => loadBeside(texts, { ...options, proxyMode }, uncompiled, rounds, objects),
-    under: (other, own) => loadBeside({ ...texts, config: own }, other, [], 0, rounds === 0 ? objects : undefined),
+    inMode: (proxyMode) => loadBeside(texts, { ...options, proxyMode }, uncompiled, rounds, own),
+    under: (other, settled) => loadBeside({ ...texts, config: settled }, other, [], 0, rounds === 0 ? own : undefined),
     ranges,
     assumedCluster: assumptions && assumesAnything(assumptions, prepared) ? assumptions : undefined,
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
     diagnostics: sortDiagnostics([
-      ...describeEmptiness(inputs, prepared, ofCluster, options),
+      ...describeEmptiness(own.inputs, prepared, ofCluster, options),
       ...checkNamespace(namespace),
+      ...describeTaken(takenNodes),
       ...diagnoseSkippedKinds(inputs.skipped, workloads),
       ...inputs.diagnostics,
       ...(config?.diagnostics ?? findRivals(inputs)),
@@ -265,6 +269,11 @@ function definedOf<T extends object>(options: T): Partial<T> {
 export function checkNamespace(namespace: string | undefined): readonly Finding[] {
   if (namespace === undefined || isName(namespace, 'label')) return [];
   return [wrongValue('--namespace', namespace, 'label')];
+}
+
+function describeTaken(nodes: LoadOptions['takenNodes'] = []): readonly Finding[] {
+  const names = nodes.map(({ object }) => object.metadata.name);
+  return names.length === 0 ? [] : [diagnose('reading', { problem: 'taken-nodes', names })];
 }
 
 function diagnoseSkippedKinds(skipped: Inputs['skipped'], assumes: boolean): readonly Finding[] {
