@@ -19,7 +19,6 @@ import { checkoutOf, loadInputs, loadUnder } from '../../snapshot/files/read-tex
 import type { LoadedInputs, VersionChoice } from '../../snapshot/open/load-texts.ts';
 import {
   failedReading,
-  openManifests,
   openReading,
   type Opened,
   type Reading,
@@ -28,7 +27,7 @@ import {
   namesInManifests,
   namesNoNode,
 } from '../../snapshot/open/stored-side.ts';
-import { factsBeside, nameOfNode, takenNodes } from '../../snapshot/open/compile-like.ts';
+import { factsBeside, openLike, optionsLike, takenNodes } from '../../snapshot/open/compile-like.ts';
 import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { refuseNamedTwice } from '../command-flags.ts';
@@ -192,12 +191,13 @@ export async function openPair(
   const open = async (side: FoundSide, other: FoundSide): Promise<Opened | ManifestSide> => {
     const { name, adds, found } = side;
     if (adds) {
-      const shared = { ...options, ...adds, node: options.node ?? nameOfNode(other.found.side) };
+      const like = other.found.side;
+      const shared = optionsLike(like, { ...options, ...adds });
       const own = await (loaded ? loadUnder(shared, loaded) : loadInputs(shared));
       loaded = own;
       const compile: ManifestSide['compile'] = ({ takenNodes }, allNodes) => {
         const whole = takenNodes ? own.under({ ...shared, takenNodes }, own.texts.config) : own;
-        return openManifests(name, whole, { ...shared, allNodes });
+        return openLike(name, whole, like, { ...shared, allNodes });
       };
       return { ...own, compile };
     }
