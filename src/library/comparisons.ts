@@ -88,7 +88,7 @@ export function optionsOfSide(side: ComparedSide): OptionsOfSide | undefined {
     if (release) return { kubernetesVersion: release, sideOf: 'release' };
     return misuse({ problem: 'wrong-argument', what: `"${side}"`, is: 'side' });
   }
-  if ('text' in Object(side)) return { config: side as NamedText };
+  if ('text' in Object(side)) return { config: side as NamedText, sideOf: 'configuration' };
   expectSnapshot(side as Snapshot, 'side', 'side');
   return undefined;
 }

@@ -177,3 +177,20 @@ test('beside a bundle, a mode or a release has the settings of the bundle that i
     [],
   );
 });
+
+test.each([
+  ['ipvs.yaml plain.yaml --config proxy.yaml', [nftables, nftables], ['ipvs.yaml']],
+  ['ipvs.yaml plain.yaml --config ipvs.yaml', [ipvs, ipvs], []],
+  // A side that is a configuration, and not the flag, is to differ.
+  ['proxy.yaml ipvs -f ipvs.yaml', [nftables, ipvs], []],
+])(
+  '--config counts for both sides, and what it sets aside is said: kpc equivalence %s',
+  async (words, sides, places) => {
+    const compared = await compare(words);
+    expect(compared.sides).toEqual(sides);
+    const aside = findingsOf(compared.stdout, 'reading').filter(
+      ({ arguments: { problem } }) => problem === 'set-aside',
+    );
+    expect(aside.map(({ place }) => place?.file)).toEqual(places);
+  },
+);

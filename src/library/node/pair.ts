@@ -62,7 +62,7 @@ export function pathSide(name: string): NamedSide {
 export async function readSide(name: string, readStdin?: SideOptions['readStdin']): Promise<NamedSide> {
   const setting = settingIn(name);
   if (setting) return { name, adds: setting };
-  return { name, adds: (await holdsConfiguration(name, readStdin)) ? { config: name } : undefined };
+  return { name, adds: (await holdsConfiguration(name, readStdin)) ? { config: name, sideOf: 'configuration' } : undefined };
 }
 
 function settingIn(name: string): NamedSide['adds'] {

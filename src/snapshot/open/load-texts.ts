@@ -1,3 +1,4 @@
+import { isSameValue } from '../../base/json/same-value.ts';
 import type { Into } from '../../base/findings/files.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { findExcess } from '../../base/bounds.ts';
@@ -162,6 +163,7 @@ function loadBeside(
       ...diagnoseSkippedKinds(inputs.skipped, workloads),
       ...inputs.diagnostics,
       ...(config?.diagnostics ?? findRivals(inputs)),
+      ...(config && options.sideOf !== 'configuration' ? describeSetAside(inputs, config) : []),
       ...wrongSettings,
       ...wrongRanges,
       ...pods.diagnostics,
@@ -228,6 +230,12 @@ function noteOfFacts(known: ConfigFile['facts'][number] | undefined, { proxyMode
 function findRivals({ configs, facts }: Inputs): readonly Finding[] {
   if (configs.length === 0) return findDifferingArguments(facts);
   return configs.slice(1).map(({ source }) => diagnose('duplicate-configuration', {}, source.place([])));
+}
+
+/** Reports configurations among the manifests that differ from that of --config, which counts. */
+function describeSetAside({ configs }: Inputs, { config }: ConfigFile): readonly Finding[] {
+  const others = configs.filter(({ object }) => !isSameValue(object, config?.object));
+  return others.map(({ source }) => diagnose('reading', { problem: 'set-aside' }, source.place([])));
 }
 
 function findDifferingArguments(facts: Inputs['facts']): readonly Finding[] {
