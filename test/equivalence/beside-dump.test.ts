@@ -107,8 +107,8 @@ default via 192.168.50.1 dev eth0
 });
 
 test('a family that neither side shows is not asked, even if the node has addresses of it', () => {
-  const node = dumpWith({}, '', '4: cni1: <BROADCAST,UP> mtu 1500\n    inet6 fe80::1/64 scope link\n');
-  const { report } = equivalence({ from: node, to: 'iptables', ...input });
+  const dump = dumpWith({}, '', '4: cni1: <BROADCAST,UP> mtu 1500\n    inet6 fe80::1/64 scope link\n');
+  const { report } = equivalence({ from: dump, to: 'iptables', ...input });
   expect(report).toMatchObject({ unknown: 0, unknownOnOne: 0 });
   const asked = (report?.causes ?? []).flatMap(({ effects }) => effects.map(({ example }) => example.to));
   expect(asked.filter((to) => to.startsWith('['))).toEqual([]);

@@ -62,7 +62,10 @@ export function pathSide(name: string): NamedSide {
 export async function readSide(name: string, readStdin?: SideOptions['readStdin']): Promise<NamedSide> {
   const setting = settingIn(name);
   if (setting) return { name, adds: setting };
-  return { name, adds: (await holdsConfiguration(name, readStdin)) ? { config: name, sideOf: 'configuration' } : undefined };
+  return {
+    name,
+    adds: (await holdsConfiguration(name, readStdin)) ? { config: name, sideOf: 'configuration' } : undefined,
+  };
 }
 
 function settingIn(name: string): NamedSide['adds'] {
@@ -195,8 +198,8 @@ export async function openPair(
       const shared = optionsLike(like, { ...options, ...adds });
       const own = await (loaded ? loadUnder(shared, loaded) : loadInputs(shared));
       loaded = own;
-      const compile: ManifestSide['compile'] = ({ takenNodes }, allNodes) => {
-        const whole = takenNodes ? own.under({ ...shared, takenNodes }, own.texts.config) : own;
+      const compile: ManifestSide['compile'] = ({ takenNodes: nodes }, allNodes) => {
+        const whole = nodes ? own.under({ ...shared, takenNodes: nodes }, own.texts.config) : own;
         return openLike(name, whole, like, { ...shared, allNodes });
       };
       return { ...own, compile };
@@ -212,8 +215,8 @@ export async function openPair(
   const [one, other] = [await open(from, to), await open(to, from)];
   if (!('compile' in one && 'compile' in other)) return [compileAlone(one), compileAlone(other)];
   const allNodes = options.allNodes ?? namesNoNode(options.node, withNodes(one, other), withNodes(other, one));
-  const factsOf = (side: ManifestSide, beside: ManifestSide, name: string) =>
-    from.adds || to.adds ? { takenNodes: takenNodes(side, beside) } : factsBeside(side, beside, name);
+  const factsOf = (side: ManifestSide, second: ManifestSide, name: string) =>
+    from.adds || to.adds ? { takenNodes: takenNodes(side, second) } : factsBeside(side, second, name);
   return [one.compile(factsOf(one, other, to.name), allNodes), other.compile(factsOf(other, one, from.name), allNodes)];
 }
 

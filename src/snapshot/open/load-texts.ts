@@ -117,11 +117,10 @@ function loadBeside(
   rounds: number,
   given?: ReadObjects,
 ): LoadedInputs {
-  const { assume = false, assumeEndpoints, namespace, skipInvalid, takenNodes } = options;
+  const { assume = false, assumeEndpoints, skipInvalid, takenNodes } = options;
   const pods = parsePodNetworks(assumeEndpoints ?? (assume ? true : undefined));
   const workloads = pods.networks !== undefined;
-  const own =
-    given ?? new ReadObjects(collectInputs(texts.manifests, { ...chooseReadOptions(options), workloads, uncompiled }));
+  const own = given ?? readObjects(texts, { ...chooseReadOptions(options), workloads, uncompiled });
   const objects = takenNodes ? new ReadObjects({ ...own.inputs, nodes: takenNodes }) : own;
   const { inputs } = objects;
   const config = texts.config && readConfigText(texts.config);
@@ -158,12 +157,10 @@ function loadBeside(
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
     diagnostics: sortDiagnostics([
       ...describeEmptiness(own.inputs, prepared, ofCluster, options),
-      ...checkNamespace(namespace),
-      ...describeTaken(takenNodes),
+      ...describeOptions(options),
       ...diagnoseSkippedKinds(inputs.skipped, workloads),
       ...inputs.diagnostics,
-      ...(config?.diagnostics ?? findRivals(inputs)),
-      ...(config && options.sideOf !== 'configuration' ? describeSetAside(inputs, config) : []),
+      ...describeConfigurations(inputs, config, options),
       ...wrongSettings,
       ...wrongRanges,
       ...pods.diagnostics,
@@ -172,6 +169,10 @@ function loadBeside(
       ...(assumptions ? describeAssumptions(assumptions, prepared, assume === 'by-default') : []),
     ]),
   };
+}
+
+function readObjects({ manifests }: InputTexts, options: ReadOptions): ReadObjects {
+  return new ReadObjects(collectInputs(manifests, options));
 }
 
 function readHosts({ hostAddresses: listed }: InputTexts, { nodes }: Inputs) {
@@ -232,10 +233,13 @@ function findRivals({ configs, facts }: Inputs): readonly Finding[] {
   return configs.slice(1).map(({ source }) => diagnose('duplicate-configuration', {}, source.place([])));
 }
 
-/** Reports configurations among the manifests that differ from that of --config, which counts. */
-function describeSetAside({ configs }: Inputs, { config }: ConfigFile): readonly Finding[] {
-  const others = configs.filter(({ object }) => !isSameValue(object, config?.object));
-  return others.map(({ source }) => diagnose('reading', { problem: 'set-aside' }, source.place([])));
+/** Reports faults of --config, and configurations among the manifests that it sets aside, unless it makes a side of a comparison. */
+function describeConfigurations(inputs: Inputs, config: ConfigFile | undefined, { sideOf }: LoadOptions) {
+  if (!config) return findRivals(inputs);
+  const others = sideOf === 'configuration' ? [] : inputs.configs;
+  const differing = others.filter(({ object }) => !isSameValue(object, config.config?.object));
+  const aside = differing.map(({ source }) => diagnose('reading', { problem: 'set-aside' }, source.place([])));
+  return [...config.diagnostics, ...aside];
 }
 
 function findDifferingArguments(facts: Inputs['facts']): readonly Finding[] {
@@ -279,9 +283,12 @@ export function checkNamespace(namespace: string | undefined): readonly Finding[
   return [wrongValue('--namespace', namespace, 'label')];
 }
 
-function describeTaken(nodes: LoadOptions['takenNodes'] = []): readonly Finding[] {
+function describeOptions({ namespace, takenNodes: nodes = [] }: LoadOptions): readonly Finding[] {
   const names = nodes.map(({ object }) => object.metadata.name);
-  return names.length === 0 ? [] : [diagnose('reading', { problem: 'taken-nodes', names })];
+  return [
+    ...checkNamespace(namespace),
+    ...(names.length > 0 ? [diagnose('reading', { problem: 'taken-nodes', names })] : []),
+  ];
 }
 
 function diagnoseSkippedKinds(skipped: Inputs['skipped'], assumes: boolean): readonly Finding[] {
