@@ -15,7 +15,7 @@ import type { StopCondition } from '../trace/question.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
 import { differingParts, type DifferingParts } from './differing-parts.ts';
-import { type CauseId, type CauseReason, haveOneSetup, type Losing, type StopOfNode } from './causes.ts';
+import { type CauseId, type CauseReason, type Losing, type StopOfNode } from './causes.ts';
 import { type Answers, type Difference, sourceWord } from './compare.ts';
 
 export interface End extends StopCondition {
@@ -168,8 +168,7 @@ const ofSetup: ReadonlySet<CauseId> = new Set([
 ]);
 
 /** Returns a function that finds what decides a difference instead of the `cause`; undefined if there is nothing. */
-export function stepFinder(scenes: readonly [Scene, Scene]) {
-  const isOneSetup = haveOneSetup(scenes);
+export function stepFinder(scenes: readonly [Scene, Scene], isOneSetup: boolean) {
   // Rules compiled from manifests are never out of date.
   const areCompiled = scenes.every(({ side: { kind } }) => kind === 'manifests');
   let known: DifferingParts | undefined;
