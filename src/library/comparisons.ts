@@ -10,7 +10,7 @@ import type { GateOptions } from '../input/configuration/read-settings.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import type { equivalence as equivalenceSchema } from '../say/outputs/compile-and-compare.ts';
-import { NodeComparison, type CalledSide } from './compare-nodes.ts';
+import { NodeComparison, type CalledSide, type Scene } from './compare-nodes.ts';
 import { nameAfter, optionsOfChange, traceWords } from './options.ts';
 import { checkPacketOptions, diagnosticsOfNode, looked, openTexts, type ManifestsOfNodes } from './open.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
@@ -47,7 +47,8 @@ export interface EquivalenceResult {
 }
 
 interface Spec extends CalledSide {
-  readonly words: readonly string[];
+  /** A `kpc trace` command for the side, without a packet. */
+  readonly words: (side: Snapshot) => readonly string[];
   readonly opened: Opened;
 }
 
@@ -72,8 +73,8 @@ export function equivalence(options: EquivalenceOptions): EquivalenceResult {
   const asked = loaded ? { allNodes: namesNoNode(node, loaded), ...input } : input;
   const stored = [from, to].find((_, index) => !flags[index]) as Snapshot | undefined;
   const ofNode = { ...asked, node: node ?? nameOfNode(stored) };
-  const old = specOf(from, ofNode, flags[0], loaded);
-  return compareSpecs([old, specOf(to, ofNode, flags[1], old.opened.loaded)]);
+  const old = specOf(from, ofNode, flags[0], loaded, stored);
+  return compareSpecs([old, specOf(to, ofNode, flags[1], old.opened.loaded, stored)]);
 }
 
 type OptionsOfSide = Partial<ManifestsOfNodes> & Pick<GateOptions, 'sideOf'>;
@@ -87,7 +88,7 @@ export function optionsOfSide(side: ComparedSide): OptionsOfSide | undefined {
     if (release) return { kubernetesVersion: release, sideOf: 'release' };
     return misuse({ problem: 'wrong-argument', what: `"${side}"`, is: 'side' });
   }
-  if ('text' in Object(side)) return { config: side as NamedText };
+  if ('text' in Object(side)) return { config: side as NamedText, sideOf: 'configuration' };
   expectSnapshot(side as Snapshot, 'side', 'side');
   return undefined;
 }
@@ -96,26 +97,31 @@ function specOf(
   side: ComparedSide,
   input: Partial<ManifestsOfNodes>,
   flags: OptionsOfSide | undefined,
-  read?: LoadedInputs,
+  read: LoadedInputs | undefined,
+  beside: Snapshot | undefined,
 ): Spec {
   if (!flags) {
     const { name } = side as Snapshot;
     const opened = openReading({ side: side as Snapshot, diagnostics: [], files: new Map(), readAs: undefined });
-    return { name, isPath: true, words: ['kpc', 'trace', pathWord(name)], opened };
+    return { name, isPath: true, words: () => ['kpc', 'trace', pathWord(name)], opened };
   }
   const name = typeof side === 'string' ? side : (side as NamedText).name;
-  return { ...compiledSpec(name, { ...input, ...flags }, read), isPath: typeof side !== 'string' };
+  return { ...compiledSpec(name, { ...input, ...flags }, read, beside), isPath: typeof side !== 'string' };
 }
 
-function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, read?: LoadedInputs): Spec {
+function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, read?: LoadedInputs, beside?: Snapshot): Spec {
   const { manifests } = input;
   if (manifests === undefined) misuse({ problem: 'no-input', takes: 'both-sides' });
   const files = listTexts(manifests, 'manifests').map((each) => each.name);
   return {
     name,
     isPath: false,
-    words: traceWords(files, input),
-    opened: openTexts({ ...input, manifests }, false, undefined, read),
+    words: (side) => {
+      const words = traceWords(files, input);
+      const taken = side.kind === 'dump' ? {} : (side.taken ?? {});
+      return [...words, ...Object.entries(taken).flatMap((each) => (words.includes(each[0]) ? [] : each))];
+    },
+    opened: openTexts({ ...input, manifests }, false, undefined, read, beside),
   };
 }
 
@@ -128,7 +134,7 @@ function compareSpecs(
   const nodes = [...comparison.run()];
   const diagnostics = toldOnce(nodes.flatMap(({ readings }) => readings.flatMap(diagnosticsOfNode)));
   const notes = [...new Set(nodes.flatMap((node) => node.notes.map((each) => inOneLine(diagnose('reading', each)))))];
-  const traceOf = () => ({ old: from.words, new: to.words });
+  const traceOf = ([old, fresh]: readonly [Scene, Scene]) => ({ old: from.words(old.side), new: to.words(fresh.side) });
   const { report, passed = false } = comparison.result({ from: from.name, to: to.name, modeFrom, traceOf }) ?? {};
   const findings = diagnosticsOf(report?.preparations ?? []);
   const { snapshots = [] } = report ?? {};

@@ -3,8 +3,8 @@ import { diagnose, isError, type Finding, keyOfFault } from '../base/findings/fi
 import { isForeignDoubt } from '../dumps/dump.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { openLike, optionsLike } from '../snapshot/open/compile-like.ts';
 import {
-  openManifests,
   openReading,
   type Opened,
   type Reading,
@@ -141,14 +141,14 @@ export function openTexts(
   traffic: boolean,
   name = 'manifests',
   read?: LoadedInputs,
+  like?: Snapshot,
 ): Opened & { readonly loaded: LoadedInputs } {
   const request = shownOptions({ ...options, node: options.node });
   const assume = request.assume ?? 'by-default';
   const texts = readInputTexts(options, options.hostAddresses);
-  const asked = { ...request, assume, traffic } as const;
+  const asked = optionsLike(like, { ...request, assume, traffic });
   const loaded = read ? read.under(asked, texts.config) : loadTexts(texts, asked);
-  const named = { node: options.node, ipFamily: request.ipFamily, allNodes };
-  return { ...openManifests(name, loaded, named), loaded };
+  return { ...openLike(name, loaded, like, { ...asked, allNodes }), loaded };
 }
 
 export function scenesOf(options: PacketInput): Scenes {

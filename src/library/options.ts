@@ -129,7 +129,7 @@ export function optionsOfChange<Options extends ProxyFlags, Config extends strin
   ...options
 }: Options & { readonly toConfig?: Config | undefined }) {
   const before = Object.fromEntries(optionsAfter.map((key) => [key, undefined]));
-  const after = toConfig === undefined ? {} : { config: toConfig };
+  const after = toConfig === undefined ? {} : ({ config: toConfig, sideOf: 'configuration' } as const);
   const own = Object.fromEntries(optionsAfter.map((key) => [key, options[key] ?? undefined]));
   const words = { ...flagWords(own), '--to-config': toConfig && optionWord(toConfig) };
   const asked = Object.entries(words).filter(([, value]) => value !== undefined);

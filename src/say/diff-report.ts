@@ -152,11 +152,12 @@ const partNames: { readonly [P in GapPart]: string } = {
 
 /** Names the parts that were not compared, each once. */
 export function describeGaps(gaps: readonly ComparisonGap[]): readonly string[] {
-  const words = gaps.map(({ part, family, table, doubt, beyond }) => {
+  const words = gaps.map(({ part, family, table, sysctls = [], doubt, beyond }) => {
     if (beyond) return beyondWords(beyond);
     if (doubt) return describeDoubt(doubt);
     const ofTable = table === undefined ? '' : ` of table ${table}`;
-    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part] + ofTable;
+    const named = sysctls.length === 0 ? '' : ` ${nameSome(sysctls)}`;
+    return (family === undefined ? '' : `${familyNames[family]} `) + partNames[part] + ofTable + named;
   });
   return [...new Set(words)];
 }

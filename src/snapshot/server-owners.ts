@@ -1,4 +1,4 @@
-import type { Cluster } from '../cluster/model.ts';
+import { portAddresses, type ShownPort } from '../cluster/model.ts';
 import type { ProxySettings } from '../cluster/objects.ts';
 import type { Coverage } from '../dumps/coverage.ts';
 import { contains, parseNetwork } from '../kernel/address.ts';
@@ -43,20 +43,22 @@ export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualS
   };
 }
 
-/** Labels virtual servers with their Service port: the cluster's, and the state's on node ports. IPVS itself stores no names. */
-export function nameServers({ virtualServers, sets, links }: KernelState, cluster: Cluster): KernelState {
+/** Labels virtual servers with their Service port: these, and the state's on node ports. IPVS itself stores no names. */
+export function nameServers({ virtualServers, sets, links }: KernelState, named: readonly ShownPort[]): KernelState {
   const state = { ...emptyState, virtualServers, sets, links };
   const isNodePort = findNodePortServers(state);
-  const ports = cluster.servicePorts.toReversed();
+  const ports = named.toReversed();
   const byNodePort = new Map(ports.map((port) => [`${port.family} ${port.protocol} ${port.nodePort}`, port.label]));
   const onNodePorts = virtualServers.filter(isNodePort).flatMap((server) => {
     const servicePort = byNodePort.get(`${server.family} ${server.protocol} ${server.port}`);
     return servicePort === undefined ? [] : [{ ...server, origin: { servicePort } }];
   });
-  const ofServices = cluster.servicePorts.flatMap(({ label, protocol, family, port, ...own }) =>
-    [own.clusterIP, ...own.externalIPs, ...own.loadBalancerIPs].map((address): VirtualServer => {
+  const ofServices = named.flatMap((each) =>
+    portAddresses(each).flatMap(({ address }): readonly VirtualServer[] => {
+      const { label, protocol, family, port } = each;
+      if (port === undefined) return [];
       const origin = { servicePort: label };
-      return { family, protocol, address, port, scheduler: '', schedulerFlags: [], realServers: [], origin };
+      return [{ family, protocol, address, port, scheduler: '', schedulerFlags: [], realServers: [], origin }];
     }),
   );
   return { ...state, virtualServers: [...onNodePorts, ...ofServices] };

@@ -534,7 +534,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
 
   /** Names the dump's objects by the Services in a release's manifests. */
   namedBy(named: Cluster, release: Release): DumpedSnapshot {
-    return this.with({ named, release, labels: () => nameServers(this.state, named) });
+    return this.with({ named, release, labels: () => nameServers(this.state, named.servicePorts) });
   }
 
   with(changes: Partial<DumpedFacts>): DumpedSnapshot {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { alignSides, diffAligned } from '../../src/ask/diff/align-sides.ts';
+import { diffSides } from '../../src/ask/diff/diff-sides.ts';
 import { coverAll } from '../../src/dumps/coverage.ts';
 import { parseIptablesSave } from '../../src/kernel/iptables/parse-save.ts';
 import { emptyState, type KernelState } from '../../src/kernel/state.ts';
@@ -27,6 +28,23 @@ test.each([
     expect([comments, (delta.iptables.ipv4 ?? []).length > 0]).toEqual([alone, more]);
   },
 );
+
+test.each([
+  [{}, [['net.ipv4.ip_forward', 'net.ipv4.vs.conntrack'], true]],
+  [{ 'net.ipv4.ip_forward': '1' }, [['net.ipv4.vs.conntrack'], false]],
+])('beside a node that shows the sysctls %j, the others are named as not compared', (shown, [names, areAll]) => {
+  const sideOf = (sysctls: Readonly<Record<string, string>>) =>
+    new DumpedSnapshot({
+      name: 'node',
+      state: () => ({ ...emptyState, sysctls: new Map(Object.entries(sysctls)) }),
+      coverage: coverAll(),
+      doubts: [],
+    });
+  const whole = sideOf({ 'net.ipv4.ip_forward': '0', 'net.ipv4.vs.conntrack': '1' });
+  expect(alignSides(whole, sideOf(shown)).unshownSysctls).toEqual(names);
+  const { gaps } = diffSides(sideOf(shown), whole, { foreign: false });
+  expect(gaps.filter(({ part }) => part === 'sysctls')).toMatchObject([{ sysctls: areAll ? undefined : names }]);
+});
 
 const service =
   'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: 10.96.0.80, ports: [{ port: 80 }] }\n';

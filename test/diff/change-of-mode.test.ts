@@ -101,6 +101,10 @@ describe('a change of mode takes no Service off the node, and brings no new one'
     expect(await changesOf([`${to}-bundle`, from])).toEqual(allChanged);
   });
 
+  test.each(pairs)('dumps of %s and %s mode that show nft tables too', async (from, to) => {
+    expect(await changesOf([`${from}-with-nft`, `${to}-with-nft`])).toEqual(allChanged);
+  });
+
   test.each(pairs)('a dump of %s mode that shows nft tables too, and a bundle of %s mode', async (from, to) => {
     expect(await changesOf([`${from}-with-nft`, `${to}-bundle`])).toEqual(allChanged);
   });

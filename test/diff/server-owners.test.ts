@@ -4,14 +4,14 @@ import { parseIpsetSave } from '../../src/kernel/ipset/ipset.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import { emptyState } from '../../src/kernel/state.ts';
 import { nameServers, weighServersOfSides } from '../../src/snapshot/server-owners.ts';
-import { clusterOf, defaults, servicePort } from '../modes/iptables/compile.ts';
+import { defaults, servicePort } from '../modes/iptables/compile.ts';
 
 const serversOf = (text: string) => parseIpvsadm(text).virtualServers;
 
 test('a node port that several Services claim is that of the first', () => {
   const state = { ...emptyState, virtualServers: serversOf('-A -t 192.168.0.1:30080 -s rr\n') };
   const ports = ['shop/a', 'shop/b'].map((label) => servicePort({ label, nodePort: 30_080 }));
-  const ownerOf = (claims: typeof ports) => nameServers(state, clusterOf(...claims)).virtualServers[0]?.origin;
+  const ownerOf = (claims: typeof ports) => nameServers(state, claims).virtualServers[0]?.origin;
   expect(ownerOf(ports)).toMatchObject({ servicePort: 'shop/a' });
   expect(ownerOf(ports.toReversed())).toMatchObject({ servicePort: 'shop/b' });
 });

@@ -60,7 +60,6 @@ function changes(from: ComparedSide, to: ComparedSide): readonly string[] {
     .filter(
       ({ severity, senders }) => severity !== 'fails-otherwise' && senders.includes('a client outside the cluster'),
     )
-    .filter(({ example }) => !example.to.startsWith('['))
     .map(({ severity, target, from: was, to: is }) => `${severity} ${target}: ${was} → ${is}`);
 }
 
@@ -105,4 +104,12 @@ default via 192.168.50.1 dev eth0
     expect.objectContaining({ kind: 'unknown', reasons: [expect.objectContaining({ fact: 'bridge cni0' })] }),
   ];
   expect(outcomes).toEqual([bridge, bridge]);
+});
+
+test('a family that neither side shows is not asked, even if the node has addresses of it', () => {
+  const dump = dumpWith({}, '', '4: cni1: <BROADCAST,UP> mtu 1500\n    inet6 fe80::1/64 scope link\n');
+  const { report } = equivalence({ from: dump, to: 'iptables', ...input });
+  expect(report).toMatchObject({ unknown: 0, unknownOnOne: 0 });
+  const asked = (report?.causes ?? []).flatMap(({ effects }) => effects.map(({ example }) => example.to));
+  expect(asked.filter((to) => to.startsWith('['))).toEqual([]);
 });

@@ -1,9 +1,9 @@
 // Node ports of manifests that name no Node: every node has an address, if the input shows none.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { resultOf } from '../support/printed-json.ts';
+import { findingsOf, resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'kpc-nodeless-'));
@@ -93,4 +93,32 @@ describe.each(['ipvs', 'iptables', 'nftables'])('without a Node, in %s mode', (m
     const args = [write(30080), write(30081), '--proxy-mode', mode, '--nodeport-addresses', '192.0.2.0/24'];
     expect(await compare(args)).toEqual([]);
   });
+});
+
+test("manifests without Nodes take the other side's, which is said", async () => {
+  const bare = write(30_085);
+  const withNodes = join(scratch, 'with-nodes.json');
+  const nodes = ['worker-1', 'worker-2'].map((name, at) => ({
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name },
+    spec: { podCIDRs: [`10.244.${at}.0/24`] },
+    status: { addresses: [{ type: 'InternalIP', address: `192.0.2.1${at}` }], nodeInfo: { kubeletVersion: 'v1.34.0' } },
+  }));
+  const texts = [readFileSync(bare, 'utf8'), ...nodes.map((node) => JSON.stringify(node))];
+  writeFileSync(withNodes, texts.join('\n---\n'));
+  const mode = ['--proxy-mode', 'nftables'];
+  for (const args of [
+    ['equivalence', bare, withNodes, ...mode],
+    ['equivalence', withNodes, bare, ...mode],
+    ['equivalence', bare, 'nftables', '-f', withNodes],
+    ['equivalence', 'nftables', withNodes, '-f', bare],
+  ]) {
+    const { status, stdout } = await runKpc([...args, '--output', 'json']);
+    expect(status, args.join(' ')).toBe(0);
+    expect(resultOf(stdout)).toMatchObject({ nodes: 2, unknown: 0, unknownOnOne: 0 });
+    expect(findingsOf(stdout, 'reading')).toContainEqual(
+      expect.objectContaining({ arguments: { problem: 'taken-nodes', names: ['worker-1', 'worker-2'] } }),
+    );
+  }
 });

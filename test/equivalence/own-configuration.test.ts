@@ -151,3 +151,46 @@ test.each([
   expect(others).toEqual([]);
   expect(code?.arguments).toMatchObject({ problem });
 });
+
+test('beside a bundle, a mode or a release has the settings of the bundle that it does not say itself', async () => {
+  writeFolder(cwd, { 'cluster.yaml': objects() });
+  const flags = ['-f', 'cluster.yaml', '--proxy-mode', 'nftables', '--masquerade-all', '--kubernetes-version', '1.35'];
+  await runKpc(['compile', ...flags, '--node', 'n1', '-o', 'masquerading'], { cwd });
+  for (const side of ['nftables', '1.36']) {
+    const run = await runKpc(['equivalence', 'masquerading', side, '-f', 'cluster.yaml'], { cwd });
+    expect(run, run.stdout).toMatchObject({ status: 0 });
+    const given = await runKpc(
+      ['equivalence', 'masquerading', side, '-f', 'cluster.yaml', '--masquerade-all', 'false'],
+      { cwd },
+    );
+    expect(given.stdout, given.stderr).toContain('--masquerade-all false');
+    expect(given.status).toBe(1);
+  }
+  const manifests = { 'cluster.yaml': objects() };
+  const { bundle } = compile({ manifests, node: 'n1', proxyMode: 'nftables', masqueradeAll: true });
+  if (!bundle) throw new Error('not compiled');
+  expect(equivalence({ manifests, from: bundle.side, to: 'nftables' }).passed).toBe(true);
+  const { report } = equivalence({ manifests, from: bundle.side, to: 'ipvs' });
+  const traces = report?.causes.flatMap(({ effects }) => effects.map(({ trace }) => trace)) ?? [];
+  expect(traces.filter((trace) => trace.includes('--proxy-mode ipvs'))).not.toEqual([]);
+  expect(traces.filter((trace) => trace.includes('--proxy-mode ipvs') && !trace.includes('--masquerade-all'))).toEqual(
+    [],
+  );
+});
+
+test.each([
+  ['ipvs.yaml plain.yaml --config proxy.yaml', [nftables, nftables], ['ipvs.yaml']],
+  ['ipvs.yaml plain.yaml --config ipvs.yaml', [ipvs, ipvs], []],
+  // A side that is a configuration, and not the flag, is to differ.
+  ['proxy.yaml ipvs -f ipvs.yaml', [nftables, ipvs], []],
+])(
+  '--config counts for both sides, and what it sets aside is said: kpc equivalence %s',
+  async (words, sides, places) => {
+    const compared = await compare(words);
+    expect(compared.sides).toEqual(sides);
+    const aside = findingsOf(compared.stdout, 'reading').filter(
+      ({ arguments: { problem } }) => problem === 'set-aside',
+    );
+    expect(aside.map(({ place }) => place?.file)).toEqual(places);
+  },
+);

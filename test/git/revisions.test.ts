@@ -201,6 +201,10 @@ describe('what only one side has', () => {
     expect(findingsOf(stdout, 'reading')).toContainEqual(
       expect.objectContaining({ arguments: expect.objectContaining({ problem: 'empty-side' }) as unknown }),
     );
+    for (const output of ['text', 'markdown', 'github', 'gitlab', 'sarif', 'junit']) {
+      const said = await diff(cwd, from, to, '--output', output);
+      expect(said.stdout.match(/taken as an empty side/g), output).toHaveLength(1);
+    }
     // A command for a side that is not there would fail.
     expect(stdout).not.toMatch(/kpc trace (HEAD~1:new|HEAD:empty|empty)/);
   });

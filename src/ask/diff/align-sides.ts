@@ -16,19 +16,19 @@ import type { ComparisonGap } from './not-compared.ts';
 
 /**
  * Drops sysctls that one side does not cover. A dump shows all sysctls of a node, or some of those that kube-proxy sets; a bundle has only
- * the sysctls that it sets. `unshownSysctls`: whether the other side lacks sysctls that it should show.
+ * the sysctls that it sets. `unshownSysctls`: the sysctls that the other side should show.
  */
 export function alignSides(
   from: Snapshot,
   to: Snapshot,
-): { readonly from: Snapshot; readonly to: Snapshot; readonly unshownSysctls: boolean } {
+): { readonly from: Snapshot; readonly to: Snapshot; readonly unshownSysctls: readonly string[] } {
   const align = (side: Snapshot, other: Snapshot) => {
     const { shown: sysctls, unshown } = alignSysctls(side, other);
     const state: KernelState = { ...side.state, sysctls, ipvsTimeouts: alignTimeouts(side, other) };
     return { side: side.with({ state: () => state }), unshown };
   };
   const [before, after] = [align(from, to), align(to, from)];
-  return { from: before.side, to: after.side, unshownSysctls: before.unshown + after.unshown > 0 };
+  return { from: before.side, to: after.side, unshownSysctls: [...before.unshown, ...after.unshown].sort() };
 }
 
 /** The sysctls that kube-proxy sets. If two nodes differ in other sysctls, that is not kube-proxy's doing. */
@@ -45,15 +45,15 @@ const kubeProxySysctls: ReadonlySet<string> = new Set([
 function alignSysctls(
   side: Snapshot,
   other: Snapshot,
-): { readonly shown: KernelState['sysctls']; readonly unshown: number } {
+): { readonly shown: KernelState['sysctls']; readonly unshown: readonly string[] } {
   const own = [...side.state.sysctls];
   const isShared = ([name]: readonly [string, string]) => other.state.sysctls.has(name);
   if (other.kind !== 'dump') {
-    return { shown: side.kind === 'dump' ? new Map(own.filter(isShared)) : side.state.sysctls, unshown: 0 };
+    return { shown: side.kind === 'dump' ? new Map(own.filter(isShared)) : side.state.sysctls, unshown: [] };
   }
   const asked = own.filter(([name]) => side.kind !== 'dump' || kubeProxySysctls.has(name));
-  const shown = new Map(asked.filter(isShared));
-  return { shown, unshown: asked.length - shown.size };
+  const unshown = asked.flatMap((each) => (isShared(each) ? [] : [each[0]]));
+  return { shown: new Map(asked.filter(isShared)), unshown };
 }
 
 /**

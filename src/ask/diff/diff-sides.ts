@@ -183,8 +183,8 @@ function statesWithNames(side: Snapshot, other: Snapshot): readonly KernelState[
   const states = [side.labels ?? [], side.state, other.labels ?? [], other.state].flat();
   // Without names for virtual servers, a change of mode would look like Services removed and added.
   const isUnnamed = side.kind === 'dump' && side.state.virtualServers.length > 0;
-  if (!isUnnamed || other.kind === 'dump' || other.state.virtualServers.length > 0) return states;
-  return [...states, nameServers(side.state, other.cluster)];
+  if (!isUnnamed || other.state.virtualServers.length > 0) return states;
+  return [...states, nameServers(side.state, other.ports)];
 }
 
 /**

@@ -19,6 +19,8 @@ export interface ComparisonGap {
   readonly family: Family | undefined;
   /** The table of rules; undefined for all tables. */
   readonly table?: TableName | undefined;
+  /** The sysctls, if others were compared. */
+  readonly sysctls?: readonly string[] | undefined;
   readonly doubt?: Doubt | undefined;
   readonly beyond?: BeyondKernel | undefined;
   /** Whether the side that shows the part has objects of kube-proxy there. */
@@ -55,7 +57,7 @@ interface ComparedSides {
   readonly from: Snapshot;
   readonly to: Snapshot;
   readonly whole: StatePair;
-  readonly unshownSysctls: boolean;
+  readonly unshownSysctls: readonly string[];
   readonly changes: readonly ServiceChange[] | undefined;
 }
 
@@ -67,7 +69,8 @@ export function findGaps(sides: ComparedSides): readonly ComparisonGap[] {
     const held = [whole.from, whole.to].some((state) => holdsPart(state, part));
     if ((!held && !isAsked(part.kind)) || (part.kind === 'ipvsTimeouts' && ![from, to].some(asksForTimeouts)))
       return [];
-    return unshownParts(part, sides).map((table) => ({ part: part.kind, family: part.family, table, held }));
+    const sysctls = part.kind === 'sysctls' && comparesSysctls(sides) ? sides.unshownSysctls : undefined;
+    return unshownParts(part, sides).map((table) => ({ part: part.kind, family: part.family, table, sysctls, held }));
   });
   const doubts = [...from.doubts, ...to.doubts];
   const ofDoubts = doubts.map((doubt): ComparisonGap => ({ part: 'rest', family: undefined, doubt, held: false }));
@@ -92,10 +95,14 @@ function unshownParts(part: Part, { from, to, unshownSysctls }: ComparedSides): 
     case 'links':
     case 'sysctls':
     case 'ipvsTimeouts': {
-      const isLess = part.kind === 'sysctls' && unshownSysctls;
+      const isLess = part.kind === 'sysctls' && unshownSysctls.length > 0;
       return !isLess && coverages.every((coverage) => coverage[part.kind]) ? [] : [undefined];
     }
   }
+}
+
+function comparesSysctls({ from, to }: ComparedSides): boolean {
+  return [from, to].every(({ coverage, state }) => coverage.sysctls && state.sysctls.size > 0);
 }
 
 /** Reports whether a state holds kube-proxy objects of a kind. Sysctls and timeouts do not count, because every node has them. */

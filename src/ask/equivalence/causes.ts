@@ -7,6 +7,7 @@ import type { Behaviour, BehaviourReason, Release } from '../../kube-proxy/relea
 import type { ShownPort } from '../../cluster/model.ts';
 import { uniqueBy } from '../../cluster/grouping.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
+import type { KernelChange } from '../changes/kernel-change.ts';
 import type { Scene } from '../trace/scene.ts';
 import type { Stop } from '../trace/stop.ts';
 
@@ -60,7 +61,16 @@ export type CauseReason =
   | { readonly kind: 'lost-jump'; readonly side: string; readonly from: string; readonly to: string | undefined }
   | { readonly kind: 'stop'; readonly side: string; readonly stop: StopOfNode }
   | { readonly kind: 'sysctl'; readonly name: string; readonly from: string; readonly to: string }
+  | LostRules
   | { readonly kind: 'losses'; readonly side: string; readonly family: Family; readonly losses: readonly Losing[] };
+
+/** Objects of kube-proxy that only the other side has. `lost`: the first of them. `more`: the number of others. */
+export interface LostRules {
+  readonly kind: 'lost-rules';
+  readonly side: string;
+  readonly lost: readonly KernelChange[];
+  readonly more: number;
+}
 
 export interface ModeOfSide {
   readonly mode: ProxyMode;
@@ -81,6 +91,7 @@ interface FieldValue {
 
 /** Returns the same key for the same reason. Ignores rules' contents and origins, because a rule's place identifies it. */
 export function keyOfReason(reason: CauseReason): string {
+  if (reason.kind === 'lost-rules') return `${reason.kind} ${reason.side}`;
   return JSON.stringify(reason, (key, value: unknown) => (key === 'rule' || key === 'origin' ? undefined : value));
 }
 

@@ -131,13 +131,23 @@ export function compareScenes(
     return isOfAll;
   };
   const reserved = new Set([from, to].flatMap(({ side }) => firstOfServices(side)));
-  const groups = groupTargets(destinationsOf(asked, nodes, only, healthCheckKeys([from, to]), reserved), likeness);
+  const shown = families.filter((family) => [from, to].some(({ asked: side }) => showsFamily(side, family)));
+  const all = destinationsOf(asked, shown, nodes, only, healthCheckKeys([from, to]), reserved);
+  const groups = groupTargets(all, likeness);
   const isTooMuch = groups.length > most;
   for (const group of isTooMuch ? none : groups) {
     // If a result is uncertain, each destination may have reasons of its own.
     if (!ask(group.first, group)) for (const each of group.others) ask(each);
   }
   return { ...counts, isTooMuch };
+}
+
+/** Reports whether a side shows anything of a family besides the node's addresses, which a kernel has in both. */
+function showsFamily(side: Scene['side'], family: Family): boolean {
+  if (side.kind !== 'dump') return side.families.includes(family);
+  const { coverage, state, ports } = side;
+  const objects = [state.nftables, state.virtualServers, ports].flat();
+  return coverage.iptables[family].length > 0 || objects.some((each) => each.family === family);
 }
 
 /** The first address of each Service network, which Service default/kubernetes has even if the input lacks it. */
@@ -293,6 +303,7 @@ function openReasons(fate: Fate, { side: { routes } }: Scene): readonly Reason[]
 
 function* destinationsOf(
   asked: Questions,
+  shown: readonly Family[],
   nodes: ReadonlyMap<string, Address>,
   only: Only | undefined,
   healthChecksAt: ReturnType<typeof healthCheckKeys>,
@@ -300,13 +311,14 @@ function* destinationsOf(
 ): Generator<readonly [Address, ReadonlySet<ProtocolPort>]> {
   const { destinations, spans, ports: unbound } = asked;
   const known = [...[...destinations.values()].map(({ address }) => address), ...nodes.values()];
-  const others = families.flatMap((family) =>
+  const others = shown.flatMap((family) =>
     representatives(family, spans, ({ text }) => destinations.has(text) || nodes.has(text) || reserved.has(text)),
   );
   const free = asked.freePorts();
   const turns = { ipv4: 0, ipv6: 0 };
   const all = new Map([...known, ...others].map((each) => [each.text, each]));
-  for (const address of [...all.values()].toSorted((a, b) => a.family.localeCompare(b.family))) {
+  const sent = [...all.values()].filter(({ family }) => shown.includes(family));
+  for (const address of sent.toSorted((a, b) => a.family.localeCompare(b.family))) {
     const isNode = nodes.has(address.text);
     if (only && !isNode && !only.addresses.has(address.text)) continue;
     const own = destinations.get(address.text);

@@ -6,6 +6,7 @@ import type { DumpedSnapshot } from '../../snapshot/snapshot.ts';
 import type { KernelChange } from '../changes/kernel-change.ts';
 import { diffSides } from '../diff/diff-sides.ts';
 import type { Scene } from '../trace/scene.ts';
+import type { LostRules } from './causes.ts';
 
 interface DifferingSysctl {
   readonly name: string;
@@ -17,8 +18,8 @@ interface DifferingSysctl {
 export interface DifferingParts {
   /** Whether kube-proxy's objects for these ports, or for all, differ. */
   readonly rules: (ports: readonly ShownPort[]) => boolean;
-  /** Whether one side only lacks some of these objects, although the Service's endpoints are the same. */
-  readonly lost: (ports: readonly ShownPort[]) => boolean;
+  /** What one side lacks, if it only lacks some of these objects, although the Service's endpoints are the same. */
+  readonly lost: (ports: readonly ShownPort[]) => LostRules | undefined;
   readonly foreign: boolean;
   readonly kernel: boolean;
   readonly sysctls: readonly DifferingSysctl[];
@@ -32,11 +33,25 @@ export function differingParts([{ side: old }, { side: fresh }]: readonly [Scene
   const partsOf = (ports: readonly ShownPort[]) => ports.flatMap(({ label }) => byLabel.get(label) ?? []);
   const dumps = old.kind === 'dump' && fresh.kind === 'dump' ? ([old, fresh] as const) : undefined;
   const sysctls = dumps ? changedSysctls(...dumps) : [];
+  const ownOf = (diffs: typeof servicePorts) => {
+    const own = diffs.filter(({ reasons }) => !reasons.some(({ kind }) => kind.startsWith('endpoint-')));
+    return [...ofRules, ...own.flatMap(({ kernel }) => kernel)];
+  };
+  const lacking = (side: Scene['side'], way: string): LostRules => {
+    const all = ownOf(servicePorts).filter((change) => wayOf(change) === way);
+    return {
+      kind: 'lost-rules',
+      side: side.name,
+      lost: all.slice(0, mostLost),
+      more: Math.max(0, all.length - mostLost),
+    };
+  };
+  const lost = { removed: lacking(fresh, 'removed'), added: lacking(old, 'added') };
   return {
     rules: (ports) => ofRules.length > 0 || partsOf(ports).length > 0,
     lost: (ports) => {
-      const own = partsOf(ports).filter(({ reasons }) => !reasons.some(({ kind }) => kind.startsWith('endpoint-')));
-      return isOneWay([...ofRules, ...own.flatMap(({ kernel }) => kernel)]);
+      const [way = 'both', ...others] = new Set(ownOf(partsOf(ports)).map(wayOf));
+      return others.length > 0 || way === 'both' ? undefined : lost[way];
     },
     foreign: !dumps || foreign.length > 0 || !isSameValue(chainPolicies(old), chainPolicies(fresh)),
     kernel: !dumps || sysctls.length > 0 || !isSameValue(nodeParts(old), nodeParts(fresh)),
@@ -44,12 +59,10 @@ export function differingParts([{ side: old }, { side: fresh }]: readonly [Scene
   };
 }
 
-const ofNode: ReadonlySet<KernelChange['kind']> = new Set(['sysctl', 'setting', 'module', 'ipvs-timeouts']);
+/** The most lost objects to name. */
+const mostLost = 3;
 
-function isOneWay(changes: readonly KernelChange[]): boolean {
-  const ways = new Set(changes.map(wayOf));
-  return ways.size === 1 && !ways.has('both');
-}
+const ofNode: ReadonlySet<KernelChange['kind']> = new Set(['sysctl', 'setting', 'module', 'ipvs-timeouts']);
 
 function wayOf({ change, fields }: KernelChange): 'added' | 'removed' | 'both' {
   if (change !== 'changed') return change;

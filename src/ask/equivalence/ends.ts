@@ -15,7 +15,7 @@ import type { StopCondition } from '../trace/question.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
 import { differingParts, type DifferingParts } from './differing-parts.ts';
-import { type CauseId, type CauseReason, haveOneSetup, type Losing, type StopOfNode } from './causes.ts';
+import { type CauseId, type CauseReason, type Losing, type StopOfNode } from './causes.ts';
 import { type Answers, type Difference, sourceWord } from './compare.ts';
 
 export interface End extends StopCondition {
@@ -168,15 +168,13 @@ const ofSetup: ReadonlySet<CauseId> = new Set([
 ]);
 
 /** Returns a function that finds what decides a difference instead of the `cause`; undefined if there is nothing. */
-export function stepFinder(scenes: readonly [Scene, Scene]) {
-  const isOneSetup = haveOneSetup(scenes);
+export function stepFinder(scenes: readonly [Scene, Scene], isOneSetup: boolean) {
   // Rules compiled from manifests are never out of date.
   const areCompiled = scenes.every(({ side: { kind } }) => kind === 'manifests');
   let known: DifferingParts | undefined;
   return (cause: CauseId, { from, to }: Difference, ports: readonly ShownPort[]): StepCause | undefined => {
     if (settled.has(cause)) return undefined;
     const changed = areCompiled ? undefined : (known ??= differingParts(scenes));
-    if (isOneSetup && changed?.lost(ports)) return { cause: 'rules', because: [] };
     const stops = [stopsOf(from), stopsOf(to)] as const;
     const because = (kind: StopOfNode['kind']): readonly CauseReason[] =>
       scenes.flatMap(({ side }, at) => {
@@ -185,13 +183,15 @@ export function stepFinder(scenes: readonly [Scene, Scene]) {
           stop.kind === kind && !others?.has(key) ? [{ kind: 'stop', side: side.name, stop } as const] : [],
         );
       });
+    const kernel = changed?.kernel === false ? [] : because('kernel');
+    const lost = isOneSetup ? changed?.lost(ports) : undefined;
+    if (lost) return { cause: 'rules', because: [lost, ...kernel] };
     const foreign = changed?.foreign === false ? [] : because('stranger');
     if (foreign.length > 0) return { cause: 'foreign-rules', because: foreign };
     if (!isOneSetup) return undefined;
     const isSameState = changed?.rules(ports) === false;
     const delivers = [from, to].filter(({ endpoints }) => endpoints.length > 0).length;
     if (!isSameState && !(ofSetup.has(cause) || (cause === 'other' && delivers === 1))) return undefined;
-    const kernel = changed?.kernel === false ? [] : because('kernel');
     const sysctls = (changed?.sysctls ?? []).map((change) => ({ kind: 'sysctl', ...change }) as const);
     if (kernel.length > 0) return { cause: 'kernel', because: kernel };
     if (isSameState) return changed?.kernel ? { cause: 'kernel', because: sysctls } : undefined;

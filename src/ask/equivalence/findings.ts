@@ -44,9 +44,9 @@ export class Findings {
 
   collector(from: Scene, to: Scene): (difference: Difference, alike?: readonly Like[]) => void {
     let explained: ReturnType<typeof explainer> | undefined;
-    const findStep = stepFinder([from, to]);
-    const node = nodeOf(from, to);
     const isOneSetup = haveOneSetup([from, to]);
+    const findStep = stepFinder([from, to], isOneSetup);
+    const node = nodeOf(from, to);
     const modes = modesOf(from, to);
     return (difference, alike = none) => {
       const { explain, find } = (explained ??= explainer(from, to));

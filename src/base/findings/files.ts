@@ -255,6 +255,8 @@ export const fileFindings = {
     'conntrack-limit': None;
     'read-as': Strings<'name'> & { readonly what: ReadAs };
     'empty-side': Strings<'name'> & { readonly revision?: string | undefined; readonly isFolder: boolean };
+    'set-aside': None;
+    'taken-nodes': Lists<'names'>;
     'taken-flags': Strings<'file'> & Lists<'flags'>;
     unshown: Strings<'name'> & Lists<'parts'> & { readonly areRules: boolean };
     'skipped-on-both': Lists<'services'>;

@@ -12,7 +12,7 @@ export interface ModeOfRelease {
   readonly mode: ProxyMode;
   readonly release: Release;
   /** Set if the mode or release is a side of a comparison, where no flag can change it. */
-  readonly side?: 'mode' | 'release' | undefined;
+  readonly side?: 'mode' | 'release' | 'configuration' | undefined;
 }
 
 export interface UnknownFlagNode extends Lists<'names' | 'known'> {

@@ -126,7 +126,7 @@ export interface GateOptions {
   readonly refusedGates?: 'reported' | 'left-out' | undefined;
   /** Set if the mode flag did not come from the user. */
   readonly isModeUnnamed?: boolean | undefined;
-  /** Set if this flag alone makes one side of a comparison. */
+  /** Set if this flag, or --config, alone makes one side of a comparison. */
   readonly sideOf?: ModeOfRelease['side'];
 }
 

@@ -19,7 +19,6 @@ import { checkoutOf, loadInputs, loadUnder } from '../../snapshot/files/read-tex
 import type { LoadedInputs, VersionChoice } from '../../snapshot/open/load-texts.ts';
 import {
   failedReading,
-  openManifests,
   openReading,
   type Opened,
   type Reading,
@@ -28,7 +27,7 @@ import {
   namesInManifests,
   namesNoNode,
 } from '../../snapshot/open/stored-side.ts';
-import { factsBeside, nameOfNode } from '../../snapshot/open/compile-like.ts';
+import { factsBeside, openLike, optionsLike, takenNodes } from '../../snapshot/open/compile-like.ts';
 import { compareReleases, openReleases } from '../../snapshot/open/compare-releases.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { refuseNamedTwice } from '../command-flags.ts';
@@ -63,7 +62,10 @@ export function pathSide(name: string): NamedSide {
 export async function readSide(name: string, readStdin?: SideOptions['readStdin']): Promise<NamedSide> {
   const setting = settingIn(name);
   if (setting) return { name, adds: setting };
-  return { name, adds: (await holdsConfiguration(name, readStdin)) ? { config: name } : undefined };
+  return {
+    name,
+    adds: (await holdsConfiguration(name, readStdin)) ? { config: name, sideOf: 'configuration' } : undefined,
+  };
 }
 
 function settingIn(name: string): NamedSide['adds'] {
@@ -192,10 +194,15 @@ export async function openPair(
   const open = async (side: FoundSide, other: FoundSide): Promise<Opened | ManifestSide> => {
     const { name, adds, found } = side;
     if (adds) {
-      const shared = { ...options, ...adds, node: options.node ?? nameOfNode(other.found.side) };
+      const like = other.found.side;
+      const shared = optionsLike(like, { ...options, ...adds });
       const own = await (loaded ? loadUnder(shared, loaded) : loadInputs(shared));
       loaded = own;
-      return { ...own, compile: (_, allNodes) => openManifests(name, own, { ...shared, allNodes }) };
+      const compile: ManifestSide['compile'] = ({ takenNodes: nodes }, allNodes) => {
+        const whole = nodes ? own.under({ ...shared, takenNodes: nodes }, own.texts.config) : own;
+        return openLike(name, whole, like, { ...shared, allNodes });
+      };
+      return { ...own, compile };
     }
     if (found.kind !== 'manifests') return openReading(found);
     const tree = opened.trees.get(name);
@@ -207,12 +214,14 @@ export async function openPair(
   };
   const [one, other] = [await open(from, to), await open(to, from)];
   if (!('compile' in one && 'compile' in other)) return [compileAlone(one), compileAlone(other)];
-  const allNodes = options.allNodes ?? namesNoNode(options.node, one, other);
-  if (from.adds || to.adds) return [one.compile({}, allNodes), other.compile({}, allNodes)];
-  return [
-    one.compile(factsBeside(one, other, to.name), allNodes),
-    other.compile(factsBeside(other, one, from.name), allNodes),
-  ];
+  const allNodes = options.allNodes ?? namesNoNode(options.node, withNodes(one, other), withNodes(other, one));
+  const factsOf = (side: ManifestSide, second: ManifestSide, name: string) =>
+    from.adds || to.adds ? { takenNodes: takenNodes(side, second) } : factsBeside(side, second, name);
+  return [one.compile(factsOf(one, other, to.name), allNodes), other.compile(factsOf(other, one, from.name), allNodes)];
+}
+
+function withNodes(side: ManifestSide, other: ManifestSide): ManifestSide {
+  return takenNodes(side, other) ? { ...side, nodes: other.nodes } : side;
 }
 
 function renderedSide({ name, adds }: FoundSide): RenderedSide {

@@ -43,37 +43,47 @@ export interface Answered<Markdown extends string | Promise<string> = string | P
 }
 
 export async function formatAnswer(output: AnswerOutput, answered: Answered, pathOf: PathOf): Promise<string> {
+  const empty = emptySides(answered.said);
   switch (output) {
     case 'text':
-      return answered.text();
+      return [answered.text(), ...empty.map((text) => `${text}.\n`)].join('\n');
     case 'json':
       return formatJson({ ...answered.said, snapshots: answered.snapshots(), result: await answered.result() });
     case 'markdown':
-      return answered.markdown();
+      return [await answered.markdown(), ...empty.map((text) => `${escapeMarkdown(text)}.\n`)].join('\n');
     default:
       return formatForCi(output, answered, pathOf);
   }
+}
+
+/** Says which side was taken as empty, without which a reader of the answer alone would be misled. */
+function emptySides({ findings }: SaidByCommand): readonly string[] {
+  return findings.flatMap((each) =>
+    each.code === 'reading' && each.arguments.problem === 'empty-side' ? [each.text] : [],
+  );
 }
 
 /** Formats the findings for CI. Adds one entry for what the answer assumes, and one for what it leaves unknown. */
 function formatForCi(
   output: Exclude<AnswerOutput, 'text' | 'json' | 'markdown'>,
   {
-    said: { command },
+    said,
     findings: find,
     snapshots,
     restsOnAssumed = true,
     lacks: findLacks,
     files = [],
-    suite = command,
+    suite = said.command,
     cases,
   }: Answered,
   pathOf: PathOf,
 ): string {
   const of = restsOnAssumed ? assumedWithMode(snapshots()) : [];
   const assumes = of.length > 0;
-  const open: ArgumentsOf<'answer-lacks'> = findLacks?.() ?? nothingLacks;
-  const { notCompared, changed = [], beside = [] } = open;
+  const found = findLacks?.() ?? nothingLacks;
+  const changed = [...emptySides(said), ...(found.changed ?? [])];
+  const open: ArgumentsOf<'answer-lacks'> = { ...found, changed };
+  const { notCompared, beside = [] } = open;
   const [unknown] = unknownWords(open);
   const lacks = unknown !== undefined || notCompared.length + changed.length + beside.length > 0;
   const properties = {

@@ -1,10 +1,12 @@
-import type { CauseId, CauseReason, ModeOfSide, Situation } from '../../ask/equivalence/causes.ts';
+import type { CauseId, CauseReason, LostRules, ModeOfSide, Situation } from '../../ask/equivalence/causes.ts';
 import type { Divergence } from '../../ask/equivalence/effects.ts';
 import { decisionWords, lossesWords, stopperWords } from '../way/connection.ts';
 import { nameOfSide } from '../way/fate.ts';
 import { modeFacts, type ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Behaviour } from '../../kube-proxy/releases.ts';
 import { behaviourText } from './behaviours.ts';
+import { count, formatCount } from '../../base/printable.ts';
+import { describeKernelChange, tableWords } from '../changes.ts';
 
 interface CauseWords {
   readonly title: string;
@@ -242,9 +244,22 @@ function causeReason({ modes }: CauseWords, reason: CauseReason): readonly strin
     }
     case 'sysctl':
       return [`${reason.name}: ${reason.from} → ${reason.to}.`];
+    case 'lost-rules':
+      return [`${nameOfSide(reason.side)} lacks ${lostWords(reason)}.`];
     case 'losses':
       return [`${nameOfSide(reason.side)}: ${lossesWords(reason.losses, reason.family)}.`];
   }
+}
+
+function lostWords({ lost, more }: LostRules): string {
+  const words = lost.map((change) => {
+    if (change.kind !== 'chain' || change.change !== 'changed') return describeKernelChange(change);
+    const { family, table, chain, added, removed } = change.fields;
+    const [rule = '', ...others] = [...added, ...removed];
+    const rest = others.length === 0 ? '' : ` and ${count(others.length, 'more rule')}`;
+    return `-A ${chain} ${rule}${rest} (${tableWords(family, table)})`;
+  });
+  return [...words, ...(more > 0 ? [`and ${formatCount(more)} more`] : [])].join('; ');
 }
 
 /** Returns what each side's mode does; empty if both do the same, because that does not explain a difference. */

@@ -315,6 +315,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     'empty-side': ({ name, revision, isFolder }) =>
       `${name} is taken as an empty side, because ${isFolder ? 'it holds no manifests' : `${revision === undefined ? 'the working tree' : `revision ${revision}`} does not have it`}`,
     'read-as': ({ name, what }) => `${name}: ${readAsWords(what)}`,
+    'set-aside': () => 'set aside, because --config names another configuration of kube-proxy',
+    'taken-nodes': ({ names }) => `no Node here, so kpc takes the other side's: ${nameSome(names)}`,
     'taken-flags': ({ file, flags }) => `from ${file}: ${flags.join(', ')}`,
     unshown: ({ name, parts, areRules }) =>
       `${name} does not show ${joinWords(parts)}, so ${areRules ? 'the rules that packets meet there are not known' : "kpc assumes that they equal the other side's"}`,

@@ -89,7 +89,7 @@ export async function readManifestSide(
       const isAlone = Object.values(beside).every((fact) => fact === undefined);
       const loaded = isAlone ? read : read.under({ ...asOther, ...beside }, read.texts.config);
       const { dualStackAs, ...unflagged } = beside;
-      // No flag can express `remade` (slices made again) or `nodesBeside` (the other side's Nodes).
+      // No flag can express `remade` (slices made again), or Nodes of the other side (`nodesBeside`, `takenNodes`).
       const isOwn = !emptiness && Object.values(unflagged).every((fact) => fact === undefined);
       const alone = (node: string) => {
         if (emptiness) return undefined;

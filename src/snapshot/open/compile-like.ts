@@ -24,7 +24,7 @@ import {
 import { defaultSettings, flagsOfSettings, settingsOver, hasProxyFlags } from '../../settings/table.ts';
 import type { ModeSource, ProxyMode } from '../../kube-proxy/modes.ts';
 import type { ReleaseShownBy } from '../../base/findings/files.ts';
-import { failedReading, readingOf, type Reading } from './stored-side.ts';
+import { failedReading, openManifests, openNodes, readingOf, type Opened, type Reading } from './stored-side.ts';
 import { remadeSlices } from '../../cluster/stale-slices.ts';
 import { nodesOfPods, saysNode } from './assumptions.ts';
 
@@ -40,6 +40,14 @@ export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, o
   const dualStackAs = like && isDualStack(like) ? like.name : options.dualStackAs;
   return { ...options, ...rangesLike(like, options), assume, node, dualStackAs };
 }
+
+/** Opens manifests for a mode, release or configuration. What these do not say is as on the other side, if that was compiled. */
+export function openLike(name: string, loaded: LoadedInputs, like: Snapshot | undefined, options: OpenedLike): Opened {
+  if (!like || like.kind === 'dump') return openManifests(name, loaded, options);
+  return openNodes(loaded, options, (node) => compileLike(name, loaded, like, { ...options, node }));
+}
+
+type OpenedLike = LikeOptions & { readonly allNodes?: boolean | undefined };
 
 /** Returns the node that a side names for the other side. */
 export function nameOfNode(side: Snapshot | undefined): string | undefined {
@@ -233,7 +241,7 @@ function hostAddressesOf({ kind, hostAddresses: known = [] }: Snapshot, node: No
 }
 
 /** What the other side shows about the cluster of both sides; undefined for facts that make no difference. */
-export type Beside = Pick<LoadOptions, 'dualStackAs' | 'nodesBeside' | 'remade'>;
+export type Beside = Pick<LoadOptions, 'dualStackAs' | 'nodesBeside' | 'remade' | 'takenNodes'>;
 
 type ReadSide = Pick<LoadedInputs, 'assumedCluster' | 'inputs'>;
 
@@ -248,5 +256,11 @@ export function factsBeside(side: ReadSide, other: ReadSide, name: string): Besi
     dualStackAs: others?.families.length === 2 && isSingle ? name : undefined,
     nodesBeside: takesNodes || nodes.length > 0 ? nodes : undefined,
     remade: remadeSlices(side.inputs, other.inputs),
+    takenNodes: takenNodes(side, other),
   };
+}
+
+/** Returns the other side's Nodes if the side has none, because both sides are of one cluster. */
+export function takenNodes(side: ReadSide, { inputs: { nodes } }: ReadSide): Beside['takenNodes'] {
+  return side.inputs.nodes.length === 0 && nodes.length > 0 ? nodes : undefined;
 }

@@ -1,3 +1,4 @@
+import { isSameValue } from '../../base/json/same-value.ts';
 import type { Into } from '../../base/findings/files.ts';
 import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { findExcess } from '../../base/bounds.ts';
@@ -73,6 +74,8 @@ export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedC
   readonly assume?: boolean | 'by-default' | undefined;
   readonly unread?: UnreadLists | undefined;
   readonly remade?: ReadonlySet<string> | undefined;
+  /** The Nodes of the other side of a comparison, for a side without Nodes. */
+  readonly takenNodes?: Inputs['nodes'] | undefined;
   /** The most diagnostics with one code in one file, if not the default number. */
   readonly mostOfCode?: number | undefined;
 }
@@ -114,11 +117,11 @@ function loadBeside(
   rounds: number,
   given?: ReadObjects,
 ): LoadedInputs {
-  const { assume = false, assumeEndpoints, namespace, skipInvalid } = options;
+  const { assume = false, assumeEndpoints, skipInvalid, takenNodes } = options;
   const pods = parsePodNetworks(assumeEndpoints ?? (assume ? true : undefined));
   const workloads = pods.networks !== undefined;
-  const objects =
-    given ?? new ReadObjects(collectInputs(texts.manifests, { ...chooseReadOptions(options), workloads, uncompiled }));
+  const own = given ?? readObjects(texts, { ...chooseReadOptions(options), workloads, uncompiled });
+  const objects = takenNodes ? new ReadObjects({ ...own.inputs, nodes: takenNodes }) : own;
   const { inputs } = objects;
   const config = texts.config && readConfigText(texts.config);
   const facts = [...(config?.facts ?? []), ...inputs.facts];
@@ -147,17 +150,17 @@ function loadBeside(
     ...prepared,
     texts,
     hosts,
-    inMode: (proxyMode) => loadBeside(texts, { ...options, proxyMode }, uncompiled, rounds, objects),
-    under: (other, own) => loadBeside({ ...texts, config: own }, other, [], 0, rounds === 0 ? objects : undefined),
+    inMode: (proxyMode) => loadBeside(texts, { ...options, proxyMode }, uncompiled, rounds, own),
+    under: (other, settled) => loadBeside({ ...texts, config: settled }, other, [], 0, rounds === 0 ? own : undefined),
     ranges,
     assumedCluster: assumptions && assumesAnything(assumptions, prepared) ? assumptions : undefined,
     files: new Map([...inputs.files, ...(config?.file ? [[config.file.name, config.file] as const] : [])]),
     diagnostics: sortDiagnostics([
-      ...describeEmptiness(inputs, prepared, ofCluster, options),
-      ...checkNamespace(namespace),
+      ...describeEmptiness(own.inputs, prepared, ofCluster, options),
+      ...describeOptions(options),
       ...diagnoseSkippedKinds(inputs.skipped, workloads),
       ...inputs.diagnostics,
-      ...(config?.diagnostics ?? findRivals(inputs)),
+      ...describeConfigurations(inputs, config, options),
       ...wrongSettings,
       ...wrongRanges,
       ...pods.diagnostics,
@@ -166,6 +169,10 @@ function loadBeside(
       ...(assumptions ? describeAssumptions(assumptions, prepared, assume === 'by-default') : []),
     ]),
   };
+}
+
+function readObjects({ manifests }: InputTexts, options: ReadOptions): ReadObjects {
+  return new ReadObjects(collectInputs(manifests, options));
 }
 
 function readHosts({ hostAddresses: listed }: InputTexts, { nodes }: Inputs) {
@@ -226,6 +233,15 @@ function findRivals({ configs, facts }: Inputs): readonly Finding[] {
   return configs.slice(1).map(({ source }) => diagnose('duplicate-configuration', {}, source.place([])));
 }
 
+/** Reports faults of --config, and configurations among the manifests that it sets aside, unless it makes a side of a comparison. */
+function describeConfigurations(inputs: Inputs, config: ConfigFile | undefined, { sideOf }: LoadOptions) {
+  if (!config) return findRivals(inputs);
+  const others = sideOf === 'configuration' ? [] : inputs.configs;
+  const differing = others.filter(({ object }) => !isSameValue(object, config.config?.object));
+  const aside = differing.map(({ source }) => diagnose('reading', { problem: 'set-aside' }, source.place([])));
+  return [...config.diagnostics, ...aside];
+}
+
 function findDifferingArguments(facts: Inputs['facts']): readonly Finding[] {
   const [first, ...others] = facts.filter(({ isObject, configures }) => isObject && configures);
   return others
@@ -265,6 +281,14 @@ function definedOf<T extends object>(options: T): Partial<T> {
 export function checkNamespace(namespace: string | undefined): readonly Finding[] {
   if (namespace === undefined || isName(namespace, 'label')) return [];
   return [wrongValue('--namespace', namespace, 'label')];
+}
+
+function describeOptions({ namespace, takenNodes: nodes = [] }: LoadOptions): readonly Finding[] {
+  const names = nodes.map(({ object }) => object.metadata.name);
+  return [
+    ...checkNamespace(namespace),
+    ...(names.length > 0 ? [diagnose('reading', { problem: 'taken-nodes', names })] : []),
+  ];
 }
 
 function diagnoseSkippedKinds(skipped: Inputs['skipped'], assumes: boolean): readonly Finding[] {
