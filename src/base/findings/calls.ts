@@ -1,10 +1,8 @@
+import type { SkipReason } from '../../kube-proxy/skipped.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { BundleFault } from './bundle.ts';
 import type { Unread, ProgramProblem } from '../unread.ts';
 import { byProblem, row, warningIf, type Lists, type None, type Strings } from './rows.ts';
-
-/** Why kube-proxy programs nothing for a Service. */
-export type SkipReason = 'headless' | 'external-name' | 'no-cluster-ip';
 
 export type FolderFault =
   | { readonly kind: 'not-a-bundle'; readonly strangers: readonly string[] }

@@ -1,5 +1,5 @@
-import type { SkipReason } from './calls.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import type { SkipReason } from '../../kube-proxy/skipped.ts';
 import type { NodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import {
   row,
@@ -50,6 +50,8 @@ export type NoSubject = By<
     'unreached-address': Strings<'address' | 'label'> & { readonly by: 'manifests' | 'rules' };
     /** The load balancer itself handles these packets (ipMode Proxy). */
     'proxied-address': Strings<'address' | 'service'>;
+    /** kube-proxy ignores the Service because of a label. */
+    'ignored-address': Strings<'address' | 'service' | 'label'>;
     /** `here` is the node that was asked about, or ''. `answers` says what serves the port on the other node. */
     'other-node': Strings<'address' | 'node' | 'here'> & {
       readonly answers:
@@ -150,6 +152,6 @@ export const commandLineFindings = {
     'no-address-for': { readonly sender: 'pod' | 'remote-pod' | 'external' };
     'which-port': Strings<'to'> & Lists<'ports'> & { readonly example?: string };
     several: Strings<'kind' | 'name'> & Lists<'names'>;
-    skipped: Strings<'service'> & { readonly why: SkipReason | 'other-proxy' };
+    skipped: Strings<'service'> & { readonly why: SkipReason };
   }>('error'),
 };

@@ -7,6 +7,7 @@ import type { Behaviour } from '../../kube-proxy/releases.ts';
 import { behaviourText } from './behaviours.ts';
 import { count, formatCount } from '../../base/printable.ts';
 import { describeKernelChange, tableWords } from '../changes.ts';
+import { affinityWords, serviceReasonWords } from '../port-facts.ts';
 
 interface CauseWords {
   readonly title: string;
@@ -235,6 +236,8 @@ function causeReason({ modes }: CauseWords, reason: CauseReason): readonly strin
       return [`${behaviourText(reason)}.`];
     case 'fields':
       return [`${fieldsWords(reason.from)} → ${fieldsWords(reason.to)}.`];
+    case 'service':
+      return [`${reason.service}: ${serviceReasonWords(reason.reason)}.`];
     case 'lost-jump':
       return [`${reason.side}: nothing in ${reason.from} leads to ${reason.to ?? 'an endpoint'}.`];
     case 'stop': {
@@ -289,10 +292,6 @@ function fieldsWords(fields: Fields): string {
   return fields
     .map(({ field, value }) => `${field} ${field === 'sessionAffinity' ? affinityWords(value) : (value ?? 'unset')}`)
     .join(', ');
-}
-
-export function affinityWords(seconds: Fields[number]['value'] = ''): string {
-  return seconds === '' ? 'None' : `ClientIP for ${seconds} s`;
 }
 
 /** Returns sentences about what to do. Empty if nothing that works is lost or changed. */

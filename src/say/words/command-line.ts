@@ -1,3 +1,4 @@
+import { skippingLabels } from '../../kube-proxy/skipped.ts';
 import { formatCount, joinWords, escapeText, quote } from '../../base/printable.ts';
 import { foundWords } from './fields.ts';
 import { addNames, holdsNoNames } from './files.ts';
@@ -34,8 +35,12 @@ const skipped = {
     'set --service-cluster-ip-range, so that kpc chooses one',
   ],
   'other-proxy': [
-    'has the label service.kubernetes.io/service-proxy-name, so kube-proxy ignores it',
+    `has the label ${skippingLabels['other-proxy']}, so kube-proxy ignores it`,
     'remove the label, unless another program serves this Service',
+  ],
+  'headless-label': [
+    `has the label ${skippingLabels['headless-label']}, so kube-proxy of this release ignores it`,
+    'remove the label',
   ],
 } as const;
 
