@@ -217,6 +217,8 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `the effect of ${joinWords(beyond.names, 'and')}, which no single packet shows`;
     case 'zones':
       return `which endpoints of ${nameSome(beyond.names)} are in a client's zone, because no Node's zone is known`;
+    case 'dns':
+      return `DNS answers for ${nameSome(beyond.names)}, which changed ("kpc diff" shows how)`;
     case 'nodes':
       return `packets on nodes that only one side has (${nameSome(beyond.names)})`;
     case 'other-nodes':

@@ -61,6 +61,8 @@ type NamedBeyond =
   | 'settings'
   /** Services that prefer near endpoints differently, if nothing shows a Node's zone. */
   | 'zones'
+  /** Services that differ and that are headless or of type ExternalName on a side. */
+  | 'dns'
   /** Nodes that only one side has. */
   | 'nodes'
   /** The other Nodes of a side, if one node is compared. */
@@ -106,6 +108,20 @@ export function beyondKernel(
       changedIn(zoneFields, changes).filter((name) => !stale.has(name) && [from, to].every(lacksZones)),
     ),
   ];
+}
+
+/** Lists the Services that kube-proxy does not program, but for which DNS may answer differently. */
+export function beyondPackets(
+  from: Snapshot,
+  to: Snapshot,
+  changes: readonly ServiceChange[],
+): readonly BeyondKernel[] {
+  const isOfDns = (service: string, side: Snapshot): boolean => {
+    const skipped = side.kind === 'dump' ? undefined : side.info(service)?.skipped;
+    return skipped === 'headless' || skipped === 'external-name';
+  };
+  const names = changes.flatMap(({ service }) => ([from, to].some((side) => isOfDns(service, side)) ? service : []));
+  return namedBeyond('dns', [...new Set(names)]);
 }
 
 /** Lists the Nodes that a comparison of one node leaves out. `compared`: the Nodes that it covers as well. `isChanged`: some Service is. */

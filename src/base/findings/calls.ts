@@ -75,7 +75,7 @@ export const callFindings = {
     /** Sentences that say why the receiver of every packet is unknown. */
     'nothing-known': Lists<'reasons'>;
     'settings-as-files': Strings<'from' | 'to'> & Lists<'settings'>;
-    'no-services': Strings<'from' | 'to'> & { readonly compared: 'services' | 'packets' };
+    'no-services': Strings<'from' | 'to'> & Lists<'notCompared'> & { readonly compared: 'services' | 'packets' };
     'empty-shard': Strings<'shard'>;
     'stdin-of-two-sides': None;
     'stdin-of-cluster': None;
