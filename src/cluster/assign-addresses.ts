@@ -132,7 +132,7 @@ function chooseServiceFamilies(
   return isFree || ipFamilyPolicy === 'RequireDualStack' || configured.includes(second) ? [...wanted, second] : wanted;
 }
 
-function wantsBothFamilies(policy: Service['spec']['ipFamilyPolicy']): boolean {
+export function wantsBothFamilies(policy: Service['spec']['ipFamilyPolicy']): boolean {
   return policy === 'PreferDualStack' || policy === 'RequireDualStack';
 }
 

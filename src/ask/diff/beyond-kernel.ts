@@ -1,4 +1,5 @@
 // Differences between two sides that affect packets, but that neither the kernel's state nor single traced packets show.
+import { wantsBothFamilies } from '../../cluster/assign-addresses.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { zoneOf } from '../../cluster/node-context.ts';
 import { serviceOfSlice } from '../../cluster/endpoints.ts';
@@ -63,6 +64,8 @@ type NamedBeyond =
   | 'zones'
   /** Services that differ and that are headless or of type ExternalName on a side. */
   | 'dns'
+  /** Services with one family that now ask for both: the API server adds the second one if the cluster has it. */
+  | 'second-family'
   /** Nodes that only one side has. */
   | 'nodes'
   /** The other Nodes of a side, if one node is compared. */
@@ -86,6 +89,7 @@ export function beyondKernel(
     ...(from.kind === 'manifests' && to.kind === 'manifests'
       ? [
           ...beyondServices(from.objects, to.objects, changes),
+          ...namedBeyond('second-family', awaitingFamily(from, to)),
           ...namedBeyond('readiness', differingReadiness(from, to)),
           ...namedBeyond('unnamed-node', differingUnnamed(from, to)),
         ]
@@ -224,6 +228,14 @@ function readinessByWorkload({ pods, assumedEndpoints = [] }: CompiledSnapshot):
     assumed && owner ? [[`${owner.kind} ${fullName({ ...metadata, name: owner.name })}`, spec.readiness] as const] : [],
   );
   return new Map(all.filter(([workload]) => serving.has(workload)));
+}
+
+function awaitingFamily({ written: before }: Snapshot, { written: after }: Snapshot): readonly string[] {
+  return [...after].flatMap(([name, { spec }]) => {
+    const old = before.get(name)?.spec;
+    const isAsked = wantsBothFamilies(spec.ipFamilyPolicy) && old && old.ipFamilyPolicy !== spec.ipFamilyPolicy;
+    return isAsked && spec.ipFamilies.length === 1 && spec.clusterIPs.length === 1 ? name : [];
+  });
 }
 
 function servicesWithoutSources({ cluster }: CompiledSnapshot): ReadonlySet<string> {
