@@ -76,8 +76,8 @@ export function describeService(
 function problemsOf(ports: readonly ServicePort[], view: CompiledSnapshot): readonly PortFault[] | undefined {
   const problems = ports.flatMap((port) => {
     const why = chooseEndpoints(port, view.node).hasAny ? undefined : lackOfEndpoints(port, view);
-    const undeclared = faultsOfPort(port, view).filter(({ code }) => code === 'undeclared-port');
-    return [...(why === undefined ? [] : [why]), ...undeclared];
+    const ofSome = faultsOfPort(port, view).filter(({ code }) => code === 'undeclared-port' || code === 'no-node-fits');
+    return [...(why === undefined ? [] : [why]), ...ofSome];
   });
   return problems.length === 0 ? undefined : distinct(problems);
 }

@@ -132,6 +132,8 @@ export const commandLineFindings = {
     'no-subject': { readonly nothing: NoSubject; readonly isNoPath?: boolean | undefined };
     /** `lists` is 'flows' if the dump lists flows, because kpc cannot explain flows without Services. */
     'no-service': { readonly why: NoService | undefined; readonly lists: 'flows' | 'nothing' };
+    /** `wanted`: what no Node has, so that the Pods of the workload stay Pending. */
+    'pending-sender': Strings<'owner' | 'wanted'>;
     'no-sender': UnknownName & { readonly from: string; readonly kinds: readonly string[] };
     /** `others`: the destination's ports of other protocols or families, if the packet names a protocol. */
     'no-such-port': Strings<'to'> & Lists<'others'>;

@@ -132,6 +132,10 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
         ? 'add the output of iptables-save, nft list ruleset or ipvsadm -Sn, or manifests, to find stale flows'
         : undefined,
     ],
+    'pending-sender': ({ owner, wanted }) => [
+      `${owner} has no Pod on a Node, because no Node has ${wanted}`,
+      'correct its nodeSelector or affinity, or give all Nodes (kubectl get nodes -o yaml)',
+    ],
     'no-sender': ({ name, near, from, kinds }) => [
       `there is no Pod ${name} in the input, and ${from} is none of ${kinds.join(', ')}`,
       suggestNearest(
