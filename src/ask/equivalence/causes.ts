@@ -48,7 +48,7 @@ export type CauseId = (typeof causeIds)[number];
 
 export interface Situation {
   readonly place: SenderPlace;
-  /** Whether kube-proxy on the new side can distinguish the cluster's Pods from clients outside. */
+  /** Whether kube-proxy on the new side can distinguish the sender, if it is a Pod, from clients outside the cluster. */
   readonly detectsPods: boolean;
   /** Whether a load balancer can see at a health check node port which nodes have an endpoint. */
   readonly isChecked: boolean;

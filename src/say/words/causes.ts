@@ -204,7 +204,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
 /** Advises on externalTrafficPolicy Local. kube-proxy treats Pods that it cannot recognise as outside clients (issue 131765). */
 function adviceOnExternalLocal({ place, detectsPods, isChecked }: Situation): string | undefined {
   if (place === 'pod' && !detectsPods) {
-    return "set clusterCIDR, or choose another detectLocalMode, before the change: otherwise kube-proxy treats the cluster's own pods as clients outside the cluster";
+    return 'set clusterCIDR to a network with all pods, or choose another detectLocalMode, before the change: otherwise kube-proxy treats pods as clients outside the cluster';
   }
   if (place === 'other-node') return 'let pods and nodes of the cluster use the cluster IP';
   if (place !== 'outside') return undefined;
