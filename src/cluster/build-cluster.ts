@@ -88,7 +88,7 @@ function compareServices({ object: a }: Sourced<Service>, { object: b }: Sourced
 }
 
 /** Returns why kube-proxy programs nothing for a Service (its informer's labels, then ShouldSkipService); undefined if it does. */
-export function skipReason({ metadata: { labels }, spec }: Service, behaviours: Behaviours): SkipReason | undefined {
+function skipReason({ metadata: { labels }, spec }: Service, behaviours: Behaviours): SkipReason | undefined {
   // DNS answers for these Services in their own ways, whatever their labels.
   if (spec.type === 'ExternalName') return 'external-name';
   if (spec.clusterIP === 'None') return 'headless';

@@ -14,6 +14,7 @@ import {
   type SettingSource,
 } from './setting.ts';
 import { behaviourChanges, behavioursOf, kubeProxyVersions } from '../kube-proxy/releases.ts';
+import { usualHealthz } from '../kube-proxy/node-port-listeners.ts';
 import { readNetworkSetting, switchSetting } from './kinds.ts';
 import { socket } from './other-fields.ts';
 
@@ -63,9 +64,6 @@ export const bindAddress = plainSetting({
 });
 
 /** CIDRs and words (validateKubeProxyNodePortAddress). Up to 1.36 the only word is primary, which must be the only value. */
-/** kube-proxy's default for IPv4; for IPv6 it is the same port of all addresses. */
-export const usualHealthz = '0.0.0.0:10256';
-
 const healthzField = proxyField('healthzBindAddress', socket);
 
 /** Where load balancers of policy Cluster check the node; undefined for the default. */

@@ -61,7 +61,13 @@ test.each([
 ])('a diff names the cause: %s', async (_, to, reason, [release = '1.37']) => {
   const version = ['--kubernetes-version', release];
   expect(await reasonsOf('web.yaml', to, ...version)).toContainEqual(expect.objectContaining(reason));
-  if (release === '1.37') expect(await reasonsOf('golden', to)).toContainEqual(expect.objectContaining(reason));
+});
+
+test.each([
+  ['other-proxy.yaml', left],
+  ['proxy.yaml', proxied],
+])('a diff of a golden names it, too: %s', async (to, reason) => {
+  expect(await reasonsOf('golden', to)).toContainEqual(expect.objectContaining(reason));
 });
 
 test('since 1.36, the label of headless EndpointSlices does not matter on a Service', async () => {

@@ -1,4 +1,4 @@
-import { usualHealthz } from '../../settings/node.ts';
+import { usualHealthz } from '../../kube-proxy/node-port-listeners.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { diffStates, emptyState, type KernelDelta, type KernelState } from '../../kernel/state.ts';

@@ -153,10 +153,10 @@ function ipModes(service: string, { addresses, written }: CompiledSnapshot): Rea
   const proxied = (written.get(service)?.ingress ?? []).flatMap(({ ip, ipMode }) =>
     ipMode === 'Proxy' ? (parseAddress(ip ?? '')?.text ?? []) : [],
   );
-  const programmed = addresses.portsOf(service).flatMap(({ loadBalancerIPs }) => loadBalancerIPs);
+  const served = addresses.portsOf(service).flatMap(({ loadBalancerIPs }) => loadBalancerIPs);
   return new Map([
     ...proxied.map((text) => [text, 'Proxy'] as const),
-    ...programmed.map(({ text }) => [text, 'VIP'] as const),
+    ...served.map(({ text }) => [text, 'VIP'] as const),
   ]);
 }
 
