@@ -121,6 +121,8 @@ const rightToList = 'ask for the right to list these in all namespaces, or give 
 const skippedBecause = {
   headless: 'is headless',
   'external-name': 'is of type ExternalName',
+  'other-proxy': 'is left to another proxy by its label',
+  'headless-label': 'is ignored because of its label',
   'no-cluster-ip': 'has no cluster IP yet',
 } as const;
 
