@@ -28,7 +28,7 @@ export const folders = {
   'base/findings': { folders: ['base', 'kernel', 'kube-proxy'], ...pure },
   settings: { folders: ['base', 'kernel', 'kube-proxy', 'base/findings'], ...pure },
   cluster: { folders: ['kernel', 'kube-proxy', 'base/findings', 'settings'], ...pure },
-  'cluster/slices': { folders: ['base', 'kernel', 'base/findings', 'cluster'], ...pure },
+  'cluster/slices': { folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'cluster'], ...pure },
   'modes/iptables': { folders: ['base', 'kernel', 'kube-proxy', 'cluster'], ...pure },
   'modes/nftables': {
     folders: ['base', 'kernel', 'kube-proxy', 'base/findings', 'settings', 'cluster'],

@@ -15,6 +15,7 @@ import {
   boolean,
   type Shaped,
 } from '../base/json/schema.ts';
+import { skipReasons } from '../kube-proxy/skipped.ts';
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type {
   AssumedPod,
@@ -127,7 +128,7 @@ const serviceSchema = objectOf<ServiceRecord>({
   namespace: label,
   name: label,
   type: oneOf('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'),
-  skipped: optional(oneOf('headless', 'external-name', 'no-cluster-ip')),
+  skipped: optional(oneOf(...skipReasons)),
   clusterIPs: listOf(textThat('an IP address or None', 'isClusterIP')),
   externalName: optional(textThat('a DNS name', 'isDnsName')),
   ports: listOf(

@@ -1,8 +1,8 @@
+import { proxyNameLabel } from '../kube-proxy/skipped.ts';
 import { type Address, contains, type Family, familyNames, type Network, parseAddress } from '../kernel/address.ts';
 import type { PortRange } from '../kernel/ports-and-marks.ts';
 import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
-import { isLeftToOther, skipReason } from './build-cluster.ts';
 import {
   compareFullNames,
   fullName,
@@ -80,7 +80,10 @@ export function assignAddresses(services: readonly Sourced<Service>[], ranges: A
 /** Makes one note for all load balancers without an address, because most manifests in git have no address. */
 function findPendingBalancers(services: readonly Sourced<Service>[]): readonly Finding[] {
   const pending = services
-    .filter(({ object }) => lacksLoadBalancer(object) && skipReason(object) !== 'headless' && !isLeftToOther(object))
+    .filter(
+      ({ object }) =>
+        lacksLoadBalancer(object) && object.spec.clusterIP !== 'None' && !(proxyNameLabel in object.metadata.labels),
+    )
     .sort(compareFullNames);
   const [first] = pending;
   if (!first) return [];
@@ -129,7 +132,7 @@ function chooseServiceFamilies(
   return isFree || ipFamilyPolicy === 'RequireDualStack' || configured.includes(second) ? [...wanted, second] : wanted;
 }
 
-function wantsBothFamilies(policy: Service['spec']['ipFamilyPolicy']): boolean {
+export function wantsBothFamilies(policy: Service['spec']['ipFamilyPolicy']): boolean {
   return policy === 'PreferDualStack' || policy === 'RequireDualStack';
 }
 

@@ -1,10 +1,9 @@
 import { uniqueBy } from './grouping.ts';
 import { type Address, families, type Family, familyNames, parseAddress, parseNetwork } from '../kernel/address.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
+import { headlessLabel, proxyNameLabel, type SkipReason } from '../kube-proxy/skipped.ts';
 import {
   endpointsByPort,
-  headlessLabel,
-  proxyNameLabel,
   pickFromRivals,
   sliceFamily,
   writtenAddresses,
@@ -42,12 +41,11 @@ export function buildCluster(
   behaviours: Behaviours,
   ranges: readonly ServiceRange[] = [],
 ): Cluster {
-  const ours = services.filter(({ object }) => isWatched(object, behaviours)).sort(compareServices);
   const described: ServiceInfo[] = [];
   const servicePorts: ServicePort[] = [];
   const healthChecks: ServiceHealthCheck[] = [];
-  ours.forEach((service) => {
-    const info = makeServiceInfo(service);
+  services.toSorted(compareServices).forEach((service) => {
+    const info = makeServiceInfo(service, behaviours);
     described.push(info);
     if (info.skipped !== undefined) return;
     addServicePorts(service, behaviours, servicePorts);
@@ -59,11 +57,6 @@ export function buildCluster(
     healthChecks,
     serviceCidrs: behaviours.has('service-cidrs') ? ranges : [],
   });
-}
-
-function isWatched(service: Service, behaviours: Behaviours): boolean {
-  const { labels } = service.metadata;
-  return !isLeftToOther(service) && (behaviours.has('separate-watches') || !(headlessLabel in labels));
 }
 
 /** Returns the cluster with one node's choice among endpoints with equal addresses; the same value if there was nothing to choose. */
@@ -94,20 +87,21 @@ function compareServices({ object: a }: Sourced<Service>, { object: b }: Sourced
   return compareText(a.metadata.namespace, b.metadata.namespace) || compareText(a.metadata.name, b.metadata.name);
 }
 
-export function isLeftToOther({ metadata }: Service): boolean {
-  return proxyNameLabel in metadata.labels;
+/** Returns why kube-proxy programs nothing for a Service (its informer's labels, then ShouldSkipService); undefined if it does. */
+function skipReason({ metadata: { labels }, spec }: Service, behaviours: Behaviours): SkipReason | undefined {
+  // DNS answers for these Services in their own ways, whatever their labels.
+  if (spec.type === 'ExternalName') return 'external-name';
+  if (spec.clusterIP === 'None') return 'headless';
+  if (proxyNameLabel in labels) return 'other-proxy';
+  if (headlessLabel in labels && !behaviours.has('separate-watches')) return 'headless-label';
+  return spec.clusterIP === '' ? 'no-cluster-ip' : undefined;
 }
 
-/** Returns why kube-proxy programs nothing for a Service (ShouldSkipService); undefined if it does. */
-export function skipReason(service: Service): ServiceInfo['skipped'] {
-  if (service.spec.type === 'ExternalName') return 'external-name';
-  if (service.spec.clusterIP === 'None') return 'headless';
-  if (service.spec.clusterIP === '') return 'no-cluster-ip';
-  return undefined;
-}
-
-function makeServiceInfo({ object: service, source, slices, isServed }: ServiceWithSlices): ServiceInfo {
-  const skipped = skipReason(service);
+function makeServiceInfo(
+  { object: service, source, slices, isServed }: ServiceWithSlices,
+  behaviours: Behaviours,
+): ServiceInfo {
+  const skipped = skipReason(service, behaviours);
   const { namespace, name } = service.metadata;
   return {
     namespace,

@@ -12,6 +12,7 @@ import type { Location, Place } from '../kernel/place.ts';
 import { compareText } from '../kernel/compare.ts';
 import { ByName, type ReadonlyByName } from './grouping.ts';
 import type { Behaviours } from '../kube-proxy/releases.ts';
+import { headlessLabel, proxyNameLabel } from '../kube-proxy/skipped.ts';
 import type { Endpoint } from './model.ts';
 
 /** Gives endpoints on one node with equal status the same status object, which saves memory and later comparisons. */
@@ -39,10 +40,6 @@ function areSameStatuses(a: EndpointStatus, b: EndpointStatus): boolean {
 }
 
 export const serviceNameLabel = 'kubernetes.io/service-name';
-export const headlessLabel = 'service.kubernetes.io/headless';
-
-/** A Service with this label belongs to another proxy (apis.LabelServiceProxyName in pkg/proxy/apis/well_known_labels.go). */
-export const proxyNameLabel = 'service.kubernetes.io/service-proxy-name';
 
 export interface ServiceWithSlices extends Sourced<Service> {
   readonly slices: readonly Sourced<EndpointSlice>[];

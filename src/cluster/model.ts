@@ -1,7 +1,7 @@
-import type { SkipReason } from '../base/findings/calls.ts';
 import type { Address, Family, Network, Protocol } from '../kernel/address.ts';
 import type { ForwardingMethod } from '../kernel/ipvs/ipvs.ts';
 import type { Place } from '../kernel/place.ts';
+import type { SkipReason } from '../kube-proxy/skipped.ts';
 import type { EndpointSources, EndpointStatus, ServicePortSpec } from './objects.ts';
 
 /** The part that all modes and nodes share: Service ports with their endpoints. The modes decide the rest. */
@@ -10,7 +10,7 @@ export interface Cluster extends ClusterObjects {
 }
 
 export interface ClusterObjects {
-  /** All Services except those left to another proxy, sorted by namespace and name. */
+  /** Sorted by namespace and name. */
   readonly services: readonly ServiceInfo[];
   /** One for each Service port and family that kube-proxy would program, sorted by compareServicePorts. */
   readonly servicePorts: readonly ServicePort[];
@@ -42,6 +42,11 @@ export interface ServiceInfo {
   /** For a headless Service, the addresses in DNS answers. */
   readonly headlessEndpoints: readonly HeadlessEndpoint[];
   readonly place?: Place | undefined;
+}
+
+/** Returns a Service's cluster IPs. A headless Service has "None". */
+export function heldClusterIPs({ clusterIPs }: ServiceInfo): readonly string[] {
+  return clusterIPs.filter((each) => each !== 'None');
 }
 
 export interface HeadlessEndpoint {

@@ -10,6 +10,9 @@ import type { ProxyMode } from './modes.ts';
 import { localhostRejection, nftChains, nftSets, nftTableName } from './nft-table.ts';
 import { findNodePortServers } from './ipvs-objects.ts';
 
+/** The default of healthzBindAddress for IPv4. For IPv6, it is the same port of all addresses. */
+export const usualHealthz = '0.0.0.0:10256';
+
 export interface NodePort {
   readonly family: Family;
   readonly protocol: Protocol;

@@ -2,6 +2,7 @@ import { preparationsFor, sortPreparations } from '../ask/equivalence/change.ts'
 import { Comparison } from '../ask/equivalence/findings.ts';
 import {
   beyondKernel,
+  beyondPackets,
   beyondSettings,
   inOtherFamilies,
   namedBeyond,
@@ -134,9 +135,9 @@ export class NodeComparison {
     const compared = this.#comparison.result();
     const { side: from } = scenes[0];
     const { side: to } = scenes[1];
-    if (compared.findings.length === 0) refuseNoServices(from, to, 'packets');
     const { unknown, unknownOnOne, knowsServices, reasons } = compared;
     const beyond = beyondOf(from, to);
+    if (compared.findings.length === 0) refuseNoServices(from, to, 'packets', beyond.map(beyondWords));
     const report = {
       ...names,
       modeFrom: modeFromWords(modeFrom),
@@ -173,7 +174,7 @@ function beyondOf(from: Snapshot, to: Snapshot): readonly BeyondKernel[] {
     from.kind === 'dump' || to.kind === 'dump'
       ? diffSides(from, to, { foreign: false }).servicePorts
       : diffServices(from, to);
-  return beyondKernel(from, to, changes);
+  return [...beyondKernel(from, to, changes), ...beyondPackets(from, to, changes)];
 }
 
 function unseenSettings({ settings: old }: Snapshot, { settings: fresh }: Snapshot): readonly string[] {

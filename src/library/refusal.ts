@@ -33,12 +33,18 @@ export function refuse(why: BadCall): never {
  * Refuses to call two sides equal if both are manifests without Services. If packets are compared, Services that no packet can reach do not
  * count. A bundle without Services is accepted, because it was made on purpose.
  */
-export function refuseNoServices(from: Snapshot, to: Snapshot, compared: 'services' | 'packets'): void {
+export function refuseNoServices(
+  from: Snapshot,
+  to: Snapshot,
+  compared: 'services' | 'packets',
+  notCompared: readonly string[] = [],
+): void {
   const isEmpty = (side: Snapshot): boolean => {
     if (side.kind !== 'manifests') return false;
     const { servicePorts, services } = side.cluster;
     if (compared === 'services') return services.length === 0;
     return servicePorts.every(({ family }) => !side.families.includes(family));
   };
-  if (isEmpty(from) && isEmpty(to)) refuse({ problem: 'no-services', from: from.name, to: to.name, compared });
+  if (isEmpty(from) && isEmpty(to))
+    refuse({ problem: 'no-services', from: from.name, to: to.name, compared, notCompared });
 }

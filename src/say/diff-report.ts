@@ -217,6 +217,10 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `the effect of ${joinWords(beyond.names, 'and')}, which no single packet shows`;
     case 'zones':
       return `which endpoints of ${nameSome(beyond.names)} are in a client's zone, because no Node's zone is known`;
+    case 'dns':
+      return `DNS answers for ${nameSome(beyond.names)}, which changed ("kpc diff" shows how)`;
+    case 'second-family':
+      return `the second IP family of ${nameSome(beyond.names)}, which the API server adds if the cluster has both (compare what it stores, as "kubectl apply --dry-run=server -o yaml" prints it)`;
     case 'nodes':
       return `packets on nodes that only one side has (${nameSome(beyond.names)})`;
     case 'other-nodes':

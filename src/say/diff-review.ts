@@ -117,7 +117,7 @@ function wholeChange(reasons: readonly ServiceReason[]): 'added' | 'removed' | u
   return reasons.some(({ kind }) => kind === 'service-removed') ? 'removed' : undefined;
 }
 
-/** Describes the differences of a Service port, whose endpoints are only counted. */
+/** Describes the differences of a Service port, naming only a few of its endpoints. */
 function servicePortWords(diff: ServicePortDiff, isOneOfMany: boolean, writeOf: Marks['write']): readonly Ranked[] {
   const { service, label, reasons, kernel, follows } = diff;
   const isWhole = wholeChange(reasons) !== undefined;
@@ -194,12 +194,12 @@ function rankOfReason(reason: ServiceReason): Ranked['rank'] {
 
 const namedEndpoints = 2;
 
-/** Counts added, removed and changed endpoints, unless the total already shows these numbers. */
+/** Names and counts added, removed and changed endpoints, unless the total already shows these numbers. */
 function countEndpoints(reasons: readonly ServiceReason[]): readonly Ranked[] {
   const own = reasons.filter((reason) => 'endpoint' in reason);
   const counts = (['added', 'removed', 'changed'] as const).flatMap((word) => {
-    const number = own.filter(({ kind }) => kind === `endpoint-${word}`).length;
-    return number > 0 ? [{ word, number }] : [];
+    const names = own.flatMap(({ kind, endpoint }) => (kind === `endpoint-${word}` ? endpoint : []));
+    return names.length > 0 ? [{ word, names }] : [];
   });
   // If ready endpoints were only added, or only removed, the reason about the total states this.
   const areReady = own.every((reason) => 'state' in reason && reason.state.condition === 'ready');
@@ -207,7 +207,7 @@ function countEndpoints(reasons: readonly ServiceReason[]): readonly Ranked[] {
   const texts =
     own.length <= namedEndpoints
       ? own.map((reason) => serviceReasonWords(reason))
-      : counts.map(({ word, number }) => `${count(number, 'endpoint')} ${word}`);
+      : counts.map(({ word, names }) => `${count(names.length, 'endpoint')} ${word}: ${nameSome(names)}`);
   return texts.map((text) => ({ rank: 'endpoints', text }));
 }
 

@@ -110,10 +110,12 @@ function describeFinding(finding: Divergence, report: EquivalenceReport): Block 
   ];
 }
 
-/** Names the nodes where a difference was found, if several were traced. */
-function nodeWords(finding: Divergence, { asked, standIns, nodes }: EquivalenceReport): string {
-  const others = standIns < nodes ? ', and those like them' : '';
-  return asked.length > 1 ? `nodes: ${nameSome(finding.nodes, mostNames)}${others}` : '';
+/** Names the nodes where a difference was found, if several were traced, and counts the nodes that they represent. */
+function nodeWords({ nodes }: Divergence, { asked, represented }: EquivalenceReport): string {
+  const alike = represented.filter(({ node, by }) => !nodes.includes(node) && by.some((each) => nodes.includes(each)));
+  const others =
+    alike.length === 0 ? '' : `, and ${formatCount(alike.length)} more like ${nodes.length === 1 ? 'it' : 'these'}`;
+  return asked.length > 1 ? `nodes: ${nameSome(nodes, mostNames)}${others}` : '';
 }
 
 /** Describes packets that fail on both sides in different ways, in one line for each cause. */

@@ -1,5 +1,5 @@
 // Prints the results of kpc test, and writes tests that the present state passes.
-import type { SkipReason } from '../base/findings/calls.ts';
+import type { SkipReason } from '../kube-proxy/skipped.ts';
 import { fullName } from '../cluster/objects.ts';
 import { diagnose } from '../base/findings/finding.ts';
 import { printable, count, joinWords, percent } from '../base/printable.ts';

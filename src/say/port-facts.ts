@@ -1,11 +1,11 @@
 import { uniqueBy } from '../cluster/grouping.ts';
 import { count } from '../base/printable.ts';
 import { portAddresses, type PortAddress, type ServiceInfo, type ShownPort } from '../cluster/model.ts';
+import { skippingLabels } from '../kube-proxy/skipped.ts';
 import { externalPolicyOf, internalPolicyOf } from '../cluster/plan-traffic.ts';
 import { familyNames } from '../kernel/address.ts';
 import { turn } from './changes.ts';
 import { behaviourEnds, behaviourText } from './words/behaviours.ts';
-import { affinityWords } from './words/causes.ts';
 import { faultWords, listenerWords, localhostWords } from './way/lack.ts';
 import type { EndpointState, ServiceReason, Skip } from '../ask/diff/service-reasons.ts';
 
@@ -150,6 +150,10 @@ export function serviceReasonWords(reason: ServiceReason, write: WriteValue = St
   }
 }
 
+export function affinityWords(seconds: string | number = ''): string {
+  return seconds === '' ? 'None' : `ClientIP for ${seconds} s`;
+}
+
 const listNames: ReadonlyMap<string, string> = new Map([
   ['hostnames', 'host names in DNS'],
   ['loadBalancerIPs', 'load balancer addresses'],
@@ -201,6 +205,10 @@ function skipWords(skip: Skip): string {
       return 'headless (clusterIP: None)';
     case 'external-name':
       return 'type ExternalName';
+    case 'other-proxy':
+      return `left to another proxy (label ${skippingLabels[skip]})`;
+    case 'headless-label':
+      return `ignored by kube-proxy (label ${skippingLabels[skip]})`;
     case 'no-cluster-ip':
       return 'without a cluster IP';
     case 'absent':

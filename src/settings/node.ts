@@ -1,5 +1,5 @@
 import { text, texts } from '../base/json/kubernetes-schema.ts';
-import { oneOf, textThat, listOf, text as storedText } from '../base/json/schema.ts';
+import { oneOf, optional, textThat, listOf, text as storedText } from '../base/json/schema.ts';
 import { isName } from '../base/names.ts';
 import { parseAddress, parseNetwork } from '../kernel/address.ts';
 import { proxyModeNames, proxyModes, isNodePortWord, modeFacts, type NodePortWord } from '../kube-proxy/modes.ts';
@@ -9,11 +9,14 @@ import {
   proxyFlag,
   refuseValue,
   itemsOf,
+  setting,
   type Given,
   type SettingSource,
 } from './setting.ts';
 import { behaviourChanges, behavioursOf, kubeProxyVersions } from '../kube-proxy/releases.ts';
+import { usualHealthz } from '../kube-proxy/node-port-listeners.ts';
 import { readNetworkSetting, switchSetting } from './kinds.ts';
+import { socket } from './other-fields.ts';
 
 /** The mode. It is chosen before the other settings, which depend on it (src/input/configuration/read-settings.ts). */
 export const mode = plainSetting({
@@ -61,6 +64,21 @@ export const bindAddress = plainSetting({
 });
 
 /** CIDRs and words (validateKubeProxyNodePortAddress). Up to 1.36 the only word is primary, which must be the only value. */
+const healthzField = proxyField('healthzBindAddress', socket);
+
+/** Where load balancers of policy Cluster check the node; undefined for the default. */
+export const healthzBindAddress = setting({
+  flags: [],
+  fields: [healthzField],
+  defaultIn: () => undefined,
+  read: (source) => {
+    const value = source.field(healthzField) || undefined;
+    return value === usualHealthz || value === '[::]:10256' ? undefined : value;
+  },
+  stored: optional(storedText),
+  unseenIn: 'any',
+});
+
 export const nodePortAddresses = plainSetting({
   flag: proxyFlag(
     'list',

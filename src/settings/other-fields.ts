@@ -6,7 +6,7 @@ import type { ProxyMode } from '../kube-proxy/modes.ts';
 import { int32FromZero } from './kinds.ts';
 import { proxyField, refuseSetting, refuseValue, type SettingField, type SettingSource } from './setting.ts';
 
-const socket = nullable(textThat('an address and a port such as 0.0.0.0:10256', 'isSocket'));
+export const socket = nullable(textThat('an address and a port such as 0.0.0.0:10256', 'isSocket'));
 
 const notNegative = textThat(expectedDuration, 'isDurationFromZero');
 
@@ -58,7 +58,7 @@ function proxyFields(schema: Schema, ...names: readonly string[]): readonly Sett
 export const otherFields: readonly SettingField[] = [
   ...proxyFields(text, 'apiVersion', 'kind'),
   ...proxyFields(flag, 'bindAddressHardFail', 'enableProfiling', 'windowsRunAsService'),
-  ...proxyFields(socket, 'healthzBindAddress', 'metricsBindAddress'),
+  ...proxyFields(socket, 'metricsBindAddress'),
   ...proxyFields(notNegative, 'configSyncPeriod'),
   ...proxyFields(integer(-1000, 1000, 'a whole number from -1000 to 1000'), 'oomScoreAdj'),
   proxyField(

@@ -8,7 +8,14 @@ import { ignoresExternalIPs, nftablesLocalhostNodePorts } from './feature-gates.
 import { ipvs, portRange, udpIdleTimeout } from './ipvs-and-userspace.ts';
 import { clusterCIDRs, detectLocal } from './local-traffic.ts';
 import { masqueradeAll, masqueradeBit } from './masquerade.ts';
-import { bindAddress, hostnameOverride, mode, localhostNodePorts, nodePortAddresses } from './node.ts';
+import {
+  bindAddress,
+  healthzBindAddress,
+  hostnameOverride,
+  mode,
+  localhostNodePorts,
+  nodePortAddresses,
+} from './node.ts';
 import { checkOtherFields, otherFields } from './other-fields.ts';
 import type { Flag, OptionsOf } from './flag.ts';
 import { lastName, splitList, type Setting, type SettingSource } from './setting.ts';
@@ -18,6 +25,7 @@ const settingTable = {
   mode,
   hostnameOverride,
   bindAddress,
+  healthzBindAddress,
   clusterCIDRs,
   detectLocal,
   nodePortAddresses,

@@ -233,6 +233,7 @@ describe('kpc migrate', () => {
     const adviceOf = ({ causes }: Migration): string =>
       causes.flatMap(({ cause, help }) => (cause === 'external-policy-local' ? help : [])).join('\n');
     expect(adviceOf((await migrate(input)).migration)).toContain('set clusterCIDR');
+    expect(adviceOf((await migrate(input, '--cluster-cidr', '10.99.0.0/16')).migration)).toContain('set clusterCIDR');
     const { status, migration } = await migrate(input, ...withPods);
     expect(adviceOf(migration)).toBe('');
     // What IPVS mode sends to endpoints on other nodes is answered past this one: it never worked.

@@ -280,6 +280,10 @@ describe('kpc migrate', () => {
     const concerned = { services: ['shop/storefront'], servicePorts: ['shop/storefront:https'], nodes: ['worker-1'] };
     expect(nodePorts).toMatchObject({ severity: 'breaks', ...concerned });
     expect({ nodes, standIns, represented }).toMatchObject({ nodes: represented.length });
+    // worker-3 is like worker-2, so a cause on worker-1 alone says nothing of it.
+    expect((await runKpc(['migrate', ...files])).stdout).toMatch(/^ +nodes: worker-1$/m);
+    const ofAll = (await runKpc(['migrate', ...files, '--from', 'iptables'])).stdout;
+    expect(ofAll).toMatch(/^ +nodes: worker-1, worker-2, and 1 more like these$/m);
     expect(new Set(represented.flatMap(({ by }) => by)).size).toBe(standIns);
     expect(causes.flatMap((each) => each.nodes).every((node) => represented.some(({ by }) => by.includes(node)))).toBe(
       true,

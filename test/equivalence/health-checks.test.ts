@@ -12,7 +12,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 let files = 0;
 
 /** `nodes`: those with an endpoint; `unnamed`: of a port that no Service names. */
-function write({ port = 32100, nodes = ['n1', 'n2'], unnamed = 'n2' }): string {
+function write({ port = 32100, nodes = ['n1', 'n2'], unnamed = 'n2', mode = '' }): string {
   const endpoints = nodes.map((nodeName, i) => ({ addresses: [`10.244.${i + 1}.10`], nodeName }));
   const sliceOf = (name: string, ports: object[], own: object[]) => ({
     apiVersion: 'discovery.k8s.io/v1',
@@ -22,7 +22,9 @@ function write({ port = 32100, nodes = ['n1', 'n2'], unnamed = 'n2' }): string {
     ports,
     endpoints: own,
   });
+  const configuration = { apiVersion: 'kubeproxy.config.k8s.io/v1alpha1', kind: 'KubeProxyConfiguration', mode };
   const items = [
+    ...(mode === '' ? [] : [configuration]),
     {
       apiVersion: 'v1',
       kind: 'Service',
@@ -73,6 +75,12 @@ describe.each(['iptables', 'nftables', 'ipvs'])('in %s mode', (mode) => {
     expect(waysOf(cause.effects)).toEqual(ways);
   });
 
+  test('a lost 503 takes no node from a load balancer', async () => {
+    const [from, to] = [write({ nodes: ['n2'] }), write({ nodes: ['n2'], port: 32101 })];
+    const ways = ['fails-otherwise 192.168.50.11:32100', 'fails-otherwise 192.168.50.11:32101'];
+    expect(waysOf((await compare('diff', from, to)).packets)).toEqual(ways);
+  });
+
   test('the same port answers otherwise without a ready endpoint on the node', async () => {
     const [from, to] = [write({}), write({ nodes: ['n2'] })];
     const { packets, servicePorts } = await compare('diff', from, to);
@@ -90,6 +98,16 @@ describe.each(['iptables', 'nftables', 'ipvs'])('in %s mode', (mode) => {
     const [from, to] = [write({}), write({ nodes: ['n1'] })];
     expect(waysOf((await compare('diff', from, to)).packets)).toEqual([]);
   });
+});
+
+test('no setting brings back a health check that the Service no longer has', async () => {
+  const helpOf = async (port: number): Promise<readonly string[]> => {
+    const sides = [write({ mode: 'ipvs' }), write({ mode: 'nftables', port })];
+    const { causes } = resultOf((await runKpc(['equivalence', '-q', ...sides, '--output', 'json'])).stdout);
+    return causes.find(({ cause }: { readonly cause: string }) => cause === 'health-check').help;
+  };
+  expect(await helpOf(32100)).toHaveLength(1);
+  expect(await helpOf(32101)).toEqual([]);
 });
 
 test.each(['iptables', 'nftables'])('in IPVS mode, a Service address answers too, but not in %s mode', async (mode) => {

@@ -9,6 +9,7 @@ import {
 } from '../../cluster/endpoint-choice.ts';
 import { groupBy, uniqueBy } from '../../cluster/grouping.ts';
 import {
+  heldClusterIPs,
   serviceName,
   type Endpoint,
   type NodeIdentity,
@@ -53,7 +54,7 @@ export function describeService(
     skipped: service.skipped,
     /** The selector as written. Undefined if the input lacks the Service, or the Service has no selector. */
     selector: view.written.get(name)?.spec.selector,
-    clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
+    clusterIPs: heldClusterIPs(service),
     /** The values that kpc chose because the input lacks them. */
     assumed: chosen && withoutName(chosen),
     place: service.place?.locate(),
@@ -75,8 +76,8 @@ export function describeService(
 function problemsOf(ports: readonly ServicePort[], view: CompiledSnapshot): readonly PortFault[] | undefined {
   const problems = ports.flatMap((port) => {
     const why = chooseEndpoints(port, view.node).hasAny ? undefined : lackOfEndpoints(port, view);
-    const undeclared = faultsOfPort(port, view).filter(({ code }) => code === 'undeclared-port');
-    return [...(why === undefined ? [] : [why]), ...undeclared];
+    const ofSome = faultsOfPort(port, view).filter(({ code }) => code === 'undeclared-port' || code === 'no-node-fits');
+    return [...(why === undefined ? [] : [why]), ...ofSome];
   });
   return problems.length === 0 ? undefined : distinct(problems);
 }
@@ -233,6 +234,8 @@ function dnsRecords(service: ServiceInfo, clusterDomain: string): readonly DnsRe
     }
     case 'no-cluster-ip':
       return [];
+    case 'other-proxy':
+    case 'headless-label':
     case undefined:
       return [
         ...service.clusterIPs.map((address) => addressRecord(name, address)),
@@ -254,9 +257,9 @@ function srvRecord(name: string, port: ServiceInfo['ports'][number], rest: strin
  * Service without a cluster IP has none. Containers in all namespaces get the variables of default/kubernetes.
  */
 function environmentVariables(service: ServiceInfo): readonly { readonly name: string; readonly value: string }[] {
-  const [host] = service.clusterIPs;
+  const [host] = heldClusterIPs(service);
   const [first] = service.ports;
-  if (service.skipped !== undefined || host === undefined || first === undefined) return [];
+  if (host === undefined || first === undefined) return [];
   const prefix = variableName(service.name);
   const url = ({ protocol, port }: typeof first) => `${protocol.toLowerCase()}://${joinHostPort(host, port)}`;
   const named = service.ports.filter(({ name }) => name !== '');

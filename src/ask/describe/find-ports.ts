@@ -1,4 +1,5 @@
 // Finds the Service ports that use an address or port number, with their roles, or explains why there are none.
+import { skippingLabelOf } from '../../kube-proxy/skipped.ts';
 import type { AddressOwner, NoSubject } from '../../base/findings/command-line.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { portAddresses, serviceName, type PortAddress, type ShownPort, hasAddress } from '../../cluster/model.ts';
@@ -224,6 +225,11 @@ export function whyUnprogrammed(
       ingress.some(({ ip, ipMode }) => ipMode === 'Proxy' && ip !== undefined && parseAddress(ip)?.text === text),
   );
   if (proxied) return { kind: 'proxied-address', address: text, service: fullName(proxied.object.metadata) };
+  const ignored = cluster.services.find(
+    ({ clusterIPs, ...info }) => skippingLabelOf(info) && clusterIPs.includes(text),
+  );
+  const label = ignored && skippingLabelOf(ignored);
+  if (label) return { kind: 'ignored-address', address: text, service: fullName(ignored), label };
   const owner = nodes.find(({ object }) => nodeAddresses(object).some((each) => each.text === text));
   const name = owner?.object.metadata.name;
   if (name === undefined || name === node.name) return undefined;

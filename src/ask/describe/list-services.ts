@@ -14,7 +14,15 @@ import type { CompiledSnapshot, PortFault } from '../../snapshot/snapshot.ts';
 export type UnusualPolicy = 'internal-local' | 'external-local' | 'client-ip' | 'source-ranges';
 
 export type Oddity =
-  | { readonly kind: 'no-cluster-ip' | 'endpoints-not-given' | 'none-on-node' | 'no-load-balancer-address' }
+  | {
+      readonly kind:
+        | 'no-cluster-ip'
+        | 'other-proxy'
+        | 'headless-label'
+        | 'endpoints-not-given'
+        | 'none-on-node'
+        | 'no-load-balancer-address';
+    }
   /** `fault`: why there are no endpoints, if the input shows it. */
   | { readonly kind: 'no-endpoints'; readonly fault: PortFault | undefined }
   | { readonly kind: 'family-without-endpoints'; readonly fault: PortFault };
@@ -105,7 +113,9 @@ function findOddities(
     ports.length > 0 &&
     ports.every(({ loadBalancerIPs }) => loadBalancerIPs.length === 0);
   return [
-    ...(service.skipped === 'no-cluster-ip' ? [{ kind: 'no-cluster-ip' } as const] : []),
+    ...(service.skipped === undefined || service.skipped === 'headless' || service.skipped === 'external-name'
+      ? []
+      : [{ kind: service.skipped }]),
     ...(isUnserved ? [whyUnserved(service, ports, view)] : lackedFamilies(service, view)),
     ...(lacksLocal ? [{ kind: 'none-on-node' } as const] : []),
     ...(isPending ? [{ kind: 'no-load-balancer-address' } as const] : []),

@@ -1,3 +1,4 @@
+import { usualHealthz } from '../../kube-proxy/node-port-listeners.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import type { ProxySettings } from '../../cluster/objects.ts';
 import { diffStates, emptyState, type KernelDelta, type KernelState } from '../../kernel/state.ts';
@@ -121,9 +122,15 @@ function knowsAddresses({ links }: Snapshot): boolean {
 }
 
 /** Returns, by name, the settings that only kpc-apply uses, on the node, and that no state shows. */
-export function nodeSettings({ conntrack, ipvs, mode }: ProxySettings): ReadonlyMap<string, string> {
+export function nodeSettings({
+  conntrack,
+  healthzBindAddress,
+  ipvs,
+  mode,
+}: ProxySettings): ReadonlyMap<string, string> {
   return new Map([
     ...Object.entries(conntrack).map(([name, value]) => [`conntrack.${name}`, String(value)] as const),
+    ['healthzBindAddress', healthzBindAddress ?? usualHealthz],
     ...(programs(mode, 'virtualServers') ? [['ipvs.excludeCIDRs', ipvs.excludeCIDRs.join(',')] as const] : []),
   ]);
 }

@@ -1,4 +1,5 @@
 // Differences between two sides that affect packets, but that neither the kernel's state nor single traced packets show.
+import { wantsBothFamilies } from '../../cluster/assign-addresses.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { zoneOf } from '../../cluster/node-context.ts';
 import { serviceOfSlice } from '../../cluster/endpoints.ts';
@@ -61,6 +62,10 @@ type NamedBeyond =
   | 'settings'
   /** Services that prefer near endpoints differently, if nothing shows a Node's zone. */
   | 'zones'
+  /** Services that differ and that are headless or of type ExternalName on a side. */
+  | 'dns'
+  /** Services with one family that now ask for both: the API server adds the second one if the cluster has it. */
+  | 'second-family'
   /** Nodes that only one side has. */
   | 'nodes'
   /** The other Nodes of a side, if one node is compared. */
@@ -84,6 +89,7 @@ export function beyondKernel(
     ...(from.kind === 'manifests' && to.kind === 'manifests'
       ? [
           ...beyondServices(from.objects, to.objects, changes),
+          ...namedBeyond('second-family', awaitingFamily(from, to)),
           ...namedBeyond('readiness', differingReadiness(from, to)),
           ...namedBeyond('unnamed-node', differingUnnamed(from, to)),
         ]
@@ -106,6 +112,20 @@ export function beyondKernel(
       changedIn(zoneFields, changes).filter((name) => !stale.has(name) && [from, to].every(lacksZones)),
     ),
   ];
+}
+
+/** Lists the Services that kube-proxy does not program, but for which DNS may answer differently. */
+export function beyondPackets(
+  from: Snapshot,
+  to: Snapshot,
+  changes: readonly ServiceChange[],
+): readonly BeyondKernel[] {
+  const isOfDns = (service: string, side: Snapshot): boolean => {
+    const skipped = side.kind === 'dump' ? undefined : side.info(service)?.skipped;
+    return skipped === 'headless' || skipped === 'external-name';
+  };
+  const names = changes.flatMap(({ service }) => ([from, to].some((side) => isOfDns(service, side)) ? service : []));
+  return namedBeyond('dns', [...new Set(names)]);
 }
 
 /** Lists the Nodes that a comparison of one node leaves out. `compared`: the Nodes that it covers as well. `isChanged`: some Service is. */
@@ -208,6 +228,14 @@ function readinessByWorkload({ pods, assumedEndpoints = [] }: CompiledSnapshot):
     assumed && owner ? [[`${owner.kind} ${fullName({ ...metadata, name: owner.name })}`, spec.readiness] as const] : [],
   );
   return new Map(all.filter(([workload]) => serving.has(workload)));
+}
+
+function awaitingFamily({ written: before }: Snapshot, { written: after }: Snapshot): readonly string[] {
+  return [...after].flatMap(([name, { spec }]) => {
+    const old = before.get(name)?.spec;
+    const isAsked = wantsBothFamilies(spec.ipFamilyPolicy) && old && old.ipFamilyPolicy !== spec.ipFamilyPolicy;
+    return isAsked && spec.ipFamilies.length === 1 && spec.clusterIPs.length === 1 ? name : [];
+  });
 }
 
 function servicesWithoutSources({ cluster }: CompiledSnapshot): ReadonlySet<string> {

@@ -14,6 +14,7 @@ import {
   diffEndpointStates,
   diffFields,
   fieldReason,
+  ipModeReasons,
   listReason,
   programmed,
   scaled,
@@ -64,6 +65,7 @@ export function diffServices(from: CompiledSnapshot, to: CompiledSnapshot): read
       ...diffServiceFields(serviceOfPort(old, before), service, ports[0]?.portName),
       ...sources(name),
       ...answers(name),
+      ...ipModeReasons(name, from, to),
       ...diffPorts(old, ports, from, to, isStale),
     ];
     if (reasons.length === 0) continue;

@@ -2,7 +2,7 @@ import { uniqueBy } from '../../cluster/grouping.ts';
 import { portAddresses, type PortAddress, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import { findDumpListeners } from '../../dumps/coverage.ts';
-import type { Family } from '../../kernel/address.ts';
+import { type Family, parseAddress } from '../../kernel/address.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import type { BehaviourReason } from '../../kube-proxy/releases.ts';
 import {
@@ -13,7 +13,7 @@ import {
   type NodePortListeners,
 } from '../../kube-proxy/node-port-listeners.ts';
 import { itemOf, pairUp } from '../../kernel/compare.ts';
-import type { PortFault, Snapshot } from '../../snapshot/snapshot.ts';
+import type { CompiledSnapshot, PortFault, Snapshot } from '../../snapshot/snapshot.ts';
 
 export type ServiceReason =
   | { readonly kind: 'service-added' | 'service-removed' | 'port-added' | 'port-removed' }
@@ -140,6 +140,24 @@ function nodePortListeners({ kind, state, coverage }: Snapshot) {
   const isNft = state.nftables.some(({ name }) => isKubeProxyTable(name));
   const onLocalhost = isNft ? findLocalhostHandling(state) : undefined;
   return (nodePort: NodePort) => ({ addresses: find(nodePort), localhost: onLocalhost?.(nodePort) });
+}
+
+/** Explains load balancer addresses that only one side programs, because on the other side the load balancer handles their packets. */
+export function ipModeReasons(service: string, from: CompiledSnapshot, to: CompiledSnapshot): readonly ServiceReason[] {
+  const [before, after] = [ipModes(service, from), ipModes(service, to)];
+  return [...before].flatMap(([ip, mode]) => fieldReason(`ipMode of ${ip}`, mode, after.get(ip) ?? mode));
+}
+
+/** A bundle or golden records only the addresses that kube-proxy programs. */
+function ipModes(service: string, { addresses, written }: CompiledSnapshot): ReadonlyMap<string, 'VIP' | 'Proxy'> {
+  const proxied = (written.get(service)?.ingress ?? []).flatMap(({ ip, ipMode }) =>
+    ipMode === 'Proxy' ? (parseAddress(ip ?? '')?.text ?? []) : [],
+  );
+  const served = addresses.portsOf(service).flatMap(({ loadBalancerIPs }) => loadBalancerIPs);
+  return new Map([
+    ...proxied.map((text) => [text, 'Proxy'] as const),
+    ...served.map(({ text }) => [text, 'VIP'] as const),
+  ]);
 }
 
 /** Drops repeated reasons, because both families of a Service port may have the same reason. */

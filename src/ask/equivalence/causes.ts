@@ -4,10 +4,11 @@ import type { Outcome } from '../../packet/packet.ts';
 import type { SenderPlace } from './places.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { Behaviour, BehaviourReason, Release } from '../../kube-proxy/releases.ts';
-import type { ShownPort } from '../../cluster/model.ts';
+import { serviceName, type ShownPort } from '../../cluster/model.ts';
 import { uniqueBy } from '../../cluster/grouping.ts';
 import { externalPolicyOf, internalPolicyOf } from '../../cluster/plan-traffic.ts';
 import type { KernelChange } from '../changes/kernel-change.ts';
+import { ipModeReasons, programmed, type ServiceReason } from '../diff/service-reasons.ts';
 import type { Scene } from '../trace/scene.ts';
 import type { Stop } from '../trace/stop.ts';
 
@@ -47,7 +48,7 @@ export type CauseId = (typeof causeIds)[number];
 
 export interface Situation {
   readonly place: SenderPlace;
-  /** Whether kube-proxy on the new side can distinguish the cluster's Pods from clients outside. */
+  /** Whether kube-proxy on the new side can distinguish the sender, if it is a Pod, from clients outside the cluster. */
   readonly detectsPods: boolean;
   /** Whether a load balancer can see at a health check node port which nodes have an endpoint. */
   readonly isChecked: boolean;
@@ -58,6 +59,7 @@ export type CauseReason =
   | { readonly kind: 'modes'; readonly from: ModeOfSide | undefined; readonly to: ModeOfSide | undefined }
   | BehaviourReason
   | { readonly kind: 'fields'; readonly from: readonly FieldValue[]; readonly to: readonly FieldValue[] }
+  | { readonly kind: 'service'; readonly service: string; readonly reason: ServiceReason }
   | { readonly kind: 'lost-jump'; readonly side: string; readonly from: string; readonly to: string | undefined }
   | { readonly kind: 'stop'; readonly side: string; readonly stop: StopOfNode }
   | { readonly kind: 'sysctl'; readonly name: string; readonly from: string; readonly to: string }
@@ -112,11 +114,17 @@ export function findServiceCause(
     return () => undefined;
   const [ofOld, ofFresh] = [new Set(old.ports), new Set(fresh.ports)];
   const [named, namedAfter] = [old, fresh].map((side) => new Set(side.ports.map(({ label }) => label)));
+  const reasonsOf = (port: ShownPort): readonly CauseReason[] => {
+    const service = serviceName(port);
+    const [was, is] = [old.info(service), fresh.info(service)];
+    const reasons = was && is ? programmed(was.skipped, is.skipped) : [];
+    return [...reasons, ...ipModeReasons(service, old, fresh)].map((reason) => ({ kind: 'service', service, reason }));
+  };
   return (ports) => {
     const [before, after] = [ports.filter((port) => ofOld.has(port)), ports.filter((port) => ofFresh.has(port))];
     if (differ(before, after, ({ label }) => [label])) {
       const isOnBoth = ports.every(({ label }) => named?.has(label) && namedAfter?.has(label));
-      return { cause: isOnBoth ? 'service-addresses' : 'one-sided', because: [] };
+      return { cause: isOnBoth ? 'service-addresses' : 'one-sided', because: ports.flatMap(reasonsOf) };
     }
     const [was, is] = [factsOf(before), factsOf(after)];
     const [from, to] = [without(was, is, JSON.stringify), without(is, was, JSON.stringify)];

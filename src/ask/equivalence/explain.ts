@@ -15,6 +15,7 @@ import {
   sumChances,
   workingShare,
 } from '../../packet/packet.ts';
+import type { HealthAnswer } from '../../snapshot/health-checks.ts';
 import { type LostJumps, lostJumpsOf, lostLinkOf } from '../trace/obstacles.ts';
 import type { Scene } from '../trace/scene.ts';
 import { stopOf } from '../trace/stop.ts';
@@ -222,13 +223,18 @@ function severityOfDifference({ sender, from, to, answers }: Difference, { kind 
     return workingShare(fate, (verdict) => verdict === 'delivered' || (verdict === 'local' && takes)).most;
   };
   const [before, after] = [
-    shareOf(from, !answers || answers.from !== undefined),
-    shareOf(to, !answers || answers.to !== undefined),
+    shareOf(from, !answers || admits(answers.from, answers.to)),
+    shareOf(to, !answers || admits(answers.to, answers.from)),
   ];
   if (isNearly(before, after)) return isNearly(before, 0) ? 'fails-otherwise' : 'changes';
   // Nobody relies on a cluster IP that fails in part for clients outside the cluster, so how large this part is decides nothing.
   if (kind === 'cluster-ip' && sender.place === 'outside' && isPart(before) && isPart(after)) return 'changes';
   return before > after ? 'breaks' : 'opens';
+}
+
+/** Load balancers send nothing to a node that answers 503, as to one that does not answer. */
+function admits(own: HealthAnswer | undefined, other: HealthAnswer | undefined): boolean {
+  return own !== undefined && (own.status !== 503 || other !== undefined);
 }
 
 /** The chosen endpoints, as sorted text. */

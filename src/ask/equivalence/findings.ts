@@ -1,7 +1,9 @@
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { serviceName, type ShownPort } from '../../cluster/model.ts';
+import { contains, type Address, type Family } from '../../kernel/address.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
+import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import type { Scene } from '../trace/scene.ts';
 import {
   causeIds,
@@ -72,11 +74,12 @@ export class Findings {
       known.alike = alike;
       for (const reason of [modes, ...because]) known.reasons.set(keyOfReason(reason), reason);
       const server = serverOf(cause, difference);
-      const isOfSetup = cause !== 'health-check' || (server !== undefined && !isOneSetup);
+      // No setting makes a kube-proxy answer that has no such health check.
+      const isOfSetup = cause !== 'health-check' || (server === 'old' && !isOneSetup && hasCheck(to, difference));
       if (needsAdvice(effect.severity) && isOfSetup) {
         const { side } = to;
         const { family } = difference.packet.destination;
-        const detectsPods = side.kind === 'dump' || detectLocalTraffic(side.settings, side.node, family) !== undefined;
+        const detectsPods = side.kind === 'dump' || detects(side, family, difference.sender.address);
         const isChecked = ports.some((port) => port.healthCheckNodePort);
         const situation = { place: difference.sender.place, detectsPods, isChecked };
         known.situations.set(JSON.stringify(situation), situation);
@@ -119,6 +122,16 @@ function serverOf(cause: CauseId, { from, answers }: Difference): 'old' | 'new' 
   if (cause === 'node-port-addresses') return from.verdict === 'local' ? 'new' : 'old';
   if (cause !== 'health-check' || !answers || (answers.from && answers.to)) return undefined;
   return answers.from ? 'old' : 'new';
+}
+
+function hasCheck({ side }: Scene, { packet }: Difference): boolean {
+  return side.kind !== 'dump' && side.cluster.healthChecks.some(({ port }) => port === packet.port);
+}
+
+/** Reports whether kube-proxy takes a pod with this address for one of the cluster. */
+function detects({ settings, node }: CompiledSnapshot, family: Family, address: Address | undefined): boolean {
+  const local = detectLocalTraffic(settings, node, family);
+  return local !== undefined && (local.kind !== 'from-network' || !address || contains(local.network, address));
 }
 
 /** Returns the name of the node that both sides describe; '' without a Node object. */

@@ -1,4 +1,5 @@
 import { groupSlices } from '../../cluster/endpoints.ts';
+import { skippingLabelOf } from '../../kube-proxy/skipped.ts';
 import type { ServiceInfo, ServicePort } from '../../cluster/model.ts';
 import {
   fullName,
@@ -83,7 +84,7 @@ function readLintedServices({ cluster, inputs, services }: LoadedInputs): readon
     const { namespace, name: short } = object.metadata;
     const name = fullName(object.metadata);
     const info = infos.get(name);
-    if (!info) return [];
+    if (!info || skippingLabelOf(info) !== undefined) return [];
     const ports = cluster.addresses.portsOf(name);
     const given = slices.get(namespace, short) ?? [];
     const hasSlices = given.length > 0 || withEndpoints.has(name);

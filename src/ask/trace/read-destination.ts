@@ -8,7 +8,6 @@ import {
   parseAskedName,
 } from '../describe/parse-asked.ts';
 import { namelessMode } from '../describe/read-dumped.ts';
-import { isLeftToOther } from '../../cluster/build-cluster.ts';
 import { fullName } from '../../cluster/objects.ts';
 import {
   portAddresses,
@@ -218,10 +217,6 @@ export function findNamedPorts(what: string, namespace: string | undefined, scen
     const others = scene.side.cluster?.services ?? [];
     const idle = others.find((each) => each.skipped && isNamed(fullName(each), wanted));
     if (idle?.skipped) return wrong({ problem: 'skipped', service: fullName(idle), why: idle.skipped });
-    const left = scene.side.objects.services.find(
-      ({ object }) => isLeftToOther(object) && isNamed(fullName(object.metadata), wanted),
-    );
-    if (left) return wrong({ problem: 'skipped', service: fullName(left.object.metadata), why: 'other-proxy' });
     const names = side.namedPorts.map((each) => serviceName(each));
     const near = numberOf(name) === undefined ? nearNames(wanted, names) : [`node:${name}`];
     return noService(wanted, near, scene, side.kind === 'dump' && !side.named ? namelessMode(side.shown) : undefined);

@@ -69,6 +69,8 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   if (!pod && scene.side.objects.unread.has('pods'))
     return wrong({ problem: 'unread', what: `Pod ${name}`, kinds: ['Pods'] });
   if (!pod) {
+    const pending = workload && pendingOf(workload, side);
+    if (pending) return absent(pending);
     const named = workload ? listWorkloads(side) : [...side.pods.keys()];
     const near = [
       ...nearest(from.toLowerCase(), senderKinds),
@@ -155,6 +157,16 @@ function listWorkloads({ pods }: Scene['side']): readonly string[] {
     owner ? [workloadText({ kind: owner.kind, name: fullName({ namespace, name: owner.name }) })] : [],
   );
   return [...new Set(all)];
+}
+
+/** Finds a workload that kpc can place on no Node. */
+function pendingOf({ kind, name }: NamedWorkload, side: Scene['side']) {
+  if (side.kind === 'dump') return undefined;
+  for (const service of side.cluster.services)
+    for (const { code, arguments: details } of side.faultsOf(fullName(service)))
+      if (code === 'no-node-fits' && details.owner === `${kind} ${name}`)
+        return { problem: 'pending-sender', owner: details.owner, wanted: details.wanted } as const;
+  return undefined;
 }
 
 function workloadText({ kind, name }: NamedWorkload): string {

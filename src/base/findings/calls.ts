@@ -1,10 +1,8 @@
+import type { SkipReason } from '../../kube-proxy/skipped.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
 import type { BundleFault } from './bundle.ts';
 import type { Unread, ProgramProblem } from '../unread.ts';
 import { byProblem, row, warningIf, type Lists, type None, type Strings } from './rows.ts';
-
-/** Why kube-proxy programs nothing for a Service. */
-export type SkipReason = 'headless' | 'external-name' | 'no-cluster-ip';
 
 export type FolderFault =
   | { readonly kind: 'not-a-bundle'; readonly strangers: readonly string[] }
@@ -77,7 +75,7 @@ export const callFindings = {
     /** Sentences that say why the receiver of every packet is unknown. */
     'nothing-known': Lists<'reasons'>;
     'settings-as-files': Strings<'from' | 'to'> & Lists<'settings'>;
-    'no-services': Strings<'from' | 'to'> & { readonly compared: 'services' | 'packets' };
+    'no-services': Strings<'from' | 'to'> & Lists<'notCompared'> & { readonly compared: 'services' | 'packets' };
     'empty-shard': Strings<'shard'>;
     'stdin-of-two-sides': None;
     'stdin-of-cluster': None;

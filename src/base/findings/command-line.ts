@@ -1,5 +1,5 @@
-import type { SkipReason } from './calls.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import type { SkipReason } from '../../kube-proxy/skipped.ts';
 import type { NodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import {
   row,
@@ -50,6 +50,8 @@ export type NoSubject = By<
     'unreached-address': Strings<'address' | 'label'> & { readonly by: 'manifests' | 'rules' };
     /** The load balancer itself handles these packets (ipMode Proxy). */
     'proxied-address': Strings<'address' | 'service'>;
+    /** kube-proxy ignores the Service because of a label. */
+    'ignored-address': Strings<'address' | 'service' | 'label'>;
     /** `here` is the node that was asked about, or ''. `answers` says what serves the port on the other node. */
     'other-node': Strings<'address' | 'node' | 'here'> & {
       readonly answers:
@@ -130,6 +132,8 @@ export const commandLineFindings = {
     'no-subject': { readonly nothing: NoSubject; readonly isNoPath?: boolean | undefined };
     /** `lists` is 'flows' if the dump lists flows, because kpc cannot explain flows without Services. */
     'no-service': { readonly why: NoService | undefined; readonly lists: 'flows' | 'nothing' };
+    /** `wanted`: what no Node has, so that the Pods of the workload stay Pending. */
+    'pending-sender': Strings<'owner' | 'wanted'>;
     'no-sender': UnknownName & { readonly from: string; readonly kinds: readonly string[] };
     /** `others`: the destination's ports of other protocols or families, if the packet names a protocol. */
     'no-such-port': Strings<'to'> & Lists<'others'>;
@@ -150,6 +154,6 @@ export const commandLineFindings = {
     'no-address-for': { readonly sender: 'pod' | 'remote-pod' | 'external' };
     'which-port': Strings<'to'> & Lists<'ports'> & { readonly example?: string };
     several: Strings<'kind' | 'name'> & Lists<'names'>;
-    skipped: Strings<'service'> & { readonly why: SkipReason | 'other-proxy' };
+    skipped: Strings<'service'> & { readonly why: SkipReason };
   }>('error'),
 };

@@ -1,6 +1,7 @@
 import { compareText } from '../../kernel/compare.ts';
 import type { Place } from '../../kernel/place.ts';
-import { headlessLabel, serviceNameLabel } from '../endpoints.ts';
+import { serviceNameLabel } from '../endpoints.ts';
+import { headlessLabel } from '../../kube-proxy/skipped.ts';
 import { groupBy } from '../grouping.ts';
 import { zoneLabel } from '../node-context.ts';
 import {

@@ -1,3 +1,4 @@
+import { skippingLabels } from '../../kube-proxy/skipped.ts';
 import { selectorWords } from '../../cluster/objects.ts';
 import { assignedTexts } from '../../cluster/assign-addresses.ts';
 import { isPlacedByKpc, portAddresses, type ShownPort } from '../../cluster/model.ts';
@@ -69,6 +70,8 @@ export function describeServiceInWords(
 const skippedWords: { readonly [K in NonNullable<ServiceDescription['skipped']>]: string } = {
   headless: ', headless (clusterIP: None): kube-proxy programs nothing, DNS answers with the endpoints',
   'external-name': ': kube-proxy programs nothing, DNS answers with another name',
+  'other-proxy': `: kube-proxy programs nothing, because the label ${skippingLabels['other-proxy']} leaves the Service to another proxy`,
+  'headless-label': `: kube-proxy of this release programs nothing, because of the label ${skippingLabels['headless-label']}`,
   'no-cluster-ip': ', without a cluster IP yet: kube-proxy programs nothing',
 };
 

@@ -8,7 +8,7 @@ import {
   type UnusualPolicy,
 } from '../../ask/describe/list-services.ts';
 import { assignedTexts } from '../../cluster/assign-addresses.ts';
-import { portAddresses, type Cluster, type PortAddress, type ShownPort } from '../../cluster/model.ts';
+import { heldClusterIPs, portAddresses, type Cluster, type PortAddress, type ShownPort } from '../../cluster/model.ts';
 import { fullName } from '../../cluster/objects.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { assumedNote } from '../port-facts.ts';
@@ -48,6 +48,10 @@ function oddityWords(oddity: Oddity): string {
   switch (oddity.kind) {
     case 'no-cluster-ip':
       return 'no cluster IP';
+    case 'other-proxy':
+      return 'left to another proxy';
+    case 'headless-label':
+      return 'ignored, labelled as headless';
     case 'endpoints-not-given':
       return 'endpoints not given';
     case 'no-endpoints': {
@@ -94,6 +98,8 @@ function summarizeAddresses({ service, ports }: ListedService): readonly string[
       return [service.externalName ?? ''];
     case 'no-cluster-ip':
       return ['none yet'];
+    case 'other-proxy':
+    case 'headless-label':
     case undefined: {
       const balanced = ports.flatMap(({ loadBalancerIPs }) => loadBalancerIPs);
       const outer = [...balanced, ...ports.flatMap(({ externalIPs }) => externalIPs)];
@@ -113,7 +119,7 @@ export function summarizeServices(view: CompiledSnapshot) {
       type: service.type,
       /** Why kube-proxy programs nothing for the Service. */
       skipped: service.skipped,
-      clusterIPs: service.skipped === undefined ? service.clusterIPs : [],
+      clusterIPs: heldClusterIPs(service),
       externalName: service.externalName,
       ports: service.ports.map(({ name, port, protocol, nodePort }) => {
         return { name, port, protocol, ...(nodePort === 0 ? {} : { nodePort }) };

@@ -17,16 +17,14 @@ import {
 import { families, protocols } from '../../kernel/address.ts';
 import { proxyModes } from '../../kube-proxy/modes.ts';
 import { kernelObjectKinds } from '../../ask/changes/kernel-change.ts';
+import { skipReasons } from '../../kube-proxy/skipped.ts';
 import { flowChange, place } from './envelope.ts';
 import { modeSources } from '../../ask/describe/read-dumped.ts';
 
 const portNumber = wholeNumber(0, 65_535);
 const protocol = oneOf(...protocols);
 const serviceType = oneOf('ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName');
-const skipped = about(
-  'why kube-proxy programs nothing for the Service',
-  oneOf('headless', 'external-name', 'no-cluster-ip'),
-);
+const skipped = about('why kube-proxy programs nothing for the Service', oneOf(...skipReasons));
 
 const assumed = about(
   'what kpc chose because the input lacks it',

@@ -157,6 +157,8 @@ export function noSubjectWords(nothing: NoSubject): string {
       return unreachedWords(nothing, nothing.address);
     case 'proxied-address':
       return `${nothing.address} is a load balancer address of ${nothing.service} with ipMode Proxy: kube-proxy programs nothing for it, so that packets go through the load balancer`;
+    case 'ignored-address':
+      return `${nothing.address} is a cluster IP of ${nothing.service}, which kube-proxy ignores because of the label ${nothing.label}`;
     case 'other-node': {
       const { address, node, here, answers } = nothing;
       const what = answers?.kind === 'node-port' ? 'node port' : 'health check node port';

@@ -121,6 +121,8 @@ const rightToList = 'ask for the right to list these in all namespaces, or give 
 const skippedBecause = {
   headless: 'is headless',
   'external-name': 'is of type ExternalName',
+  'other-proxy': 'is left to another proxy by its label',
+  'headless-label': 'is ignored because of its label',
   'no-cluster-ip': 'has no cluster IP yet',
 } as const;
 
@@ -192,9 +194,9 @@ export const callWords: WordsOf<typeof callFindings> = {
       'nothing could be compared: no packet to a Service has a known outcome on both sides',
       reasons.length > 1 ? `for example, ${reasons[0]}` : reasons[0],
     ],
-    'no-services': ({ from, to, compared }) => [
+    'no-services': ({ from, to, compared, notCompared }) => [
       compared === 'packets'
-        ? 'no packet could be compared: kube-proxy programs no Service of the input in the IP families that were compared'
+        ? `no packet could be compared: kube-proxy programs no Service of the input in the IP families that were compared${notCompared.length === 0 ? '' : `; not compared: ${joinWords(notCompared)}`}`
         : from === to
           ? `${from} holds no Service that could be compared`
           : `neither ${from} nor ${to} holds a Service that could be compared`,

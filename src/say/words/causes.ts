@@ -7,6 +7,7 @@ import type { Behaviour } from '../../kube-proxy/releases.ts';
 import { behaviourText } from './behaviours.ts';
 import { count, formatCount } from '../../base/printable.ts';
 import { describeKernelChange, tableWords } from '../changes.ts';
+import { affinityWords, serviceReasonWords } from '../port-facts.ts';
 
 interface CauseWords {
   readonly title: string;
@@ -203,7 +204,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
 /** Advises on externalTrafficPolicy Local. kube-proxy treats Pods that it cannot recognise as outside clients (issue 131765). */
 function adviceOnExternalLocal({ place, detectsPods, isChecked }: Situation): string | undefined {
   if (place === 'pod' && !detectsPods) {
-    return "set clusterCIDR, or choose another detectLocalMode, before the change: otherwise kube-proxy treats the cluster's own pods as clients outside the cluster";
+    return 'set clusterCIDR to a network with all pods, or choose another detectLocalMode, before the change: otherwise kube-proxy treats pods as clients outside the cluster';
   }
   if (place === 'other-node') return 'let pods and nodes of the cluster use the cluster IP';
   if (place !== 'outside') return undefined;
@@ -235,6 +236,8 @@ function causeReason({ modes }: CauseWords, reason: CauseReason): readonly strin
       return [`${behaviourText(reason)}.`];
     case 'fields':
       return [`${fieldsWords(reason.from)} → ${fieldsWords(reason.to)}.`];
+    case 'service':
+      return [`${reason.service}: ${serviceReasonWords(reason.reason)}.`];
     case 'lost-jump':
       return [`${reason.side}: nothing in ${reason.from} leads to ${reason.to ?? 'an endpoint'}.`];
     case 'stop': {
@@ -289,10 +292,6 @@ function fieldsWords(fields: Fields): string {
   return fields
     .map(({ field, value }) => `${field} ${field === 'sessionAffinity' ? affinityWords(value) : (value ?? 'unset')}`)
     .join(', ');
-}
-
-export function affinityWords(seconds: Fields[number]['value'] = ''): string {
-  return seconds === '' ? 'None' : `ClientIP for ${seconds} s`;
 }
 
 /** Returns sentences about what to do. Empty if nothing that works is lost or changed. */

@@ -1,3 +1,4 @@
+import { skippingLabels } from '../../kube-proxy/skipped.ts';
 import { formatCount, joinWords, escapeText, quote } from '../../base/printable.ts';
 import { foundWords } from './fields.ts';
 import { addNames, holdsNoNames } from './files.ts';
@@ -34,8 +35,12 @@ const skipped = {
     'set --service-cluster-ip-range, so that kpc chooses one',
   ],
   'other-proxy': [
-    'has the label service.kubernetes.io/service-proxy-name, so kube-proxy ignores it',
+    `has the label ${skippingLabels['other-proxy']}, so kube-proxy ignores it`,
     'remove the label, unless another program serves this Service',
+  ],
+  'headless-label': [
+    `has the label ${skippingLabels['headless-label']}, so kube-proxy of this release ignores it`,
+    'remove the label',
   ],
 } as const;
 
@@ -126,6 +131,10 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       lists === 'flows'
         ? 'add the output of iptables-save, nft list ruleset or ipvsadm -Sn, or manifests, to find stale flows'
         : undefined,
+    ],
+    'pending-sender': ({ owner, wanted }) => [
+      `${owner} has no Pod on a Node, because no Node has ${wanted}`,
+      'correct its nodeSelector or affinity, or give all Nodes (kubectl get nodes -o yaml)',
     ],
     'no-sender': ({ name, near, from, kinds }) => [
       `there is no Pod ${name} in the input, and ${from} is none of ${kinds.join(', ')}`,

@@ -1,14 +1,14 @@
-import { headlessLabel, proxyNameLabel } from '../../../../cluster/endpoints.ts';
+import { skippingLabelOf } from '../../../../kube-proxy/skipped.ts';
 import { fullName } from '../../../../cluster/objects.ts';
 import type { LintRule } from '../../rule.ts';
 
 export const ignoredService: LintRule<'ignored-service'> = {
   check: ({ loaded: { inputs, cluster } }) => {
-    const watched = new Set(cluster.services.map(fullName));
+    const labels = new Map(cluster.services.map((info) => [fullName(info), skippingLabelOf(info)]));
     return inputs.services.flatMap(({ object: { metadata }, source }) => {
-      const label = [proxyNameLabel, headlessLabel].find((each) => Object.hasOwn(metadata.labels, each));
       const service = fullName(metadata);
-      if (label === undefined || watched.has(service)) return [];
+      const label = labels.get(service);
+      if (label === undefined) return [];
       return [{ details: { service, label }, place: source.place(['metadata', 'labels', label]) }];
     });
   },
