@@ -1,4 +1,4 @@
-import { skippingLabels } from '../../kube-proxy/skipped.ts';
+import { skippedBecause } from '../words/calls.ts';
 import { selectorWords } from '../../cluster/objects.ts';
 import { assignedTexts } from '../../cluster/assign-addresses.ts';
 import { isPlacedByKpc, portAddresses, type ShownPort } from '../../cluster/model.ts';
@@ -54,7 +54,8 @@ export function describeServiceInWords(
     ...lines('heading', 0, `Service ${service}${at(place)}`),
     ...plain(
       ...because.map(describeBecause),
-      `type ${type}${skipped === undefined ? '' : skippedWords[skipped]}`,
+      `type ${type}`,
+      skipped && `kube-proxy programs nothing: the Service ${skippedBecause[skipped]}`,
       selector && `selector ${selectorWords(selector)}`,
       clusterIPs.length > 0 && `cluster IP ${clusterIPs.map((text) => mark(text)).join(', ')}`,
     ),
@@ -66,14 +67,6 @@ export function describeServiceInWords(
     ...section(`Environment variables of ${where}`, plain(...variables), words.limit),
   ];
 }
-
-const skippedWords: { readonly [K in NonNullable<ServiceDescription['skipped']>]: string } = {
-  headless: ', headless (clusterIP: None): kube-proxy programs nothing, DNS answers with the endpoints',
-  'external-name': ': kube-proxy programs nothing, DNS answers with another name',
-  'other-proxy': `: kube-proxy programs nothing, because the label ${skippingLabels['other-proxy']} leaves the Service to another proxy`,
-  'headless-label': `: kube-proxy of this release programs nothing, because of the label ${skippingLabels['headless-label']}`,
-  'no-cluster-ip': ', without a cluster IP yet: kube-proxy programs nothing',
-};
 
 /** Tells how the subject relates to the Service; undefined for the Service itself. */
 function describeBecause(because: Because): string | undefined {

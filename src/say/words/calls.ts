@@ -3,6 +3,7 @@ import { unreadWords } from './unread.ts';
 import { joinWords, printable, quote, quotePrintable, shellWord } from '../../base/printable.ts';
 import type { callFindings, IdleBeside, IdleFlags } from '../../base/findings/calls.ts';
 import { lastAnnounced } from '../../kube-proxy/announced.ts';
+import { headlessLabel, proxyNameLabel, type SkipReason } from '../../kube-proxy/skipped.ts';
 import { firstRelease, releases, releasesOfMode } from '../../kube-proxy/releases.ts';
 import { bundleFaultWords, describeFolderProblem } from './bundle.ts';
 import { byCase, didYouMean, listCodes, nameSome, type Words, type WordsOf } from './rows.ts';
@@ -118,13 +119,14 @@ const standIns: ReadonlyMap<string, string> = new Map([
 
 const rightToList = 'ask for the right to list these in all namespaces, or give the output of kubectl get with -f';
 
-const skippedBecause = {
-  headless: 'is headless',
+/** Why kube-proxy programs nothing for a Service, after its name. */
+export const skippedBecause: { readonly [R in SkipReason]: string } = {
+  headless: 'is headless (clusterIP: None)',
   'external-name': 'is of type ExternalName',
-  'other-proxy': 'is left to another proxy by its label',
-  'headless-label': 'is ignored because of its label',
+  'other-proxy': `has the label ${proxyNameLabel}, which leaves it to another proxy`,
+  'headless-label': `has the label ${headlessLabel}, by which kube-proxy of this release ignores it`,
   'no-cluster-ip': 'has no cluster IP yet',
-} as const;
+};
 
 /** Words for calls that kpc cannot answer with the given input. */
 export const callWords: WordsOf<typeof callFindings> = {

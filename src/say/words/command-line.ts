@@ -1,5 +1,5 @@
-import { skippingLabels } from '../../kube-proxy/skipped.ts';
 import { formatCount, joinWords, escapeText, quote } from '../../base/printable.ts';
+import { skippedBecause } from './calls.ts';
 import { foundWords } from './fields.ts';
 import { addNames, holdsNoNames } from './files.ts';
 import { familyNames } from '../../kernel/address.ts';
@@ -20,28 +20,13 @@ function suggestNearest(near: readonly string[], otherwise: string) {
   return didYouMean(near.join(' or ') || undefined, otherwise);
 }
 
-/** Why kube-proxy programs nothing for a Service, and what to name instead. */
-const skipped = {
-  headless: [
-    'is headless: it has no cluster IP, so kube-proxy programs nothing for it',
-    'name one of its Pods by address or DNS name, such as 10.244.1.5:5432 or web-0.db:5432',
-  ],
-  'external-name': [
-    'is of type ExternalName: kube-proxy programs nothing for it, because DNS leads clients to another host',
-    'name a Service with a cluster IP',
-  ],
-  'no-cluster-ip': [
-    'has no cluster IP yet, so kube-proxy programs nothing for it',
-    'set --service-cluster-ip-range, so that kpc chooses one',
-  ],
-  'other-proxy': [
-    `has the label ${skippingLabels['other-proxy']}, so kube-proxy ignores it`,
-    'remove the label, unless another program serves this Service',
-  ],
-  'headless-label': [
-    `has the label ${skippingLabels['headless-label']}, so kube-proxy of this release ignores it`,
-    'remove the label',
-  ],
+/** What to do about a Service for which kube-proxy programs nothing. */
+const insteadOf = {
+  headless: 'name one of its Pods by address or DNS name, such as 10.244.1.5:5432 or web-0.db:5432',
+  'external-name': 'name a Service with a cluster IP: DNS leads clients of this one to another host',
+  'no-cluster-ip': 'set --service-cluster-ip-range, so that kpc chooses one',
+  'other-proxy': 'remove the label, unless another program serves this Service',
+  'headless-label': 'remove the label',
 } as const;
 
 /** Words for problems with kpc's own flags, with kpc.yaml, and with the packets of kpc trace and kpc test. */
@@ -213,9 +198,9 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       `several objects of kind ${kind} are named ${name}: ${names.join(', ')}`,
       'name one of them',
     ],
-    skipped: ({ service, why }) => {
-      const [reason, help] = skipped[why];
-      return [`${service} ${reason}`, help];
-    },
+    skipped: ({ service, why }) => [
+      `${service} ${skippedBecause[why]}, so kube-proxy programs nothing for it`,
+      insteadOf[why],
+    ],
   }),
 };
