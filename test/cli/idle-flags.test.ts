@@ -51,10 +51,13 @@ beforeAll(async () => {
       .replaceAll('name: web', 'name: many')
       .replace('10.96.0.10', '10.96.0.11')
       .replace('30080', '30081'),
-    'dump.txt': `worker-1# iptables-save\n${stdout}`,
+    'dump.txt': `worker-1# iptables-save\n${stdout.replace('*filter\n', `*filter\n${policies}`)}`,
     'expected.yaml': 'tests:\n  - { from: external, to: 10.96.0.10:80, expect: refused }\n',
   });
 });
+
+/** As iptables-save prints them; compile says nothing of them. */
+const policies = ['INPUT', 'FORWARD', 'OUTPUT'].map((chain) => `:${chain} ACCEPT [0:0]\n`).join('');
 
 /** A value for each flag that says how manifests are read and compiled. Each differs from the default. */
 const values: Readonly<Record<string, string>> = {

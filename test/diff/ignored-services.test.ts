@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { proxyNameLabel } from '../../src/kube-proxy/skipped.ts';
 import { resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
@@ -89,7 +90,7 @@ test('kpc describe and kpc trace know a Service that is left to another proxy', 
     const { stdout, stderr } = await runKpc([...args, '-f', 'other-proxy.yaml', ...flags], { cwd });
     return stdout + stderr;
   };
-  expect(await ask('describe', 'web')).toContain('leaves the Service to another proxy');
+  expect(await ask('describe', 'web')).toContain(`the label ${proxyNameLabel}`);
   expect(await ask('describe')).toContain('left to another proxy');
   const ignored = '10.96.0.10 is a cluster IP of default/web, which kube-proxy ignores';
   expect(await ask('describe', '10.96.0.10')).toContain(ignored);

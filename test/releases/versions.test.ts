@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { headlessLabel } from '../../src/kube-proxy/skipped.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { findingsOf, resultOf } from '../support/printed-json.ts';
 
@@ -271,7 +272,7 @@ describe('--kubernetes-version auto', () => {
     expect(versionOf('auto')).toBe('v1.32.10');
     const described = await kpc('describe', 'shop/labelled', '-f', 'web-132.yaml', ...auto);
     expect(described.stderr).toContain('Kubernetes 1.32, because Node "node-1" runs v1.32.4-gke.100');
-    expect(described.stdout).toContain('kube-proxy of this release programs nothing');
+    expect(described.stdout).toContain(`the label ${headlessLabel}`);
     expect(await kpc('diff', 'auto', 'web-132.yaml', ...auto)).toMatchObject({ status: 0 });
     const bundle = await kpc('describe', 'shop/web', '-f', 'auto');
     expect(bundle.stderr).toMatch(/note: .* 1\.32\b.*\[reading\]/);
