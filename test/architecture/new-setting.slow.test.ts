@@ -79,8 +79,12 @@ const ofNoKind: readonly Edit[] = [
 
 export const localhostNodePorts`,
   ],
-  ['src/settings/table.ts', 'import { bindAddress,', 'import { nodePortInterfaces, bindAddress,'],
-  ['src/settings/table.ts', '  nodePortAddresses,\n', '  nodePortAddresses,\n  nodePortInterfaces,\n'],
+  ['src/settings/table.ts', "} from './node.ts';", "  nodePortInterfaces,\n} from './node.ts';"],
+  [
+    'src/settings/table.ts',
+    '  nodePortAddresses,\n  ignores',
+    '  nodePortAddresses,\n  nodePortInterfaces,\n  ignores',
+  ],
 ];
 
 /** Compiles with the copy alone where the types of both settings follow from their rows. */
