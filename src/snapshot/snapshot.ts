@@ -40,6 +40,7 @@ import { modeOfState } from '../kube-proxy/evidence.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
 import type { Behaviours, Release } from '../kube-proxy/releases.ts';
 import { serviceLink } from '../kube-proxy/ipvs-objects.ts';
+import { findNodePortListeners, type FindListeners } from '../kube-proxy/node-port-listeners.ts';
 import type { DecompiledPort } from './decompiled-port.ts';
 import { findClaimed } from './claimed-addresses.ts';
 import { decompile, type ShownServices } from './decompile.ts';
@@ -183,6 +184,7 @@ abstract class Known<Own extends Facts> {
   #shown: ReadonlyMap<string, DecompiledPort> | undefined;
   #endpoints: KnownEndpoints | undefined;
   #held: ReadonlySet<string> | undefined;
+  #listeners: FindListeners | undefined;
   #ofHosts: ReadonlySet<string> | undefined;
   #pods: ReadonlyMap<string, Pod> | undefined;
   #services: ReadonlyMap<string, Service> | undefined;
@@ -228,6 +230,11 @@ abstract class Known<Own extends Facts> {
   shownPort(label: string, family: Family): DecompiledPort | undefined {
     this.#shown ??= new Map(this.shown.ports.map((port) => [keyOfPort(port), port]));
     return this.#shown.get(keyOfPort({ family, label }));
+  }
+
+  /** Finds the addresses where the state serves node ports. */
+  get listeners(): FindListeners {
+    return (this.#listeners ??= findNodePortListeners(this.state));
   }
 
   get heldAddresses(): ReadonlySet<string> {

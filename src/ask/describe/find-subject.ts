@@ -6,7 +6,6 @@ import { addressesOfPod, fullName, type Pod, type Sourced } from '../../cluster/
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../../snapshot/snapshot.ts';
 import { families, parseAddress } from '../../kernel/address.ts';
 import { setName } from '../../kube-proxy/ipvs-objects.ts';
-import { findNodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import { endpointOn, PortDraft, type DecompiledPort } from '../../snapshot/decompiled-port.ts';
 import { describeSet, findItems, modeOfName, type SharedSubject } from './find-items.ts';
 import {
@@ -84,7 +83,7 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
   const isOwn: AskedNode['isOwn'] = (own) => node.hostAddresses.some((each) => each.text === own.text);
   const known = {
     ports: [...cluster.servicePorts, ...cluster.services.flatMap(portsNotProgrammed)],
-    node: { isOwn, listeners: findNodePortListeners(view.state) },
+    node: { isOwn, listeners: view.listeners },
   };
   const { asked, subjects, unanswered, ...found } = findAsked(text, view, known);
   const pods = findPods(asked, view.objects.pods);
