@@ -55,7 +55,9 @@ beforeAll(async () => {
   ] as const) {
     const texts = await Promise.all(
       prints.map(async (print) => {
-        const run = await runKpc(['compile', 'cluster.yaml', '--proxy-mode', mode, ...flags, '--print', print], { cwd });
+        const run = await runKpc(['compile', 'cluster.yaml', '--proxy-mode', mode, ...flags, '--print', print], {
+          cwd,
+        });
         return run.stdout.replaceAll(/^-I (\w+)(?: \d+)?/gm, '-A $1');
       }),
     );
@@ -104,5 +106,23 @@ describe('of several addresses, a packet goes to', () => {
   test('an address that rules of a dump serve, not to the first', async () => {
     writeFolder(cwd, { 'docker-first.txt': links(docker.replace('3:', '5:')) });
     expect(await trace('nftables.txt', 'docker-first.txt', '--to', 'node:30080')).toMatchObject({ to: to(30080) });
+  });
+});
+
+describe('a health check node port is named', () => {
+  test.each([
+    ['of manifests', ['cluster.yaml', '--node', 'worker-1'], 'shop/lb'],
+    ['of rules', ['iptables.txt'], 'shop/lb'],
+    ['of a set, without the Service', ['ipvs.txt'], 'a Service'],
+    ['of a set, beside manifests', ['ipvs.txt', 'cluster.yaml'], 'shop/lb'],
+    ['that nothing in nftables shows, beside manifests', ['nftables.txt', 'cluster.yaml'], 'shop/lb'],
+  ])('%s', async (_title, inputs, label) => {
+    const { notes } = await trace(...inputs, '--to', '192.168.50.11:31999');
+    expect(notes.join()).toContain(`health check of ${label}`);
+  });
+
+  test.each(['ipvs.txt', 'nftables.txt'])('in kpc describe, of %s beside manifests', async (dump) => {
+    const run = await runKpc(['describe', '-q', dump, 'cluster.yaml', '31999'], { cwd });
+    expect(run.stdout).toMatch(/^shop\/lb\n(?:.*\n)*?.*health check node port 31999/);
   });
 });

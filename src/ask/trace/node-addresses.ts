@@ -25,7 +25,10 @@ export function nodeAddressFor(socket: NodeSocket, known: Known): Address | unde
   const own = nodeAddressesFor(socket, known).filter((address) => !isLoopback(address));
   const has = ({ text }: Address): boolean => own.some((each) => each.text === text);
   const { node, objects } = known.side;
-  const nodeIPs = [...(node ? [node.nodeIPs[socket.family]] : []), ...objects.nodes.flatMap(({ object }) => nodeAddresses(object))];
+  const nodeIPs = [
+    ...(node ? [node.nodeIPs[socket.family]] : []),
+    ...objects.nodes.flatMap(({ object }) => nodeAddresses(object)),
+  ];
   return nodeIPs.find(has) ?? servedAt(socket, known).find(has) ?? own[0];
 }
 
