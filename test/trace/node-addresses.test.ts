@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { resultOf } from '../support/printed-json.ts';
+import { findingsOf, resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
 
@@ -124,5 +124,19 @@ describe('a health check node port is named', () => {
   test.each(['ipvs.txt', 'nftables.txt'])('in kpc describe, of %s beside manifests', async (dump) => {
     const run = await runKpc(['describe', '-q', dump, 'cluster.yaml', '31999'], { cwd });
     expect(run.stdout).toMatch(/^shop\/lb\n(?:.*\n)*?.*health check node port 31999/);
+  });
+});
+
+describe('a word that names no Service or Pod', () => {
+  test.each([
+    ['external', ':30080', { problem: 'no-such', name: ':30080', near: ['node:30080'] }],
+    ['external', 'worker-2:30080', { problem: 'is-node', kind: 'Service', use: '192.168.50.12:30080' }],
+    ['external', 'worker-2', { problem: 'is-node', kind: 'Service', use: '192.168.50.12' }],
+    ['worker-1', 'svc/shop/web', { problem: 'is-node', kind: 'Pod', use: 'node' }],
+    ['worker-2', 'svc/shop/web', { problem: 'is-node', kind: 'Pod', use: '192.168.50.12' }],
+  ])('from %s to %s', async (from, asked, details) => {
+    const words = ['trace', 'cluster.yaml', '--node', 'worker-1', '--from', from, '--to', asked, '--output', 'json'];
+    const { stdout } = await runKpc(words, { cwd });
+    expect(findingsOf(stdout, 'not-found').map((each) => each.arguments)).toMatchObject([details]);
   });
 });

@@ -36,3 +36,8 @@ function servedAt({ family, protocol, port }: NodeSocket, { side }: Known): read
   const listeners = side.listeners({ family, protocol: protocol.toUpperCase() as Protocol, port });
   return listeners.kind === 'listed' ? listeners.addresses.flatMap((text) => parseAddress(text) ?? []) : [];
 }
+
+/** Returns the address of the Node with this name; undefined if the input has no such Node. */
+export function addressOfNode(name: string, { objects }: Scene['side']): Address | undefined {
+  return nodeAddresses(objects.nodes.find(({ object }) => object.metadata.name === name)?.object)[0];
+}

@@ -23,7 +23,7 @@ import { shellWord } from '../../base/printable.ts';
 import { families, type Family, joinHostPort, parseAddress } from '../../kernel/address.ts';
 import { unknownOwn, type Packet, type PacketProtocol } from '../../packet/packet.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
-import { nodeAddressFor } from './node-addresses.ts';
+import { addressOfNode, nodeAddressFor } from './node-addresses.ts';
 import type { Scene } from './scene.ts';
 import {
   read,
@@ -212,9 +212,21 @@ export function findNamedPorts(what: string, namespace: string | undefined, scen
     const others = scene.side.cluster?.services ?? [];
     const idle = others.find((each) => each.skipped && isNamed(fullName(each), wanted));
     if (idle?.skipped) return wrong({ problem: 'skipped', service: fullName(idle), why: idle.skipped });
+    const number = numberOf(port ?? name);
+    const node = addressOfNode(name, side)?.text;
+    if (node !== undefined) {
+      const use = number === undefined ? node : joinHostPort(node, number);
+      return absent({ problem: 'is-node', name, kind: 'Service', use });
+    }
     const names = side.namedPorts.map((each) => serviceName(each));
-    const near = numberOf(name) === undefined ? nearNames(wanted, names) : [`node:${name}`];
-    return noService(wanted, near, scene, side.kind === 'dump' && !side.named ? namelessMode(side.shown) : undefined);
+    const isBare = number !== undefined && (name === '' || port === undefined);
+    const near = isBare ? [`node:${number}`] : nearNames(wanted, names);
+    return noService(
+      wanted || what,
+      near,
+      scene,
+      side.kind === 'dump' && !side.named ? namelessMode(side.shown) : undefined,
+    );
   }
   if (port === undefined) return read(own);
   const asWritten = port.toUpperCase();
