@@ -137,7 +137,7 @@ const question = {
   to: z
     .string()
     .optional()
-    .describe('where to: svc/NAME[:PORT] (or svc/NAMESPACE/NAME), address:port, a DNS name, ingress/NAME'),
+    .describe('where to: svc/NAME[:PORT] (or svc/NAMESPACE/NAME), address:port, node:PORT, a DNS name, ingress/NAME'),
   proto: z.enum(packetProtocols).optional().describe('the protocol; icmp is a ping'),
   inInterface: z.string().optional().describe("the node's interface where the packet arrives"),
   all: z.string().optional().describe('in place of from and to: a Service, asked from every kind of sender'),

@@ -99,6 +99,14 @@ export function nodePortProtocol(set: SetId): Protocol | undefined {
   return protocols.find((protocol) => set === nodePortSets[protocol].all || set === nodePortSets[protocol].local);
 }
 
+/** Returns the sets that contain a health check node port. A kernel shows nothing else about this port, not even its Service. */
+export function findHealthCheckSets({ sets: all }: Pick<KernelState, 'sets'>, port: number): readonly IpSet[] {
+  return all.filter(
+    ({ name, entries }) =>
+      parseSetName(name)?.set === 'healthCheckNodePort' && entries.some((entry) => entry.port === port),
+  );
+}
+
 /**
  * The chain that closes addresses on kube-ipvs0 to all traffic except to Services. Otherwise programs that listen on all addresses would
  * answer there.

@@ -37,9 +37,10 @@ import { addressesOn, type Link } from '../kernel/link/link.ts';
 import type { KernelState } from '../kernel/state.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
 import { modeOfState } from '../kube-proxy/evidence.ts';
-import type { ProxyMode } from '../kube-proxy/modes.ts';
+import { modeFacts, type ProxyMode } from '../kube-proxy/modes.ts';
 import type { Behaviours, Release } from '../kube-proxy/releases.ts';
-import { serviceLink } from '../kube-proxy/ipvs-objects.ts';
+import { findHealthCheckSets, serviceLink } from '../kube-proxy/ipvs-objects.ts';
+import { findNodePortListeners, type FindListeners } from '../kube-proxy/node-port-listeners.ts';
 import type { DecompiledPort } from './decompiled-port.ts';
 import { findClaimed } from './claimed-addresses.ts';
 import { decompile, type ShownServices } from './decompile.ts';
@@ -183,6 +184,7 @@ abstract class Known<Own extends Facts> {
   #shown: ReadonlyMap<string, DecompiledPort> | undefined;
   #endpoints: KnownEndpoints | undefined;
   #held: ReadonlySet<string> | undefined;
+  #listeners: FindListeners | undefined;
   #ofHosts: ReadonlySet<string> | undefined;
   #pods: ReadonlyMap<string, Pod> | undefined;
   #services: ReadonlyMap<string, Service> | undefined;
@@ -228,6 +230,11 @@ abstract class Known<Own extends Facts> {
   shownPort(label: string, family: Family): DecompiledPort | undefined {
     this.#shown ??= new Map(this.shown.ports.map((port) => [keyOfPort(port), port]));
     return this.#shown.get(keyOfPort({ family, label }));
+  }
+
+  /** Finds the addresses where the state serves node ports. */
+  get listeners(): FindListeners {
+    return (this.#listeners ??= findNodePortListeners(this.state));
   }
 
   get heldAddresses(): ReadonlySet<string> {
@@ -492,7 +499,12 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
   #decompiled(state: KernelState): ShownServices {
     const found = decompile(state, this.owners, this.weighServer, this.coverage);
     const written = new Map(this.named?.servicePorts.map((port) => [keyOfPort(port), port]));
-    return { ...found, ports: found.ports.map((port) => withKinds(port, written.get(keyOfPort(port)))) };
+    const { mode } = found;
+    const isCheck = (port: number): boolean =>
+      mode !== undefined &&
+      (!modeFacts[mode].filters.includes('health-checks') || findHealthCheckSets(state, port).length > 0);
+    const ports = found.ports.map((port) => withUnshown(port, written.get(keyOfPort(port)), isCheck));
+    return { ...found, ports };
   }
 
   /** The Services that the dump shows, including Services in a dormant table, which no packet reaches. */
@@ -547,10 +559,17 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
   }
 }
 
-/** Takes the kinds of addresses from the manifests if the kernel does not show them. */
-function withKinds(shown: DecompiledPort, written: ServicePort | undefined): DecompiledPort {
-  const { clusterIP, externalIPs, loadBalancerIPs, otherIPs = [] } = shown;
-  if (!written || otherIPs.length === 0) return shown;
+/**
+ * Takes from the manifests what the kernel does not show: the kinds of addresses, and the health check node port if `isCheck`, because the
+ * mode has no rules for it or a set has it.
+ */
+function withUnshown(
+  shown: DecompiledPort,
+  written: ServicePort | undefined,
+  isCheck: (port: number) => boolean,
+): DecompiledPort {
+  if (!written) return shown;
+  const { clusterIP, externalIPs, loadBalancerIPs, otherIPs = [], healthCheckNodePort: check } = shown;
   const kinds = new Map(portAddresses(written).map(({ kind, address }) => [address.text, kind]));
   const of = (kind?: PortAddress['kind']) => otherIPs.filter(({ text }) => kinds.get(text) === kind);
   return {
@@ -559,6 +578,7 @@ function withKinds(shown: DecompiledPort, written: ServicePort | undefined): Dec
     externalIPs: [...externalIPs, ...of('external-ip')],
     loadBalancerIPs: [...loadBalancerIPs, ...of('load-balancer-ip')],
     otherIPs: of(),
+    healthCheckNodePort: check ?? [written.healthCheckNodePort].find((port) => port > 0 && isCheck(port)),
   };
 }
 

@@ -4,9 +4,8 @@ import { groupBy } from '../../cluster/grouping.ts';
 import { portAddresses, serviceName, servicePortLabel, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import { addressesOfPod, fullName, type Pod, type Sourced } from '../../cluster/objects.ts';
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../../snapshot/snapshot.ts';
-import { families, parseAddress } from '../../kernel/address.ts';
-import { setName } from '../../kube-proxy/ipvs-objects.ts';
-import { findNodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
+import { parseAddress } from '../../kernel/address.ts';
+import { findHealthCheckSets } from '../../kube-proxy/ipvs-objects.ts';
 import { endpointOn, PortDraft, type DecompiledPort } from '../../snapshot/decompiled-port.ts';
 import { describeSet, findItems, modeOfName, type SharedSubject } from './find-items.ts';
 import {
@@ -84,7 +83,7 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
   const isOwn: AskedNode['isOwn'] = (own) => node.hostAddresses.some((each) => each.text === own.text);
   const known = {
     ports: [...cluster.servicePorts, ...cluster.services.flatMap(portsNotProgrammed)],
-    node: { isOwn, listeners: findNodePortListeners(view.state) },
+    node: { isOwn, listeners: view.listeners },
   };
   const { asked, subjects, unanswered, ...found } = findAsked(text, view, known);
   const pods = findPods(asked, view.objects.pods);
@@ -184,13 +183,9 @@ function socketOf(shown: ShownPort): AskedAddress | undefined {
   return first && { address: first.address, port: shown.port, protocol: shown.protocol };
 }
 
-/** Returns the sets that contain a health check node port. A kernel shows nothing else about this port, not even its Service. */
 function healthCheckSets({ number }: Asked, dump: DumpedSnapshot): readonly SharedSubject[] {
   if (!number || (number.protocol ?? 'TCP') !== 'TCP') return [];
-  const names = new Set(families.map((family) => setName('healthCheckNodePort', family)));
-  return dump.state.sets
-    .filter(({ name, entries }) => names.has(name) && entries.some(({ port }) => port === number.port))
-    .map((set) => describeSet(set, dump));
+  return findHealthCheckSets(dump.state, number.port).map((set) => describeSet(set, dump));
 }
 
 function hintOn({ text, address, names }: Asked, view: CompiledSnapshot): SubjectHint | undefined {

@@ -120,7 +120,8 @@ export function knowledgeOf(
 
 function isAtNodePort(ports: readonly ShownPort[], to: Address, port: number, protocol: string): boolean {
   const takes = (each: ShownPort): boolean =>
-    each.nodePort === port && hasProtocol(each, protocol) && !addressKind(each, to);
+    (each.healthCheckNodePort === port || (each.nodePort === port && hasProtocol(each, protocol))) &&
+    !addressKind(each, to);
   return ports.some(takes) && !ports.some((each) => addressKind(each, to) === 'cluster-ip');
 }
 

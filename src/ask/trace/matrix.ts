@@ -9,18 +9,17 @@ import {
 } from '../../cluster/model.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import { isLoopback, parseAddress, type Address } from '../../kernel/address.ts';
+import { isLoopback, type Address } from '../../kernel/address.ts';
 import { singleAddress, spanOf } from '../../kernel/address-range.ts';
 import type { Value } from '../../kernel/nftables/table.ts';
 import { addressesOn } from '../../kernel/link/link.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
-import type { KernelState } from '../../kernel/state.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-table.ts';
-import { findNodePortListeners } from '../../kube-proxy/node-port-listeners.ts';
 import { unknownOwn, type PacketProtocol } from '../../packet/packet.ts';
 import { representatives } from './address-cells.ts';
 import { packetOf } from './ask.ts';
+import { nodeAddressesFor } from './node-addresses.ts';
 import { isIn } from './pod-networks.ts';
 import { readSender, type NamedSender } from './read-sender.ts';
 import { isUnaddressed, senderKinds, type Trace } from './question.ts';
@@ -112,11 +111,6 @@ function toldApart(port: ShownPort, scene: Scene): string | undefined {
   )?.text;
 }
 
-function listenersOf({ family, protocol }: ShownPort, port: number, state: KernelState): readonly Address[] {
-  const listeners = findNodePortListeners(state)({ family, protocol, port });
-  return listeners.kind === 'listed' ? [...listeners.addresses].flatMap((text) => parseAddress(text) ?? []) : [];
-}
-
 /**
  * Returns a test of whether an endpoint that no nodeName places may be on the node. It is not if its address is another Node's. In a dump,
  * the sets for packets from endpoints to themselves list the local endpoints. If a dump lacks the set, any endpoint may be local.
@@ -155,20 +149,16 @@ function socketOfKey(key: readonly Value[]): string | undefined {
   return formatSocketAddress({ address: address.address, port: port.value });
 }
 
-function targetsOfPort(shown: ShownPort, { links, side }: Scene) {
+function targetsOfPort(shown: ShownPort, scene: Scene) {
   const { family, port, nodePort } = shown;
   const protocol = shown.protocol.toLowerCase() as PacketProtocol;
   const target = (kind: TargetKind, address: Address, number: number | undefined) =>
     number ? [{ kind, address, port: number, protocol, label: undefined }] : [];
-  const known = links
-    .flatMap((link) => link.addresses)
-    .filter((each) => each.family === family && each.scope !== 'link')
-    .map(({ address }) => address);
-  const own = known.length > 0 || !nodePort ? known : listenersOf(shown, nodePort, side.state);
+  const own = nodePort ? nodeAddressesFor({ family, protocol, port: nodePort }, scene) : [];
   return [
     ...portAddresses(shown).flatMap(({ kind, address }) => target(kind, address, port)),
     ...own.flatMap((address) => target('node-port', address, nodePort)),
     // A node always has an address, even if the dump shows none.
-    ...(own.length === 0 && side.kind === 'dump' ? target('node-port', unknownOwn[family], nodePort) : []),
+    ...(own.every(isLoopback) && scene.side.kind === 'dump' ? target('node-port', unknownOwn[family], nodePort) : []),
   ];
 }

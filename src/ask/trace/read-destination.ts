@@ -20,9 +20,10 @@ import {
 import { compareText } from '../../kernel/compare.ts';
 import { mostSuggestions, nearest } from '../../base/names.ts';
 import { shellWord } from '../../base/printable.ts';
-import { type Address, families, type Family, isLoopback, joinHostPort, parseAddress } from '../../kernel/address.ts';
+import { families, type Family, joinHostPort, parseAddress } from '../../kernel/address.ts';
 import { unknownOwn, type Packet, type PacketProtocol } from '../../packet/packet.ts';
 import type { ProxyMode } from '../../kube-proxy/modes.ts';
+import { addressOfNode, nodeAddressFor } from './node-addresses.ts';
 import type { Scene } from './scene.ts';
 import {
   read,
@@ -153,14 +154,8 @@ function readNodeSocket(
     return /^node:\d+$/.test(to) ? wrong({ problem: 'port-range', to }) : undefined;
   const { port, family = ofSender } = named;
   const wanted = family === undefined ? families : [family];
-  const own = wanted.flatMap((each) => ownAddress(each, scene) ?? []);
+  const own = wanted.flatMap((each) => nodeAddressFor({ family: each, protocol, port }, scene) ?? []);
   return read({ address: own[0] ?? unknownOwn[family ?? 'ipv4'], port, protocol, label: undefined });
-}
-
-function ownAddress(family: Family, { links }: Scene): Address | undefined {
-  return links
-    .flatMap((link) => link.addresses)
-    .find(({ address, scope }) => address.family === family && !isLoopback(address) && scope !== 'link')?.address;
 }
 
 function joinNames(service: string, portName = ''): string {
@@ -217,9 +212,21 @@ export function findNamedPorts(what: string, namespace: string | undefined, scen
     const others = scene.side.cluster?.services ?? [];
     const idle = others.find((each) => each.skipped && isNamed(fullName(each), wanted));
     if (idle?.skipped) return wrong({ problem: 'skipped', service: fullName(idle), why: idle.skipped });
+    const number = numberOf(port ?? name);
+    const node = addressOfNode(name, side)?.text;
+    if (node !== undefined) {
+      const use = number === undefined ? node : joinHostPort(node, number);
+      return absent({ problem: 'is-node', name, kind: 'Service', use });
+    }
     const names = side.namedPorts.map((each) => serviceName(each));
-    const near = numberOf(name) === undefined ? nearNames(wanted, names) : [`node:${name}`];
-    return noService(wanted, near, scene, side.kind === 'dump' && !side.named ? namelessMode(side.shown) : undefined);
+    const isBare = number !== undefined && (name === '' || port === undefined);
+    const near = isBare ? [`node:${number}`] : nearNames(wanted, names);
+    return noService(
+      wanted || what,
+      near,
+      scene,
+      side.kind === 'dump' && !side.named ? namelessMode(side.shown) : undefined,
+    );
   }
   if (port === undefined) return read(own);
   const asWritten = port.toUpperCase();
@@ -256,9 +263,11 @@ function wayTo(shown: ShownPort, isOutside: boolean, scene: Scene) {
   // Beside the cluster IP, an address of unknown kind is a load balancer's or an external IP.
   const other = clusterIP && find('unknown');
   const outer = isOutside ? (find('load-balancer-ip') ?? find('external-ip') ?? other) : undefined;
-  const own = ownAddress(family, scene);
-  if (isOutside && !outer && nodePort && (own || scene.side.kind === 'dump'))
-    return { address: own ?? unknownOwn[family], port: nodePort };
+  if (isOutside && !outer && nodePort) {
+    const protocol = shown.protocol.toLowerCase() as PacketProtocol;
+    const own = nodeAddressFor({ family, protocol, port: nodePort }, scene);
+    if (own || scene.side.kind === 'dump') return { address: own ?? unknownOwn[family], port: nodePort };
+  }
   const address = outer ?? clusterIP ?? find('unknown');
   return address && port !== undefined ? { address, port } : undefined;
 }

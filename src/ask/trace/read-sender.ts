@@ -16,6 +16,7 @@ import {
   parseNetwork,
 } from '../../kernel/address.ts';
 import { freeAddressIn, networksOfLinks } from './free-address.ts';
+import { addressOfNode } from './node-addresses.ts';
 import { isIn } from './pod-networks.ts';
 import { sceneOf, type Scene } from './scene.ts';
 import {
@@ -71,6 +72,8 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   if (!pod) {
     const pending = workload && pendingOf(workload, side);
     if (pending) return absent(pending);
+    const use = from === side.nodeName ? 'node' : addressOfNode(from, side)?.text;
+    if (use !== undefined) return absent({ problem: 'is-node', name: from, kind: 'Pod', use });
     const named = workload ? listWorkloads(side) : [...side.pods.keys()];
     const near = [
       ...nearest(from.toLowerCase(), senderKinds),

@@ -139,6 +139,8 @@ export const commandLineFindings = {
     'no-such-port': Strings<'to'> & Lists<'others'>;
     /** `nameless` is the mode of a dump that names no Service. */
     'no-such': UnknownName & { readonly kind: string; readonly files?: string; readonly nameless?: ProxyMode };
+    /** `use`: what means the Node itself. */
+    'is-node': Strings<'name' | 'kind' | 'use'>;
     'no-port': Strings<'service' | 'port'> & Lists<'ports' | 'near'>;
     'no-host': UnknownName & Strings<'service'> & Lists<'hosts'>;
     'no-ingress-of-host': Strings<'request'>;

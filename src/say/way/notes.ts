@@ -6,6 +6,7 @@ import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
 import { familyNames, isLoopback, loopbackAddresses } from '../../kernel/address.ts';
 import { findLocalhostHandling } from '../../kube-proxy/node-port-listeners.ts';
 import { describeSkippedListings, noSubjectWords, unlistedWords, unmasqueradedWords } from './lack.ts';
+import { findHealthCheckSets } from '../../kube-proxy/ipvs-objects.ts';
 import { healthAnswerOf, healthCheckFinder } from '../../snapshot/health-checks.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { formatSocketAddress, type SocketAddress } from '../../kernel/ports-and-marks.ts';
@@ -291,16 +292,17 @@ export function healthCheckWords(check: ServiceHealthCheck, side: Snapshot): str
   return `${words} ${status}, with ${count(local, 'ready endpoint')} on this node`;
 }
 
-/** Describes a health check node port that a dump's rules show. */
-function shownHealthCheck(port: number, fate: Fate, ports: Snapshot['ports']): string | undefined {
-  const label = ports.find(({ healthCheckNodePort }) => healthCheckNodePort === port)?.label;
+/** Describes a health check node port that a dump's rules or sets show. */
+function shownHealthCheck(port: number, fate: Fate, { ports, state }: Snapshot): string | undefined {
+  const named = ports.find(({ healthCheckNodePort }) => healthCheckNodePort === port)?.label;
+  const label = named ?? (findHealthCheckSets(state, port).length > 0 ? 'a Service' : undefined);
   if (label === undefined || (fate.otherwise ?? fate).verdict !== 'local') return undefined;
   return `port ${port} is the health check of ${label}: kube-proxy answers ${byReadiness}`;
 }
 
 /** Returns the note on a health check at an address of the node. */
 function healthCheckNote({ target, fate }: Trace, { side }: Scene): string | undefined {
-  if (side.kind === 'dump') return shownHealthCheck(target.port, fate, side.ports);
+  if (side.kind === 'dump') return shownHealthCheck(target.port, fate, side);
   const check = fate.verdict === 'local' && target.protocol === 'tcp' ? healthCheckFinder(side)(target) : undefined;
   return check && `this is the ${healthCheckWords(check, side)}`;
 }

@@ -128,6 +128,7 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
         'name an address, a Pod, deployment/NAME, or one of these words (external: a client outside the cluster)',
       ),
     ],
+    'is-node': ({ name, kind, use }) => [`${name} is a Node, not a ${kind}`, `write ${use}`],
     'no-such-port': ({ to, others }) => [
       `${to} has no such port or family here${others.length === 0 ? '' : `: it has ${joinWords(others, 'and')}`}`,
       'see its ports with "kpc describe"',
