@@ -36,6 +36,7 @@ import { describe as described } from '../../src/say/outputs/describe.ts';
 import { traced } from '../../src/say/outputs/trace.ts';
 import { sayFindings } from '../../src/say/words/said.ts';
 import { snapshotsJson } from '../../src/say/snapshots.ts';
+import { partParameters } from './long-answers.ts';
 import { refuseUse } from './refusals.ts';
 import { openInput, readManifests } from './sources.ts';
 import type { TextsBelow } from './texts-below.ts';
@@ -49,6 +50,10 @@ export interface Tool {
   /** The flags of the command. They are further parameters, and have an effect in the same cases. */
   readonly flags: readonly Flag[];
   readonly result: Schema;
+  /** The lists of the result that may be long. */
+  readonly lists: readonly string[];
+  /** What to do if an answer is too long even so. */
+  readonly narrower: string;
   /** Returns the findings and the result. Without a result, the findings say why. */
   readonly answer: (input: Readonly<Record<string, unknown>>, ...others: Others) => ToolAnswer | Promise<ToolAnswer>;
 }
@@ -64,7 +69,8 @@ function tool<const Input extends Readonly<Record<string, z.ZodType>>>(
     readonly answer: (input: z.infer<z.ZodObject<Input>>, ...others: Others) => ToolAnswer | Promise<ToolAnswer>;
   },
 ): Tool {
-  return made as unknown as Tool;
+  const parts = made.flags.length > 0 ? partParameters : {};
+  return { ...made, input: { ...made.input, ...parts } } as unknown as Tool;
 }
 
 const noSource = 'neither a path nor { name, text } with two strings';
@@ -159,6 +165,8 @@ export const tools: readonly Tool[] = [
     },
     flags: [...traceFlags, ...openFlags('looks'), ...nodes],
     result: traced,
+    lists: ['traces', 'requests'],
+    narrower: 'name one packet with from and to, name one node, or leave out steps',
     answer: async ({ from, to, proto, inInterface, all, steps = false, ...input }, files, given) => {
       if (all === undefined && (from === undefined || to === undefined)) refuseUse('name from and to, or all');
       const opened = await openInput(input, files);
@@ -192,6 +200,8 @@ export const tools: readonly Tool[] = [
     },
     flags: [...openFlags('looks'), nodeFlag(theNode)],
     result: described,
+    lists: ['services', 'servicePorts', 'subjects'],
+    narrower: 'name one Service with what',
     answer: async ({ what, ...input }, files, given) => {
       const { namespace, node } = input;
       const opened = await openInput(input, files);
@@ -213,10 +223,17 @@ export const tools: readonly Tool[] = [
     input: {
       manifests,
       ...compiledFor(theNode),
-      file: z.string().optional().describe('such as nftables.nft, iptables.restore or ipvsadm.restore'),
+      file: z
+        .string()
+        .optional()
+        .describe(
+          'such as nftables.nft, iptables.restore or ipvsadm.restore; describe with what has the rules of one Service',
+        ),
     },
     flags: [...openFlags('programs'), nodeFlag(theNode)],
     result: compiled,
+    lists: [],
+    narrower: 'ask describe with what: its kernel has the rules of one Service',
     answer: async ({ file, ...input }, files) => {
       const { bundle, diagnostics: findings } = compile(await readManifests(input, files));
       if (!bundle) return { snapshots: [], findings };
@@ -242,6 +259,8 @@ export const tools: readonly Tool[] = [
     },
     flags: [...openFlags('looks'), ...nodes],
     result: compared,
+    lists: ['causes'],
+    narrower: 'name one node with node, or fewer manifests',
     answer: async ({ from, to, ...input }, files) =>
       comparison(
         equivalence({ ...(await readManifests(input, files)), from: from as ComparedSide, to: to as ComparedSide }),
@@ -262,6 +281,8 @@ export const tools: readonly Tool[] = [
     },
     flags: [...migrateFlags, nodeFlag(eachNode)],
     result: compared,
+    lists: ['causes'],
+    narrower: 'name one node with node, or fewer manifests',
     answer: async ({ from, to, toKubernetesVersion, ...input }, files) =>
       comparison(migrate({ ...(await readManifests(input, files)), from, to, toKubernetesVersion })),
   }),
@@ -282,6 +303,8 @@ export const tools: readonly Tool[] = [
       strictFlag,
     ],
     result: linted,
+    lists: ['ignoredFindings'],
+    narrower: 'name fewer manifests, or leave out codes with ignore',
     answer: async (input, files) => {
       const { findings, report: result, snapshots, diagnostics } = lint(await readManifests(input, files));
       return { snapshots, findings: [...diagnostics, ...findings], result };
@@ -296,6 +319,8 @@ export const tools: readonly Tool[] = [
     },
     flags: [],
     result: anyObject,
+    lists: [],
+    narrower: 'name one code with code',
     answer: ({ code }) => ({ snapshots: [], findings: [], result: explain(code?.replace(/^\[(.*)\]$/, '$1')) }),
   }),
 ];

@@ -635,6 +635,31 @@ const tests = [
     },
   ],
   [
+    'gives a long list in parts, and names what asks for less where there is no list',
+    async () => {
+      const service = (/** @type {number} */ i) =>
+        `apiVersion: v1\nkind: Service\nmetadata: { name: s${i} }\nspec: { clusterIP: 10.96.${i >> 8}.${i & 255}, ports: [{ port: 80 }] }\n`;
+      const text = Array.from({ length: 1000 }, (_, i) => service(i + 1)).join('---\n');
+      const manifests = [{ name: 'many.yaml', text }];
+      const listed = new Set();
+      for (let skip = 0; skip < 1000;) {
+        const { data, text: said } = await ask('describe', { manifests, skip });
+        for (const { service: name } of data.result.services) listed.add(name);
+        const part = data.findings.find((/** @type {any} */ each) => each.arguments.list === 'services').arguments;
+        assert.deepEqual([part.problem, part.skip, part.all, said.length <= 200_000], ['part', skip, 1000, true]);
+        assert.ok(part.shown > 0);
+        skip += part.shown;
+      }
+      assert.equal(listed.size, 1000);
+      const few = await ask('describe', { manifests, limit: 2 });
+      assert.equal(few.data.result.services.length, 2, few.text);
+      const wrong = await ask('describe', { manifests: [{ name: 'a.yaml', text: 'a: [' }], skip: 9 });
+      assert.ok(wrong.isError, wrong.text);
+      const { data } = await ask('compile', { manifests, proxyMode: 'iptables', file: 'iptables.restore' });
+      assert.match(data.findings.at(-1).help, /describe with what/);
+    },
+  ],
+  [
     'refuses the keys of kpc.yaml that no command has, and takes those of commands that are no tool',
     async () => {
       const path = join(folder, 'kpc.yaml');
