@@ -87,6 +87,11 @@ function textOptions(input: Compiled, files: TextsBelow) {
   };
 }
 
+function pathOf(sources: readonly Named[]): string {
+  return sources.map(({ name }) => name).join(', ');
+}
+
+/** `path`: the input's name in answers. */
 export async function readManifests(input: Compiled, files: TextsBelow) {
   const sources = await sourcesOf(input, files);
   if (sources.length === 0) refuseUse('no manifests are named', 'name manifests, or write file: into kpc.yaml');
@@ -94,7 +99,10 @@ export async function readManifests(input: Compiled, files: TextsBelow) {
     const wrong = kind === 'unreadable' ? diagnostics[0] : diagnose('no-manifests', { what: kind, path });
     if (kind !== 'manifests' && wrong) throw new Refusal(sayFinding(wrong));
   }
-  return { ...textOptions(input, files), manifests: sources.flatMap(({ texts }) => texts) };
+  return {
+    path: pathOf(sources),
+    options: { ...textOptions(input, files), manifests: sources.flatMap(({ texts }) => texts) },
+  };
 }
 
 /** Recognises each source by its content. Manifests beside a dump name its Services. `path`: the input's name in messages. */
@@ -105,7 +113,7 @@ export async function openInput(input: Compiled, files: TextsBelow) {
     refuseUse('no input is named', 'name manifests or a dump, or write file: into kpc.yaml');
   const others = [...printed, ...sources.filter(({ kind }) => kind !== 'manifests')];
   const beside = sources.filter(({ kind }) => kind === 'manifests');
-  const path = (others.length > 0 ? others : beside).map(({ name }) => name).join(', ');
+  const path = pathOf(others.length > 0 ? others : beside);
   const textsOf = (named: readonly Pick<Named, 'texts'>[]) => named.flatMap(({ texts }) => texts);
   const opened = openAny(textsOf(others), textOptions(input, files), path, textsOf(beside));
   return printed.length > 0 && opened.kind === 'manifests' ? refuse({ problem: 'no-dump', path }) : { ...opened, path };

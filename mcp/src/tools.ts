@@ -235,7 +235,8 @@ export const tools: readonly Tool[] = [
     lists: [],
     narrower: 'ask describe with what: its kernel has the rules of one Service',
     answer: async ({ file, ...input }, files) => {
-      const { bundle, diagnostics: findings } = compile(await readManifests(input, files));
+      const { path: name, options } = await readManifests(input, files);
+      const { bundle, diagnostics: findings } = compile({ ...options, name });
       if (!bundle) return { snapshots: [], findings };
       const { manifest } = bundle;
       const snapshots = snapshotsJson([bundle.side]);
@@ -263,7 +264,11 @@ export const tools: readonly Tool[] = [
     narrower: 'name one node with node, or fewer manifests',
     answer: async ({ from, to, ...input }, files) =>
       comparison(
-        equivalence({ ...(await readManifests(input, files)), from: from as ComparedSide, to: to as ComparedSide }),
+        equivalence({
+          ...(await readManifests(input, files)).options,
+          from: from as ComparedSide,
+          to: to as ComparedSide,
+        }),
       ),
   }),
   tool({
@@ -284,7 +289,7 @@ export const tools: readonly Tool[] = [
     lists: ['causes'],
     narrower: 'name one node with node, or fewer manifests',
     answer: async ({ from, to, toKubernetesVersion, ...input }, files) =>
-      comparison(migrate({ ...(await readManifests(input, files)), from, to, toKubernetesVersion })),
+      comparison(migrate({ ...(await readManifests(input, files)).options, from, to, toKubernetesVersion })),
   }),
   tool({
     name: 'lint',
@@ -306,7 +311,7 @@ export const tools: readonly Tool[] = [
     lists: ['ignoredFindings'],
     narrower: 'name fewer manifests, or leave out codes with ignore',
     answer: async (input, files) => {
-      const { findings, report: result, snapshots, diagnostics } = lint(await readManifests(input, files));
+      const { findings, report: result, snapshots, diagnostics } = lint((await readManifests(input, files)).options);
       return { snapshots, findings: [...diagnostics, ...findings], result };
     },
   }),

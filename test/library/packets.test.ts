@@ -161,6 +161,7 @@ describe('equivalence and migrate', () => {
     const found = equivalence({ manifests, allNodes: true, from: 'iptables', to: 'nftables' });
     const command = await printed('equivalence', 'iptables', 'nftables', ...files, '--all-nodes');
     expect(asJson(found.report)).toEqual(command);
+    expect(new Set(found.snapshots.map(({ name }) => name))).toEqual(new Set(['iptables', 'nftables']));
     const moved = migrate({ manifests, from: 'ipvs', to: 'nftables' });
     expect(asJson(moved.report)).toEqual(await printed('migrate', ...files, '--from', 'ipvs', '--to', 'nftables'));
     expect(moved.passed).toBe(false);

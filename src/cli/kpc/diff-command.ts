@@ -156,7 +156,7 @@ async function diffReleases(call: Call<DiffFlags>, toVersion: string): Promise<E
   const paths = path === undefined ? [] : [path];
   const to = parseVersionChoice(toVersion, toFlag);
   await call.expectNone(to.diagnostics);
-  await expectManifests(call, paths, 'upgrade');
+  await expectManifests(call, paths);
   const read = { ...options, file: [...paths, ...(options.file ?? [])] };
   const opened = await openUpgrade(path ?? '-f', read, to.choice, toFlag);
   await call.report(opened);
