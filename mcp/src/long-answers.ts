@@ -1,12 +1,22 @@
 // Gives an answer that is too long in parts, and says so.
 import { z } from 'zod';
 import { diagnose } from '../../src/base/findings/finding.ts';
+import type { CommandAnswer } from '../../src/say/formats/json.ts';
 import { sayFinding } from '../../src/say/words/said.ts';
 import { refuseUse } from './refusals.ts';
-import type { Tool, ToolAnswer } from './tools.ts';
 
 /** Limit on the characters of an answer, because an agent reads the whole answer. */
 const longestAnswer = 200_000;
+
+export type ToolAnswer = Pick<CommandAnswer<unknown>, 'result'> &
+  Required<Pick<CommandAnswer<unknown>, 'findings' | 'snapshots'>>;
+
+export interface MayBeLong {
+  /** The lists of the result that may be long. */
+  readonly lists: readonly string[];
+  /** What to do if an answer is too long even so. */
+  readonly narrower: string;
+}
 
 type Said = ToolAnswer['findings'][number];
 
@@ -24,7 +34,7 @@ export interface Part {
 
 /** Formats an answer. If it is too long, shortens its lists until it fits, and adds a note that says what to ask next. */
 export function formatPart(
-  { lists, narrower }: Pick<Tool, 'lists' | 'narrower'>,
+  { lists, narrower }: MayBeLong,
   answer: ToolAnswer,
   { limit = Infinity, skip = 0 }: Part,
   format: (answer: ToolAnswer) => string,

@@ -22,10 +22,10 @@ import type { SaidFinding } from '../../src/say/words/said.ts';
 import { answerQuestions, Answers } from './answers.ts';
 import { BoundedInput, longestMessage } from './bounded-input.ts';
 import { readConfigured } from './configured.ts';
-import { formatPart, type Part } from './long-answers.ts';
+import { formatPart, type Part, type ToolAnswer } from './long-answers.ts';
 import { findingOf, refuseUse } from './refusals.ts';
 import { TextsBelow } from './texts-below.ts';
-import { parameterOf, parametersOf, tools, type Tool, type ToolAnswer } from './tools.ts';
+import { parameterOf, parametersOf, tools, type Tool } from './tools.ts';
 import { inParameters } from './words.ts';
 
 const usage = `Usage: kpc-mcp <folder>

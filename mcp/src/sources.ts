@@ -1,12 +1,12 @@
 // Opens the inputs that a question names, by the rules of the command line.
-import { baseName, folderOf } from '../../src/base/names.ts';
+import { baseName, bundleHead, folderOf, goldenHead } from '../../src/base/names.ts';
 import { diagnose, type Finding } from '../../src/base/findings/finding.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { ManifestsOfNodes, NamedText } from '../../src/library/index.ts';
 import { openAny } from '../../src/library/open.ts';
 import { Refusal, refuse } from '../../src/library/refusal.ts';
 import { sayFinding } from '../../src/say/words/said.ts';
-import type { Recognised } from '../../src/snapshot/open/stored-side.ts';
+import { unknownInFleet, type Recognised } from '../../src/snapshot/open/stored-side.ts';
 import { recogniseTexts } from '../../src/snapshot/open/recognise-texts.ts';
 import { refuseUse } from './refusals.ts';
 import type { TextsBelow } from './texts-below.ts';
@@ -53,7 +53,10 @@ function ofNode(named: Named, node: string | undefined): Named {
   const { name, texts, diagnostics } = named;
   if (node === undefined || diagnostics[0]?.code !== 'nodes-folder') return named;
   const own = texts.filter((text) => baseName(folderOf(text.name)) === node);
-  return own.length > 0 ? recognise(`${name}/${node}`, own) : named;
+  if (own.length > 0) return recognise(`${name}/${node}`, own);
+  const heads = texts.filter((text) => [bundleHead, goldenHead].includes(baseName(text.name)));
+  const known = heads.map((head) => baseName(folderOf(head.name))).toSorted();
+  throw new Refusal(sayFinding(unknownInFleet(node, known)));
 }
 
 async function sourcesOf(input: Compiled, files: TextsBelow): Promise<readonly Named[]> {

@@ -30,19 +30,18 @@ import {
 import { flagRow, openFlags, type Flag } from '../../src/library/options.ts';
 import { packetProtocols, readsNoNames, traceIn } from '../../src/library/trace.ts';
 import { inOptions } from '../../src/library/words.ts';
-import type { CommandAnswer } from '../../src/say/formats/json.ts';
 import { compiled, equivalence as compared, linted } from '../../src/say/outputs/compile-and-compare.ts';
 import { describe as described } from '../../src/say/outputs/describe.ts';
 import { traced } from '../../src/say/outputs/trace.ts';
 import { sayFindings } from '../../src/say/words/said.ts';
 import { snapshotsJson } from '../../src/say/snapshots.ts';
-import { partParameters } from './long-answers.ts';
+import { partParameters, type MayBeLong, type ToolAnswer } from './long-answers.ts';
 import { refuseUse } from './refusals.ts';
 import { openInput, readManifests } from './sources.ts';
 import type { TextsBelow } from './texts-below.ts';
 
 /** A question for agents: its description, its parameters, and the answer as data. */
-export interface Tool {
+export interface Tool extends MayBeLong {
   readonly name: string;
   readonly title: string;
   readonly description: string;
@@ -50,16 +49,9 @@ export interface Tool {
   /** The flags of the command. They are further parameters, and have an effect in the same cases. */
   readonly flags: readonly Flag[];
   readonly result: Schema;
-  /** The lists of the result that may be long. */
-  readonly lists: readonly string[];
-  /** What to do if an answer is too long even so. */
-  readonly narrower: string;
   /** Returns the findings and the result. Without a result, the findings say why. */
   readonly answer: (input: Readonly<Record<string, unknown>>, ...others: Others) => ToolAnswer | Promise<ToolAnswer>;
 }
-
-export type ToolAnswer = Pick<CommandAnswer<unknown>, 'result'> &
-  Required<Pick<CommandAnswer<unknown>, 'findings' | 'snapshots'>>;
 
 type Others = readonly [files: TextsBelow, given: readonly Flag[]];
 

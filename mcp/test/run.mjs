@@ -603,6 +603,8 @@ const tests = [
           const { data, text: said } = await ask('trace', { ...given, ...packet });
           assert.deepEqual([data.snapshots[0]?.kind, data.snapshots[0]?.node], ['bundle', 'worker-2'], said);
         }
+        const strange = await ask('describe', { [named]: ['fleet'], node: 'edge' });
+        assert.deepEqual(strange.data.findings[0].arguments.known, ['worker-1', 'worker-2', 'worker-3'], strange.text);
         const unnamed = await ask('describe', { [named]: ['fleet'] });
         assert.equal(unnamed.data.findings[0].code, 'nodes-folder', unnamed.text);
       }

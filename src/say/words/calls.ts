@@ -58,7 +58,7 @@ function idleWords({ flags, because }: IdleFlags): Words {
       return `${names}: only for manifests, but ${path} is a ${of} of one node`;
     }
     case 'own-node':
-      return `${names}: only for manifests and bundles, but ${because.path} is a dump of one node`;
+      return [`${names}: ${because.path} is a dump, which has its own node`, leaveOut];
     case 'other-node':
       return `${names} ${because.node}: ${because.path} is a bundle of ${because.of || 'no node'}`;
     case 'beside': {
