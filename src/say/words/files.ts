@@ -264,7 +264,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     if ('lines' in details)
       return [
         `not valid YAML: ${details.reason}`,
-        adviseOnOddSpace(details.lines) ??
+        (/^```/m.test(details.lines) ? 'leave out the lines with ```, which are Markdown' : undefined) ??
+          adviseOnOddSpace(details.lines) ??
           'check the indentation and the space after each ":", and put a text with ": ", "#" or brackets in quotes',
       ];
     const what =
