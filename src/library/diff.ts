@@ -23,7 +23,7 @@ const ofDiff = ['foreign', 'rules'] as const;
 /** Compares two sides by meaning. Returns the result of `kpc diff --output json`. */
 export function diff(from: Snapshot, to: Snapshot, options: DiffOptions = {}): DifferenceJson {
   checkOptionNames(options, ofDiff);
-  return diffResult(compare(from, to, options));
+  return diffResult(compareSnapshots(from, to, options));
 }
 
 export interface FormatOptions extends DiffOptions {
@@ -42,12 +42,12 @@ export function formatDiff(
   checkOptionNames(options, [...ofDiff, 'limit']);
   if (!formats.includes(format)) misuse({ problem: 'not-one-of', option: 'format', values: formats });
   const { limit = 20 } = options;
-  if (format !== 'unified') return diffAnswer(compare(from, to, options), { limit })[format]();
+  if (format !== 'unified') return diffAnswer(compareSnapshots(from, to, options), { limit })[format]();
   checkSides(from, to);
   return formatSideDiffs(from, to);
 }
 
-function compare(from: Snapshot, to: Snapshot, { foreign = false, rules = false }: DiffOptions): Differences {
+function compareSnapshots(from: Snapshot, to: Snapshot, { foreign = false, rules = false }: DiffOptions): Differences {
   checkSides(from, to);
   // A snapshot does not know by which command it can be read again.
   const differences = compareSides(from, to, { foreign, trace: rules ? undefined : 'no-command' });
