@@ -22,9 +22,10 @@ import type { SaidFinding } from '../../src/say/words/said.ts';
 import { answerQuestions, Answers } from './answers.ts';
 import { BoundedInput, longestMessage } from './bounded-input.ts';
 import { readConfigured } from './configured.ts';
+import { formatPart, type Part, type ToolAnswer } from './long-answers.ts';
 import { findingOf, refuseUse } from './refusals.ts';
 import { TextsBelow } from './texts-below.ts';
-import { parameterOf, parametersOf, tools, type Tool, type ToolAnswer } from './tools.ts';
+import { parameterOf, parametersOf, tools, type Tool } from './tools.ts';
 import { inParameters } from './words.ts';
 
 const usage = `Usage: kpc-mcp <folder>
@@ -44,9 +45,6 @@ const instructions =
   'kpc answers what kube-proxy programs for Kubernetes Services, offline. Ask trace first if something cannot be reached, then describe or explain about what it names. A verdict "unknown" says what to add; do not guess in its place.';
 
 const answering = '--answer-questions';
-
-/** Limit on the characters of an answer, because an agent reads the whole answer. */
-const longestAnswer = 200_000;
 
 async function main(words: readonly string[]): Promise<number> {
   const [folder, ...others] = words;
@@ -134,10 +132,10 @@ async function answerOf(tool: Tool, given: Given, files: TextsBelow): Promise<st
     const { asked, flags } = readInput(tool, given);
     const { values, findings, isWrong } = tool.flags.length > 0 ? readConfigured(tool, asked, files) : unconfigured;
     return orFailure(tool, given, findings, async () => {
-      const own = isWrong ? noAnswer : await tool.answer({ ...values, ...asked }, files, flags);
-      const text = format(tool, given, { ...own, findings: [...findings, ...own.findings] });
-      if (text.length <= longestAnswer) return text;
-      return refuseUse(`the answer is longer than ${longestAnswer} characters`, 'ask about less, or run kpc itself');
+      const { limit, skip, ...question } = asked;
+      const own = isWrong ? noAnswer : await tool.answer({ ...values, ...question }, files, flags);
+      const all = [...new Map([...findings, ...own.findings].map((each) => [JSON.stringify(each), each])).values()];
+      return formatPart(tool, { ...own, findings: all }, { limit, skip } as Part, (part) => format(tool, given, part));
     });
   });
 }
@@ -222,8 +220,7 @@ function format(tool: Tool, given: Given, { findings, ...answered }: ToolAnswer)
   const takesFlags = tool.flags.length > 0;
   const parameters = takesFlags ? parametersOf(tool) : allParameters;
   const useful = takesFlags ? parametersOf(tool, 'dump' in given) : allParameters;
-  const once = [...new Map(findings.map((each) => [JSON.stringify(each), each])).values()];
-  const said = inParameters(once, answered, { ...names, parameters, useful });
+  const said = inParameters(findings, answered, { ...names, parameters, useful });
   const { kpc, command, result, ...rest } = makeEnvelope({ command: `kpc ${tool.name}`, ...said });
   return JSON.stringify({ kpc, command, result, ...rest }, undefined, 1);
 }

@@ -1,12 +1,12 @@
 // Opens the inputs that a question names, by the rules of the command line.
-import { baseName, folderOf } from '../../src/base/names.ts';
+import { baseName, bundleHead, folderOf, goldenHead } from '../../src/base/names.ts';
 import { diagnose, type Finding } from '../../src/base/findings/finding.ts';
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
 import type { ManifestsOfNodes, NamedText } from '../../src/library/index.ts';
 import { openAny } from '../../src/library/open.ts';
 import { Refusal, refuse } from '../../src/library/refusal.ts';
 import { sayFinding } from '../../src/say/words/said.ts';
-import type { Recognised } from '../../src/snapshot/open/stored-side.ts';
+import { unknownInFleet, type Recognised } from '../../src/snapshot/open/stored-side.ts';
 import { recogniseTexts } from '../../src/snapshot/open/recognise-texts.ts';
 import { refuseUse } from './refusals.ts';
 import type { TextsBelow } from './texts-below.ts';
@@ -53,7 +53,10 @@ function ofNode(named: Named, node: string | undefined): Named {
   const { name, texts, diagnostics } = named;
   if (node === undefined || diagnostics[0]?.code !== 'nodes-folder') return named;
   const own = texts.filter((text) => baseName(folderOf(text.name)) === node);
-  return own.length > 0 ? recognise(`${name}/${node}`, own) : named;
+  if (own.length > 0) return recognise(`${name}/${node}`, own);
+  const heads = texts.filter((text) => [bundleHead, goldenHead].includes(baseName(text.name)));
+  const known = heads.map((head) => baseName(folderOf(head.name))).toSorted();
+  throw new Refusal(sayFinding(unknownInFleet(node, known)));
 }
 
 async function sourcesOf(input: Compiled, files: TextsBelow): Promise<readonly Named[]> {
@@ -87,6 +90,11 @@ function textOptions(input: Compiled, files: TextsBelow) {
   };
 }
 
+function pathOf(sources: readonly Named[]): string {
+  return sources.map(({ name }) => name).join(', ');
+}
+
+/** `path`: the input's name in answers. */
 export async function readManifests(input: Compiled, files: TextsBelow) {
   const sources = await sourcesOf(input, files);
   if (sources.length === 0) refuseUse('no manifests are named', 'name manifests, or write file: into kpc.yaml');
@@ -94,7 +102,10 @@ export async function readManifests(input: Compiled, files: TextsBelow) {
     const wrong = kind === 'unreadable' ? diagnostics[0] : diagnose('no-manifests', { what: kind, path });
     if (kind !== 'manifests' && wrong) throw new Refusal(sayFinding(wrong));
   }
-  return { ...textOptions(input, files), manifests: sources.flatMap(({ texts }) => texts) };
+  return {
+    path: pathOf(sources),
+    options: { ...textOptions(input, files), manifests: sources.flatMap(({ texts }) => texts) },
+  };
 }
 
 /** Recognises each source by its content. Manifests beside a dump name its Services. `path`: the input's name in messages. */
@@ -105,7 +116,7 @@ export async function openInput(input: Compiled, files: TextsBelow) {
     refuseUse('no input is named', 'name manifests or a dump, or write file: into kpc.yaml');
   const others = [...printed, ...sources.filter(({ kind }) => kind !== 'manifests')];
   const beside = sources.filter(({ kind }) => kind === 'manifests');
-  const path = (others.length > 0 ? others : beside).map(({ name }) => name).join(', ');
+  const path = pathOf(others.length > 0 ? others : beside);
   const textsOf = (named: readonly Pick<Named, 'texts'>[]) => named.flatMap(({ texts }) => texts);
   const opened = openAny(textsOf(others), textOptions(input, files), path, textsOf(beside));
   return printed.length > 0 && opened.kind === 'manifests' ? refuse({ problem: 'no-dump', path }) : { ...opened, path };

@@ -30,18 +30,18 @@ import {
 import { flagRow, openFlags, type Flag } from '../../src/library/options.ts';
 import { packetProtocols, readsNoNames, traceIn } from '../../src/library/trace.ts';
 import { inOptions } from '../../src/library/words.ts';
-import type { CommandAnswer } from '../../src/say/formats/json.ts';
 import { compiled, equivalence as compared, linted } from '../../src/say/outputs/compile-and-compare.ts';
 import { describe as described } from '../../src/say/outputs/describe.ts';
 import { traced } from '../../src/say/outputs/trace.ts';
 import { sayFindings } from '../../src/say/words/said.ts';
 import { snapshotsJson } from '../../src/say/snapshots.ts';
+import { partParameters, type MayBeLong, type ToolAnswer } from './long-answers.ts';
 import { refuseUse } from './refusals.ts';
 import { openInput, readManifests } from './sources.ts';
 import type { TextsBelow } from './texts-below.ts';
 
 /** A question for agents: its description, its parameters, and the answer as data. */
-export interface Tool {
+export interface Tool extends MayBeLong {
   readonly name: string;
   readonly title: string;
   readonly description: string;
@@ -53,9 +53,6 @@ export interface Tool {
   readonly answer: (input: Readonly<Record<string, unknown>>, ...others: Others) => ToolAnswer | Promise<ToolAnswer>;
 }
 
-export type ToolAnswer = Pick<CommandAnswer<unknown>, 'result'> &
-  Required<Pick<CommandAnswer<unknown>, 'findings' | 'snapshots'>>;
-
 type Others = readonly [files: TextsBelow, given: readonly Flag[]];
 
 function tool<const Input extends Readonly<Record<string, z.ZodType>>>(
@@ -64,7 +61,8 @@ function tool<const Input extends Readonly<Record<string, z.ZodType>>>(
     readonly answer: (input: z.infer<z.ZodObject<Input>>, ...others: Others) => ToolAnswer | Promise<ToolAnswer>;
   },
 ): Tool {
-  return made as unknown as Tool;
+  const parts = made.flags.length > 0 ? partParameters : {};
+  return { ...made, input: { ...made.input, ...parts } } as unknown as Tool;
 }
 
 const noSource = 'neither a path nor { name, text } with two strings';
@@ -159,6 +157,8 @@ export const tools: readonly Tool[] = [
     },
     flags: [...traceFlags, ...openFlags('looks'), ...nodes],
     result: traced,
+    lists: ['traces', 'requests'],
+    narrower: 'name one packet with from and to, name one node, or leave out steps',
     answer: async ({ from, to, proto, inInterface, all, steps = false, ...input }, files, given) => {
       if (all === undefined && (from === undefined || to === undefined)) refuseUse('name from and to, or all');
       const opened = await openInput(input, files);
@@ -192,6 +192,8 @@ export const tools: readonly Tool[] = [
     },
     flags: [...openFlags('looks'), nodeFlag(theNode)],
     result: described,
+    lists: ['services', 'servicePorts', 'subjects'],
+    narrower: 'name one Service with what',
     answer: async ({ what, ...input }, files, given) => {
       const { namespace, node } = input;
       const opened = await openInput(input, files);
@@ -213,12 +215,20 @@ export const tools: readonly Tool[] = [
     input: {
       manifests,
       ...compiledFor(theNode),
-      file: z.string().optional().describe('such as nftables.nft, iptables.restore or ipvsadm.restore'),
+      file: z
+        .string()
+        .optional()
+        .describe(
+          'such as nftables.nft, iptables.restore or ipvsadm.restore; describe with what has the rules of one Service',
+        ),
     },
     flags: [...openFlags('programs'), nodeFlag(theNode)],
     result: compiled,
+    lists: [],
+    narrower: 'ask describe with what: its kernel has the rules of one Service',
     answer: async ({ file, ...input }, files) => {
-      const { bundle, diagnostics: findings } = compile(await readManifests(input, files));
+      const { path: name, options } = await readManifests(input, files);
+      const { bundle, diagnostics: findings } = compile({ ...options, name });
       if (!bundle) return { snapshots: [], findings };
       const { manifest } = bundle;
       const snapshots = snapshotsJson([bundle.side]);
@@ -242,9 +252,15 @@ export const tools: readonly Tool[] = [
     },
     flags: [...openFlags('looks'), ...nodes],
     result: compared,
+    lists: ['causes'],
+    narrower: 'name one node with node, or fewer manifests',
     answer: async ({ from, to, ...input }, files) =>
       comparison(
-        equivalence({ ...(await readManifests(input, files)), from: from as ComparedSide, to: to as ComparedSide }),
+        equivalence({
+          ...(await readManifests(input, files)).options,
+          from: from as ComparedSide,
+          to: to as ComparedSide,
+        }),
       ),
   }),
   tool({
@@ -262,8 +278,10 @@ export const tools: readonly Tool[] = [
     },
     flags: [...migrateFlags, nodeFlag(eachNode)],
     result: compared,
+    lists: ['causes'],
+    narrower: 'name one node with node, or fewer manifests',
     answer: async ({ from, to, toKubernetesVersion, ...input }, files) =>
-      comparison(migrate({ ...(await readManifests(input, files)), from, to, toKubernetesVersion })),
+      comparison(migrate({ ...(await readManifests(input, files)).options, from, to, toKubernetesVersion })),
   }),
   tool({
     name: 'lint',
@@ -282,8 +300,10 @@ export const tools: readonly Tool[] = [
       strictFlag,
     ],
     result: linted,
+    lists: ['ignoredFindings'],
+    narrower: 'name fewer manifests, or leave out codes with ignore',
     answer: async (input, files) => {
-      const { findings, report: result, snapshots, diagnostics } = lint(await readManifests(input, files));
+      const { findings, report: result, snapshots, diagnostics } = lint((await readManifests(input, files)).options);
       return { snapshots, findings: [...diagnostics, ...findings], result };
     },
   }),
@@ -296,6 +316,8 @@ export const tools: readonly Tool[] = [
     },
     flags: [],
     result: anyObject,
+    lists: [],
+    narrower: 'name one code with code',
     answer: ({ code }) => ({ snapshots: [], findings: [], result: explain(code?.replace(/^\[(.*)\]$/, '$1')) }),
   }),
 ];

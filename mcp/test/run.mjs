@@ -603,6 +603,8 @@ const tests = [
           const { data, text: said } = await ask('trace', { ...given, ...packet });
           assert.deepEqual([data.snapshots[0]?.kind, data.snapshots[0]?.node], ['bundle', 'worker-2'], said);
         }
+        const strange = await ask('describe', { [named]: ['fleet'], node: 'edge' });
+        assert.deepEqual(strange.data.findings[0].arguments.known, ['worker-1', 'worker-2', 'worker-3'], strange.text);
         const unnamed = await ask('describe', { [named]: ['fleet'] });
         assert.equal(unnamed.data.findings[0].code, 'nodes-folder', unnamed.text);
       }
@@ -632,6 +634,50 @@ const tests = [
         ['reading', 'no-manifests'],
       );
       rmSync(join(folder, 'kpc.yaml'));
+    },
+  ],
+  [
+    'names what it compiled as the command does',
+    async () => {
+      const manifests = ['shop.yaml', 'nodes.yaml'];
+      const namesIn = (/** @type {any} */ { data }) => data.snapshots.map((/** @type {any} */ { name }) => name);
+      const compiled = await ask('compile', { manifests, node: 'worker-1' });
+      assert.deepEqual(namesIn(compiled), ['shop.yaml, nodes.yaml']);
+      const moved = await ask('migrate', { manifests, node: 'worker-1', from: 'ipvs' });
+      assert.deepEqual(namesIn(moved), ['ipvs', 'nftables']);
+    },
+  ],
+  [
+    'gives a long list in parts, and names what asks for less where there is no list',
+    async () => {
+      const service = (/** @type {number} */ i) =>
+        `apiVersion: v1\nkind: Service\nmetadata: { name: s${i} }\nspec: { clusterIP: 10.96.${i >> 8}.${i & 255}, ports: [{ port: 80 }] }\n`;
+      const slice = (/** @type {number} */ i) =>
+        `apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\naddressType: IPv4\nmetadata: { name: s${i}, labels: { kubernetes.io/service-name: s${i} } }\nports: [{ port: 80 }]\nendpoints: [{ addresses: [10.244.${i >> 8}.${i & 255}] }]\n`;
+      const text = Array.from({ length: 1000 }, (_, i) => service(i + 1)).join('---\n');
+      const manifests = [{ name: 'many.yaml', text }];
+      const listed = new Set();
+      for (let skip = 0; skip < 1000;) {
+        const { data, text: said } = await ask('describe', { manifests, skip });
+        for (const { service: name } of data.result.services) listed.add(name);
+        const part = data.findings.find((/** @type {any} */ each) => each.arguments.list === 'services').arguments;
+        assert.deepEqual([part.problem, part.skip, part.all, said.length <= 200_000], ['part', skip, 1000, true]);
+        assert.ok(part.shown > 0);
+        skip += part.shown;
+      }
+      assert.equal(listed.size, 1000);
+      const few = await ask('describe', { manifests, limit: 2 });
+      assert.equal(few.data.result.services.length, 2, few.text);
+      const wrong = await ask('describe', { manifests: [{ name: 'a.yaml', text: 'a: [' }], skip: 9 });
+      assert.ok(wrong.isError, wrong.text);
+      const served = Array.from({ length: 1000 }, (_, i) => `${service(i + 1)}---\n${slice(i + 1)}`).join('---\n');
+      const whole = {
+        manifests: [{ name: 'many.yaml', text: served }],
+        proxyMode: 'iptables',
+        file: 'iptables.restore',
+      };
+      const { data } = await ask('compile', whole);
+      assert.match(data.findings[0].help, /describe with what/);
     },
   ],
   [

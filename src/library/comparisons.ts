@@ -121,7 +121,7 @@ function compiledSpec(name: string, input: Partial<ManifestsOfNodes>, read?: Loa
       const taken = side.kind === 'dump' ? {} : (side.taken ?? {});
       return [...words, ...Object.entries(taken).flatMap((each) => (words.includes(each[0]) ? [] : each))];
     },
-    opened: openTexts({ ...input, manifests }, false, undefined, read, beside),
+    opened: openTexts({ ...input, manifests }, false, name, read, beside),
   };
 }
 

@@ -28,6 +28,8 @@ export interface CompileOptions extends InputOptions {
   readonly node?: string | undefined;
   /** The output of `ip -j addr` on the node, with the addresses that node ports listen on. */
   readonly hostAddresses?: NamedText | undefined;
+  /** What to call the compiled side, by default its node. */
+  readonly name?: string | undefined;
 }
 
 export interface CompiledBundle {
@@ -59,12 +61,12 @@ export const written: readonly string[] = [...openOptions, 'manifests', 'allowEm
  * ```
  */
 export function compile(options: CompileOptions): CompileResult {
-  checkOptionNames(options, [...written, 'node']);
-  const { node } = options;
+  checkOptionNames(options, [...written, 'node', 'name']);
+  const { node, name, ...input } = options;
   const wrong = node === undefined ? undefined : checkNodeName(node);
-  const request = pipelineOptions(options);
-  const loaded = loadTexts(readInputTexts(options, options.hostAddresses), request);
-  return compileResult(compileLoaded(loaded, { ...request, node }, wrong ? [wrong] : []));
+  const request = pipelineOptions(input);
+  const loaded = loadTexts(readInputTexts(input, input.hostAddresses), request);
+  return compileResult(compileLoaded(loaded, { ...request, node, name }, wrong ? [wrong] : []));
 }
 
 export function compileResult({ snapshot, gaps, diagnostics }: ReturnType<typeof compileLoaded>): CompileResult {

@@ -1,22 +1,29 @@
 import type { DifferenceJson } from '../say/differences.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { compareSides, diffAnswer, diffResult, expectCompared, formatSideDiffs } from './differences.ts';
+import {
+  compareSides,
+  diffAnswer,
+  diffResult,
+  expectCompared,
+  formatSideDiffs,
+  type Differences,
+} from './differences.ts';
 import { checkOptionNames, expectSnapshot } from './inputs.ts';
 import { misuse } from './words.ts';
 
 export interface DiffOptions {
   /** Whether to compare objects of other programs too. */
   readonly foreign?: boolean | undefined;
+  /** Whether to show the rules that differ, in place of packets that are treated differently. */
+  readonly rules?: boolean | undefined;
 }
+
+const ofDiff = ['foreign', 'rules'] as const;
 
 /** Compares two sides by meaning. Returns the result of `kpc diff --output json`. */
 export function diff(from: Snapshot, to: Snapshot, options: DiffOptions = {}): DifferenceJson {
-  checkOptionNames(options, ['foreign']);
-  checkSides(from, to);
-  const { foreign = false } = options;
-  const differences = compareSides(from, to, { foreign });
-  expectCompared(differences);
-  return diffResult(differences);
+  checkOptionNames(options, ofDiff);
+  return diffResult(compareSnapshots(from, to, options));
 }
 
 export interface FormatOptions extends DiffOptions {
@@ -32,14 +39,20 @@ export function formatDiff(
   format: (typeof formats)[number],
   options: FormatOptions = {},
 ): string {
-  checkOptionNames(options, ['foreign', 'limit']);
-  checkSides(from, to);
+  checkOptionNames(options, [...ofDiff, 'limit']);
   if (!formats.includes(format)) misuse({ problem: 'not-one-of', option: 'format', values: formats });
-  const { foreign = false, limit = 20 } = options;
-  if (format === 'unified') return formatSideDiffs(from, to);
-  const differences = compareSides(from, to, { foreign });
+  const { limit = 20 } = options;
+  if (format !== 'unified') return diffAnswer(compareSnapshots(from, to, options), { limit })[format]();
+  checkSides(from, to);
+  return formatSideDiffs(from, to);
+}
+
+function compareSnapshots(from: Snapshot, to: Snapshot, { foreign = false, rules = false }: DiffOptions): Differences {
+  checkSides(from, to);
+  // A snapshot does not know by which command it can be read again.
+  const differences = compareSides(from, to, { foreign, trace: rules ? undefined : 'no-command' });
   expectCompared(differences);
-  return diffAnswer(differences, { limit })[format]();
+  return differences;
 }
 
 function checkSides(from: Snapshot, to: Snapshot): void {

@@ -12,7 +12,7 @@ import type { SaidByCommand } from '../say/formats/json.ts';
 import { diffToJson, makeReview, differencesFound } from '../say/differences.ts';
 import { assumedWithMode, groundsOf, snapshotsJson } from '../say/snapshots.ts';
 import type { difference } from '../say/outputs/compile-and-compare.ts';
-import type { Tracing } from '../say/equivalence.ts';
+import type { TraceWords } from '../say/equivalence.ts';
 import { formatMarkdown } from '../say/formats/markdown.ts';
 import { sayFindings } from '../say/words/said.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -31,24 +31,22 @@ interface ComparisonStyle {
   readonly foreign: boolean;
   /** Whether objects with errors were left out of a side when it was compiled. */
   readonly leavesOut?: boolean;
+  /** How to name a traced packet. Undefined to compare rules instead of packets. */
+  readonly trace: TraceWords | undefined;
 }
 
+/** Compares two sides. Adds what happens to packets, unless a side is a dump, of which only rules are compared. */
 export function compareSides(
   from: Snapshot,
   to: Snapshot,
-  { foreign, leavesOut = false }: ComparisonStyle,
+  { foreign, leavesOut = false, trace }: ComparisonStyle,
 ): Differences {
   const whole = diffSides(from, to, { foreign });
   const ofObjects = leavesOut ? withLeftOut(whole, 'objects') : whole;
   const diff = listSkipped({ from, to }).length > 0 ? withLeftOut(ofObjects, 'services') : ofObjects;
-  return { from, to, diff, flows: flowsOfChange(from, to) };
-}
-
-/** Adds what happens to packets. If a side is a dump, only rules are compared. */
-export function reviewSides(differences: Differences, trace: Tracing): Differences {
-  const { from, to, diff } = differences;
-  if (from.kind === 'dump' || to.kind === 'dump') return differences;
-  return { ...differences, review: makeReview(from, to, diff, trace) };
+  const hasPackets = trace !== undefined && from.kind !== 'dump' && to.kind !== 'dump';
+  const review = hasPackets ? makeReview(from, to, diff, trace) : undefined;
+  return { from, to, diff, review, flows: flowsOfChange(from, to) };
 }
 
 export function listUncompared({ diff }: Differences): readonly string[] {

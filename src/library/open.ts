@@ -33,7 +33,7 @@ import { diagnosticsOf, misuse } from './words.ts';
 export { sceneOf, type Scene };
 
 /** Manifests to trace packets in, compiled as `kpc trace` does, which assumes what the manifests lack. */
-export interface ManifestsOfNodes extends Omit<CompileOptions, 'allowEmpty'> {
+export interface ManifestsOfNodes extends Omit<CompileOptions, 'allowEmpty' | 'name'> {
   /** Whether to open the manifests for each Node in them. */
   readonly allNodes?: boolean | undefined;
 }

@@ -61,7 +61,7 @@ export function reportReview(review: Review, limits: ReportLimits): readonly Blo
   return [
     sides,
     ...(isOfServices ? [serviceLines(review, limits, longestLine)] : others),
-    packetLines(review, limits, trace === 'no-command' ? 0 : 1),
+    packetLines(review, limits, 1),
     ...(isOfServices ? others : []),
     lines('summary', 0, trace === 'no-command' ? summary : `${summary} --rules shows the rules.`),
   ];
@@ -285,7 +285,7 @@ function packetLines(review: Review, { lines: limit }: ReportLimits, commands: n
       2,
       ...effects
         .filter(({ shownBy }) => shownBy)
-        .slice(0, commands)
+        .slice(0, review.trace === 'no-command' ? 0 : commands)
         .map((each) => traceEffect(review.trace, each)),
     ),
     ...lines('dim', 2, ...uncomparedPackets(review).map((what) => `… not compared: ${what}`)),

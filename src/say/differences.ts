@@ -10,7 +10,7 @@ import { sideChanges } from './diff-report.ts';
 import { signs } from './formats/text.ts';
 import { unlessEmpty } from './formats/json.ts';
 import { lacksOf, type Review } from './diff-review.ts';
-import { effectJson, type Tracing } from './equivalence.ts';
+import { effectJson, type TraceWords } from './equivalence.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import { describeKernelChange } from './changes.ts';
 import type { KernelChange } from '../ask/changes/kernel-change.ts';
@@ -33,7 +33,7 @@ const noEffects: ServiceEffects = { effects: [], unknown: 0, unknownOnOne: 0, to
  * Reviews a change, including what happens to packets. In a large cluster, traces only Service ports that differ, unless something outside
  * Services differs, which may affect all of them.
  */
-export function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, trace: Tracing): Review {
+export function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, trace: TraceWords): Review {
   const { servicePorts, base } = diff;
   if (servicePorts.length + base.length === 0) return { from, to, diff, packets: undefined, trace };
   const bareScene = (side: Snapshot) => sceneOf(side.with({ objects: undefined }));

@@ -24,11 +24,23 @@ test('an endpoint of two ports is one', () => {
   ]);
 });
 
+test('lists every address that the Service has, by its kind', () => {
+  const fields = 'type: LoadBalancer, clusterIP: 10.96.0.10, externalIPs: [198.51.100.9]';
+  const text = service('web', fields).replace(
+    '---\n',
+    'status: { loadBalancer: { ingress: [{ ip: 192.0.2.50 }] } }\n---\n',
+  );
+  expect(table(text)).toMatchObject([
+    { clusterIPs: ['10.96.0.10'], loadBalancerIPs: ['192.0.2.50'], externalIPs: ['198.51.100.9'] },
+  ]);
+});
+
 test('of a headless Service, too, it tells that the input lacks endpoints from that it has none', () => {
   const headless = service('web', 'clusterIP: None, selector: { app: web }');
   const [ungiven] = table(headless);
   const [empty] = table(headless + slice.replace(/endpoints:.*/, 'endpoints: []'));
-  for (const each of [ungiven, empty]) expect(each?.endpoints).toEqual({ used: 0, ready: 0, total: 0 });
+  expect(ungiven?.endpoints).toBe('not-given');
+  expect(empty?.endpoints).toEqual({ used: 0, ready: 0, total: 0 });
   expect(ungiven?.notes).toHaveLength(1);
   expect(empty?.notes).not.toEqual(ungiven?.notes);
 });

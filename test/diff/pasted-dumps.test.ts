@@ -378,7 +378,8 @@ describe('inputs are told apart by what they hold', () => {
     ] as const) {
       const refused = await runKpc(['compile', '-f', path]);
       expect(refused).toMatchObject({ status: 2, stdout: '' });
-      expect(await told('no-manifests', 'compile', '-f', path)).toEqual([{ what, path }]);
+      for (const command of [['compile', '-f'], ['lint'], ['migrate', '--from', 'iptables']])
+        expect(await told('no-manifests', ...command, path)).toEqual([{ what, path }]);
       expect(refused.stderr.match(/error: /g)).toHaveLength(1);
     }
     expect((await runKpc(['compile', '-'], { stdin: natTable })).stderr).toMatch(/error: .*\[no-manifests\]/);

@@ -116,6 +116,8 @@ describe('the sides of kpc diff', () => {
     const fleet = join(scratch, 'whole-fleet');
     const files = ['shop.yaml', 'nodes.yaml'].flatMap((name) => ['-f', join('fixtures/cluster', name)]);
     await runKpc(['compile', ...files, '--all-nodes', '-o', fleet]);
+    const strange = await runKpc(['describe', fleet, '--node', 'edge']);
+    expect(strange.stderr).toMatch(/the fleet holds no such node: it holds .*\[unknown-node\]/);
     const advice = `error: ${fleet} holds the bundles of several nodes [nodes-folder]\n  help: name the folder of one node, such as ${fleet}/worker-1`;
     for (const args of [
       ['diff', fleet, 'fixtures/cluster/shop.yaml'],

@@ -32,6 +32,10 @@ test.each([
   expect(tell(text)).toEqual([expect.stringContaining(code)]);
 });
 
+test.each(['```yaml\n' + object, object + '```\n'])('the lines of Markdown around a pasted text are named', (text) => {
+  expect(tell(text)).toEqual([expect.stringContaining('```')]);
+});
+
 test('such a character in a text that has nothing to do with the fault is not blamed', () => {
   const text = object.replace('  name: web\n', '  name: web\n  annotations: { note: "a\u00a0b" }\n');
   expect(diagnose(text)).toEqual([]);

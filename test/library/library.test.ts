@@ -175,7 +175,11 @@ describe('diff', () => {
       servicePorts: [{ servicePort: 'default/nginx', change: 'changed' }],
     });
     expect(formatDiff(before.side, after.side, 'text')).toContain('1 Service port changed.');
-    expect(formatDiff(before.side, after.side, 'markdown')).toContain('### default/nginx changed');
+    expect(formatDiff(before.side, after.side, 'text')).toContain('Packets on worker-1');
+    expect(formatDiff(before.side, after.side, 'text', { rules: true })).toContain('+ 1 real server 10.244.2.11:8080');
+    expect(formatDiff(before.side, after.side, 'markdown')).toContain('### Packets on worker-1');
+    expect(formatDiff(before.side, after.side, 'markdown')).not.toContain('Commands');
+    expect(diff(before.side, after.side, { rules: true })).not.toHaveProperty('packets.0');
     expect(formatDiff(before.side, before.side, 'unified')).toBe('');
     expect(formatDiff(before.side, after.side, 'unified')).toContain('+-a -t 10.96.0.80:80 -r 10.244.2.11:8080');
   });

@@ -65,5 +65,5 @@ test('a fleet has no folder for them, and names swapped lists', async () => {
   expect([status, readdirSync(out).filter((name) => !name.startsWith('.'))]).toEqual([0, ['n1']]);
   expect(stderr).toContain('[bad-host-addresses]');
   const refused = await runKpc(['migrate', out, '--from', 'ipvs', '--to', 'nftables']);
-  expect(refused.stderr).toContain(`${out} is a fleet, but kpc migrate needs manifests`);
+  expect(refused.stderr).toContain(`${out} is a fleet, not manifests`);
 });

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import {
   compile,
   describeServices,
+  diff,
   equivalence,
   lint,
   migrate,
@@ -160,6 +161,7 @@ describe('equivalence and migrate', () => {
     const found = equivalence({ manifests, allNodes: true, from: 'iptables', to: 'nftables' });
     const command = await printed('equivalence', 'iptables', 'nftables', ...files, '--all-nodes');
     expect(asJson(found.report)).toEqual(command);
+    expect(new Set(found.snapshots.map(({ name }) => name))).toEqual(new Set(['iptables', 'nftables']));
     const moved = migrate({ manifests, from: 'ipvs', to: 'nftables' });
     expect(asJson(moved.report)).toEqual(await printed('migrate', ...files, '--from', 'ipvs', '--to', 'nftables'));
     expect(moved.passed).toBe(false);
@@ -201,6 +203,24 @@ describe('equivalence and migrate', () => {
     expect(equivalence({ from: bundle.side, to: bundle.side })).toMatchObject({ passed: true, notes: [] });
     expect(equivalence({ from: bundle.side, to: side }).notes.join()).toContain('node.txt does not show');
   });
+});
+
+test('diff returns what kpc diff prints, with each packet in words in place of a command', async () => {
+  const path = 'quickstart/svc.yaml';
+  const text = quickstart['svc.yaml'].replace('ready: false', 'ready: true');
+  const settings = { proxyMode: 'iptables', node: 'worker-1' } as const;
+  const [from] = open({ [path]: quickstart['svc.yaml'] }, { name: path, ...settings }).snapshots;
+  const [to] = open({ '-': text }, { name: '-', ...settings }).snapshots;
+  if (!from || !to) throw new Error('no sides');
+  type Said = { readonly packets: readonly { readonly trace: string }[]; readonly unknown: number };
+  const withoutTraces = ({ packets, ...others }: Said) => {
+    return { ...others, packets: packets.map(({ trace: _, ...each }) => each) };
+  };
+  const words = ['diff', path, '-', '--proxy-mode', 'iptables', '--node', 'worker-1', '--output', 'json'];
+  const { stdout } = await runKpc(words, { cwd: fixturesFolder, stdin: text });
+  expect(withoutTraces(asJson(diff(from, to)) as Said)).toEqual(
+    withoutTraces(resultOf(stdout.replaceAll('"stdin"', '"-"')) as Said),
+  );
 });
 
 test('describe of a dump is what kpc describe prints of it', async () => {

@@ -5,7 +5,7 @@ import {
   usesLocalEndpoints,
   type EndpointChoice,
 } from '../../cluster/endpoint-choice.ts';
-import type { ServiceInfo, ServicePort } from '../../cluster/model.ts';
+import { heldClusterIPs, type ServiceInfo, type ServicePort } from '../../cluster/model.ts';
 import { fullName } from '../../cluster/objects.ts';
 import { faultsOfPort } from '../../snapshot/faults.ts';
 import { families } from '../../kernel/address.ts';
@@ -29,8 +29,11 @@ export type Oddity =
 
 export interface ListedService {
   readonly service: ServiceInfo;
-  readonly ports: readonly ServicePort[];
-  readonly endpoints: ReturnType<typeof countByAddress>;
+  readonly clusterIPs: readonly string[];
+  readonly loadBalancerIPs: readonly string[];
+  readonly externalIPs: readonly string[];
+  /** Undefined if the Service cannot have endpoints. */
+  readonly endpoints: ReturnType<typeof countByAddress> | 'not-given';
   readonly hasAssumedEndpoints: boolean;
   readonly policies: readonly UnusualPolicy[];
   readonly oddities: readonly Oddity[];
@@ -43,18 +46,26 @@ export function listKnownServices(view: CompiledSnapshot): readonly ListedServic
   return cluster.services.map((service) => {
     const ports = cluster.addresses.portsOf(fullName(service));
     const choices = ports.map((port) => chooseEndpoints(port, node));
+    const oddities = findOddities(service, ports, choices, view);
+    const isGiven = oddities.every(({ kind }) => kind !== 'endpoints-not-given');
     return {
       service,
-      ports,
-      endpoints: countByAddress(service, ports, choices),
+      clusterIPs: heldClusterIPs(service),
+      loadBalancerIPs: distinctTexts(ports.flatMap(({ loadBalancerIPs }) => loadBalancerIPs)),
+      externalIPs: distinctTexts(ports.flatMap(({ externalIPs }) => externalIPs)),
+      endpoints: isGiven ? countByAddress(service, ports, choices) : 'not-given',
       hasAssumedEndpoints:
         service.headlessEndpoints.some(({ address }) => assumed.pods.has(address)) ||
         ports.some(({ endpoints }) => endpoints.some(({ status }) => status.assumed)),
       policies: policiesOf(ports),
-      oddities: findOddities(service, ports, choices, view),
+      oddities,
       assumed: chosen.get(fullName(service)),
     };
   });
+}
+
+function distinctTexts(addresses: readonly { readonly text: string }[]): readonly string[] {
+  return [...new Set(addresses.map(({ text }) => text))];
 }
 
 /**
@@ -73,7 +84,7 @@ function countByAddress(
   if (ports.length === 0) return undefined;
   const counts = families.map((family) => {
     const distinct = (some: ServicePort['endpoints']): number =>
-      new Set(some.flatMap(({ address }) => (address.family === family ? address.text : []))).size;
+      distinctTexts(some.flatMap(({ address }) => (address.family === family ? address : []))).length;
     const all = ports.flatMap(({ endpoints }) => endpoints);
     return {
       used: distinct(choices.flatMap(({ reachable }) => reachable)),

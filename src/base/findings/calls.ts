@@ -68,7 +68,6 @@ export const callFindings = {
     'unknown-side': Lists<'names'> & { readonly meant: string | undefined };
     'unknown-code': Strings<'name'> & { readonly meant?: string | undefined };
     'no-node-name': Strings<'name'>;
-    'other-kind': Strings<'path' | 'kind'> & { readonly asker: 'lint' | 'migrate' | 'upgrade' };
     'no-dump': Strings<'path'>;
     'second-input': Strings<'path'>;
     'nothing-in-common': Strings<'from' | 'to'>;

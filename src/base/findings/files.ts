@@ -255,6 +255,8 @@ export const fileFindings = {
     'conntrack-limit': None;
     'read-as': Strings<'name'> & { readonly what: ReadAs };
     'empty-side': Strings<'name'> & { readonly revision?: string | undefined; readonly isFolder: boolean };
+    // Some items of a list in an answer.
+    part: Strings<'list'> & Numbers<'skip' | 'shown' | 'all'>;
     'set-aside': None;
     'taken-nodes': Lists<'names'>;
     'taken-flags': Strings<'file'> & Lists<'flags'>;

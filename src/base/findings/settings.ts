@@ -17,6 +17,8 @@ export interface ModeOfRelease {
 
 export interface UnknownFlagNode extends Lists<'names' | 'known'> {
   readonly flag: '--node' | 'hostnameOverride';
+  /** Set if `known` are the nodes of a fleet's bundles, not Nodes. */
+  readonly isOfFleet?: true;
 }
 
 export interface UnknownAddresses {

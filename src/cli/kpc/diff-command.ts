@@ -6,7 +6,6 @@ import {
   formatSideDiffs,
   isUnchanged,
   listSkipped,
-  reviewSides,
   listUncompared,
   type Differences,
 } from '../../library/differences.ts';
@@ -142,9 +141,9 @@ async function diffPaths(
   const differences = compareSides(from, to, {
     foreign: options.foreign === true,
     leavesOut: read.diagnostics.some(({ code }) => code === 'left-out'),
+    trace: isReview ? trace : undefined,
   });
-  const reviewed = isReview ? reviewSides(differences, trace) : differences;
-  const status = await print(call, reviewed, [...(options.taken ?? []), ...taken]);
+  const status = await print(call, differences, [...(options.taken ?? []), ...taken]);
   if (read.bothAs) await call.say(`Both sides: ${printable(readAsWords(read.bothAs))}\n`);
   return status;
 }
@@ -157,7 +156,7 @@ async function diffReleases(call: Call<DiffFlags>, toVersion: string): Promise<E
   const paths = path === undefined ? [] : [path];
   const to = parseVersionChoice(toVersion, toFlag);
   await call.expectNone(to.diagnostics);
-  await expectManifests(call, paths, 'upgrade');
+  await expectManifests(call, paths);
   const read = { ...options, file: [...paths, ...(options.file ?? [])] };
   const opened = await openUpgrade(path ?? '-f', read, to.choice, toFlag);
   await call.report(opened);

@@ -107,7 +107,7 @@ export const addMigrateCommand = defineCommand<MigrateFlags>({
     expectChange(asked.options);
     const file = asked.inputs(asked.words, asked.options.file);
     if (file.length === 0) refuse({ problem: 'no-input', takes: 'cluster' });
-    await expectManifests(asked, file, 'migrate');
+    await expectManifests(asked, file);
     const { loaded, pair, allNodes, announced, modeFrom } = await openChange({ ...asked.options, file });
     const call = asked.with({ file, allNodes });
     const sides = await openPair(pair, { ...call.options, loaded });

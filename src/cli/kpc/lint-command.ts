@@ -51,7 +51,7 @@ export const addLintCommand = defineCommand<LintFlags>({
     const { call, words } = await nameInputs(asked, asked.words, 'traffic');
     const { options, terminal } = call;
     if (options.file.length === 0) refuse({ problem: 'no-input', takes: 'manifests' });
-    await expectManifests(call, options.file, 'lint');
+    await expectManifests(call, options.file);
     const { report, passed, files } = await lintFiles(options, {
       ignores: [
         ...(options.ignore ?? []).map((code) => ({ code, by: '--ignore' })),

@@ -20,7 +20,7 @@ import { flagRow, type Flag } from '../../library/options.ts';
 import { isKubectlPlugin } from '../shared/run-commands.ts';
 import type { Call } from './call.ts';
 import type { MessageOptions } from './messages.ts';
-import { isError } from '../../base/findings/finding.ts';
+import { diagnose, isError } from '../../base/findings/finding.ts';
 import { findingsOfDoubts, sceneOf, withoutDefaultMode, type Scene } from '../../library/open.ts';
 
 export interface ClusterOptions {
@@ -97,17 +97,16 @@ export async function useReading(call: Call, reading: Reading): Promise<Snapshot
   return side ?? call.end();
 }
 
-export async function expectManifests(
-  call: Call,
-  paths: readonly string[],
-  asker: 'lint' | 'migrate' | 'upgrade',
-): Promise<void> {
+export async function expectManifests(call: Call, paths: readonly string[]): Promise<void> {
   const other = await findOther(paths);
   if (!other) return;
   const { path, kind, diagnostics } = other;
-  if (kind !== 'unreadable') refuse({ problem: 'other-kind', path, kind, asker });
-  // Report this error instead of advising another folder, because a node's own folder would also be refused.
-  if (diagnostics[0]?.code === 'nodes-folder') refuse({ problem: 'other-kind', path, kind: 'fleet', asker });
-  await call.print(diagnostics, new Map());
+  // The folder of one of its nodes would be refused too, so that advice is left out.
+  const isFleet = diagnostics[0]?.code === 'nodes-folder';
+  const isOther = kind !== 'unreadable' || isFleet;
+  await call.print(
+    isOther ? [diagnose('no-manifests', { path, what: isFleet ? 'fleet' : kind })] : diagnostics,
+    new Map(),
+  );
   call.end();
 }

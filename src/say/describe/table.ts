@@ -8,7 +8,7 @@ import {
   type UnusualPolicy,
 } from '../../ask/describe/list-services.ts';
 import { assignedTexts } from '../../cluster/assign-addresses.ts';
-import { heldClusterIPs, portAddresses, type Cluster, type PortAddress, type ShownPort } from '../../cluster/model.ts';
+import { portAddresses, type Cluster, type PortAddress, type ShownPort } from '../../cluster/model.ts';
 import { fullName } from '../../cluster/objects.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { assumedNote } from '../port-facts.ts';
@@ -24,7 +24,7 @@ const headings = {
   /** For example "80/TCP, 443/TCP". */
   ports: 'PORTS',
   nodePorts: 'NODE PORTS',
-  /** The number of ready endpoints, of all: "2/3". */
+  /** The number of ready endpoints, of all: "2/3". "?" if the input does not give them. */
   endpoints: 'ENDPOINTS',
   /** Policies that differ from the default. */
   policies: 'POLICIES',
@@ -83,14 +83,19 @@ export function serviceRows(view: CompiledSnapshot): readonly ServiceRow[] {
       addresses: summarizeAddresses(known).map(star).join(', '),
       ports: service.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(', '),
       nodePorts: [...new Set(nodePorts)].join(', '),
-      endpoints: endpoints ? `${endpoints.ready}/${endpoints.total}${hasAssumedEndpoints ? '*' : ''}` : '',
+      endpoints: endpointsWords(endpoints, hasAssumedEndpoints),
       policies: policies.map((policy) => policyWords[policy]).join(', '),
       notes: oddities.map(oddityWords).join(', '),
     };
   });
 }
 
-function summarizeAddresses({ service, ports }: ListedService): readonly string[] {
+function endpointsWords(endpoints: ListedService['endpoints'], areAssumed: boolean): string {
+  if (endpoints === 'not-given') return '?';
+  return endpoints ? `${endpoints.ready}/${endpoints.total}${areAssumed ? '*' : ''}` : '';
+}
+
+function summarizeAddresses({ service, clusterIPs, loadBalancerIPs, externalIPs }: ListedService): readonly string[] {
   switch (service.skipped) {
     case 'headless':
       return ['headless'];
@@ -100,11 +105,8 @@ function summarizeAddresses({ service, ports }: ListedService): readonly string[
       return ['none yet'];
     case 'other-proxy':
     case 'headless-label':
-    case undefined: {
-      const balanced = ports.flatMap(({ loadBalancerIPs }) => loadBalancerIPs);
-      const outer = [...balanced, ...ports.flatMap(({ externalIPs }) => externalIPs)];
-      return [...new Set([...service.clusterIPs, ...outer.map(({ text }) => text)])];
-    }
+    case undefined:
+      return [...new Set([...clusterIPs, ...loadBalancerIPs, ...externalIPs])];
   }
 }
 
@@ -112,18 +114,22 @@ export type ServiceSummary = ReturnType<typeof summarizeServices>[number];
 
 /** Returns the table's rows as data, with numbers and lists in place of texts. */
 export function summarizeServices(view: CompiledSnapshot) {
-  return listKnownServices(view).map(({ service, endpoints, policies, oddities, assumed }) => {
+  return listKnownServices(view).map((known) => {
+    const { service, clusterIPs, loadBalancerIPs, externalIPs, endpoints, policies, oddities, assumed } = known;
     return {
       /** "namespace/name". */
       service: fullName(service),
       type: service.type,
       /** Why kube-proxy programs nothing for the Service. */
       skipped: service.skipped,
-      clusterIPs: heldClusterIPs(service),
+      clusterIPs,
+      loadBalancerIPs,
+      externalIPs,
       externalName: service.externalName,
       ports: service.ports.map(({ name, port, protocol, nodePort }) => {
         return { name, port, protocol, ...(nodePort === 0 ? {} : { nodePort }) };
       }),
+      /** Undefined if the Service cannot have endpoints. */
       endpoints,
       policies: policies.map((policy) => policyWords[policy]),
       notes: oddities.map(oddityWords),

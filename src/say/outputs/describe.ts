@@ -41,12 +41,18 @@ const serviceSummary = objectOf({
   type: serviceType,
   skipped: optional(skipped),
   clusterIPs: listOf(text),
+  loadBalancerIPs: listOf(text),
+  externalIPs: listOf(text),
   externalName: optional(text),
   ports: listOf(objectOf({ name: text, port: portNumber, protocol, nodePort: optional(portNumber) })),
   endpoints: optional(
     about(
       'how many endpoint addresses the Service has, how many are ready, and how many the node uses; absent if the Service cannot have any',
-      objectOf({ used: wholeNumber(0), ready: wholeNumber(0), total: wholeNumber(0) }),
+      anyOf(
+        'the numbers of endpoints, or "not-given" if the input does not hold them',
+        objectOf({ used: wholeNumber(0), ready: wholeNumber(0), total: wholeNumber(0) }),
+        oneOf('not-given'),
+      ),
     ),
   ),
   policies: about('traffic policies other than the default', listOf(text)),

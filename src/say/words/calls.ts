@@ -21,16 +21,6 @@ const missingOfPacket = {
   packet: 'write --from SOURCE --to DESTINATION, or --all SERVICE',
 } as const;
 
-/** Commands that need manifests, with advice if they get other input. */
-const askers = {
-  lint: (path: string) => ['kpc lint needs manifests', `look at it with kpc describe -f ${shellWord(path)}`],
-  migrate: () => [
-    'kpc migrate needs manifests',
-    'name the output of kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml',
-  ],
-  upgrade: () => ['--to-kubernetes-version needs manifests', 'name the manifests of the cluster'],
-} as const;
-
 const unknownModeWays = {
   release: (mode: ProxyMode) =>
     `upgrade with the change: --to ${mode}, and --to-kubernetes-version with a release of ${releasesOfMode(mode)}`,
@@ -68,7 +58,7 @@ function idleWords({ flags, because }: IdleFlags): Words {
       return `${names}: only for manifests, but ${path} is a ${of} of one node`;
     }
     case 'own-node':
-      return `${names}: only for manifests and bundles, but ${because.path} is a dump of one node`;
+      return [`${names}: ${because.path} is a dump, which has its own node`, leaveOut];
     case 'other-node':
       return `${names} ${because.node}: ${because.path} is a bundle of ${because.of || 'no node'}`;
     case 'beside': {
@@ -178,10 +168,6 @@ export const callWords: WordsOf<typeof callFindings> = {
     ],
     'unknown-code': ({ name, meant }) => [`no message has the code ${printable(name)}`, didYouMean(meant, listCodes)],
     'no-node-name': ({ name }) => `${quotePrintable(name)} is not the name of a node`,
-    'other-kind': ({ path, kind, asker }) => {
-      const [needs, help] = askers[asker](path);
-      return [`${path} is a ${kind}, but ${needs}`, help];
-    },
     'no-dump': ({ path }) => [
       `${path} is not a dump`,
       'name a file or folder with the output of iptables-save, ip6tables-save, ipset save, ipvsadm -Sn and ip -j addr on a node, as kpc-apply dump writes it',

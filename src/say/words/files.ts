@@ -264,7 +264,8 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     if ('lines' in details)
       return [
         `not valid YAML: ${details.reason}`,
-        adviseOnOddSpace(details.lines) ??
+        (/^```/m.test(details.lines) ? 'leave out the lines with ```, which are Markdown' : undefined) ??
+          adviseOnOddSpace(details.lines) ??
           'check the indentation and the space after each ":", and put a text with ": ", "#" or brackets in quotes',
       ];
     const what =
@@ -315,6 +316,10 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     'empty-side': ({ name, revision, isFolder }) =>
       `${name} is taken as an empty side, because ${isFolder ? 'it holds no manifests' : `${revision === undefined ? 'the working tree' : `revision ${revision}`} does not have it`}`,
     'read-as': ({ name, what }) => `${name}: ${readAsWords(what)}`,
+    part: ({ list, skip, shown, all }) => [
+      `${shown} of ${all} ${list}${skip > 0 ? `, after the first ${skip}` : ''}`,
+      skip + shown < all ? `ask for the next with skip: ${skip + shown}` : undefined,
+    ],
     'set-aside': () => 'set aside, because --config names another configuration of kube-proxy',
     'taken-nodes': ({ names }) => `no Node here, so kpc takes the other side's: ${nameSome(names)}`,
     'taken-flags': ({ file, flags }) => `from ${file}: ${flags.join(', ')}`,

@@ -56,14 +56,15 @@ const defaultModes = {
   nothing: 'mode ipvs, because neither --proxy-mode nor --config is given',
 } as const;
 
-function describeUnknownNode({ flag, names, known }: UnknownFlagNode): Words {
-  const wrong = `${flag} ${nameSome(names.map((name) => quote(name)))}: the input holds no such Node`;
+function describeUnknownNode({ flag, names, known, isOfFleet }: UnknownFlagNode): Words {
+  const lacks = isOfFleet ? 'the fleet holds no such node' : 'the input holds no such Node';
+  const wrong = `${flag} ${nameSome(names.map((name) => quote(name)))}: ${lacks}`;
   // Looking up all names of a fleet would take too long.
   const near = new Set(names.slice(0, 3).flatMap((name) => findNearest(name, known) ?? []));
-  const any = '(without any Node object, any name is accepted)';
-  if (near.size > 0) return [wrong, `did you mean ${[...near].join(' or ')}? ${any}`];
+  const any = isOfFleet ? '' : ' (without any Node object, any name is accepted)';
+  if (near.size > 0) return [wrong, `did you mean ${[...near].join(' or ')}?${any}`];
   const held = known.length === 1 ? `only ${known[0]}` : nameSome(known);
-  return [`${wrong}: it holds ${held}`, `name one of them ${any}`];
+  return [`${wrong}: it holds ${held}`, `name one of them${any}`];
 }
 
 const addAllNodes = 'add all Nodes (kubectl get nodes -o yaml)';

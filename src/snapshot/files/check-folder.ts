@@ -11,20 +11,26 @@ import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 
-/** `example`: the path of one bundle or golden in a fleet's folder. */
+/** `example`: the path of one bundle or golden in a fleet's folder. `nodes`: the names of all. */
 export type FolderContent =
-  { readonly kind: 'bundle' | 'golden' | 'other' } | { readonly kind: 'fleet'; readonly example: string };
+  | { readonly kind: 'bundle' | 'golden' | 'other' }
+  | { readonly kind: 'fleet'; readonly example: string; readonly nodes: () => readonly string[] };
 
 /** Recognises a folder by file names, and a fleet also by the content of a manifest. Throws if the folder cannot be read. */
 export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
   if (holdsFile(folder, goldenHead, tree)) return { kind: 'golden' };
   if (holdsFile(folder, 'manifest.json', tree)) return { kind: 'bundle' };
-  const example = tree
+  const names = tree
     .list(folder)
-    .map(({ name }) => tree.join(folder, name))
-    .toSorted()
-    .find((path) => isWritten(peekManifest(path, tree)) || holdsFile(path, goldenHead, tree));
-  return example === undefined ? { kind: 'other' } : { kind: 'fleet', example };
+    .map(({ name }) => name)
+    .toSorted();
+  const isOfNode = (name: string): boolean => {
+    const path = tree.join(folder, name);
+    return isWritten(peekManifest(path, tree)) || holdsFile(path, goldenHead, tree);
+  };
+  const first = names.find(isOfNode);
+  if (first === undefined) return { kind: 'other' };
+  return { kind: 'fleet', example: tree.join(folder, first), nodes: () => names.filter(isOfNode) };
 }
 
 /** Ignores folders, because a fleet's folder for a node may be named manifest.json or golden.json. */

@@ -14,6 +14,7 @@ import {
   sideOfBundle,
   sideOfDump,
   sideOfGolden,
+  unknownInFleet,
   unreadable,
 } from '../open/stored-side.ts';
 import { lookInto, readFolderTexts } from './check-folder.ts';
@@ -102,7 +103,9 @@ async function readOneOfMany({ path, tree, isFolder, context }: SideSource): Pro
   if (content.kind === 'fleet') {
     const own = node === undefined || /[/\\]/.test(node) ? undefined : tree.join(path, node);
     const found = own !== undefined && tree.exists(own) ? await readStoredFolder(own, tree) : undefined;
-    return found ?? unreadable([diagnose('nodes-folder', { path, example: content.example, of: 'bundles' })]);
+    if (found) return found;
+    if (node !== undefined) return unreadable([unknownInFleet(node, content.nodes())]);
+    return unreadable([diagnose('nodes-folder', { path, example: content.example, of: 'bundles' })]);
   }
   // Links are skipped, as in a support bundle, because the folder's author could otherwise make kpc search any other folder.
   const folders = tree.list(path).filter((entry) => entry.isDirectory());

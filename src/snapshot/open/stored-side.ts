@@ -132,6 +132,11 @@ export function unreadable(diagnostics: readonly Finding[]): Recognised {
   return { ...nothingSaid, kind: 'unreadable', side: undefined, diagnostics };
 }
 
+/** `known`: the nodes of the fleet's bundles. */
+export function unknownInFleet(node: string, known: readonly string[]): Finding {
+  return diagnose('unknown-node', { flag: '--node', names: [node], known, isOfFleet: true });
+}
+
 /** Refuses manifests beside a bundle, because a bundle names its own Services. */
 export function alone(read: Recognised, [beside]: readonly { readonly name: string }[]): Recognised {
   if (read.kind !== 'bundle' || beside === undefined) return read;
