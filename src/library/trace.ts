@@ -9,7 +9,7 @@ import { snapshotsJson } from '../say/snapshots.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { answerTrace, type TraceAnswer, type TraceQuestion } from '../say/trace-answer.ts';
 import { sceneOfSender } from '../ask/trace/read-sender.ts';
-import { faultsOfWords, hasNoNames } from '../ask/trace/question.ts';
+import { faultsOfWords, hasNoNames, isPassedBy } from '../ask/trace/question.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import { checkPacketOptions, scenesOf, type PacketInput, type Scenes } from './open.ts';
 import { diagnosticsOf, misuse } from './words.ts';
@@ -31,13 +31,26 @@ export function askNodes(
   const isNodeNamed = node !== undefined || allNodes === true;
   const asked = isNodeNamed ? scenes : scenes.map((scene) => sceneOfSender({ from, namespace }, scene));
   const sides = asked.map(({ side }) => side);
-  const answers: TraceAnswer[] = [];
+  const answers: (TraceAnswer & { readonly side: Snapshot })[] = [];
   for (const scene of asked) {
     const answer = answerTrace(question, scene);
-    if (!('json' in answer)) return { sides, faults: answer };
-    answers.push(answer);
+    if (!('json' in answer)) {
+      // Another of these nodes is the sender's own.
+      if (
+        allNodes &&
+        answer.every((each) =>
+          isPassedBy(
+            each,
+            sides.map(({ nodeName }) => nodeName),
+          ),
+        )
+      )
+        continue;
+      return { sides, faults: answer };
+    }
+    answers.push({ ...answer, side: scene.side });
   }
-  return { sides, answers };
+  return { sides: answers.map(({ side }) => side), answers };
 }
 
 export function lackOfQuestion({ from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>) {

@@ -151,6 +151,8 @@ export const commandLineFindings = {
     'no-endpoint': UnknownName;
     'no-address-of-pod': Strings<'pod'> & { readonly family: 'ipv4' | 'ipv6' };
     'no-node-named': Numbers<'nodes'>;
+    /** `home`: the sender's own node, '' if unknown. `kind`: of what the answer is about. */
+    'other-node': Strings<'sender' | 'to' | 'node' | 'home'> & { readonly kind: 'manifests' | 'bundle' | 'dump' };
     'no-address-for': { readonly sender: 'pod' | 'remote-pod' | 'external' };
     'which-port': Strings<'to'> & Lists<'ports'> & { readonly example?: string };
     several: Strings<'kind' | 'name'> & Lists<'names'>;

@@ -186,6 +186,14 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       'name one with --node',
       'use --all-nodes',
     ],
+    'other-node': ({ sender, to, node, home, kind }) => [
+      `packets from ${sender} to ${to} do not pass ${node || 'this node'}: its own node${home && `, ${home},`} handles them`,
+      kind !== 'manifests'
+        ? 'trace them in a dump of that node'
+        : home === ''
+          ? 'ask from pod, on that node'
+          : `name that node with --node ${home}`,
+    ],
     'no-address-for': ({ sender }) => [
       `no example address of ${senderName({ kind: sender })} is known`,
       'name the Pod, or write its address, such as 10.244.1.5',
