@@ -11,7 +11,7 @@ import { answerTrace, type TraceAnswer, type TraceQuestion } from '../say/trace-
 import { sceneOfSender } from '../ask/trace/read-sender.ts';
 import { faultsOfWords, hasNoNames, isPassedBy } from '../ask/trace/question.ts';
 import type { Scene } from '../ask/trace/scene.ts';
-import { checkPacketOptions, scenesOf, type PacketInput, type Scenes } from './open.ts';
+import { checkPacketOptions, scenesOf, withoutUnnamedNode, type PacketInput, type Scenes } from './open.ts';
 import { diagnosticsOf, misuse } from './words.ts';
 
 export { packetProtocols } from '../packet/packet.ts';
@@ -22,14 +22,21 @@ export interface TraceAnswers {
   readonly answers: readonly TraceAnswer[];
 }
 
+function sceneFor({ from = '', namespace, node, allNodes }: TraceQuestion, scene: Scene): Scene {
+  return node !== undefined || allNodes ? scene : sceneOfSender({ from, namespace }, scene);
+}
+
+export function sideOfSender(question: TraceQuestion, scene: Scene): Snapshot {
+  return sceneFor(question, scene).side;
+}
+
 /** Asks the question on each node. Returns faults if the question makes no sense on a node, for the first such node. */
 export function askNodes(
   question: TraceQuestion,
   scenes: readonly Scene[],
 ): TraceAnswers | (Pick<TraceAnswers, 'sides'> & { readonly faults: readonly Finding[] }) {
-  const { from = '', namespace, node, allNodes } = question;
-  const isNodeNamed = node !== undefined || allNodes === true;
-  const asked = isNodeNamed ? scenes : scenes.map((scene) => sceneOfSender({ from, namespace }, scene));
+  const { allNodes } = question;
+  const asked = scenes.map((scene) => sceneFor(question, scene));
   const sides = asked.map(({ side }) => side);
   const answers: (TraceAnswer & { readonly side: Snapshot })[] = [];
   for (const scene of asked) {
@@ -142,10 +149,11 @@ export function traceIn({ scenes, diagnostics }: Scenes, question: TraceQuestion
   const found = askNodes(question, scenes ?? []);
   const snapshots = snapshotsJson(found.sides);
   if ('faults' in found) {
-    const said = diagnosticsOf([...found.faults.slice(0, 1), ...diagnostics]);
+    const said = diagnosticsOf([...found.faults.slice(0, 1), ...withoutUnnamedNode(diagnostics, found.sides)]);
     return { trace: undefined, snapshots, diagnostics: said };
   }
-  return { trace: scenes && jsonOf(found), snapshots, diagnostics: diagnosticsOf(diagnostics) };
+  const told = withoutUnnamedNode(diagnostics, found.sides);
+  return { trace: scenes && jsonOf(found), snapshots, diagnostics: diagnosticsOf(told) };
 }
 
 function inputOf(options: TraceOptions): PacketInput {

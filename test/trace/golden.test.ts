@@ -331,6 +331,7 @@ describe('what an operator asks next', () => {
     const nodeOf = ({ stdout }: { readonly stdout: string }): unknown => resultOf(stdout).traces[0].node;
     expect(nodeOf(await trace(...asked))).toBe('b');
     expect(nodeOf(await trace(...asked, '--all-nodes'))).toBe('b');
+    expect((await runKpc(['trace', file, ...asked])).stderr).not.toContain('[no-node]');
     expect((await trace(...asked, '--node', 'c')).stderr).toContain('help: name that node with --node b');
   });
 

@@ -195,6 +195,14 @@ function givenList(value: string | readonly string[] | null | undefined): readon
   return typeof value === 'string' ? [value] : (value ?? undefined);
 }
 
+export function sceneOfTest(
+  sender: Parameters<typeof sceneOfSender>[0],
+  { node, allNodes }: SceneSettings,
+  scene: Scene,
+): Scene {
+  return node !== undefined || allNodes ? scene : sceneOfSender(sender, scene);
+}
+
 export function runPacketTest(
   test: PacketTest,
   settings: SceneSettings,
@@ -214,10 +222,9 @@ export function runPacketTest(
     else refuse(field, { ...details, field });
     return [];
   }
-  const isNodeNamed = settings.node !== undefined || settings.allNodes === true;
   return to.flatMap((target, i) =>
     from.flatMap((source, j): readonly PacketResult[] => {
-      const scene = isNodeNamed ? given : sceneOfSender({ from: source, namespace }, given);
+      const scene = sceneOfTest({ from: source, namespace }, settings, given);
       const read = ask({ from: source, to: target, protocol, inInterface: undefined, namespace }, scene);
       const trace = read.kind === 'read' ? read.value : undefined;
       const expected = readExpectation(test, trace?.target.address.family, namespace, scene);

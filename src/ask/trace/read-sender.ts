@@ -106,14 +106,15 @@ function isHeldByNode(address: Address, { side, links }: Scene): boolean {
  */
 export function sceneOfSender({ from, namespace }: Pick<Question, 'from' | 'namespace'>, scene: Scene): Scene {
   const { side } = scene;
-  if (side.kind !== 'manifests' || side.settings.hostnameOverride !== '' || senderKinds.some((each) => each === from))
-    return scene;
+  if (side.kind !== 'manifests' || side.settings.hostnameOverride !== '') return scene;
   const home = homeOf(from, namespace, side);
   const own = home === '' || home === side.nodeName ? undefined : side.onNode(home);
   return own ? sceneOf(own) : scene;
 }
 
+/** Returns the node of a Pod or an endpoint; '' if there is none, or it is unknown. */
 function homeOf(from: string, namespace: string | undefined, side: Scene['side']): string {
+  if (senderKinds.some((each) => each === from)) return '';
   const address = parseAddress(from);
   if (address) return side.endpoints.at(address.text)[0]?.nodeName ?? '';
   const found = findPods(from, namespace, side);
