@@ -179,6 +179,19 @@ describe('kpc trace over what a node has', () => {
     expect(await ask(ipvs, '--all', '10.96.7.7:80/TCP')).toBe(table);
   });
 
+  test.each([['iptables'], ['nftables']])(
+    'a dump that shows no address of the node: an endpoint is not one, %s',
+    async (mode) => {
+      const from = ['-f', join(projectFolder, 'fixtures/quickstart/svc.yaml'), '--proxy-mode', mode];
+      const dump = join(mkdtempSync(join(scratch, 'dump-')), mode);
+      writeFileSync(dump, (await runKpc(['compile', '-q', ...from, '--print', mode], { cwd })).stdout);
+      const { stdout } = await runKpc(['trace', '-q', dump, '--from', 'pod', '--to', 'svc/nginx'], { cwd });
+      expect(stdout).toMatch(/delivered to 2 endpoints/);
+      expect(stdout).toMatch(/it is forwarded to \S+, unless the node has that address\n +routing\n$/);
+      expect(stdout).not.toContain('is an address of the node');
+    },
+  );
+
   test('a dump without the Service that is asked for: the help names what to describe', async () => {
     const dump = join(projectFolder, 'fixtures/dumps/kube-proxy-iptables-session-affinity');
     const { stderr } = await runKpc(['trace', '-q', dump, '--from', 'external', '--to', 'svc/foo'], { cwd });
