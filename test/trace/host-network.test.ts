@@ -110,3 +110,12 @@ test('the name of a Pod without a namespace may be of any', () => {
   expect(() => trace(both, 'client', 'web')).toThrow('"problem":"several","kind":"Pod"');
   expect(trace(both, 'default/client', 'web').sender.address?.text).toBe('10.244.1.8');
 });
+
+test.each([
+  ['Pods', given, false],
+  ['no Pod', [service('web'), node(1)], true],
+])('a sender that the input lacks, beside %s', (_, objects, lacksPods) => {
+  const found = sceneOfManifests(objects.join('\n---\n'), 'n1', { assume: false });
+  const read = readSender({ from: 'client', inInterface: undefined, namespace: undefined }, 'ipv4', found);
+  expect(read).toMatchObject({ diagnostic: { arguments: { problem: 'no-sender', name: 'client', lacksPods } } });
+});

@@ -68,7 +68,7 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
     return wrong({ problem: 'unread', what: `Pod ${name}`, kinds: ['Pods'] });
   if (!pod) {
     const near = [...nearest(from.toLowerCase(), senderKinds), ...found.value.near];
-    return absent({ problem: 'no-sender', name, from, kinds: senderKinds, near });
+    return absent({ problem: 'no-sender', name, from, kinds: senderKinds, near, lacksPods: side.pods.size === 0 });
   }
   const { nodeName, hostNetwork } = pod.spec;
   const own = pod.status?.addresses.find((each) => each.family === family);

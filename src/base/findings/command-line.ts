@@ -134,7 +134,8 @@ export const commandLineFindings = {
     'no-service': { readonly why: NoService | undefined; readonly lists: 'flows' | 'nothing' };
     /** `wanted`: what no Node has, so that the Pods of the workload stay Pending. */
     'pending-sender': Strings<'owner' | 'wanted'>;
-    'no-sender': UnknownName & { readonly from: string; readonly kinds: readonly string[] };
+    /** `lacksPods`: the input holds no Pod. */
+    'no-sender': UnknownName & Strings<'from'> & Lists<'kinds'> & { readonly lacksPods: boolean };
     /** `others`: the destination's ports of other protocols or families, if the packet names a protocol. */
     'no-such-port': Strings<'to'> & Lists<'others'>;
     /** `nameless` is the mode of a dump that names no Service. */

@@ -121,12 +121,13 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       `${owner} has no Pod on a Node, because no Node has ${wanted}`,
       'correct its nodeSelector or affinity, or give all Nodes (kubectl get nodes -o yaml)',
     ],
-    'no-sender': ({ name, near, from, kinds }) => [
+    'no-sender': ({ name, near, from, kinds, lacksPods }) => [
       `there is no Pod ${name} in the input, and ${from} is none of ${kinds.join(', ')}`,
       suggestNearest(
         near,
         'name an address, a Pod, deployment/NAME, or one of these words (external: a client outside the cluster)',
       ),
+      lacksPods && near.length === 0 ? 'add the output of kubectl get pods -A -o yaml' : undefined,
     ],
     'no-such-port': ({ to, others }) => [
       `${to} has no such port or family here${others.length === 0 ? '' : `: it has ${joinWords(others, 'and')}`}`,
