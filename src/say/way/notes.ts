@@ -1,4 +1,4 @@
-import { count, joinWords, formatCount, shellWord } from '../../base/printable.ts';
+import { count, joinWords, formatCount } from '../../base/printable.ts';
 import { nameSome } from '../words/rows.ts';
 import { portAddresses, serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { groupBy } from '../../cluster/grouping.ts';
@@ -173,7 +173,7 @@ function unaskedFamilyNote(port: ShownPort, { sender: { who, address, isExample 
   const isNodePort = kind === undefined && target.port === nodePort;
   if (!own && !isNodePort) return undefined;
   const to = own ? joinHostPort(own.text, target.port) : `node/${other.family}:${nodePort}`;
-  return `${label} has an ${familyNames[other.family]} address too, which may fare differently: --to ${shellWord(to)}`;
+  return `${label} has an ${familyNames[other.family]} address too, which may fare differently: ask with --to ${to}`;
 }
 
 /** Notes that a node port was traced in a family that its Service lacks. */
