@@ -13,7 +13,7 @@ import {
   verdicts,
   type Fate,
 } from '../../packet/packet.ts';
-import { findPods } from './named-pods.ts';
+import { findNamedPods } from './named-pods.ts';
 import { otherServiceOf } from './service-ends.ts';
 import { wrong, type Read, type Sender, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
@@ -106,7 +106,7 @@ function findEndpoint(
     return wrong({ problem: 'which-port', to: words, ports: [], example: joinHostPort(words, port) });
   }
   const [, name = '', port] = /^([^:]*)(?::(\d{1,5}))?$/.exec(words) ?? [];
-  const found = findPods(name, namespace, side);
+  const found = findNamedPods(name, namespace, side);
   if (found.kind === 'wrong') return found;
   const { name: full, pods, near } = found.value;
   const [pod, ...others] = pods;

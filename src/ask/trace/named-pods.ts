@@ -16,7 +16,7 @@ interface NamedPods {
 }
 
 /** Finds Pods by a name like "client", "pod/shop/client" or "deployment/web". Without a namespace, the name may be of any. */
-export function findPods(words: string, namespace: string | undefined, side: Scene['side']): Read<NamedPods> {
+export function findNamedPods(words: string, namespace: string | undefined, side: Scene['side']): Read<NamedPods> {
   const { pods } = side;
   const workload = workloadOf(words);
   const bare = workload?.name ?? words.replace(/^pods?\//, '');
@@ -24,7 +24,7 @@ export function findPods(words: string, namespace: string | undefined, side: Sce
   const one = workload ? undefined : pods.get(wanted);
   const all = one ? [one] : [...pods.values()];
   const named = all.flatMap((pod) => {
-    const name = workload ? ownerOf(pod, workload.kind) : fullName(pod.metadata);
+    const name = workload ? fullNameOfOwner(pod, workload.kind) : fullName(pod.metadata);
     return name !== undefined && isNamed(name, wanted) ? [{ name, pod }] : [];
   });
   const names = [...new Set(named.map(({ name }) => name))];
@@ -89,7 +89,7 @@ function textOf({ kind, name }: NamedWorkload): string {
  * Returns the full name of a Pod's workload of a kind. A ReplicaSet between a Deployment and its Pods is named after the Deployment, plus a
  * hash of the Pod template.
  */
-function ownerOf({ metadata: { namespace, labels }, owner }: Pod, kind: string): string | undefined {
+function fullNameOfOwner({ metadata: { namespace, labels }, owner }: Pod, kind: string): string | undefined {
   if (!owner) return undefined;
   if (owner.kind === kind) return fullName({ namespace, name: owner.name });
   const hash = `-${labels['pod-template-hash']}`;

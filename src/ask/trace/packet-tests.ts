@@ -231,7 +231,7 @@ export function runPacketTest(
       for (const { field, details } of expected.kind === 'wrong' ? expected.faults : []) refuse(field, details);
       for (const { end, diagnostic } of read.kind === 'wrong' ? read.faults : []) {
         // Another Node is the sender's own.
-        if (settings.allNodes && isPassedBy(diagnostic, namesOfNodes(scene))) continue;
+        if (settings.allNodes && isPassedBy(diagnostic, namesOfKnownNodes(scene))) continue;
         const problem = isUnaddressed(diagnostic) || isPassedBy(diagnostic) ? 'unsent' : 'refused';
         refuse(end, { problem, field: end, error: cite(diagnostic) }, end === 'from' ? j : i);
       }
@@ -242,7 +242,7 @@ export function runPacketTest(
   );
 }
 
-function namesOfNodes({ side }: Scene): readonly string[] {
+function namesOfKnownNodes({ side }: Scene): readonly string[] {
   return side.objects.nodes.map(({ object }) => object.metadata.name);
 }
 

@@ -16,7 +16,7 @@ import {
   parseNetwork,
 } from '../../kernel/address.ts';
 import { freeAddressIn, networksOfLinks } from './free-address.ts';
-import { findPods } from './named-pods.ts';
+import { findNamedPods } from './named-pods.ts';
 import { isIn } from './pod-networks.ts';
 import { sceneOf, type Scene } from './scene.ts';
 import {
@@ -60,7 +60,7 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   }
   const faulty = wrongSender(from);
   if (faulty) return faulty;
-  const found = findPods(from, namespace, side);
+  const found = findNamedPods(from, namespace, side);
   if (found.kind === 'wrong') return found;
   const { name, pods } = found.value;
   const pod = chooseOn(pods, side.nodeName);
@@ -117,7 +117,7 @@ function homeOf(from: string, namespace: string | undefined, side: Scene['side']
   if (senderKinds.some((each) => each === from)) return '';
   const address = parseAddress(from);
   if (address) return side.endpoints.at(address.text)[0]?.nodeName ?? '';
-  const found = findPods(from, namespace, side);
+  const found = findNamedPods(from, namespace, side);
   return found.kind === 'read' ? (chooseOn(found.value.pods, side.nodeName)?.spec.nodeName ?? '') : '';
 }
 
