@@ -191,6 +191,17 @@ export function withoutDefaultMode<T extends { readonly diagnostics: readonly Fi
   return { ...read, diagnostics: read.diagnostics.filter(({ code }) => code !== 'default-mode') };
 }
 
+/** Drops the note that no node is named if each sender chose one. */
+export function withoutUnnamedNode(
+  diagnostics: readonly Finding[],
+  sides: readonly Pick<Snapshot, 'nodeName'>[],
+): readonly Finding[] {
+  if (sides.length === 0 || sides.some(({ nodeName }) => nodeName === '')) return diagnostics;
+  return diagnostics.filter(
+    ({ code, arguments: details }) => code !== 'no-node' || details.problem !== 'compiled-for-any',
+  );
+}
+
 /** Returns the same key for equal findings at the same place. */
 export function keyOfFinding(finding: Finding): string {
   return JSON.stringify([keyOfFault(finding), finding.place?.locate()]);

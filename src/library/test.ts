@@ -7,13 +7,15 @@ import {
   flagPlacesOf,
   readPacketTests,
   runPacketTest,
+  sceneOfTest,
   type PacketResult,
   type PacketTest,
   type SceneSettings,
   type TestContext,
 } from '../ask/trace/packet-tests.ts';
 import type { Scene } from '../ask/trace/scene.ts';
-import { keyOfFinding, checkPacketOptions, scenesOf, type PacketInput } from './open.ts';
+import { keyOfFinding, checkPacketOptions, scenesOf, withoutUnnamedNode, type PacketInput } from './open.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { tested } from '../say/outputs/trace.ts';
@@ -49,6 +51,14 @@ export class TestRun {
 
   open(settings: SceneSettings, scenes: readonly Scene[]): void {
     this.#scenes.set(JSON.stringify(settings), scenes);
+  }
+
+  sidesFor(settings: SceneSettings, scene: Scene): readonly Snapshot[] {
+    const key = JSON.stringify(settings);
+    const tests = this.#tests.filter((test) => test.settings.some((own) => JSON.stringify(own) === key));
+    return tests.flatMap(({ from, namespace }) =>
+      from.map((each) => sceneOfTest({ from: each, namespace }, settings, scene).side),
+    );
   }
 
   refuse(refuses: (settings: SceneSettings, test: PacketTest) => Finding | undefined): void {
@@ -159,7 +169,10 @@ export function testPackets(options: TestOptions): TestResult {
   for (const settings of run.settings) {
     const { file: _, hostAddresses: __, ...own } = settings;
     const { scenes = [], diagnostics } = scenesOf('side' in input ? input : ({ ...input, ...own } as PacketInput));
-    diagnostics.forEach(run.report);
+    withoutUnnamedNode(
+      diagnostics,
+      scenes.flatMap((scene) => run.sidesFor(settings, scene)),
+    ).forEach(run.report);
     run.open(settings, scenes);
   }
   run.refuse(({ hostAddresses }, { place }) =>

@@ -9,9 +9,9 @@ import { snapshotsJson } from '../say/snapshots.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { answerTrace, type TraceAnswer, type TraceQuestion } from '../say/trace-answer.ts';
 import { sceneOfSender } from '../ask/trace/read-sender.ts';
-import { faultsOfWords, hasNoNames } from '../ask/trace/question.ts';
+import { faultsOfWords, hasNoNames, isPassedBy } from '../ask/trace/question.ts';
 import type { Scene } from '../ask/trace/scene.ts';
-import { checkPacketOptions, scenesOf, type PacketInput, type Scenes } from './open.ts';
+import { checkPacketOptions, scenesOf, withoutUnnamedNode, type PacketInput, type Scenes } from './open.ts';
 import { diagnosticsOf, misuse } from './words.ts';
 
 export { packetProtocols } from '../packet/packet.ts';
@@ -22,22 +22,42 @@ export interface TraceAnswers {
   readonly answers: readonly TraceAnswer[];
 }
 
+function sceneFor({ from = '', namespace, node, allNodes }: TraceQuestion, scene: Scene): Scene {
+  return node !== undefined || allNodes ? scene : sceneOfSender({ from, namespace }, scene);
+}
+
+export function sideOfSender(question: TraceQuestion, scene: Scene): Snapshot {
+  return sceneFor(question, scene).side;
+}
+
 /** Asks the question on each node. Returns faults if the question makes no sense on a node, for the first such node. */
 export function askNodes(
   question: TraceQuestion,
   scenes: readonly Scene[],
 ): TraceAnswers | (Pick<TraceAnswers, 'sides'> & { readonly faults: readonly Finding[] }) {
-  const { from = '', namespace, node, allNodes } = question;
-  const isNodeNamed = node !== undefined || allNodes === true;
-  const asked = isNodeNamed ? scenes : scenes.map((scene) => sceneOfSender({ from, namespace }, scene));
+  const { allNodes } = question;
+  const asked = scenes.map((scene) => sceneFor(question, scene));
   const sides = asked.map(({ side }) => side);
-  const answers: TraceAnswer[] = [];
+  const answers: (TraceAnswer & { readonly side: Snapshot })[] = [];
   for (const scene of asked) {
     const answer = answerTrace(question, scene);
-    if (!('json' in answer)) return { sides, faults: answer };
-    answers.push(answer);
+    if (!('json' in answer)) {
+      // Another of these nodes is the sender's own.
+      if (
+        allNodes &&
+        answer.every((each) =>
+          isPassedBy(
+            each,
+            sides.map(({ nodeName }) => nodeName),
+          ),
+        )
+      )
+        continue;
+      return { sides, faults: answer };
+    }
+    answers.push({ ...answer, side: scene.side });
   }
-  return { sides, answers };
+  return { sides: answers.map(({ side }) => side), answers };
 }
 
 export function lackOfQuestion({ from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>) {
@@ -129,10 +149,11 @@ export function traceIn({ scenes, diagnostics }: Scenes, question: TraceQuestion
   const found = askNodes(question, scenes ?? []);
   const snapshots = snapshotsJson(found.sides);
   if ('faults' in found) {
-    const said = diagnosticsOf([...found.faults.slice(0, 1), ...diagnostics]);
+    const said = diagnosticsOf([...found.faults.slice(0, 1), ...withoutUnnamedNode(diagnostics, found.sides)]);
     return { trace: undefined, snapshots, diagnostics: said };
   }
-  return { trace: scenes && jsonOf(found), snapshots, diagnostics: diagnosticsOf(diagnostics) };
+  const told = withoutUnnamedNode(diagnostics, found.sides);
+  return { trace: scenes && jsonOf(found), snapshots, diagnostics: diagnosticsOf(told) };
 }
 
 function inputOf(options: TraceOptions): PacketInput {

@@ -18,6 +18,7 @@ export interface Knowledge {
   readonly isPod: (address: Address) => boolean;
   /** True for an endpoint on another node, false for a pod on this node, undefined if unknown. */
   readonly isRemote: (address: Address) => boolean | undefined;
+  readonly isEndpoint: (address: Address) => boolean;
   readonly isPodHere: (address: Address) => boolean | undefined;
   /** The Service with this address. The label names the asked port, if the Service has that port. */
   readonly serviceAt: (address: Address, protocol: string, port: number | undefined) => ServiceAt | undefined;

@@ -115,4 +115,5 @@ export type RouteDecision =
   | { readonly kind: 'no-carrier' | 'no-address'; readonly interface: string }
   | { readonly kind: 'foreign-local'; readonly link: string; readonly local: Address }
   | { readonly kind: 'own-next-hop'; readonly gateway: Address }
-  | { readonly kind: 'out'; readonly interface: string | undefined };
+  /** `isOpen`: whether the destination may be an address of the node. */
+  | { readonly kind: 'out'; readonly interface: string | undefined; readonly isOpen?: boolean };

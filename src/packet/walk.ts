@@ -67,7 +67,7 @@ function routeIn(flow: Flow, visitors: Visitors, isMoved: boolean): End {
   if (lost) return lost;
   if (flow.family === 'ipv6' && isLinkLocal(flow.source) && flow.output !== undefined && flow.output !== input)
     return refuseRoute(flow, 'not-neighbour', visitors);
-  noteRoute(flow, { kind: 'out', interface: flow.output });
+  noteOut(flow, flow.output);
   return pass(flow, visitors, 'forward') ?? depart(flow, visitors, false);
 }
 
@@ -85,7 +85,7 @@ export function cross(flow: Flow, visitors: Visitors): End {
   flow.output = input;
   const lost = input !== undefined && flow.turn === 'first' ? checkBridge(flow, input, 'apart') : undefined;
   if (lost) return lost;
-  noteRoute(flow, { kind: 'out', interface: input });
+  noteOut(flow, input);
   return pass(flow, visitors, 'forward') ?? pass(flow, visitors, 'postrouting') ?? arrived(flow, 'forwarded');
 }
 
@@ -296,7 +296,7 @@ function depart(flow: Flow, visitors: Visitors, isToSelf: boolean): End {
   const end = pass(flow, visitors, 'postrouting') ?? (flow.source === source ? undefined : meetPolicies(flow, 'out'));
   if (end) return end;
   if (!isToSelf) {
-    noteRoute(flow, { kind: 'out', interface: flow.output });
+    noteOut(flow, flow.output);
     if (isLoopback(flow.source)) return lose(flow, { kind: 'loopback-source' });
     return carry(flow, flow.output, 'output', (outer) => sendOuter(outer, visitors)) ?? arrived(flow, 'forwarded');
   }
@@ -356,6 +356,11 @@ function arrived(flow: Flow, otherwise: 'local' | 'forwarded'): Verdict {
 function lose(flow: Flow, decision: Exclude<RouteDecision, { readonly kind: 'out' }>): Verdict {
   noteRoute(flow, decision);
   return 'dropped';
+}
+
+function noteOut(flow: Flow, link: string | undefined): void {
+  const isOpen = typeof flow.routing.isLocal(flow.destination) !== 'boolean';
+  noteRoute(flow, { kind: 'out', interface: link, isOpen });
 }
 
 function noteRoute(flow: Flow, decision: RouteDecision): void {

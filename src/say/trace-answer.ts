@@ -49,7 +49,7 @@ export interface TraceQuestion {
   /** The Service to whose addresses all kinds of senders send a packet. */
   readonly all?: string | undefined;
   readonly namespace?: string | undefined;
-  /** `node` and `allNodes`: which nodes were named. If any was, a named Pod sends from that node, even if the Pod runs on another node. */
+  /** `node` and `allNodes`: which nodes were named. If none was, a named Pod is asked on its own node. */
   readonly node?: string | undefined;
   readonly allNodes?: boolean | undefined;
 }

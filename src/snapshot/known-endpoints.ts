@@ -5,14 +5,17 @@ interface KnownEndpoint {
   readonly address: Address;
   readonly port: number;
   readonly isLocal: boolean | undefined;
+  /** '' if unknown. */
+  readonly nodeName: string;
 }
 
 export type KnownEndpoints = ReturnType<typeof knownEndpoints>;
 
 export function knownEndpoints(index: AddressIndex, claims: AddressIndex, node: string) {
   const known = ({ address, port, status }: PlacedEndpoint): KnownEndpoint => {
-    const isLocal = node === '' || !status?.nodeName ? undefined : status.nodeName === node;
-    return { address, port, isLocal };
+    const { nodeName = '' } = status ?? {};
+    const isLocal = node === '' || nodeName === '' ? undefined : nodeName === node;
+    return { address, port, isLocal, nodeName };
   };
   const at = (address: string) => index.endpointsAt(address).map(known);
   return {

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { compile, lint, trace } from '../../src/library/index.ts';
+import { compile, lint, testPackets, trace } from '../../src/library/index.ts';
 import { runKpc } from '../support/run-kpc.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kpc-nodes-'));
@@ -66,4 +66,21 @@ test('a fleet has no folder for them, and names swapped lists', async () => {
   expect(stderr).toContain('[bad-host-addresses]');
   const refused = await runKpc(['migrate', out, '--from', 'ipvs', '--to', 'nftables']);
   expect(refused.stderr).toContain(`${out} is a fleet, not manifests`);
+});
+
+test('a sender that chooses its node leaves no note that none is named', () => {
+  const given = {
+    'in.yaml': [
+      ...['n1', 'n2'].map((name) => `{apiVersion: v1, kind: Node, metadata: {name: ${name}}}`),
+      '{apiVersion: v1, kind: Pod, metadata: {name: client}, spec: {nodeName: n2, containers: [{name: c, image: c}]}, status: {podIP: 10.244.2.9}}',
+      '{apiVersion: v1, kind: Service, metadata: {name: db}, spec: {clusterIP: 10.96.0.1, ports: [{port: 80}]}}',
+    ].join('\n---\n'),
+  };
+  const tests = (from: string) => ({ 't.yaml': `tests: [{from: ${from}, to: db, expect: unknown}]` });
+  const isNoted = ({ diagnostics }: { readonly diagnostics: readonly { readonly code: string }[] }): boolean =>
+    diagnostics.some(({ code }) => code === 'no-node');
+  const noted = (from: string) =>
+    [trace({ manifests: given, from, to: 'db' }), testPackets({ manifests: given, tests: tests(from) })].map(isNoted);
+  expect(noted('client')).toEqual([false, false]);
+  expect(noted('node')).toEqual([true, true]);
 });

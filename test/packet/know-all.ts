@@ -11,6 +11,7 @@ export function knowAll(links: readonly Link[], sendsFrom?: Knowledge['sendsFrom
     isOfService: () => false,
     isOfEveryNode: () => false,
     isRemote: () => undefined,
+    isEndpoint: () => false,
     isPodHere: () => undefined,
     hasAllAddresses: () => true,
     hasAllSysctls: true,

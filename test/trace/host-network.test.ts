@@ -1,6 +1,8 @@
 // Senders in the cluster: a Pod with its node's network is that node, and the others have addresses of Pods.
 import { expect, test } from 'vitest';
 import { ask } from '../../src/ask/trace/ask.ts';
+import { readSender } from '../../src/ask/trace/read-sender.ts';
+import type { Family } from '../../src/kernel/address.ts';
 import type { Trace } from '../../src/ask/trace/question.ts';
 import { traceMatrix } from '../../src/ask/trace/matrix.ts';
 import type { Scene } from '../../src/ask/trace/scene.ts';
@@ -25,6 +27,11 @@ function trace(found: Scene, from: string, to: string): Trace {
   const answer = ask({ from, to, protocol: 'tcp', inInterface: undefined, namespace: undefined }, found);
   if (answer.kind === 'wrong') throw new Error(JSON.stringify(answer.faults));
   return answer.value;
+}
+
+function remotePod(found: Scene, family: Family = 'ipv4'): string | undefined {
+  const read = readSender({ from: 'remote-pod', inInterface: undefined, namespace: undefined }, family, found);
+  return read.kind === 'read' ? read.value.address?.text : undefined;
 }
 
 const daemons = (network: string): string =>
@@ -61,8 +68,7 @@ test.each([
   ['assumed Nodes', [], 'node-1', /^10\.244\.1\./],
 ])('a pod on another node has an address of Pods, not beside an endpoint on the host: %s', (_, nodes, at, pods) => {
   const objects = [service('exp'), daemons('hostNetwork: true,'), ...nodes];
-  const { sender } = trace(scene(objects, at), 'remote-pod', '10.96.0.10:80');
-  expect(sender.address?.text).toMatch(pods);
+  expect(remotePod(scene(objects, at))).toMatch(pods);
 });
 
 test('without networks of Pods, neither kind has the address of a host', () => {
@@ -76,6 +82,40 @@ test('a pod on another node has an address of each family, also past the network
   const range =
     '{apiVersion: kubeproxy.config.k8s.io/v1alpha1, kind: KubeProxyConfiguration, clusterCIDR: "10.244.0.0/16,fd00:10:244::/56"}';
   const found = scene([...objects, range], 'n1');
-  expect(trace(found, 'remote-pod', '10.96.0.10:80').sender.address?.text).toBe('10.244.1.250');
-  expect(trace(found, 'remote-pod', '[fd00::1]:80').sender.address?.text).toBe('fd00:10:244:1::fa');
+  expect(remotePod(found)).toBe('10.244.1.250');
+  expect(remotePod(found, 'ipv6')).toBe('fd00:10:244:1::fa');
+});
+
+test.each([
+  ['a named Pod', 'web', 'n2'],
+  ['an endpoint', '10.244.2.10', 'n2'],
+  ['a pod elsewhere', 'remote-pod', ''],
+])('%s on another node reaches Services there, and node ports here', (_, from, home) => {
+  const found = scene(given, 'n1');
+  const asked = { from, protocol: 'tcp', inInterface: undefined, namespace: undefined } as const;
+  const details = { problem: 'other-node', sender: from, to: 'svc/web', node: 'n1', home, kind: 'manifests' };
+  expect(ask({ ...asked, to: 'svc/web' }, found)).toMatchObject({
+    faults: [{ end: 'from', diagnostic: { code: 'bad-packet', arguments: details } }],
+  });
+  expect(trace(found, from, '192.168.5.1:30080').fate.verdict).toBe('delivered');
+  // Whoever names the interface knows that they come here.
+  expect(ask({ ...asked, to: 'svc/web', inInterface: 'eth0' }, found).kind).toBe('read');
+});
+
+test('the name of a Pod without a namespace may be of any', () => {
+  const client = pod('client', 1, '10.244.1.9').replace('name: client,', 'name: client, namespace: shop,');
+  const found = scene([...given, client], 'n1');
+  expect(trace(found, 'client', 'web').sender.who).toMatchObject({ kind: 'named-pod', name: 'shop/client' });
+  const both = scene([...given, client, pod('client', 1, '10.244.1.8')], 'n1');
+  expect(() => trace(both, 'client', 'web')).toThrow('"problem":"several","kind":"Pod"');
+  expect(trace(both, 'default/client', 'web').sender.address?.text).toBe('10.244.1.8');
+});
+
+test.each([
+  ['Pods', given, false],
+  ['no Pod', [service('web'), node(1)], true],
+])('a sender that the input lacks, beside %s', (_, objects, lacksPods) => {
+  const found = sceneOfManifests(objects.join('\n---\n'), 'n1', { assume: false });
+  const read = readSender({ from: 'client', inInterface: undefined, namespace: undefined }, 'ipv4', found);
+  expect(read).toMatchObject({ diagnostic: { arguments: { problem: 'no-sender', name: 'client', lacksPods } } });
 });

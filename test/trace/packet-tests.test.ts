@@ -344,7 +344,7 @@ tests:
   );
   expect(errors).toEqual([
     '3:1 this file has no field "nodse" -> did you mean node?',
-    '5:17 from: there is no Pod default/externl in the input, and externl is none of pod, remote-pod, node, external -> did you mean external?',
+    '5:17 from: there is no Pod externl in the input, and externl is none of pod, remote-pod, node, external -> did you mean external?',
     '6:9 to: no Service nginxx here -> did you mean default/nginx?',
     '7:13 expect: refuse is not one of delivered, refused, dropped, forwarded, local, unknown, fails -> did you mean refused?',
     '9:21 to: which port of 10.0.0.1? -> write 10.0.0.1:80, for example',
@@ -535,4 +535,23 @@ test('shares leave out connections that fail, and what they do not sum to fails'
   expect(results.map(({ faults, trace }) => [faults.length > 1, trace])).toEqual(
     results.map(() => [false, expect.objectContaining({ verdict: 'delivered', failing: 0.666667 })]),
   );
+});
+
+test('on all Nodes, a Pod sends to Services from its own only', async () => {
+  const cwd = mkdtempSync(join(scratch, 'home-'));
+  const objects = [
+    ...['n1', 'n2'].map((name) => `{apiVersion: v1, kind: Node, metadata: {name: ${name}}}`),
+    '{apiVersion: v1, kind: Pod, metadata: {name: client}, spec: {nodeName: n2, containers: [{name: c, image: c}]}, status: {podIP: 10.244.2.9}}',
+    '{apiVersion: v1, kind: Service, metadata: {name: db}, spec: {clusterIP: 10.96.0.1, internalTrafficPolicy: Local, ports: [{port: 80}]}}',
+    '{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: db, labels: {kubernetes.io/service-name: db}}, addressType: IPv4, ports: [{port: 80}], endpoints: [{addresses: [10.244.2.10], nodeName: n2}]}',
+  ];
+  writeFileSync(join(cwd, 'in.yaml'), objects.join('\n---\n'));
+  writeFileSync(join(cwd, 't.yaml'), 'inputs: in.yaml\ntests: [{from: client, to: db, expect: delivered}]\n');
+  const results = await resultsOf(['t.yaml', '--all-nodes'], cwd);
+  expect(results.map(({ passed, trace }) => [passed, trace])).toEqual([
+    [true, expect.objectContaining({ node: 'n2' })],
+  ]);
+  const elsewhere = await runKpc(['test', 't.yaml', '--node', 'n1', '-q'], { cwd });
+  expect(elsewhere).toMatchObject({ status: 2, stdout: '' });
+  expect(elsewhere.stderr).toContain('its own node, n2, handles them');
 });

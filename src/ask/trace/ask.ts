@@ -1,9 +1,10 @@
 import type { Finding } from '../../base/findings/finding.ts';
+import { addressesOn } from '../../kernel/link/link.ts';
 import { type Address, families, parseAddress, parseNetwork } from '../../kernel/address.ts';
 import type { Packet } from '../../packet/packet.ts';
 import { isIn } from './pod-networks.ts';
 import { isUnplacedDestination, type Scene } from './scene.ts';
-import type { Question, Sender, Destination, Trace, Read } from './question.ts';
+import { wrong, type Question, type Sender, type Destination, type Trace, type Read } from './question.ts';
 import { readSender } from './read-sender.ts';
 import { readDestination } from './read-destination.ts';
 
@@ -33,6 +34,18 @@ function isClientOutside(address: Address | undefined, { side, links }: Scene): 
   return networks.length + side.node.podCIDRs.length > 0 && !isOwn && !isNode && !isPod;
 }
 
+/** Returns the sender's own node if it is certainly another than the scene's: '' if its name is unknown. */
+export function homeElsewhere({ who }: Pick<Sender, 'who'>, { side: { nodeName } }: Scene): string | undefined {
+  if (who.kind === 'remote-pod') return '';
+  if (who.kind !== 'named-pod' && who.kind !== 'endpoint') return undefined;
+  return who.home === '' || nodeName === '' || who.home === nodeName ? undefined : who.home;
+}
+
+/** Reports whether the node of a pod handles the pod's packets to this address: each node does so for Services' addresses. */
+export function isTakenBySender({ address }: Pick<Destination, 'address'>, { side, links }: Scene): boolean {
+  return side.endpoints.isOfService(address.text) && !addressesOn(links).has(address.text);
+}
+
 export function ask(
   { from, to, protocol, inInterface, namespace }: Question,
   scene: Scene,
@@ -53,6 +66,12 @@ export function ask(
   const senders = wanted.map((each) => readSender({ from, inInterface, namespace }, each, scene));
   const sender = senders.find(({ kind }) => kind === 'read') ?? (senders[0] as Read<Sender>);
   if (target.kind === 'read' && sender.kind === 'read') {
+    const home = inInterface === undefined ? homeElsewhere(sender.value, scene) : undefined;
+    if (home !== undefined && isTakenBySender(target.value, scene)) {
+      const { kind, nodeName: node } = scene.side;
+      const { diagnostic } = wrong({ problem: 'other-node', sender: from, to, node, home, kind });
+      return { kind: 'wrong', faults: [{ end: 'from', diagnostic }] };
+    }
     const packet = packetOf(sender.value, target.value);
     const isUnplaced = isUnplacedDestination(packet, scene);
     const found = scene.evaluate({ ...packet, isUnplaced });

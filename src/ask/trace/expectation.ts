@@ -13,7 +13,7 @@ import {
   verdicts,
   type Fate,
 } from '../../packet/packet.ts';
-import { qualifyPodName } from './read-sender.ts';
+import { findNamedPods } from './named-pods.ts';
 import { otherServiceOf } from './service-ends.ts';
 import { wrong, type Read, type Sender, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
@@ -96,19 +96,21 @@ function findEndpoint(
   words: string,
   family: Family | undefined,
   namespace: string | undefined,
-  { side: { pods, endpoints } }: Scene,
+  { side }: Scene,
 ): Read<Pick<ExpectedEndpoint, 'address' | 'port'>> {
   const socket = parseSocketAddress(words);
   if (socket) return { kind: 'read', value: socket };
   const asked = parseAddress(words);
   if (asked) {
-    const [{ port } = { port: 80 }] = endpoints.at(asked.text);
+    const [{ port } = { port: 80 }] = side.endpoints.at(asked.text);
     return wrong({ problem: 'which-port', to: words, ports: [], example: joinHostPort(words, port) });
   }
   const [, name = '', port] = /^([^:]*)(?::(\d{1,5}))?$/.exec(words) ?? [];
-  const full = qualifyPodName(name, namespace);
-  const pod = pods.get(full);
-  if (!pod) return wrong({ problem: 'no-endpoint', name: words, near: nearest(full, [...pods.keys()]) });
+  const found = findNamedPods(name, namespace, side);
+  if (found.kind === 'wrong') return found;
+  const { name: full, pods, near } = found.value;
+  const [pod, ...others] = pods;
+  if (!pod || others.length > 0) return wrong({ problem: 'no-endpoint', name: words, near });
   const address = pod.status?.addresses.find((each) => family === undefined || each.family === family);
   if (!address) return wrong({ problem: 'no-address-of-pod', pod: full, family: family ?? 'ipv4' });
   return { kind: 'read', value: { address, port: port === undefined ? undefined : Number(port) } };

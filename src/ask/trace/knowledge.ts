@@ -167,11 +167,15 @@ function isKnownOwn(address: Address): boolean {
   return !isLoopback(address) && !isUnknownOwn(address);
 }
 
-function placesOfPods({ node, endpoints }: Snapshot): Pick<Knowledge, 'isRemote' | 'isPodHere' | 'isOfService'> {
+function placesOfPods({
+  node,
+  endpoints,
+}: Snapshot): Pick<Knowledge, 'isRemote' | 'isEndpoint' | 'isPodHere' | 'isOfService'> {
   const placeOf = ({ text }: Address) => endpoints.at(text).at(-1)?.isLocal;
   const networks = node?.podCIDRs ?? [];
   return {
     isOfService: ({ text }) => endpoints.isOfService(text),
+    isEndpoint: ({ text }) => endpoints.has(text),
     isRemote: (address) => {
       const isLocal = placeOf(address);
       return isLocal === undefined ? undefined : !isLocal;

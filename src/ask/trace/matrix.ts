@@ -12,13 +12,12 @@ import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { isLoopback, type Address } from '../../kernel/address.ts';
 import { singleAddress, spanOf } from '../../kernel/address-range.ts';
 import type { Value } from '../../kernel/nftables/table.ts';
-import { addressesOn } from '../../kernel/link/link.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 import { isKubeProxyTable, nftSets } from '../../kube-proxy/nft-table.ts';
 import { unknownOwn, type PacketProtocol } from '../../packet/packet.ts';
 import { representatives } from './address-cells.ts';
-import { packetOf } from './ask.ts';
+import { homeElsewhere, isTakenBySender, packetOf } from './ask.ts';
 import { nodeAddressesFor } from './node-addresses.ts';
 import { isIn } from './pod-networks.ts';
 import { readSender, type NamedSender } from './read-sender.ts';
@@ -60,7 +59,6 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
   const usual = [...senderKinds, 'itself', ...new Set(told.flatMap((each) => each ?? []))];
   const names = [...(named ? [named.from] : []), ...usual];
   const isHere = findEndpointsHere(scene.side);
-  const held = addressesOn(scene.links);
   const open: OpenCell[] = [];
   const cells = ports.flatMap((port, at) => {
     const own = port.endpoints?.find((each) => scene.side.endpoints.isLocal(each) !== false && isHere(each));
@@ -79,7 +77,8 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
         const sender = read.kind === 'read' ? read.value : undefined;
         // Every host has its own loopback addresses, and a pod elsewhere reaches Services through its own node.
         if (isLoopback(target.address) && (!sender || sender.enters)) return [];
-        if (name.from === 'remote-pod' && kind !== 'node-port' && !held.has(target.address.text)) return [];
+        const isElsewhere = sender ? homeElsewhere(sender, scene) !== undefined : name.from === 'remote-pod';
+        if (isElsewhere && isTakenBySender(target, scene)) return [];
         if (name.from === told[at] && !ofRanges.has(kind)) return [];
         if (read.kind === 'wrong' && isUnaddressed(read.diagnostic))
           open.push({ ...name, kind, target, why: read.diagnostic });

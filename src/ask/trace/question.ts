@@ -26,11 +26,12 @@ export interface Sender {
 
 export type SenderName =
   | { readonly kind: 'node' | 'pod' | 'remote-pod' | 'external' | 'client' }
-  | { readonly kind: 'endpoint'; readonly isLocal: boolean | undefined }
-  /** `on`: the pod's node, and whether the pod is on the host network there. */
+  | { readonly kind: 'endpoint'; readonly isLocal: boolean | undefined; readonly home: string }
+  /** `home`: the name of its node, '' if unknown. `on`: that node, and whether the pod is on the host network there. */
   | {
       readonly kind: 'named-pod';
       readonly name: string;
+      readonly home: string;
       readonly on: 'this-node' | 'other-node' | 'this-host' | 'other-host';
     };
 
@@ -114,4 +115,9 @@ export function isNamed(name: string, wanted: string): boolean {
 /** Reports whether the input shows no address for a kind of sender. */
 export function isUnaddressed({ code, arguments: details }: Finding): boolean {
   return code === 'bad-packet' && details.problem === 'no-address-for';
+}
+
+/** Reports whether the packet does not pass the node, because the sender's own node handles it. `names`: the nodes that it may be. */
+export function isPassedBy({ code, arguments: details }: Finding, names?: readonly string[]): boolean {
+  return code === 'bad-packet' && details.problem === 'other-node' && names?.includes(details.home) !== false;
 }

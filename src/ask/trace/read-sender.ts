@@ -1,7 +1,7 @@
 import { addressesOn } from '../../kernel/link/link.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { podNetworksOf } from '../../cluster/node-context.ts';
-import { fullName, type Pod } from '../../cluster/objects.ts';
+import type { Pod } from '../../cluster/objects.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { nearest } from '../../base/names.ts';
 import {
@@ -16,6 +16,7 @@ import {
   parseNetwork,
 } from '../../kernel/address.ts';
 import { freeAddressIn, networksOfLinks } from './free-address.ts';
+import { findNamedPods } from './named-pods.ts';
 import { addressOfNode } from './node-addresses.ts';
 import { isIn } from './pod-networks.ts';
 import { sceneOf, type Scene } from './scene.ts';
@@ -60,41 +61,36 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   }
   const faulty = wrongSender(from);
   if (faulty) return faulty;
-  const workload = workloadOf(from, namespace);
-  const pod = podOf(from, namespace, side);
-  const name = pod
-    ? fullName(pod.metadata)
-    : workload
-      ? `of ${workload.kind} ${workload.name}`
-      : qualifyPodName(from, namespace);
-  if (!pod && scene.side.objects.unread.has('pods'))
+  const found = findNamedPods(from, namespace, side);
+  if (found.kind === 'wrong') return found;
+  const { name, pods } = found.value;
+  const pod = chooseOn(pods, side.nodeName);
+  if (!pod && side.objects.unread.has('pods'))
     return wrong({ problem: 'unread', what: `Pod ${name}`, kinds: ['Pods'] });
   if (!pod) {
-    const pending = workload && pendingOf(workload, side);
-    if (pending) return absent(pending);
     const use = from === side.nodeName ? 'node' : addressOfNode(from, side)?.text;
     if (use !== undefined) return absent({ problem: 'is-node', name: from, kind: 'Pod', use });
-    const named = workload ? listWorkloads(side) : [...side.pods.keys()];
-    const near = [
-      ...nearest(from.toLowerCase(), senderKinds),
-      ...nearest(workload ? workloadText(workload) : name, named),
-    ];
-    return absent({ problem: 'no-sender', name, from, kinds: senderKinds, near });
+    const near = [...nearest(from.toLowerCase(), senderKinds), ...found.value.near];
+    return absent({ problem: 'no-sender', name, from, kinds: senderKinds, near, lacksPods: side.pods.size === 0 });
   }
   const { nodeName, hostNetwork } = pod.spec;
   const own = pod.status?.addresses.find((each) => each.family === family);
   const isHere = nodeName !== '' && nodeName === side.node?.name;
   // To the kernel, a Pod on the host network is the node itself. In a dump, the node may have no name.
   if (hostNetwork && (isHere || (own && isHeldByNode(own, scene))))
-    return read({ who: { kind: 'named-pod', name, on: 'this-host' }, address: undefined, enters: undefined });
+    return read({
+      who: { kind: 'named-pod', name, home: nodeName, on: 'this-host' },
+      address: undefined,
+      enters: undefined,
+    });
   if (!own) return wrong({ problem: 'no-address-of-pod', pod: name, family });
   const on = isHere ? 'this-node' : hostNetwork ? 'other-host' : 'other-node';
-  return nodesUnnamed(scene) ?? sender({ kind: 'named-pod', name, on }, own, isHere);
+  return nodesUnnamed(scene) ?? sender({ kind: 'named-pod', name, home: nodeName, on }, own, isHere);
 }
 
 function whoIsClient({ text }: Address, { side: { endpoints } }: Scene): SenderName {
   const [own] = endpoints.at(text);
-  return own ? { kind: 'endpoint', isLocal: own.isLocal } : { kind: 'client' };
+  return own ? { kind: 'endpoint', isLocal: own.isLocal, home: own.nodeName } : { kind: 'client' };
 }
 
 /** Reports whether the node has the address, including addresses that it has only for a Service. */
@@ -108,86 +104,28 @@ function isHeldByNode(address: Address, { side, links }: Scene): boolean {
 }
 
 /**
- * Returns the scene for a named Pod's packets: the Pod's own node, if the input has that Node and nothing names another. Returns the
+ * Returns the scene for the packets of a Pod or endpoint: its own node, if the input has that Node and nothing names another. Returns the
  * present scene for any other sender.
  */
 export function sceneOfSender({ from, namespace }: Pick<Question, 'from' | 'namespace'>, scene: Scene): Scene {
   const { side } = scene;
   if (side.kind !== 'manifests' || side.settings.hostnameOverride !== '') return scene;
-  const home = podOf(from, namespace, side)?.spec.nodeName ?? '';
+  const home = homeOf(from, namespace, side);
   const own = home === '' || home === side.nodeName ? undefined : side.onNode(home);
   return own ? sceneOf(own) : scene;
 }
 
-function podOf(from: string, namespace: string | undefined, side: Scene['side']): Pod | undefined {
-  if (parseAddress(from) || senderKinds.some((each) => each === from)) return undefined;
-  const workload = workloadOf(from, namespace);
-  return workload ? podOfWorkload(workload, side) : side.pods.get(qualifyPodName(from, namespace));
+/** Returns the node of a Pod or an endpoint; '' if there is none, or it is unknown. */
+function homeOf(from: string, namespace: string | undefined, side: Scene['side']): string {
+  if (senderKinds.some((each) => each === from)) return '';
+  const address = parseAddress(from);
+  if (address) return side.endpoints.at(address.text)[0]?.nodeName ?? '';
+  const found = findNamedPods(from, namespace, side);
+  return found.kind === 'read' ? (chooseOn(found.value.pods, side.nodeName)?.spec.nodeName ?? '') : '';
 }
 
-/** Returns a Pod's "namespace/name". The text may have the prefix "pod/" and may lack the namespace. */
-export function qualifyPodName(words: string, namespace: string | undefined): string {
-  const name = words.replace(/^pods?\//, '');
-  return name.includes('/') ? name : `${namespace ?? 'default'}/${name}`;
-}
-
-interface NamedWorkload {
-  readonly kind: string;
-  readonly name: string;
-}
-
-const workloadWords: ReadonlyMap<string, string> = new Map(
-  (
-    [
-      ['Deployment', ['deployment', 'deployments', 'deploy']],
-      ['StatefulSet', ['statefulset', 'statefulsets', 'sts']],
-      ['DaemonSet', ['daemonset', 'daemonsets', 'ds']],
-      ['ReplicaSet', ['replicaset', 'replicasets', 'rs']],
-      ['ReplicationController', ['replicationcontroller', 'replicationcontrollers', 'rc']],
-      ['Job', ['job', 'jobs']],
-    ] as const
-  ).flatMap(([kind, words]) => words.map((word) => [word, kind] as const)),
-);
-
-function workloadOf(words: string, namespace: string | undefined): NamedWorkload | undefined {
-  const at = words.indexOf('/');
-  const kind = workloadWords.get(words.slice(0, at).toLowerCase());
-  return kind === undefined ? undefined : { kind, name: qualifyPodName(words.slice(at + 1), namespace) };
-}
-
-function listWorkloads({ pods }: Scene['side']): readonly string[] {
-  const all = [...pods.values()].flatMap(({ metadata: { namespace }, owner }) =>
-    owner ? [workloadText({ kind: owner.kind, name: fullName({ namespace, name: owner.name }) })] : [],
-  );
-  return [...new Set(all)];
-}
-
-/** Finds a workload that kpc can place on no Node. */
-function pendingOf({ kind, name }: NamedWorkload, side: Scene['side']) {
-  if (side.kind === 'dump') return undefined;
-  for (const service of side.cluster.services)
-    for (const { code, arguments: details } of side.faultsOf(fullName(service)))
-      if (code === 'no-node-fits' && details.owner === `${kind} ${name}`)
-        return { problem: 'pending-sender', owner: details.owner, wanted: details.wanted } as const;
-  return undefined;
-}
-
-function workloadText({ kind, name }: NamedWorkload): string {
-  return `${kind.toLowerCase()}/${name}`;
-}
-
-function podOfWorkload(workload: NamedWorkload, { pods, nodeName }: Scene['side']): Pod | undefined {
-  const own = [...pods.values()].filter((pod) => isOfWorkload(pod, workload));
-  return own.find(({ spec }) => spec.nodeName !== '' && spec.nodeName === nodeName) ?? own[0];
-}
-
-/** A ReplicaSet between a Deployment and its Pods is named after the Deployment, plus a hash of the Pod template. */
-function isOfWorkload({ metadata, owner }: Pod, { kind, name }: NamedWorkload): boolean {
-  if (!owner) return false;
-  const full = fullName({ namespace: metadata.namespace, name: owner.name });
-  if (owner.kind === kind) return full === name;
-  const hash = metadata.labels['pod-template-hash'];
-  return kind === 'Deployment' && owner.kind === 'ReplicaSet' && full === `${name}-${hash}`;
+function chooseOn(pods: readonly Pod[], node: string): Pod | undefined {
+  return pods.find(({ spec }) => spec.nodeName !== '' && spec.nodeName === node) ?? pods[0];
 }
 
 function nodesUnnamed({ side }: Scene): Wrong | undefined {

@@ -134,7 +134,8 @@ export const commandLineFindings = {
     'no-service': { readonly why: NoService | undefined; readonly lists: 'flows' | 'nothing' };
     /** `wanted`: what no Node has, so that the Pods of the workload stay Pending. */
     'pending-sender': Strings<'owner' | 'wanted'>;
-    'no-sender': UnknownName & { readonly from: string; readonly kinds: readonly string[] };
+    /** `lacksPods`: the input holds no Pod. */
+    'no-sender': UnknownName & Strings<'from'> & Lists<'kinds'> & { readonly lacksPods: boolean };
     /** `others`: the destination's ports of other protocols or families, if the packet names a protocol. */
     'no-such-port': Strings<'to'> & Lists<'others'>;
     /** `nameless` is the mode of a dump that names no Service. */
@@ -153,6 +154,8 @@ export const commandLineFindings = {
     'no-endpoint': UnknownName;
     'no-address-of-pod': Strings<'pod'> & { readonly family: 'ipv4' | 'ipv6' };
     'no-node-named': Numbers<'nodes'>;
+    /** `home`: the sender's own node, '' if unknown. `kind`: of what the answer is about. */
+    'other-node': Strings<'sender' | 'to' | 'node' | 'home'> & { readonly kind: 'manifests' | 'bundle' | 'dump' };
     'no-address-for': { readonly sender: 'pod' | 'remote-pod' | 'external' };
     'which-port': Strings<'to'> & Lists<'ports'> & { readonly example?: string };
     several: Strings<'kind' | 'name'> & Lists<'names'>;

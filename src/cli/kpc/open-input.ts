@@ -21,7 +21,7 @@ import { isKubectlPlugin } from '../shared/run-commands.ts';
 import type { Call } from './call.ts';
 import type { MessageOptions } from './messages.ts';
 import { diagnose, isError } from '../../base/findings/finding.ts';
-import { findingsOfDoubts, sceneOf, withoutDefaultMode, type Scene } from '../../library/open.ts';
+import { findingsOfDoubts, sceneOf, withoutDefaultMode, withoutUnnamedNode, type Scene } from '../../library/open.ts';
 
 export interface ClusterOptions {
   readonly cluster?: boolean;
@@ -72,12 +72,23 @@ export function openInput(call: Call<InputFlags>): Promise<OpenedPaths> {
   return openPaths(call.options);
 }
 
-export async function openScenes(call: Call<InputFlags>, given: readonly Flag[]): Promise<readonly Scene[]> {
+/** `sidesFor`: the sides that are asked in place of one, because senders choose their nodes. */
+export async function openScenes(
+  call: Call<InputFlags>,
+  given: readonly Flag[],
+  sidesFor: (scene: Scene) => readonly Snapshot[] = ({ side }) => [side],
+): Promise<readonly Scene[]> {
   const opened = await openInput(call.with({ traffic: true, addsFlows: true }));
   refuseIdleOfPacket(given, opened, call.options);
   await expectNodes(call, opened);
   const scenes: Scene[] = [];
-  for (const name of opened.nodes) scenes.push(sceneOf(await useReading(call, opened.at(name))));
+  for (const name of opened.nodes) {
+    const reading = opened.at(name);
+    const scene = reading.side && sceneOf(reading.side);
+    const diagnostics = withoutUnnamedNode(reading.diagnostics, scene ? sidesFor(scene) : []);
+    await useReading(call, { ...reading, diagnostics });
+    if (scene) scenes.push(scene);
+  }
   return scenes;
 }
 

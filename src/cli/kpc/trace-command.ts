@@ -5,6 +5,7 @@ import {
   formatTrace,
   lackOfQuestion,
   readsNoNames,
+  sideOfSender,
   traceOutputs,
   type TraceQuestion,
 } from '../../library/trace.ts';
@@ -53,7 +54,7 @@ export const addTraceCommand = defineCommand<TraceFlags>({
     const { call } = await nameInputs(asked, asked.words, 'traffic');
     const { options, terminal } = call;
     if (options.file.length === 0) refuse({ problem: 'no-input', takes: 'any' });
-    const scenes = await openScenes(call, call.given);
+    const scenes = await openScenes(call, call.given, (scene) => [sideOfSender(options, scene)]);
     if (call.isGiven('namespace') && scenes.every((scene) => readsNoNames(options, scene)))
       refuseFlag('--namespace', 'no-names');
     const answers = askNodes(options, scenes);
@@ -142,7 +143,10 @@ async function runTests(call: Call<TestFlags>): Promise<ExitStatus> {
   for (const settings of run.settings) {
     const flagPlaces = new Map([...(options.flagPlaces ?? []), ...run.flagPlaces(settings)]);
     const own = quiet.with({ ...settings, flagPlaces });
-    isUsable = (await quiet.tries(async () => run.open(settings, await openScenes(own, flags)))) && isUsable;
+    isUsable =
+      (await quiet.tries(async () =>
+        run.open(settings, await openScenes(own, flags, (scene) => run.sidesFor(settings, scene))),
+      )) && isUsable;
   }
   const results = run.send();
   const isWrong = run.diagnostics.length > 0;

@@ -197,8 +197,10 @@ function ownAddressesOf(knowledge: Knowledge, links: readonly Link[], listed: Ro
     const isOther = hasAll || knowledge.isElsewhere(address);
     if (isOther) return false;
     // An endpoint's address is the node's own only if the endpoint is a host-network pod.
-    const isEndpoint = knowledge.isRemote(address) !== undefined;
-    return { ...lacks({ kind: 'own-address', address }, `own ${address.text}`), likely: !isEndpoint };
+    return {
+      ...lacks({ kind: 'own-address', address }, `own ${address.text}`),
+      likely: !knowledge.isEndpoint(address),
+    };
   };
   const isTentative = (address: Address): boolean => unassigned.some((each) => each.address.text === address.text);
   const isLocalAt = (address: Address, link: string): boolean => {

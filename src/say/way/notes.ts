@@ -1,9 +1,9 @@
 import { count, joinWords, formatCount } from '../../base/printable.ts';
 import { nameSome } from '../words/rows.ts';
-import { serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
+import { portAddresses, serviceName, type ServiceHealthCheck, type ShownPort } from '../../cluster/model.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import { whyUnprogrammed } from '../../ask/describe/find-ports.ts';
-import { familyNames, isLoopback, loopbackAddresses } from '../../kernel/address.ts';
+import { familyNames, isLoopback, joinHostPort, loopbackAddresses } from '../../kernel/address.ts';
 import { findLocalhostHandling } from '../../kube-proxy/node-port-listeners.ts';
 import { describeSkippedListings, noSubjectWords, unlistedWords, unmasqueradedWords } from './lack.ts';
 import { findHealthCheckSets } from '../../kube-proxy/ipvs-objects.ts';
@@ -47,7 +47,7 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
     unprogrammed && noSubjectWords(unprogrammed),
     lostWay ?? (port && (divertedNote(port, trace) ?? unservedNodePort(port, trace, scene))),
     port && listenerNote(port, trace),
-    port ? undefined : otherFamilyNote(trace, scene),
+    port ? unaskedFamilyNote(port, trace, scene) : otherFamilyNote(trace, scene),
     lostWay === undefined ? causeNote(trace, scene) : undefined,
     arrivalNote(trace, scene),
     undetectedNote(trace, scene),
@@ -161,6 +161,21 @@ const schedulerWords: {
   fill: () =>
     'fills one endpoint until it has more active connections than its weight, then the next, and refuses clients if all are full: kpc does not know the order, and the shares are the chances of each to be first',
 };
+
+/** Notes that a Service asked by its name has an address of the other family, too, which the sender may use. */
+function unaskedFamilyNote(port: ShownPort, { sender: { who, address, isExample }, target }: Trace, { side }: Scene) {
+  const { label, family, nodePort } = port;
+  const other = side.ports.find((each) => each.label === label && each.family !== family);
+  const pod = who.kind === 'named-pod' ? side.pods.get(who.name) : undefined;
+  const hasBoth = pod ? pod.status?.addresses.some((each) => each.family !== family) : isExample || !address;
+  if (target.label === undefined || !other || !hasBoth) return undefined;
+  const kind = addressKind(port, target.address);
+  const own = portAddresses(other).find((each) => each.kind === kind)?.address;
+  const isNodePort = kind === undefined && target.port === nodePort;
+  if (!own && !isNodePort) return undefined;
+  const to = own ? joinHostPort(own.text, target.port) : `node/${other.family}:${nodePort}`;
+  return `${label} has an ${familyNames[other.family]} address too, which may fare differently: ask with --to ${to}`;
+}
 
 /** Notes that a node port was traced in a family that its Service lacks. */
 function otherFamilyNote({ target }: Trace, { side }: Scene): string | undefined {

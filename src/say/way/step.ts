@@ -94,7 +94,7 @@ function routeWords({ decision, destination }: RouteStep, { enters }: Sender, { 
   if (decision.kind === 'local' && isUnknownOwn(destination)) return 'it is for the node itself';
   if (decision.kind !== 'out') return decisionWords(decision, destination);
   const by = decision.interface === undefined ? '' : ` by ${decision.interface}`;
-  return `it is ${enters ? 'forwarded' : 'sent'} to ${destination.text}${by}${nodeClause(endpoints.at(destination.text)[0]?.isLocal)}`;
+  return `it is ${enters ? 'forwarded' : 'sent'} to ${destination.text}${by}${nodeClause(endpoints.at(destination.text)[0]?.isLocal)}${decision.isOpen ? ', unless the node has that address' : ''}`;
 }
 
 export function nodeClause(isLocal: boolean | undefined): string {

@@ -121,12 +121,13 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       `${owner} has no Pod on a Node, because no Node has ${wanted}`,
       'correct its nodeSelector or affinity, or give all Nodes (kubectl get nodes -o yaml)',
     ],
-    'no-sender': ({ name, near, from, kinds }) => [
+    'no-sender': ({ name, near, from, kinds, lacksPods }) => [
       `there is no Pod ${name} in the input, and ${from} is none of ${kinds.join(', ')}`,
       suggestNearest(
         near,
         'name an address, a Pod, deployment/NAME, or one of these words (external: a client outside the cluster)',
       ),
+      lacksPods && near.length === 0 ? 'add the output of kubectl get pods -A -o yaml' : undefined,
     ],
     'is-node': ({ name, kind, use }) => [`${name} is a Node, not a ${kind}`, `write ${use}`],
     'no-such-port': ({ to, others }) => [
@@ -186,6 +187,14 @@ export const commandLineWords: WordsOf<typeof commandLineFindings> = {
       `the input has ${nodes} Nodes, but no node is named`,
       'name one with --node',
       'use --all-nodes',
+    ],
+    'other-node': ({ sender, to, node, home, kind }) => [
+      `packets from ${sender} to ${to} do not pass ${node || 'this node'}: its own node${home && `, ${home},`} handles them`,
+      kind !== 'manifests'
+        ? 'trace them in a dump of that node'
+        : home === ''
+          ? 'ask from pod, on that node'
+          : `name that node with --node ${home}`,
     ],
     'no-address-for': ({ sender }) => [
       `no example address of ${senderName({ kind: sender })} is known`,

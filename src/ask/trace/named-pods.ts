@@ -1,0 +1,98 @@
+import { mostSuggestions, nearest } from '../../base/names.ts';
+import { fullName, type Pod } from '../../cluster/objects.ts';
+import { absent, isNamed, nearNames, read, wrong, type Read } from './question.ts';
+import type { Scene } from './scene.ts';
+
+interface NamedWorkload {
+  readonly kind: string;
+  readonly name: string;
+}
+
+/** The Pods of a name: one Pod, or all Pods of one workload. */
+interface NamedPods {
+  readonly name: string;
+  readonly pods: readonly Pod[];
+  readonly near: readonly string[];
+}
+
+/** Finds Pods by a name like "client", "pod/shop/client" or "deployment/web". Without a namespace, the name may be of any. */
+export function findNamedPods(words: string, namespace: string | undefined, side: Scene['side']): Read<NamedPods> {
+  const { pods } = side;
+  const workload = workloadOf(words);
+  const bare = workload?.name ?? words.replace(/^pods?\//, '');
+  const wanted = bare.includes('/') || namespace === undefined ? bare : `${namespace}/${bare}`;
+  const one = workload ? undefined : pods.get(wanted);
+  const all = one ? [one] : [...pods.values()];
+  const named = all.flatMap((pod) => {
+    const name = workload ? fullNameOfOwner(pod, workload.kind) : fullName(pod.metadata);
+    return name !== undefined && isNamed(name, wanted) ? [{ name, pod }] : [];
+  });
+  const names = [...new Set(named.map(({ name }) => name))];
+  const kind = workload?.kind ?? 'Pod';
+  if (names.length > 1) return wrong({ problem: 'several', kind, name: wanted, names });
+  const pending = workload && names.length === 0 ? pendingOf({ kind, name: wanted }, side) : undefined;
+  if (pending) return absent(pending);
+  const [own = wanted] = names;
+  const name = workload ? `of ${kind} ${own}` : own;
+  const near =
+    named.length > 0
+      ? []
+      : workload
+        ? nearest(textOf({ kind, name: wanted }), listWorkloads(pods))
+        : nearNames(wanted, [...pods.keys()]);
+  return read({ name, pods: named.map(({ pod }) => pod), near: near.slice(0, mostSuggestions) });
+}
+
+const workloadWords: ReadonlyMap<string, string> = new Map(
+  (
+    [
+      ['Deployment', ['deployment', 'deployments', 'deploy']],
+      ['StatefulSet', ['statefulset', 'statefulsets', 'sts']],
+      ['DaemonSet', ['daemonset', 'daemonsets', 'ds']],
+      ['ReplicaSet', ['replicaset', 'replicasets', 'rs']],
+      ['ReplicationController', ['replicationcontroller', 'replicationcontrollers', 'rc']],
+      ['Job', ['job', 'jobs']],
+    ] as const
+  ).flatMap(([kind, words]) => words.map((word) => [word, kind] as const)),
+);
+
+function workloadOf(words: string): NamedWorkload | undefined {
+  const at = words.indexOf('/');
+  const kind = workloadWords.get(words.slice(0, at).toLowerCase());
+  return kind === undefined ? undefined : { kind, name: words.slice(at + 1) };
+}
+
+function listWorkloads(pods: Scene['side']['pods']): readonly string[] {
+  const all = [...pods.values()].flatMap(({ metadata: { namespace }, owner }) =>
+    owner ? [textOf({ kind: owner.kind, name: fullName({ namespace, name: owner.name }) })] : [],
+  );
+  return [...new Set(all)];
+}
+
+/** Finds a workload that kpc can place on no Node. */
+function pendingOf({ kind, name }: NamedWorkload, side: Scene['side']) {
+  if (side.kind === 'dump') return undefined;
+  const isMeant = (owner: string): boolean =>
+    owner === `${kind} ${name}` || (owner.startsWith(`${kind} `) && !name.includes('/') && owner.endsWith(`/${name}`));
+  for (const service of side.cluster.services)
+    for (const { code, arguments: details } of side.faultsOf(fullName(service)))
+      if (code === 'no-node-fits' && isMeant(details.owner))
+        return { problem: 'pending-sender', owner: details.owner, wanted: details.wanted } as const;
+  return undefined;
+}
+
+function textOf({ kind, name }: NamedWorkload): string {
+  return `${kind.toLowerCase()}/${name}`;
+}
+
+/**
+ * Returns the full name of a Pod's workload of a kind. A ReplicaSet between a Deployment and its Pods is named after the Deployment, plus a
+ * hash of the Pod template.
+ */
+function fullNameOfOwner({ metadata: { namespace, labels }, owner }: Pod, kind: string): string | undefined {
+  if (!owner) return undefined;
+  if (owner.kind === kind) return fullName({ namespace, name: owner.name });
+  const hash = `-${labels['pod-template-hash']}`;
+  const isBetween = kind === 'Deployment' && owner.kind === 'ReplicaSet' && owner.name.endsWith(hash);
+  return isBetween ? fullName({ namespace, name: owner.name.slice(0, -hash.length) }) : undefined;
+}
