@@ -64,7 +64,8 @@ test('of a workload, the Pod on the node is taken', async () => {
 test('a workload without a Pod is no sender', async () => {
   const { status, stderr } = await runKpc(['trace', 'deploy', '--from', 'deploy/wep', '--to', 'web', ...none], { cwd });
   expect(status).toBe(1);
-  expect(stderr).toContain('no Pod of Deployment default/wep in the input');
+  expect(stderr).toContain('no Pod of Deployment wep in the input');
+  expect(stderr).toContain('deployment/default/web');
 });
 
 test('a folder is a folder beside a kpc.yaml, too', async () => {

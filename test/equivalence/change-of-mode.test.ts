@@ -334,7 +334,7 @@ describe('kpc migrate', () => {
     writeFileSync(dump, '*nat\n:PREROUTING ACCEPT [0:0]\n:KUBE-SERVICES - [0:0]\nCOMMIT\n');
     const { status, stdout, stderr } = await runKpc(['migrate', dump]);
     expect([status, stdout]).toEqual([2, '']);
-    expect(stderr).toContain('is a dump, but kpc migrate needs manifests');
+    expect(stderr).toContain('[no-manifests]');
   });
 
   test.each([

@@ -230,6 +230,6 @@ describe('exit statuses', () => {
       return runKpc(['lint', 'bundle'], { cwd });
     });
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toContain('bundle is a bundle, but kpc lint needs manifests');
+    expect(run.stderr).toContain('[no-manifests]');
   });
 });

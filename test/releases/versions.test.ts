@@ -160,7 +160,7 @@ describe('kpc diff --to-kubernetes-version', () => {
     await kpc('compile', '-f', 'web.yaml', '-o', 'bundle');
     const bundle = await kpc('diff', '--to-kubernetes-version', '1.36', 'bundle');
     expect(bundle).toMatchObject({ status: 2, stdout: '' });
-    expect(bundle.stderr).toMatch(/error: bundle .*--to-kubernetes-version .*\[bad-call\]/);
+    expect(bundle.stderr).toMatch(/error: bundle .*\[no-manifests\]/);
     const one = await kpc('diff', 'web.yaml');
     expect(one).toMatchObject({ status: 2, stdout: '' });
     const { stdout } = await kpc('diff', 'web.yaml', '--output', 'json');

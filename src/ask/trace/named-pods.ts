@@ -1,4 +1,4 @@
-import { mostSuggestions, nearest } from '../../base/names.ts';
+import { mostSuggestions } from '../../base/names.ts';
 import { fullName, type Pod } from '../../cluster/objects.ts';
 import { absent, isNamed, nearNames, read, wrong, type Read } from './question.ts';
 import type { Scene } from './scene.ts';
@@ -38,7 +38,7 @@ export function findNamedPods(words: string, namespace: string | undefined, side
     named.length > 0
       ? []
       : workload
-        ? nearest(textOf({ kind, name: wanted }), listWorkloads(pods))
+        ? nearNames(wanted, listWorkloads(pods, kind)).map((each) => textOf({ kind, name: each }))
         : nearNames(wanted, [...pods.keys()]);
   return read({ name, pods: named.map(({ pod }) => pod), near: near.slice(0, mostSuggestions) });
 }
@@ -62,11 +62,8 @@ function workloadOf(words: string): NamedWorkload | undefined {
   return kind === undefined ? undefined : { kind, name: words.slice(at + 1) };
 }
 
-function listWorkloads(pods: Scene['side']['pods']): readonly string[] {
-  const all = [...pods.values()].flatMap(({ metadata: { namespace }, owner }) =>
-    owner ? [textOf({ kind: owner.kind, name: fullName({ namespace, name: owner.name }) })] : [],
-  );
-  return [...new Set(all)];
+function listWorkloads(pods: Scene['side']['pods'], kind: string): readonly string[] {
+  return [...new Set([...pods.values()].flatMap((pod) => fullNameOfOwner(pod, kind) ?? []))];
 }
 
 /** Finds a workload that kpc can place on no Node. */

@@ -1,3 +1,4 @@
+import { fullName } from '../../cluster/objects.ts';
 import { addressesOn } from '../../kernel/link/link.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { podNetworksOf } from '../../cluster/node-context.ts';
@@ -73,19 +74,20 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
     const near = [...nearest(from.toLowerCase(), senderKinds), ...found.value.near];
     return absent({ problem: 'no-sender', name, from, kinds: senderKinds, near, lacksPods: side.pods.size === 0 });
   }
+  const podName = fullName(pod.metadata);
   const { nodeName, hostNetwork } = pod.spec;
   const own = pod.status?.addresses.find((each) => each.family === family);
   const isHere = nodeName !== '' && nodeName === side.node?.name;
   // To the kernel, a Pod on the host network is the node itself. In a dump, the node may have no name.
   if (hostNetwork && (isHere || (own && isHeldByNode(own, scene))))
     return read({
-      who: { kind: 'named-pod', name, home: nodeName, on: 'this-host' },
+      who: { kind: 'named-pod', name: podName, home: nodeName, on: 'this-host' },
       address: undefined,
       enters: undefined,
     });
-  if (!own) return wrong({ problem: 'no-address-of-pod', pod: name, family });
+  if (!own) return wrong({ problem: 'no-address-of-pod', pod: podName, family });
   const on = isHere ? 'this-node' : hostNetwork ? 'other-host' : 'other-node';
-  return nodesUnnamed(scene) ?? sender({ kind: 'named-pod', name, home: nodeName, on }, own, isHere);
+  return nodesUnnamed(scene) ?? sender({ kind: 'named-pod', name: podName, home: nodeName, on }, own, isHere);
 }
 
 function whoIsClient({ text }: Address, { side: { endpoints } }: Scene): SenderName {
