@@ -1,8 +1,7 @@
-import { fullName } from '../../cluster/objects.ts';
 import { addressesOn } from '../../kernel/link/link.ts';
 import { detectLocalTraffic } from '../../cluster/plan-masquerade.ts';
 import { podNetworksOf } from '../../cluster/node-context.ts';
-import type { Pod } from '../../cluster/objects.ts';
+import { fullName, type Pod } from '../../cluster/objects.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { nearest } from '../../base/names.ts';
 import {
