@@ -71,7 +71,17 @@ export const folders = {
     node: ['crypto', 'fs', 'fs/promises', 'path'],
   },
   'ask/diff': {
-    folders: ['kernel', 'kube-proxy', 'base/findings', 'cluster', 'ask/changes', 'dumps', 'snapshot'],
+    folders: [
+      'base',
+      'kernel',
+      'kube-proxy',
+      'base/findings',
+      'settings',
+      'cluster',
+      'ask/changes',
+      'dumps',
+      'snapshot',
+    ],
     packages: [],
     node: [],
   },

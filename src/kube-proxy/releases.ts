@@ -243,6 +243,11 @@ export function concernsMode(behaviour: Behaviour, mode: ProxyMode): boolean {
   return change.mode === undefined || change.mode === mode;
 }
 
+/** Reports whether a behaviour that kpc compiles depends on a feature gate. */
+export function shapesRules(gate: string): boolean {
+  return behaviours.some((behaviour) => (behaviourChanges[behaviour] as BehaviourChange).gate === gate);
+}
+
 /** Returns how a release's kube-proxy behaves with these feature gates. */
 export function behavioursOf(release: Release, gates: FeatureGates = new Map()): Behaviours {
   return new Set(behaviours.filter((behaviour) => behaves(behaviourChanges[behaviour], release, gates)));

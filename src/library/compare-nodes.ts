@@ -178,7 +178,7 @@ function beyondOf(from: Snapshot, to: Snapshot): readonly BeyondKernel[] {
 }
 
 function unseenSettings({ settings: old }: Snapshot, { settings: fresh }: Snapshot): readonly string[] {
-  return old && fresh ? unseenDifferences(old, fresh) : [];
+  return old && fresh ? unseenDifferences(old, fresh, 'rules') : [];
 }
 
 function placeOfPort({ cluster }: Snapshot, servicePort: string) {

@@ -96,18 +96,16 @@ export function diffAnswer(
       : [lines('plain', 0, ...sideChangeTexts({ from, to })), ...reportDiff(diff, limits)]),
   ];
   const snapshots = () => snapshotsJson([from, to]);
-  // If nothing differs, list the assumptions behind this result.
-  const assumed = () => (areSidesSame(diff) ? assumedWithMode(snapshots()) : []);
   // A comment on a pull request is read by itself, so it names the node, mode and families. Flags from kpc.yaml are named too, because they
   // may hide a difference.
   const beside = () => [
-    lines('plain', 0, ...(areSidesSame(diff) ? groundsOf(snapshots()) : [])),
+    lines('plain', 0, ...groundsOf(snapshots())),
     lines('plain', 0, ...(taken ?? []).map((words) => `Flags ${words}`)),
   ];
   return {
     said,
     text: () => {
-      const parts = assumed();
+      const parts = assumedWithMode(snapshots());
       return formatText(
         [...blocks(), lines('plain', 0, parts.length > 0 && `assumed: ${parts.join(', ')}`)],
         isColoured,

@@ -179,8 +179,8 @@ function differsIn({ folder, files }: CheckReport, result?: CheckResult): string
 /** Formats the change as a comment on a pull request, with the command that accepts it. */
 async function checkToMarkdown(report: CheckReport, result?: CheckResult): Promise<string> {
   const { folder, files, comparison, taken, to } = report;
-  const beside = takenLines(taken);
-  if (files.length === 0) return sameMarkdown(snapshotsJson([to]), beside, report.unrecorded);
+  const beside = besideLines(snapshotsJson(comparison ? [comparison.from, to] : [to]), taken);
+  if (files.length === 0) return formatMarkdown([lines('summary', 0, noDifference(report.unrecorded)), beside]);
   const isReview = comparison && !areSidesSame(comparison.diff);
   const what = isReview
     ? formatReviewMarkdown(await reviewOf(report, comparison), limits, [beside])
@@ -190,14 +190,9 @@ async function checkToMarkdown(report: CheckReport, result?: CheckResult): Promi
   return [what, ...changedFiles, ...acceptMarkdown(differsIn(report), report)].join('\n');
 }
 
-/** Names flags from kpc.yaml, which may hide a difference from a reviewer. */
-function takenLines(taken: readonly string[] = []): Block {
-  return lines('plain', 0, ...taken.map((words) => `Flags ${words}`));
-}
-
-function sameMarkdown(snapshots: readonly SnapshotJson[], beside: Block, notCompared: readonly string[] = []): string {
-  const grounds = lines('plain', 0, ...groundsOf(snapshots));
-  return formatMarkdown([lines('summary', 0, noDifference(notCompared)), [...grounds, ...beside]]);
+/** Names what was compiled and assumed, and flags from kpc.yaml, which may hide a difference from a reviewer. */
+function besideLines(snapshots: readonly SnapshotJson[], taken: readonly string[] = []): Block {
+  return lines('plain', 0, ...groundsOf(snapshots), ...taken.map((words) => `Flags ${words}`));
 }
 
 function acceptMarkdown(differs: string, { accept }: Pick<CheckWords, 'accept'>): readonly string[] {
@@ -234,11 +229,12 @@ export function fleetCheckAnswer(report: FleetReport, said: SaidByCommand): Answ
       return [...said.findings, ...ofExample, sayFinding(all)];
     },
     markdown: async () => {
-      if (differing.length === 0) return sameMarkdown(report.snapshots, takenLines(taken));
+      const beside = besideLines(report.snapshots, taken);
+      if (differing.length === 0) return formatMarkdown([lines('summary', 0, noDifference([])), beside]);
       const list = lines('plain', 0, ...cutLines(texts, mostLines, String));
       // A single command accepts the changes on all nodes.
       const of = example ? [`On one of them:\n`, await checkToMarkdown({ ...example, accept: undefined })] : [];
-      const nodesChanged = formatMarkdown([lines('summary', 0, `${summary}.`), list, takenLines(taken)]);
+      const nodesChanged = formatMarkdown([lines('summary', 0, `${summary}.`), list, beside]);
       return [nodesChanged, ...of, ...acceptMarkdown(`${folder} does not match the input`, report)].join('\n');
     },
     suite: `${said.command} --check ${folder}`,

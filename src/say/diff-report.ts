@@ -215,6 +215,10 @@ export function beyondWords(beyond: BeyondKernel): string {
       return 'pods on the node, because no node is named';
     case 'settings':
       return `the effect of ${joinWords(beyond.names, 'and')}, which no single packet shows`;
+    case 'own-settings':
+      return `kube-proxy's own ports and settings (${joinWords(beyond.names)}), which differ`;
+    case 'unrecorded-settings':
+      return `kube-proxy's own settings (${joinWords(beyond.names)}), which one side does not record`;
     case 'zones':
       return `which endpoints of ${nameSome(beyond.names)} are in a client's zone, because no Node's zone is known`;
     case 'dns':

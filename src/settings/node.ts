@@ -61,6 +61,7 @@ export const bindAddress = plainSetting({
     return address.text === '0.0.0.0' || address.text === '::' ? '' : address.text;
   },
   stored: textThat('an IP address', 'isAddressOrNothing'),
+  unseenIn: 'own',
 });
 
 /** CIDRs and words (validateKubeProxyNodePortAddress). Up to 1.36 the only word is primary, which must be the only value. */
@@ -76,7 +77,7 @@ export const healthzBindAddress = setting({
     return value === usualHealthz || value === '[::]:10256' ? undefined : value;
   },
   stored: optional(storedText),
-  unseenIn: 'any',
+  unseenIn: 'own',
 });
 
 export const nodePortAddresses = plainSetting({

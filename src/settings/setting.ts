@@ -13,8 +13,8 @@ export interface Setting<T, F extends Flag = Flag> {
   read(source: SettingSource): T | undefined;
   readonly stored: Schema<T>;
   readonly must?: Requirement<T> | undefined;
-  /** The mode in which the setting has an effect that no single packet shows. */
-  readonly unseenIn?: ProxyMode | 'any' | undefined;
+  /** The mode in which the setting has an effect that no single packet shows. `own`: it concerns kube-proxy's own ports. */
+  readonly unseenIn?: ProxyMode | 'any' | 'own' | undefined;
 }
 
 export interface Requirement<T> {

@@ -2,9 +2,9 @@ import { isObject } from '../base/json/check.ts';
 import { isSameValue } from '../base/json/same-value.ts';
 import { objectOf, type Schema, type Schemas, type Flat } from '../base/json/schema.ts';
 import type { ProxyMode } from '../kube-proxy/modes.ts';
-import type { Release } from '../kube-proxy/releases.ts';
+import { shapesRules, type Release } from '../kube-proxy/releases.ts';
 import { conntrack } from './conntrack.ts';
-import { ignoresExternalIPs, nftablesLocalhostNodePorts } from './feature-gates.ts';
+import { featureGatesField, ignoresExternalIPs, nftablesLocalhostNodePorts } from './feature-gates.ts';
 import { ipvs, portRange, udpIdleTimeout } from './ipvs-and-userspace.ts';
 import { clusterCIDRs, detectLocal } from './local-traffic.ts';
 import { masqueradeAll, masqueradeBit } from './masquerade.ts';
@@ -18,7 +18,7 @@ import {
 } from './node.ts';
 import { checkOtherFields, otherFields } from './other-fields.ts';
 import type { Flag, OptionsOf } from './flag.ts';
-import { lastName, splitList, type Setting, type SettingSource } from './setting.ts';
+import { lastName, splitList, type Setting, type SettingField, type SettingSource } from './setting.ts';
 
 /** All settings of kube-proxy that affect rules, in the order of the manifest. */
 const settingTable = {
@@ -142,23 +142,46 @@ export function flagsOfSettings(
 
 /** Returns the flags of settings that a configuration does not set. For a mapping, keeps the flag, which adds to the field. */
 export function flagsBeside(flags: ProxyFlags, config: unknown): ProxyFlags {
-  const valueAt = ({ path }: AnySetting['fields'][number]) =>
-    path.reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), config);
   const isOpen = (value: unknown) => value === undefined || value === null || value === '' || isObject(value);
   const open = listSettings().flatMap(({ row }) =>
-    row.fields.every((field) => isOpen(valueAt(field))) ? row.flags : [],
+    row.fields.every((field) => isOpen(valueAt(field, config))) ? row.flags : [],
   );
   return Object.fromEntries(Object.entries(flags).filter(([name]) => open.some(({ key }) => key === name)));
+}
+
+function valueAt({ path }: SettingField, config: unknown): unknown {
+  return path.reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), config);
+}
+
+/** Returns the fields that a configuration sets and that neither a setting nor a rule shows, such as metricsBindAddress. */
+export function ownFields(config: unknown): Readonly<Record<string, unknown>> {
+  const shown = new Set(['apiVersion', 'kind']);
+  const own = [...otherFields, ...hostnameOverride.fields].filter(({ name }) => !shown.has(name));
+  const fields = own.map((field) => [field.name, meant(valueAt(field, config))] as const);
+  const gates = valueAt(featureGatesField, config);
+  const ofGates = Object.entries(isObject(gates) ? gates : {}).flatMap(([name, isOn]) =>
+    shapesRules(name) ? [] : [[`${featureGatesField.name}.${name}`, isOn ?? false] as const],
+  );
+  return Object.fromEntries([...fields, ...ofGates].filter(([, value]) => value !== undefined));
+}
+
+/** Returns a value without what kube-proxy reads like a field that is not set. */
+function meant(value: unknown): unknown {
+  if (!isObject(value)) return value === null || value === '' || value === '0s' || value === false ? undefined : value;
+  const entries = Object.entries(value).map(([name, each]) => [name, meant(each)] as const);
+  const set = entries.filter(([, each]) => each !== undefined);
+  return set.length === 0 ? undefined : Object.fromEntries(set);
 }
 
 function isGiven({ key }: Flag, flags: ProxyFlags): boolean {
   return flags[key as keyof ProxyFlags] !== undefined;
 }
 
-/** Returns the settings ("ipvs.strictARP") that differ, although no single packet shows it. */
-export function unseenDifferences(old: SettingValues, fresh: SettingValues): readonly string[] {
+/** Returns the settings ("ipvs.strictARP") that differ, although no single packet shows it. `of`: those of kube-proxy's own ports. */
+export function unseenDifferences(old: SettingValues, fresh: SettingValues, of: 'own' | 'rules'): readonly string[] {
   return listSettings().flatMap(({ path, row: { unseenIn } }) => {
-    const hasEffect = unseenIn === 'any' || [old.mode, fresh.mode].every((each) => each === unseenIn);
+    const isOfRules = unseenIn === 'any' || [old.mode, fresh.mode].every((each) => each === unseenIn);
+    const hasEffect = of === 'own' ? unseenIn === 'own' : isOfRules;
     return hasEffect && !isSameValue(settingAt(old, path), settingAt(fresh, path)) ? path.join('.') : [];
   });
 }

@@ -150,6 +150,7 @@ interface CompiledFacts extends Facts {
    */
   readonly alone?: ((node: string) => Snapshot | undefined) | undefined;
   readonly isModeAssumed?: boolean | undefined;
+  readonly ownFields?: CompiledSnapshot['ownFields'];
   /** Decisions taken over from the other side, as flags and values that reproduce this snapshot by itself. */
   readonly taken?: Readonly<Record<string, string>> | undefined;
   readonly kpcVersion: string;
@@ -285,6 +286,8 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   readonly assumedEndpoints: readonly AssumedWorkload[] | undefined;
   readonly assumed: SnapshotAssumptions;
   readonly taken: Readonly<Record<string, string>> | undefined;
+  /** The fields of a configuration that neither settings nor rules show. Undefined without a configuration. */
+  readonly ownFields: Readonly<Record<string, unknown>> | undefined;
   readonly kpcVersion: string;
   readonly isAsCompiled: boolean;
   readonly compile: CompiledFacts['compile'];
@@ -316,6 +319,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
       mode: isModeAssumed,
     };
     this.taken = facts.taken;
+    this.ownFields = facts.ownFields;
     this.kpcVersion = facts.kpcVersion;
     this.isAsCompiled = facts.isAsCompiled;
     this.compile = facts.compile;

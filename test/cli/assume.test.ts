@@ -107,6 +107,31 @@ describe('manifests from git', () => {
     });
   });
 
+  test('have the Pods, too, that are all a golden assumes, and a difference tells of them', async () => {
+    const node = 'apiVersion: v1\nkind: Node\nmetadata: { name: n1 }\nspec: { podCIDR: 10.244.0.0/24 }\n';
+    const text = service('web', 'clusterIP: 10.96.0.80, selector: { app: web }, ports: [{ port: 80 }]') + deployment;
+    const [given, moved] = [write('given.yaml', text + node), write('moved.yaml', text.replace('80 }', '81 }') + node)];
+    const flags = ['--proxy-mode', 'ipvs', '--assume', '--output', 'markdown', '-q'];
+    expect(await runKpc(['compile', '-f', given, ...flags.slice(0, 3), '--golden', 'pods'], { cwd })).toMatchObject({
+      status: 0,
+    });
+    for (const sides of [
+      ['pods', given],
+      [given, 'pods'],
+    ])
+      expect(await runKpc(['diff', ...sides], { cwd })).toMatchObject({
+        status: 0,
+        stdout: 'No difference.\n\nassumed: 2 ready Pods\n',
+      });
+    const runs = [
+      await runKpc(['diff', 'pods', moved], { cwd }),
+      await runKpc(['diff', 'pods', moved, '--output', 'markdown'], { cwd }),
+      await runKpc(['compile', '-f', moved, ...flags, '--check', 'pods'], { cwd }),
+    ];
+    for (const run of runs)
+      expect(run).toMatchObject({ status: 1, stdout: expect.stringMatching(/^(- )?assumed: 2 ready Pods$/m) });
+  });
+
   test('are traced, and the trace names what is assumed', async () => {
     const run = await runKpc(['trace', '--from', 'pod', '--to', 'svc/web', git, '-q'], { cwd });
     expect(run.status).toBe(0);

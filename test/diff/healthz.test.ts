@@ -16,10 +16,26 @@ const input = (address: string) =>
 { apiVersion: v1, kind: Service, metadata: { name: web }, spec: { clusterIP: 10.96.0.10, ports: [{ port: 80 }] } }
 `;
 
+/** Fields that no rule shows, by name. */
+const ownSettings = [
+  ['metricsBindAddress', 'metricsBindAddress: 0.0.0.0:10250'],
+  ['iptables.syncPeriod', 'iptables: { syncPeriod: 50s }'],
+  ['enableProfiling', 'enableProfiling: true'],
+  ['bindAddress', 'bindAddress: 192.0.2.1'],
+  ['featureGates.ContextualLogging', 'featureGates: { ContextualLogging: false }'],
+] as const;
+
 writeFolder(cwd, {
   'unset.yaml': input(''),
   'usual.yaml': input('0.0.0.0:10256'),
   'other.yaml': input('127.0.0.1:10300'),
+  ...Object.fromEntries(
+    ownSettings.map(([name, text]) => [`${name}.yaml`, input('').replace('mode: iptables', `mode: iptables, ${text}`)]),
+  ),
+  'empty.yaml': input('').replace(
+    'mode: iptables',
+    "mode: iptables, clientConnection: { kubeconfig: '' }, enableProfiling: false",
+  ),
 });
 
 const run = async (command: string, to: string) =>
@@ -30,6 +46,31 @@ test('kpc diff compares healthzBindAddress', async () => {
   const { base } = await run('diff', 'other.yaml');
   const fields = { kind: 'setting', name: 'healthzBindAddress', from: '0.0.0.0:10256', to: '127.0.0.1:10300' };
   expect(base).toEqual([expect.objectContaining(fields)]);
+});
+
+test('kpc diff says that packets to where kube-proxy answers were not compared', async () => {
+  const { notCompared } = await run('diff', 'other.yaml');
+  expect(notCompared).toContainEqual(expect.stringContaining('(healthzBindAddress)'));
+  const { stdout } = await runKpc(['diff', 'unset.yaml', 'other.yaml'], { cwd });
+  expect(stdout).not.toContain('no packet is treated differently');
+});
+
+test.for(ownSettings)('kpc diff and kpc equivalence name %s as not compared', async ([name]) => {
+  for (const command of ['diff', 'equivalence']) {
+    const { notCompared } = await run(command, `${name}.yaml`);
+    expect(notCompared).toContainEqual(expect.stringContaining(`(${name})`));
+  }
+});
+
+test('a field with an empty value is not another setting', async () => {
+  expect((await run('diff', 'empty.yaml')).notCompared).toEqual((await run('diff', 'usual.yaml')).notCompared);
+});
+
+test('kpc compile --check names the settings that a golden does not record', async () => {
+  const flags = ['-f', 'metricsBindAddress.yaml', '--node', 'n1', '--output', 'json'];
+  await runKpc(['compile', ...flags.slice(0, 4), '--golden', 'golden'], { cwd });
+  const { stdout } = await runKpc(['compile', ...flags, '--check', 'golden'], { cwd });
+  expect(resultOf(stdout).notCompared).toContainEqual(expect.stringContaining('(metricsBindAddress)'));
 });
 
 test('kpc equivalence names it as not compared', async () => {

@@ -12,6 +12,8 @@ import {
   type Ingress,
   type SourceName,
 } from '../../cluster/objects.ts';
+import { isSameValue } from '../../base/json/same-value.ts';
+import { unseenDifferences } from '../../settings/table.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { programs } from '../../kube-proxy/modes.ts';
 import type { CompiledSnapshot, Snapshot, SnapshotObjects } from '../../snapshot/snapshot.ts';
@@ -58,6 +60,10 @@ type NamedBeyond =
   | 'later-connections'
   /** Services whose virtual servers use another scheduler to choose endpoints. */
   | 'schedulers'
+  /** Settings of kube-proxy itself that differ, such as where it reports its health. */
+  | 'own-settings'
+  /** Settings of kube-proxy itself that only one side records. */
+  | 'unrecorded-settings'
   /** Settings that differ, but of which no single packet shows anything. */
   | 'settings'
   /** Services that prefer near endpoints differently, if nothing shows a Node's zone. */
@@ -174,7 +180,20 @@ function namesOfStale(from: Snapshot, to: Snapshot): readonly string[] {
 
 /** What differs between two sides of the same manifests. */
 export function beyondSettings(from: Snapshot, to: Snapshot): readonly BeyondKernel[] {
-  return namedBeyond('schedulers', differingSchedulers(from, to));
+  return [
+    ...namedBeyond('schedulers', differingSchedulers(from, to)),
+    ...namedBeyond('own-settings', from.kind === 'dump' || to.kind === 'dump' ? [] : differingOwn(from, to)),
+  ];
+}
+
+/** Lists settings of kube-proxy itself that differ. A side without a configuration follows the other side's. */
+function differingOwn(from: CompiledSnapshot, to: CompiledSnapshot): readonly string[] {
+  const [old, fresh] = [from.ownFields, to.ownFields];
+  const names = old && fresh ? [...new Set([...Object.keys(old), ...Object.keys(fresh)])] : [];
+  return [
+    ...unseenDifferences(from.settings, to.settings, 'own'),
+    ...names.filter((name) => !isSameValue(old?.[name], fresh?.[name])),
+  ].toSorted(compareText);
 }
 
 function differingSchedulers(from: Snapshot, to: Snapshot): readonly string[] {
@@ -268,6 +287,10 @@ export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>)
   );
   return [
     ...(objects.length + fields.length > 0 ? [{ kind: 'unrecorded', objects, fields } as const] : []),
+    ...namedBeyond(
+      'unrecorded-settings',
+      Object.keys(side.ownFields ?? {}).filter((name) => name !== 'hostnameOverride'),
+    ),
     ...(side.nodeName === '' ? namedBeyond('unnamed-node', namesOfNodes(side)) : []),
   ];
 }

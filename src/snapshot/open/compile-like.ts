@@ -183,7 +183,9 @@ function canAssumeBeside(like: Snapshot | undefined, options: LikeOptions): bool
   if (!like) return true;
   const { serviceClusterIpRange, serviceNodePortRange, loadBalancerIpRange, assumeEndpoints } = options;
   const flags = [serviceClusterIpRange, serviceNodePortRange, loadBalancerIpRange, assumeEndpoints];
-  return (like.assumed?.services.length ?? 0) > 0 && flags.every((flag) => flag === undefined);
+  const { services = [], pods, node = false } = like.assumed ?? {};
+  const isAssumed = node || services.length + (pods?.size ?? 0) > 0;
+  return isAssumed && flags.every((flag) => flag === undefined);
 }
 
 function rangesLike(like: Snapshot | undefined, { serviceClusterIpRange }: LikeOptions): RangeFlags {

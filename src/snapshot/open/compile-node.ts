@@ -72,6 +72,7 @@ export interface Prepared {
   readonly hostAddresses: readonly Address[] | undefined;
   readonly inputs: SnapshotObjects;
   readonly modeNote?: Finding | undefined;
+  readonly ownFields?: CompiledSnapshot['ownFields'];
 }
 
 export interface PreparationFacts {
@@ -354,6 +355,7 @@ export function compileNode(
     isModeAssumed: modeNote?.code === 'default-mode' && modeNote.arguments.named === 'nothing',
     kpcVersion: version,
     isAsCompiled: true,
+    ownFields: prepared.ownFields,
     objects,
     state: () => compileState(cluster, node, settings, families, memo, behaviours),
     behaviours,

@@ -22,7 +22,7 @@ import {
 import type { UnreadLists } from '../../input/objects/kinds.ts';
 import { type Node, fullName } from '../../cluster/objects.ts';
 import { type Release, isPreview, newestRelease, parseRelease, releases } from '../../kube-proxy/releases.ts';
-import { flagsBeside, type ProxyFlags } from '../../settings/table.ts';
+import { flagsBeside, ownFields, type ProxyFlags } from '../../settings/table.ts';
 import { sortDiagnostics } from '../../input/sort-diagnostics.ts';
 import type { LoadedFiles, TextFile } from '../../input/documents/text-file.ts';
 import type { Address } from '../../kernel/address.ts';
@@ -213,6 +213,7 @@ function loadSettings(
     settings,
     gates,
     configured,
+    ownFields: given && ownFields(given.object),
     modeNote: configured && !given ? noteOfFacts(known, options) : modeNote,
     checkSettings: (release: Release) => [
       ...describePreview(release),
