@@ -289,7 +289,7 @@ export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>)
     ...(objects.length + fields.length > 0 ? [{ kind: 'unrecorded', objects, fields } as const] : []),
     ...namedBeyond(
       'unrecorded-settings',
-      Object.keys(side.ownFields ?? {}).filter((name) => name !== 'hostnameOverride'),
+      Object.keys(side.ownFields ?? {}).filter((name) => name !== 'hostnameOverride' && name !== 'clientConnection'),
     ),
     ...(side.nodeName === '' ? namedBeyond('unnamed-node', namesOfNodes(side)) : []),
   ];
