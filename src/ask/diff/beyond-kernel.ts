@@ -230,11 +230,13 @@ function readinessByWorkload({ pods, assumedEndpoints = [] }: CompiledSnapshot):
   return new Map(all.filter(([workload]) => serving.has(workload)));
 }
 
-function awaitingFamily({ written: before }: Snapshot, { written: after }: Snapshot): readonly string[] {
-  return [...after].flatMap(([name, { spec }]) => {
+function awaitingFamily({ written: before }: Snapshot, after: CompiledSnapshot): readonly string[] {
+  const got = new Set(after.assigned.flatMap(({ service, clusterIPs }) => (clusterIPs.length > 0 ? service : [])));
+  return [...after.written].flatMap(([name, { spec }]) => {
     const old = before.get(name)?.spec;
     const isAsked = wantsBothFamilies(spec.ipFamilyPolicy) && old && old.ipFamilyPolicy !== spec.ipFamilyPolicy;
-    return isAsked && spec.ipFamilies.length === 1 && spec.clusterIPs.length === 1 ? name : [];
+    const isSingle = spec.ipFamilies.length <= 1 && spec.clusterIPs.length === 1 && spec.clusterIP !== 'None';
+    return isAsked && isSingle && !got.has(name) ? name : [];
   });
 }
 
