@@ -1,4 +1,5 @@
-// Finds EndpointSlices that fit only one of two sides, because the Service differs in a field that the controller uses to make slices.
+// Finds EndpointSlices that fit only one of two sides, because the Service differs in a field that the controller uses to make slices,
+// or selects other workloads.
 import { addressesOfEndpoints, hasSelector, serviceOfSlice, writtenAddresses } from './endpoints.ts';
 import { groupBy } from './grouping.ts';
 import { compareText } from '../kernel/compare.ts';
@@ -12,9 +13,10 @@ import {
   type EndpointPort,
   type Service,
   type ServicePortSpec,
+  type Workload,
 } from './objects.ts';
 
-type GivenObjects = Pick<EndpointObjects, 'services' | 'slices' | 'endpoints' | 'pods'>;
+type GivenObjects = Pick<EndpointObjects, 'services' | 'slices' | 'endpoints' | 'pods' | 'workloads'>;
 
 interface ServiceSide {
   readonly objects: GivenObjects;
@@ -56,10 +58,12 @@ export function stalePortsOf(side: ServiceSide, other: ServiceSide): StalePorts 
   if (areRecorded ? side.cluster === other.cluster : own.services === others.services) return new Map();
   if (!areRecorded && own.slices.length + own.endpoints.length === 0) return new Map();
   const there = new Map(other.cluster?.services.map((info) => [fullName(info), info]));
+  const differs = differInWorkloads(own, others);
   const changed = (side.cluster?.services ?? []).flatMap((info) => {
     const otherInfo = there.get(fullName(info));
     if (!otherInfo || [info, otherInfo].some(({ sources }) => sources?.selector === '')) return [];
-    const shared = info.sources && otherInfo.sources ? changedSources(info.sources, otherInfo.sources) : [];
+    const sources = info.sources && otherInfo.sources ? changedSources(info.sources, otherInfo.sources) : [];
+    const shared = sources.length === 0 && differs(fullName(info)) ? ['workloads'] : sources;
     const isSame =
       shared.length === 0 && info.ports.every((port) => otherInfo.ports.some((each) => isAlike(port, each)));
     return isSame ? [] : [{ info, otherInfo, shared }];
@@ -96,6 +100,39 @@ export function stalePortsOf(side: ServiceSide, other: ServiceSide): StalePorts 
       });
     }),
   );
+}
+
+/** Tells whether a Service selects other workloads on each side, or other numbers of their Pods. Both sides must have the Service's manifest. */
+function differInWorkloads(...sides: readonly GivenObjects[]): (service: string) => boolean {
+  const all = sides.map(({ services, workloads }) => ({
+    services: new Map(services.map(({ object }) => [fullName(object.metadata), object])),
+    workloads: new Map(workloads.map(({ object }) => [textOfWorkload(object), object])),
+  }));
+  const own = all.map(({ services, workloads }) => ({
+    services,
+    changed: [...workloads].flatMap(([text, workload]) =>
+      workload.replicas === 0 || all.every((each) => each.workloads.has(text)) ? [] : workload,
+    ),
+  }));
+  if (own.every(({ changed }) => changed.length === 0)) return () => false;
+  return (name) => {
+    const selected = own.flatMap(({ services, changed }) => {
+      const service = services.get(name);
+      if (!service) return [];
+      const makers = changed.filter((workload) => selects(service, workload));
+      return wordsOf(makers.map(({ kind, metadata, replicas }) => `${kind}/${metadata.name}/${replicas}`));
+    });
+    return selected.length === sides.length && new Set(selected).size > 1;
+  };
+}
+
+function textOfWorkload({ kind, metadata, replicas, template }: Workload): string {
+  return JSON.stringify([kind, fullName(metadata), replicas, Object.entries(template.labels).toSorted()]);
+}
+
+function selects({ metadata, spec }: Service, { metadata: { namespace }, template }: Workload): boolean {
+  const wanted = Object.entries(spec.selector ?? {});
+  return metadata.namespace === namespace && wanted.every(([key, value]) => template.labels[key] === value);
 }
 
 function isAlike(one: ServicePortSpec, other: ServicePortSpec): boolean {

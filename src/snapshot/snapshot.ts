@@ -60,7 +60,7 @@ export type SnapshotObjects = {
   readonly untaken: readonly Untaken[];
 };
 
-type SnapshotList = Exclude<keyof ObjectLists, 'serviceCidrs' | 'workloads' | 'autoscalers' | 'configs'>;
+type SnapshotList = Exclude<keyof ObjectLists, 'serviceCidrs' | 'autoscalers' | 'configs'>;
 
 const noObjects: SnapshotObjects = {
   services: [],
@@ -68,6 +68,7 @@ const noObjects: SnapshotObjects = {
   endpoints: [],
   nodes: [],
   pods: [],
+  workloads: [],
   policies: [],
   ingresses: [],
   gateways: [],

@@ -98,6 +98,29 @@ describe('ports are stale', () => {
   });
 });
 
+describe('a workload makes the slices', () => {
+  const workload = (replicas: number, { app = 'web', version = '1' } = {}) =>
+    `---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: ${replicas}, selector: {matchLabels: {}}, template: {metadata: {labels: {app: ${app}, version: "${version}"}}, spec: {containers: [{name: web, image: web}]}}}}\n`;
+  const cwd = mkdtempSync(join(tmpdir(), 'kpc-stale-workload-'));
+  afterAll(() => rmSync(cwd, { recursive: true }));
+
+  test.each([
+    ['scaled down', workload(0), 1],
+    ['scaled up', workload(3), 1],
+    ['with labels that no longer match', workload(2, { app: 'wob' }), 1],
+    ['deleted', '', 1],
+    ['with a label that no Service selects', workload(2, { version: '2' }), 0],
+  ])('that is %s', async (_, changed, count) => {
+    writeFileSync(join(cwd, 'old.yaml'), service({}) + node + slice + workload(2));
+    writeFileSync(join(cwd, 'new.yaml'), service({}) + node + slice + changed);
+    for (const command of ['diff', 'equivalence']) {
+      const { stdout } = await runKpc([command, 'old.yaml', 'new.yaml', '--output', 'json'], { cwd });
+      const { notCompared } = resultOf(stdout);
+      expect(notCompared.filter((each: string) => each.includes('fit only one side'))).toHaveLength(count);
+    }
+  });
+});
+
 describe('kpc diff', () => {
   const cwd = mkdtempSync(join(tmpdir(), 'kpc-stale-'));
   afterAll(() => rmSync(cwd, { recursive: true }));

@@ -72,6 +72,8 @@ type NamedBeyond =
   | 'dns'
   /** Services with one family that now ask for both: the API server adds the second one if the cluster has it. */
   | 'second-family'
+  /** Services that are of type LoadBalancer on one side only, with addresses that the API server clears on the other. */
+  | 'cleared-status'
   /** Nodes that only one side has. */
   | 'nodes'
   /** The other Nodes of a side, if one node is compared. */
@@ -96,6 +98,7 @@ export function beyondKernel(
       ? [
           ...beyondServices(from.objects, to.objects, changes),
           ...namedBeyond('second-family', awaitingFamily(from, to)),
+          ...namedBeyond('cleared-status', [...clearedStatus(from, to), ...clearedStatus(to, from)]),
           ...namedBeyond('readiness', differingReadiness(from, to)),
           ...namedBeyond('unnamed-node', differingUnnamed(from, to)),
         ]
@@ -249,11 +252,20 @@ function readinessByWorkload({ pods, assumedEndpoints = [] }: CompiledSnapshot):
   return new Map(all.filter(([workload]) => serving.has(workload)));
 }
 
-function awaitingFamily({ written: before }: Snapshot, { written: after }: Snapshot): readonly string[] {
-  return [...after].flatMap(([name, { spec }]) => {
+function awaitingFamily({ written: before }: Snapshot, after: CompiledSnapshot): readonly string[] {
+  const got = new Set(after.assigned.flatMap(({ service, clusterIPs }) => (clusterIPs.length > 0 ? service : [])));
+  return [...after.written].flatMap(([name, { spec }]) => {
     const old = before.get(name)?.spec;
     const isAsked = wantsBothFamilies(spec.ipFamilyPolicy) && old && old.ipFamilyPolicy !== spec.ipFamilyPolicy;
-    return isAsked && spec.ipFamilies.length === 1 && spec.clusterIPs.length === 1 ? name : [];
+    const isSingle = spec.ipFamilies.length <= 1 && spec.clusterIPs.length === 1 && spec.clusterIP !== 'None';
+    return isAsked && isSingle && !got.has(name) ? name : [];
+  });
+}
+
+function clearedStatus({ written: own }: Snapshot, { written: other }: Snapshot): readonly string[] {
+  return [...own].flatMap(([name, { spec, ingress }]) => {
+    const isCleared = spec.type !== 'LoadBalancer' && other.get(name)?.spec.type === 'LoadBalancer';
+    return isCleared && ingress.length > 0 ? name : [];
   });
 }
 
