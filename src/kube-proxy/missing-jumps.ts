@@ -19,7 +19,7 @@ export type MissingJump = {
   readonly family: Family;
   readonly from: string;
   readonly to: string;
-  /** Whether the state has rules in chain `to`, or only in chains behind it. */
+  /** Whether the state has chain `to`, even if a program emptied it, or only chains behind it. */
   readonly hasTarget: boolean;
 } & (
   | { readonly tool: 'iptables'; readonly table: TableName; readonly rule: Rule }
@@ -44,9 +44,12 @@ function missingOfTables(tables: Tables, mode: ProxyMode, family: Family): reado
   return jumps.flatMap((jump): readonly MissingJump[] => {
     const { table, from, to } = jump;
     const chains = tables[table];
-    if (!chains || !leadsSomewhere(chains, jumps, table, to)) return [];
+    if (!chains) return [];
+    // Every release makes both chains of table nat, but not all those of table filter.
+    const hasTarget = chains.has(to) || (table === 'nat' && chains.has(from) && isBuiltInChain(table, from));
+    if (!hasTarget && !leadsSomewhere(chains, jumps, table, to)) return [];
     const isMade = isRuleMade(chains, { table, from: [from], to: { kind: 'chain', name: to } });
-    return isMade ? [] : [{ ...jump, tool: 'iptables', family, hasTarget: hasRulesIn(chains, to) }];
+    return isMade ? [] : [{ ...jump, tool: 'iptables', family, hasTarget }];
   });
 }
 
@@ -87,7 +90,7 @@ function missingOfTable({ family, name: table, chains, sets }: NftTable): readon
   return hookedChains.flatMap((chain) =>
     chain.rules.flatMap((rule): readonly MissingJump[] => {
       const [to = ''] = verdictChains(rule);
-      const hasTarget = hasRulesIn(chains, to);
+      const hasTarget = chains.has(to);
       if (!hasTarget && !(to === nftChains.services && hasServices)) return [];
       const own = chains.get(chain.name);
       if ([...(own?.rules ?? []), ...rulesOfOthers].some((each) => verdictChains(each).includes(to))) return [];

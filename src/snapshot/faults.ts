@@ -57,11 +57,23 @@ export function unseenPodsOf(faults: readonly PortFault[]): UnseenPods | undefin
  * Finds missing jumps whose target chain exists. kube-proxy makes each of these jumps (iptablesJumpChains, nftablesJumpChains), so another
  * program removed them.
  */
+export function findRemovedJumps(side: Snapshot, mode: ProxyMode, family: Family): readonly MissingJump[] {
+  return missingJumps(side, mode, family).filter((jump) => jump.hasTarget && isRead(side, jump));
+}
+
+/** Finds removed jumps without which no packet to a Service is translated. */
 export function findLostJumps(side: Snapshot, mode: ProxyMode, family: Family): readonly MissingJump[] {
-  const translates = !programs(mode, 'virtualServers') && !programs(mode, 'proxyPorts');
-  return missingJumps(side, mode, family).filter(
-    (jump) => translates && jump.hasTarget && leadsToServices(jump) && isRead(side, jump),
-  );
+  return translates(mode) ? findRemovedJumps(side, mode, family).filter(leadsToServices) : [];
+}
+
+function translates(mode: ProxyMode): boolean {
+  return !programs(mode, 'virtualServers') && !programs(mode, 'proxyPorts');
+}
+
+/** Returns what packets lose without a jump: translation, masquerading, or the rules of the chain. */
+export function effectOfJump(jump: MissingJump, mode: ProxyMode): 'services' | 'masquerading' | 'rules' {
+  if (leadsToServices(jump)) return translates(mode) ? 'services' : 'rules';
+  return entryOf(jump) === 'postrouting' ? 'masquerading' : 'rules';
 }
 
 /** Finds a missing jump of the packet's way, from `hook` or POSTROUTING, without which kube-proxy does not masquerade packets. */
@@ -71,10 +83,9 @@ export function findUnmasqueraded(
   family: Family,
   hook: string,
 ): MissingJump | undefined {
-  return missingJumps(side, mode, family).find((jump) => {
-    const isOnWay = entryOf(jump) === 'postrouting' || (entryOf(jump) === hook && leadsToServices(jump));
-    return jump.hasTarget && isOnWay && isRead(side, jump);
-  });
+  return findRemovedJumps(side, mode, family).find(
+    (jump) => entryOf(jump) === 'postrouting' || (entryOf(jump) === hook && leadsToServices(jump)),
+  );
 }
 
 /** Returns kube-proxy's table in a family if the table is dormant, so that no packet reaches its rules. */

@@ -114,10 +114,59 @@ describe('dumps of two modes', () => {
   });
 });
 
+const flush = (table: string, lines = /^-A .*\n/gm): string => {
+  const [before = '', rest = ''] = iptables.split(`*${table}\n`);
+  return `${before}*${table}\n${rest.replace(/[^]*?COMMIT/, (own) => own.replaceAll(lines, ''))}`;
+};
+
+const lostOf = (text: string): readonly string[] =>
+  readDumped(dumpOf(text)).notes.flatMap((each) =>
+    each.note === 'lost-jump' ? [`${each.effect}: ${each.from.join(' ')} → ${each.table} ${each.to}`] : [],
+  );
+
+const lostOfNat = [
+  'services: PREROUTING OUTPUT → nat KUBE-SERVICES',
+  'masquerading: POSTROUTING → nat KUBE-POSTROUTING',
+];
+const lostOfFilter = [
+  'rules: INPUT FORWARD OUTPUT → filter KUBE-PROXY-FIREWALL',
+  'rules: INPUT → filter KUBE-NODEPORTS',
+  'rules: INPUT FORWARD → filter KUBE-EXTERNAL-SERVICES',
+  'rules: FORWARD → filter KUBE-FORWARD',
+  'rules: FORWARD OUTPUT → filter KUBE-SERVICES',
+];
+const lostOfNft = [
+  'rules: filter-prerouting-pre-dnat filter-output-pre-dnat → kube-proxy firewall-check',
+  'rules: filter-input → kube-proxy nodeport-endpoints-check',
+  'rules: filter-input filter-forward filter-output → kube-proxy service-endpoints-check',
+  'rules: filter-forward filter-output → kube-proxy cluster-ips-check',
+  'services: nat-prerouting nat-output → kube-proxy services',
+  'masquerading: nat-postrouting → kube-proxy masquerading',
+];
+
+test.each([
+  ['nothing', iptables, []],
+  ['the rules of table nat', flush('nat'), lostOfNat],
+  ['the rules and chains of table nat', flush('nat', /^(?:-A|:KUBE-).*\n/gm), lostOfNat],
+  ['the rules of table filter', flush('filter'), lostOfFilter],
+  ['one jump', flush('filter', /^-A FORWARD .* -j KUBE-FORWARD\n/gm), ['rules: FORWARD → filter KUBE-FORWARD']],
+  ['the rules of its own table', nftables.replaceAll(/^\t\t(?!type ).*\n/gm, ''), lostOfNft],
+])('without %s, each chain that no hook jumps to is named', (_title, text, lost) => {
+  expect(lostOf(text)).toEqual(lost);
+});
+
+test('a trace beside manifests names the jump that went with all rules', async () => {
+  const sides = ['-', '-f', new URL('loadbalancer-source-ranges/svc.yaml', fixtures).pathname];
+  const run = await runKpc(['trace', '-q', ...sides, '--from', '10.244.1.9', '--to', '10.96.31.9:443'], {
+    stdin: flush('nat'),
+  });
+  expect(run.stdout, run.stderr).toContain('nothing in PREROUTING leads to KUBE-SERVICES');
+});
+
 test('a trace to a node port names the rule that is missing', async () => {
   const stdin = without(nftables, /^.* vmap @service-nodeports\n/gm);
   const run = await runKpc(['trace', '-q', '-', '--from', '198.51.100.9', '--to', '192.168.50.11:31900'], { stdin });
-  expect(run.stdout).toContain('service-nodeports leads to the endpoints, but nothing in services leads to');
+  expect(run.stdout).toContain('service-nodeports is on the way to the endpoints, but nothing in services leads to');
 });
 
 test.each([
@@ -193,7 +242,7 @@ test('without the rule for addresses, a trace names it, and not the policy', asy
   const stdin = without(nftables, /^.* vmap @service-ips\n/gm);
   expect(factsOf(stdin).notes).toEqual(['services → service-ips']);
   const run = await runKpc(['trace', '-q', '-', '--from', '203.0.113.200', '--to', '198.51.100.90:443'], { stdin });
-  expect(run.stdout).toContain('service-ips leads to the endpoints, but nothing in services leads to');
+  expect(run.stdout).toContain('service-ips is on the way to the endpoints, but nothing in services leads to');
 });
 
 test('sets and maps without the lines of their types are read by their keys', () => {

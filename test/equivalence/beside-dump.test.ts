@@ -85,6 +85,15 @@ test.each([
   expect(changes(dump, 'iptables')).toEqual([]);
 });
 
+test('a release that names no mode has the mode of the dump, but a configuration has its own default', () => {
+  const modeOf = (to: ComparedSide) => equivalence({ from: dumpWith({}), to, ...input }).snapshots[1]?.mode;
+  const kind = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';
+  expect(modeOf('1.36')).toBe('iptables');
+  expect(modeOf({ name: 'proxy.yaml', text: kind })).toBe('iptables');
+  expect(modeOf('nftables')).toBe('nftables');
+  expect(changes(dumpWith({}), '1.36')).toEqual([]);
+});
+
 test('what the dump does not show of the node is unknown on the compiled side too', () => {
   const routes = `$ ip route
 default via 192.168.50.1 dev eth0

@@ -6,13 +6,15 @@ import { type Shown, showsAnything, showsRules, showsServices } from '../../dump
 import type { ProxyLog } from '../../dumps/kube-proxy-log.ts';
 import { families, type Family } from '../../kernel/address.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
+import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { Evidence } from '../../kube-proxy/evidence.ts';
 import type { MissingJump } from '../../kube-proxy/missing-jumps.ts';
 import { modeFacts, type ProxyMode, proxyModes } from '../../kube-proxy/modes.ts';
 import { nftTableName } from '../../kube-proxy/nft-table.ts';
 import {
+  effectOfJump,
   findDormantTable,
-  findLostJumps,
+  findRemovedJumps,
   findUnshownJumps,
   jumpCommand,
   leadsToServices,
@@ -56,7 +58,7 @@ export function readDumped(dump: DumpedSnapshot): DumpReading {
   const flows = findFlows(dump);
   const evidence = dump.state.virtualServers.map(dump.weighServer);
   const notes = [
-    ...(mode ? jumpNotes(dump, mode) : []),
+    ...(mode ? jumpNotes(dump, mode, unreached) : []),
     ...ports.flatMap(({ endless, label: service }) =>
       endless.map(({ chain: from, lacks: to }) => ({ note: 'endless', from, service, to }) as const),
     ),
@@ -85,11 +87,23 @@ export function flowsOfChange(from: Snapshot, to: Snapshot): FlowChange | undefi
   return readDumped(from.namedBy(to.cluster, to.settings.release)).flows?.change;
 }
 
-function jumpNotes(side: Snapshot, mode: ProxyMode): readonly DumpNote[] {
-  const lost = families.flatMap((family) => findLostJumps(side, mode, family));
+function jumpNotes(
+  side: Snapshot,
+  mode: ProxyMode,
+  unreached: DumpedSnapshot['shown']['unreached'],
+): readonly DumpNote[] {
+  const told = new Set(unreached.map(({ to }) => ('name' in to ? to.name : undefined)));
+  const removed = families.flatMap((family) => findRemovedJumps(side, mode, family));
+  // kubelet makes the jumps to its chain itself, and KUBE-SERVICES is emptied together with its jump to node ports.
+  const lost = removed.filter(
+    ({ from, to }) => !told.has(to) && to !== baseChains.kubeletFirewall && !from.startsWith('KUBE-'),
+  );
   const unshown = findUnshownJumps(side, mode).filter(leadsToServices);
   return [
-    ...byTarget(lost, targetOf).map(([{ to }, from]) => ({ note: 'lost-jump', from, to }) as const),
+    ...byTarget(lost, targetOf).map(
+      ([jump, from]) =>
+        ({ note: 'lost-jump', from, to: jump.to, table: jump.table, effect: effectOfJump(jump, mode) }) as const,
+    ),
     ...byTarget(unshown, targetOf).map(
       ([jump, from]) => ({ note: 'unshown-jump', from, to: jump.to, command: jumpCommand(jump) }) as const,
     ),
@@ -97,7 +111,7 @@ function jumpNotes(side: Snapshot, mode: ProxyMode): readonly DumpNote[] {
 }
 
 function targetOf(jump: MissingJump): string {
-  return `${jump.to} ${jumpCommand(jump)}`;
+  return `${jump.table} ${jump.to} ${jumpCommand(jump)}`;
 }
 
 function byTarget<T extends { readonly from: string }>(

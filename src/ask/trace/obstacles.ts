@@ -109,10 +109,10 @@ export function lostWayOf(trace: Trace, scene: Scene): Lost | undefined {
   const port = servicePortAt(target, side);
   const table = side.mode && port && findDormantTable(side, target.address.family);
   if (table !== undefined) return { kind: 'dormant-table', table };
-  const lost = port ? lostJumpsOf(scene) : { ipv4: [], ipv6: [] };
+  const claimed = unprogrammedAt(trace, side);
+  const lost = port || claimed ? lostJumpsOf(scene) : { ipv4: [], ipv6: [] };
   const link = side.mode && lostLinkOf(trace, port ? [port] : [], side, lost);
   if (link) return { kind: 'link', from: link.from, to: link.to };
-  const claimed = unprogrammedAt(trace, side);
   if (claimed) return { kind: 'unprogrammed', claimed };
   const isUnserved = side.kind === 'dump' && stopOf(fate.otherwise ?? fate)?.kind === 'unserved-port';
   return side.mode && port && isUnserved ? { kind: 'unserved-port', label: port.label } : undefined;

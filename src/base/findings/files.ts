@@ -56,8 +56,8 @@ interface Followed {
 export type DumpNote = By<
   'note',
   {
-    /** `from` has the chains that lack the jump. */
-    'lost-jump': Lists<'from'> & Strings<'to'>;
+    /** `from` has the chains that lack the jump. `effect`: what packets lose. */
+    'lost-jump': Lists<'from'> & Strings<'to' | 'table'> & { readonly effect: 'services' | 'masquerading' | 'rules' };
     unreached: Lists<'from'> & Pick<Unreached, 'to' | 'facts'>;
     /** `to` names the endpoint or chain to which no rule leads; undefined if rules lead to no endpoint at all. */
     endless: Strings<'from' | 'service'> & { readonly to: string | undefined };

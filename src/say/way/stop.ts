@@ -262,7 +262,7 @@ export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
       const { from, to } = lost;
       return to === undefined
         ? `nothing in ${from} leads to an endpoint: ${lostRuleCause()}`
-        : `${to} leads to the endpoints, but nothing in ${from} leads to ${to}: ${lostRuleCause(to)}`;
+        : `${to} is on the way to the endpoints, but nothing in ${from} leads to ${to}: ${lostRuleCause(to)}`;
     }
     case 'unmasqueraded':
       return unmasqueradedWords(lost.jump);

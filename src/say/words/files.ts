@@ -99,9 +99,15 @@ const unreachedEffects = {
   sourceRanges: 'source ranges let all clients pass',
 } as const;
 
+const lostJumpEffects = {
+  services: 'no packet from there reaches a Service',
+  masquerading: 'kube-proxy masquerades no packet',
+  rules: 'no packet from there meets its rules',
+} as const;
+
 const dumpNote = byCase<'note', DumpNote>('note', {
-  'lost-jump': ({ from, to }) =>
-    `nothing in ${joinWords(from, 'or')} jumps to ${to}, so no packet from there reaches a Service: ${lostJumpCause}`,
+  'lost-jump': ({ from, to, table, effect }) =>
+    `nothing in ${joinWords(from, 'or')}${effect === 'rules' ? ` of table ${table}` : ''} jumps to ${to}, so ${lostJumpEffects[effect]}: ${lostJumpCause}`,
   unreached: ({ from, to, facts }) =>
     `nothing in ${joinWords(from, 'or')} ${to.kind === 'drop' ? 'drops packets' : `leads to ${to.name}`}, so ${unreachedEffects[facts]}: ${lostRuleCause('name' in to ? to.name : undefined)}`,
   endless: ({ from, service, to }) =>

@@ -102,7 +102,7 @@ export const checkWords: NodeCheckWords<CheckArguments> = {
     all: 'this node has the addresses of the bundle',
     missing: ({ addresses }) => [
       `the bundle was compiled for a node with ${addresses.join(', ')}, which this node does not have`,
-      'check that this is the bundle of this node; if it is, compile it again with --host-addresses',
+      'check that this is the bundle of this node; if it is, compile it again with its output of ip -j addr in --host-addresses',
     ],
   }),
   modules: byCase('found', {

@@ -236,7 +236,7 @@ export const settingWords: WordsOf<typeof settingFindings> = {
   'no-node-object': (details) => [
     `no Node object ${nameSome(details.names)} in the input: ${listGaps(['zone, pod CIDRs and addresses are unknown'], details)}`,
     'give it with -f (kubectl get nodes -o yaml)',
-    details.lacksAddresses ? 'give --host-addresses' : undefined,
+    details.lacksAddresses ? 'give the output of ip -j addr with --host-addresses' : undefined,
   ],
   'no-node-port-address': ({ nodes, picked, addresses, areAll }) => [
     `no node port can be reached on ${nodes.length === 1 ? 'node' : 'nodes'} ${nameSome(nodes)}: ` +

@@ -43,7 +43,8 @@ export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, o
 
 /** Opens manifests for a mode, release or configuration. What these do not say is as on the other side, if that was compiled. */
 export function openLike(name: string, loaded: LoadedInputs, like: Snapshot | undefined, options: OpenedLike): Opened {
-  if (!like || like.kind === 'dump') return openManifests(name, loaded, options);
+  const namesMode = loaded.configured || options.proxyMode !== undefined;
+  if (!like || (like.kind === 'dump' && namesMode)) return openManifests(name, loaded, options);
   return openNodes(loaded, options, (node) => compileLike(name, loaded, like, { ...options, node }));
 }
 
