@@ -5,6 +5,7 @@ import { keyOfPort, type ShownPort } from '../../cluster/model.ts';
 import { type Shown, showsAnything, showsRules, showsServices } from '../../dumps/coverage.ts';
 import type { ProxyLog } from '../../dumps/kube-proxy-log.ts';
 import { families, type Family } from '../../kernel/address.ts';
+import { isBuiltInChain } from '../../kernel/iptables/iptables.ts';
 import { nftFamily } from '../../kernel/nftables/format.ts';
 import { baseChains } from '../../kube-proxy/chain-names.ts';
 import type { Evidence } from '../../kube-proxy/evidence.ts';
@@ -95,9 +96,10 @@ function jumpNotes(
   const told = new Set(unreached.map(({ to }) => ('name' in to ? to.name : undefined)));
   const removed = families.flatMap((family) => findRemovedJumps(side, mode, family));
   // kubelet makes the jumps to its chain itself, and KUBE-SERVICES is emptied together with its jump to node ports.
-  const lost = removed.filter(
-    ({ from, to }) => !told.has(to) && to !== baseChains.kubeletFirewall && !from.startsWith('KUBE-'),
-  );
+  const lost = removed.filter((jump) => {
+    const isHooked = jump.tool === 'nftables' || isBuiltInChain(jump.table, jump.from);
+    return isHooked && !told.has(jump.to) && jump.to !== baseChains.kubeletFirewall;
+  });
   const unshown = findUnshownJumps(side, mode).filter(leadsToServices);
   return [
     ...byTarget(lost, targetOf).map(

@@ -341,7 +341,8 @@ function unlistedClause({ text }: Address, { doubts }: Snapshot): string {
 function ownAddressWords(side: Scene['side']): Pick<MissingInWords, 'command' | 'settle'> {
   const { nodeName, objects } = side;
   const command = 'ip addr';
-  if (side.kind === 'dump') return { command, settle: ['add the output of ip addr', 'give the output of ip -j addr with --host-addresses'] };
+  if (side.kind === 'dump')
+    return { command, settle: ['add the output of ip addr', 'give the output of ip -j addr with --host-addresses'] };
   // In a comparison of two sides, a trace cannot cover all Nodes at once.
   if (nodeName === '' && objects.nodes.length > 1)
     return { command: '--node', settle: ['name one of the Nodes with --node'] };
