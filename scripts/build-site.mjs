@@ -21,6 +21,7 @@ const shared = {
   bundle: true,
   write: false,
   minify: true,
+  charset: 'utf8',
   platform: 'browser',
   target: 'es2022',
   mainFields: ['module', 'main'],
@@ -41,7 +42,7 @@ async function bundle(entry, format, define = {}) {
   const { outputFiles } = await build({
     ...shared,
     write: false,
-    entryPoints: [join(source, `${entry}.ts`)],
+    entryPoints: [join(source, entry)],
     format,
     define: { ...shared.define, ...define },
   });
@@ -53,11 +54,11 @@ async function bundle(entry, format, define = {}) {
 async function buildPlayground() {
   const files = new Map([
     ['index.html', readFileSync(join(source, 'index.html'), 'utf8')],
-    ['style.css', readFileSync(join(source, 'style.css'), 'utf8')],
+    ['style.css', await bundle('style.css', 'esm')],
     ['icon.svg', readFileSync(join(source, 'icon.svg'), 'utf8')],
-    ['theme.js', await bundle('theme', 'iife')],
-    ['page.js', await bundle('page', 'esm')],
-    ['worker.js', await bundle('worker', 'iife')],
+    ['theme.js', await bundle('theme.ts', 'iife')],
+    ['page.js', await bundle('page.ts', 'esm')],
+    ['worker.js', await bundle('worker.ts', 'iife')],
   ]);
   const hash = createHash('sha256');
   for (const [name, text] of files) hash.update(`${name}\0${text}\0`);
@@ -65,7 +66,7 @@ async function buildPlayground() {
     FILES: JSON.stringify(['./', ...files.keys()]),
     VERSION: JSON.stringify(hash.digest('hex').slice(0, 12)),
   };
-  files.set('service-worker.js', await bundle('service-worker', 'iife', define));
+  files.set('service-worker.js', await bundle('service-worker.ts', 'iife', define));
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
   for (const [name, text] of files) writeFileSync(join(target, name), text);
