@@ -546,7 +546,7 @@ const tests = [
       assert.match(dumped.text, /add manifests in manifests to name them/);
       const sent = await ask('trace', { dump: ['dumps'], from: 'external', to: '192.168.7.7:30080' });
       assert.match(sent.text, /ip addr/);
-      assert.match(sent.text, /or name it with hostAddresses/);
+      assert.match(sent.text, /with hostAddresses/);
       // As the command says it, with the way to forbid it.
       const described = await ask('describe', { manifests: bare });
       const { arguments: details, text } = described.data.findings.find(
