@@ -353,6 +353,14 @@ export function requirementWords({ key, operator, values }: LabelRequirement): s
   }
 }
 
+/** Reports whether labels have each of the wanted keys with its value. */
+export function hasLabels(
+  labels: Readonly<Record<string, string>>,
+  wanted: readonly (readonly [key: string, value: string])[],
+): boolean {
+  return wanted.every(([key, value]) => labels[key] === value);
+}
+
 /** Returns undefined for an unknown operator. */
 export function meetsRequirement(
   { key, operator, values }: LabelRequirement,

@@ -9,6 +9,7 @@ import {
   changedSources,
   endpointSources,
   fullName,
+  hasLabels,
   type EndpointObjects,
   type EndpointPort,
   type Service,
@@ -102,7 +103,10 @@ export function stalePortsOf(side: ServiceSide, other: ServiceSide): StalePorts 
   );
 }
 
-/** Tells whether a Service selects other workloads on each side, or other numbers of their Pods. Both sides must have the Service's manifest. */
+/**
+ * Tells whether a Service selects other workloads on each side, or other numbers of their Pods. Both sides must have the Service's
+ * manifest.
+ */
 function differInWorkloads(...sides: readonly GivenObjects[]): (service: string) => boolean {
   const all = sides.map(({ services, workloads }) => ({
     services: new Map(services.map(({ object }) => [fullName(object.metadata), object])),
@@ -131,8 +135,7 @@ function textOfWorkload({ kind, metadata, replicas, template }: Workload): strin
 }
 
 function selects({ metadata, spec }: Service, { metadata: { namespace }, template }: Workload): boolean {
-  const wanted = Object.entries(spec.selector ?? {});
-  return metadata.namespace === namespace && wanted.every(([key, value]) => template.labels[key] === value);
+  return metadata.namespace === namespace && hasLabels(template.labels, Object.entries(spec.selector ?? {}));
 }
 
 function isAlike(one: ServicePortSpec, other: ServicePortSpec): boolean {

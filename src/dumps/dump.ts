@@ -27,12 +27,12 @@ import { faultOf, type Fault } from '../base/findings/finding.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
 import type { NftChain, NftTable } from '../kernel/nftables/table.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
-import type { KernelState, ObjectKind } from '../kernel/state.ts';
+import type { KernelState } from '../kernel/state.ts';
 import type { UnreadLine } from '../kernel/lines.ts';
 import { ProxyLog } from './kube-proxy-log.ts';
 import { DraftedRoutes, type KnownRoutes, type RoutingKind } from './read-ip.ts';
 import type { Coverage, TableListing } from './coverage.ts';
-import type { OutputKind, ReadableKind } from './output-kinds.ts';
+import { objectsIn, type OutputKind, type ReadableKind } from './output-kinds.ts';
 import { RuleListings } from './rule-listings.ts';
 import type { ToolOutput } from './split-outputs.ts';
 
@@ -150,7 +150,7 @@ export class DumpDraft {
     ([, text]) => text(),
   );
   allAddresses: readonly Family[] | undefined;
-  readonly #empty = new Map<DumpFileKind, string>();
+  readonly #empty: { readonly kind: DumpFileKind; readonly file: string }[] = [];
   /** Families for which part of kube-proxy's table is missing, because of an nft option or because someone left it out when pasting. */
   readonly nftParts = new Set<Family>();
   readonly dormant = new Set<Family>();
@@ -213,8 +213,7 @@ export class DumpDraft {
 
   /** Reports an empty file, whose listing counts as not given. */
   emptyFile(file: string, kind: DumpFileKind): void {
-    this.fault(file, 'unread-file', { expected: kind, isEmpty: true });
-    this.#empty.set(kind, file);
+    this.#empty.push({ kind, file });
   }
 
   /** Reports lines that kpc cannot read, once for each reason. `rules`: the tables that these lines may belong to. */
@@ -410,7 +409,7 @@ export class DumpDraft {
       excerpts: rules.flatMap(([family, { hasExcerpts }]) => (hasExcerpts ? [family] : [])),
       listed: this.#listed,
       allAddresses: this.allAddresses,
-      empty: this.#empty,
+      empty: new Map(this.#empty.map(({ kind, file }) => [kind, file])),
       lacksTables: this.isNftCut || (this.isNftPart && !this.#isRuleset),
     };
     return {
@@ -420,9 +419,18 @@ export class DumpDraft {
       flows: this.flows.isGiven ? this.flows.items.filter(({ zone }) => zones.has(zone)) : undefined,
       routes: this.#routes.known((family) => this.#hasNoAddress(family, state.links)),
       files: this.#files,
-      faults: [...this.#faults.values()].filter((fault) => !isOfOtherMode(fault, modeOfState(state))),
+      faults: [...this.#faults.values(), ...this.#emptyFaults(modeOfState(state))],
       doubts: [...doubts, ...this.#unlisted(state, coverage), ...this.#otherVariants()],
     };
+  }
+
+  /** Reports no empty file for objects that the node's mode does not make. */
+  #emptyFaults(mode: ProxyMode | undefined): readonly DumpFault[] {
+    return this.#empty.flatMap(({ kind, file }) => {
+      const made = objectsIn(kind);
+      if (mode && made && !programs(mode, made)) return [];
+      return { ...faultOf('unread-file', { expected: kind, isEmpty: true }), file, line: undefined };
+    });
   }
 
   #hasNoAddress(family: Family, links: readonly Link[]): boolean {
@@ -504,22 +512,6 @@ export class DumpDraft {
     if (own.length === 0 && this.dormant.has(family)) return true;
     return own.length === 0 ? this.#isRuleset && !this.isNftCut : own.every(isWholeNftTable);
   }
-}
-
-const objectsOf: ReadonlyMap<string | undefined, ObjectKind> = new Map([
-  ['iptables', 'iptables'],
-  ['ip6tables', 'iptables'],
-  ['nft', 'nftables'],
-  ['ipset', 'sets'],
-  ['ipvsadm', 'virtualServers'],
-]);
-
-/** Reports whether a fault is that of an empty file for objects that the node's mode does not make. */
-function isOfOtherMode({ code, arguments: details }: DumpFault, mode: ProxyMode | undefined): boolean {
-  if (code !== 'unread-file' || !details.isEmpty || !mode) return false;
-  const [tool] = details.expected?.split(/[ -]/) ?? [];
-  const kind = objectsOf.get(tool);
-  return kind !== undefined && !programs(mode, kind);
 }
 
 /** Built-in nat chains with jumps to kube-proxy's chains, in every mode with iptables rules. */

@@ -1,4 +1,5 @@
 import type { RefusedOutput } from '../base/findings/files.ts';
+import type { ObjectKind } from '../kernel/state.ts';
 import { continuesLogLine, startsLogLine } from './kube-proxy-log.ts';
 
 /** How to recognise an output. `starts` matches a trimmed line, a line feed and the next line. `continues` matches a raw line. */
@@ -15,6 +16,8 @@ interface Recogniser {
   readonly holds?: RegExp;
   /** The part of a line that occurs only once in a listing: the name of a table, set, virtual server or link. */
   readonly once?: RegExp;
+  /** The objects of kube-proxy that it lists, if only some modes make them. */
+  readonly objects?: ObjectKind;
 }
 
 const anyLine = /^/;
@@ -69,27 +72,32 @@ const readable = {
     ],
     continues: /^\s*COMMIT\s*$/,
     once: /^\*\w+$/,
+    objects: 'iptables',
   },
   'iptables -L': {
     starts: [/^Chain \S+ \((?:policy [A-Z]+|\d+ references\))/],
     continues: anyLine,
     once: /^Chain \S+/,
+    objects: 'iptables',
   },
   'ipvsadm -Sn': {
     starts: [/^-[Aa] (?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service) /],
     words: /(?:^|\s)-{1,2}[a-z]/i,
     once: /^-A -\S+ \S+/,
+    objects: 'virtualServers',
   },
   'ipset save': {
     starts: [/^(?:create \S+ (?:hash|bitmap|list):|add \S+ [\da-fA-F.:[]+(?:[,/ ]|\n))/],
     words: /^(?:create|add)\s|\b(?:hash|bitmap|list):|,(?:tcp|udp|sctp):|\b(?:hashsize|maxelem)\b/i,
     once: /^create \S+/,
+    objects: 'sets',
   },
   'ipset list': {
     starts: [/^Name: .*\nType: \w+:/],
     // The members of a set of sets (list:set) are names.
     words: /^(?:Name|Type|Revision|Header|Size|References|Number|Members|Default)\b|,(?:tcp|udp|sctp):|^\w\S*$/i,
     once: /^Name: \S+$/,
+    objects: 'sets',
   },
   'ipvsadm -Ln': {
     starts: [
@@ -100,6 +108,7 @@ const readable = {
     ],
     words: /->|^(?:TCP|UDP|SCTP|FWM|IP|Prot)\s|\b(?:Masq|Route|Tunnel|Local)\s|RemoteAddress/i,
     once: /^(?:IP Virtual Server version|Prot|(?:TCP|UDP|SCTP|FWM)\s+\S+)/,
+    objects: 'virtualServers',
   },
   'ip addr': {
     starts: [
@@ -139,7 +148,7 @@ const readable = {
   'ip -j addr': { starts: [] },
   'ip -j route': { starts: [] },
   'ip -j rule': { starts: [] },
-  'nft list ruleset': { starts: [] },
+  'nft list ruleset': { starts: [], objects: 'nftables' },
 } satisfies Record<string, Recogniser>;
 
 export type ReadableKind = keyof typeof readable;
@@ -157,6 +166,13 @@ export function mayContinue(kind: OutputKind, line: string): boolean {
 export function isReadable(kind: OutputKind): kind is ReadableKind {
   return kind in readable;
 }
+
+/** Returns the objects of kube-proxy in a listing, if only some modes make them. What has no row here lists rules. */
+export function objectsIn(kind: string): ObjectKind | undefined {
+  return (rows.get(kind) ?? readable.rules).objects;
+}
+
+const rows: ReadonlyMap<string, Recogniser> = new Map(Object.entries(readable));
 
 /** Tried in this order. A new kind of output needs a row in one of these two tables, and a case in read-dump.ts. */
 export const recognisers: { readonly [K in OutputKind]: Recogniser } = { ...refused, ...readable };

@@ -225,11 +225,10 @@ export function whyUnprogrammed(
       ingress.some(({ ip, ipMode }) => ipMode === 'Proxy' && ip !== undefined && parseAddress(ip)?.text === text),
   );
   if (proxied) return { kind: 'proxied-address', address: text, service: fullName(proxied.object.metadata) };
-  const ignored = cluster.services.find(
-    ({ clusterIPs, ...info }) => skippingLabelOf(info) && clusterIPs.includes(text),
-  );
-  const label = ignored && skippingLabelOf(ignored);
-  if (label) return { kind: 'ignored-address', address: text, service: fullName(ignored), label };
+  for (const info of cluster.services.filter(({ clusterIPs }) => clusterIPs.includes(text))) {
+    const label = skippingLabelOf(info);
+    if (label) return { kind: 'ignored-address', address: text, service: fullName(info), label };
+  }
   const owner = nodes.find(({ object }) => nodeAddresses(object).some((each) => each.text === text));
   const name = owner?.object.metadata.name;
   if (name === undefined || name === node.name) return undefined;

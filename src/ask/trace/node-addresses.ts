@@ -20,7 +20,10 @@ export function nodeAddressesFor(socket: NodeSocket, known: Known): readonly Add
   return shown.every(isLoopback) ? [...shown, ...servedAt(socket, known)] : shown;
 }
 
-/** Chooses an address of the node: the one that kube-proxy takes for the node's (NodeContext's nodeIPs), else one where rules serve the node port, else the first. */
+/**
+ * Chooses an address of the node: the one that kube-proxy takes for the node's (NodeContext's nodeIPs), else one where rules serve the node
+ * port, else the first.
+ */
 export function nodeAddressFor(socket: NodeSocket, known: Known): Address | undefined {
   const own = nodeAddressesFor(socket, known).filter((address) => !isLoopback(address));
   const has = ({ text }: Address): boolean => own.some((each) => each.text === text);

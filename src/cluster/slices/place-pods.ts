@@ -1,4 +1,5 @@
 import {
+  hasLabels,
   meetsRequirement,
   requirementWords,
   type LabelRequirement,
@@ -180,9 +181,7 @@ class PodIndex {
     );
     const [shortest = [], ...others] = lists.toSorted((a, b) => a.length - b.length);
     if (others.length === 0) return shortest;
-    return shortest.filter(({ object: { metadata } }) =>
-      wanted.every(([key, value]) => metadata.labels[key] === value),
-    );
+    return shortest.filter(({ object: { metadata } }) => hasLabels(metadata.labels, wanted));
   }
 }
 

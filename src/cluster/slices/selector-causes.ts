@@ -3,6 +3,7 @@ import type { Likely } from '../../base/findings/services.ts';
 import { groupBy } from '../grouping.ts';
 import {
   fullName,
+  hasLabels,
   type EndpointObjects,
   type Gateway,
   type Pod,
@@ -104,7 +105,7 @@ function labelWords(label: readonly [string, string]): string {
 function isMeant(selector: Labels, maker: PodMaker): boolean {
   const { templates, name, group, makes } = maker;
   const wanted = Object.entries(selector);
-  if (templates.some((labels) => hasAll(labels, wanted))) return true;
+  if (templates.some((labels) => hasLabels(labels, wanted))) return true;
   if (makes === 'templates' || namesOther(selector, maker)) return false;
   return wanted.some(([key, value]) => hasWord(value, name) || isOfDomain(key, group));
 }
@@ -117,10 +118,6 @@ function mayMake(selector: Labels, maker: PodMaker): boolean {
 function namesOther(selector: Labels, { name, makes }: PodMaker): boolean {
   const names = Object.entries(selector).filter(([key]) => /(?:-name|\/cluster)$/.test(key));
   return makes !== 'objects' && names.some(([, value]) => !hasWord(value, name));
-}
-
-function hasAll(labels: Labels, wanted: readonly (readonly [string, string])[]): boolean {
-  return wanted.every(([key, value]) => labels[key] === value);
 }
 
 /** Reports whether a label's prefix and an API group share a domain, like cnpg.io/cluster and postgresql.cnpg.io. */
@@ -139,7 +136,7 @@ function finderByLabels(all: readonly Labelled[]) {
     const wanted = Object.entries(selector);
     const lists = wanted.map((label) => byLabel.get(labelWords(label)) ?? []);
     const [shortest = []] = lists.toSorted((a, b) => a.length - b.length);
-    return shortest.find(({ labelled }) => hasAll(labelled.labels, wanted))?.labelled.owner;
+    return shortest.find(({ labelled }) => hasLabels(labelled.labels, wanted))?.labelled.owner;
   };
 }
 
