@@ -1,39 +1,38 @@
 import { type FindingCode, isLintCode, type LintCode } from '../../base/findings/codes.ts';
 import type { LintRule } from './rule.ts';
-import { addressConflict } from './rules/addresses/address-conflict.ts';
-import { clusterIPEndpoint } from './rules/addresses/cluster-ip-endpoint.ts';
-import { externalIPs } from './rules/addresses/external-ips.ts';
-import { familyWithoutEndpoints } from './rules/endpoints/family-without-endpoints.ts';
-import { fullSet } from './rules/settings/full-set.ts';
-import { headlessAddresses } from './rules/addresses/headless-addresses.ts';
-import { headlessPort } from './rules/endpoints/headless-port.ts';
-import { hostPort } from './rules/access/host-port.ts';
-import { idleAffinity } from './rules/settings/idle-affinity.ts';
-import { idleHints } from './rules/endpoints/idle-hints.ts';
-import { ignoredService } from './rules/references/ignored-service.ts';
-import { ipvsEnds } from './rules/settings/ipvs-ends.ts';
-import { laxARP } from './rules/settings/lax-arp.ts';
-import { localWithoutEndpoint } from './rules/access/local-without-endpoint.ts';
-import { longComment } from './rules/settings/long-comment.ts';
-import { misspelledKey } from './rules/references/misspelled-key.ts';
-import { noEndpointsGiven } from './rules/endpoints/no-endpoints-given.ts';
-import { noReadyEndpoint } from './rules/endpoints/no-ready-endpoint.ts';
-import { nodeAddress } from './rules/addresses/node-address.ts';
-import { nodePortRange } from './rules/addresses/node-port-range.ts';
-import { nodeShutOut } from './rules/access/node-shut-out.ts';
-import { openNodePort } from './rules/access/open-node-port.ts';
-import { policyPort } from './rules/access/policy-port.ts';
-import { refusedClusterIP } from './rules/addresses/refused-cluster-ip.ts';
-import { selectsNothing } from './rules/endpoints/selects-nothing.ts';
-import { takenHealthCheckPort } from './rules/addresses/taken-health-check-port.ts';
-import { unboundSourceRanges } from './rules/access/unbound-source-ranges.ts';
-import { undeclaredPort } from './rules/endpoints/undeclared-port.ts';
-import { undetectedPods } from './rules/access/undetected-pods.ts';
-import { unknownPort } from './rules/endpoints/unknown-port.ts';
-import { unknownService } from './rules/references/unknown-service.ts';
-import { unnamedMode } from './rules/settings/unnamed-mode.ts';
-import { unservedAddress } from './rules/addresses/unserved-address.ts';
-import { unusedSlicePort } from './rules/endpoints/unused-slice-port.ts';
+import {
+  hostPort,
+  localWithoutEndpoint,
+  nodeShutOut,
+  openNodePort,
+  policyPort,
+  unboundSourceRanges,
+  undetectedPods,
+} from './rules/access.ts';
+import {
+  addressConflict,
+  clusterIPEndpoint,
+  externalIPs,
+  headlessAddresses,
+  nodeAddress,
+  nodePortRange,
+  refusedClusterIP,
+  takenHealthCheckPort,
+  unservedAddress,
+} from './rules/addresses.ts';
+import {
+  familyWithoutEndpoints,
+  headlessPort,
+  idleHints,
+  noEndpointsGiven,
+  noReadyEndpoint,
+  selectsNothing,
+  undeclaredPort,
+  unknownPort,
+  unusedSlicePort,
+} from './rules/endpoints.ts';
+import { ignoredService, misspelledKey, unknownService } from './rules/references.ts';
+import { fullSet, idleAffinity, ipvsEnds, laxARP, longComment, unnamedMode } from './rules/settings.ts';
 
 /** For findings from compiling that no packet shows. */
 const told = {};
