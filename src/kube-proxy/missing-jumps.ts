@@ -63,6 +63,12 @@ function isRuleMade(
   });
 }
 
+/** Reports whether rules jump to chains that the table lacks. A kernel has no such rule, so the listing leaves out chains, perhaps jumps. */
+export function lacksChains(chains: ReadonlyMap<string, Chain>): boolean {
+  const led = [...chains.values()].flatMap(({ rules }) => rules.map(jumpChain));
+  return led.some((name) => name !== undefined && !chains.has(name));
+}
+
 function isDrop({ args }: Rule): boolean {
   return args.some((arg) => arg.kind === 'jump' && arg.target.kind === 'drop');
 }
@@ -169,7 +175,7 @@ export function findUnreached(
       const { table, facts, from, to } = each;
       const chains = (shown.iptables[family].includes(table) && state.iptables[family]?.[table]) || undefined;
       // If the built-in chains are missing, only some rules were pasted.
-      if (!chains || ![...chains.keys()].some((name) => isBuiltInChain(table, name))) return [];
+      if (!chains || lacksChains(chains) || ![...chains.keys()].some((name) => isBuiltInChain(table, name))) return [];
       const isThere = (to.kind === 'drop' ? from : [to.name]).some((name) => hasRulesIn(chains, name));
       return isThere && !isRuleMade(chains, each) ? from.map((name) => ({ family, facts, from: name, to })) : [];
     }),

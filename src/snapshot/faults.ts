@@ -5,7 +5,7 @@ import { isPortFault, type PortFault, type Snapshot } from './snapshot.ts';
 import { families, type Family } from '../kernel/address.ts';
 import { nftFamily } from '../kernel/nftables/format.ts';
 import { baseChains } from '../kube-proxy/chain-names.ts';
-import { findMissingJumps, type MissingJump } from '../kube-proxy/missing-jumps.ts';
+import { findMissingJumps, lacksChains, type MissingJump } from '../kube-proxy/missing-jumps.ts';
 import { programs, type ProxyMode } from '../kube-proxy/modes.ts';
 import { nftChains, nftTableName } from '../kube-proxy/nft-table.ts';
 
@@ -103,9 +103,10 @@ function missingJumps({ kind, state }: Snapshot, mode: ProxyMode, family: Family
   return kind === 'dump' ? findMissingJumps(state, mode, family) : [];
 }
 
-function isRead({ coverage }: Snapshot, jump: MissingJump): boolean {
+function isRead({ coverage, state }: Snapshot, jump: MissingJump): boolean {
   if (jump.tool === 'nftables') return jump.hasChain || coverage.nftables.includes(jump.family);
-  return coverage.iptables[jump.family].includes(jump.table);
+  const { family, table } = jump;
+  return coverage.iptables[family].includes(table) && !lacksChains(state.iptables[family]?.[table] ?? new Map());
 }
 
 export function leadsToServices(jump: MissingJump): boolean {

@@ -35,7 +35,8 @@ writeFolder(cwd, {
   'no-services.txt': without(rules, /^-A KUBE-SERVICES/),
   'node-ports.txt': `-A KUBE-NODEPORTS -p tcp -m comment --comment "shop/web:http" -m tcp --dport 30080 -j KUBE-SVC-AAAAAAAAAAAAAAAA
 ${without(rules, /^-A KUBE-SERVICES|MARK-MASQ/)}`,
-  'whole-nat.txt': without(natTable, /^-A PREROUTING/),
+  'whole-nat.txt': without(natTable, /^-A PREROUTING|MARK-MASQ/),
+  'nat-without-chain.txt': without(natTable, /^-A PREROUTING/),
   'table.nft': partOf((name) => name.includes('/') || name === 'services' || name === 'service-ips'),
   'chains.nft': partOf((name) => name.includes('/') || name === 'services'),
   'own-chains.nft': partOf((name) => name.includes('/')),
@@ -134,6 +135,13 @@ test('a whole table nat shows that the jump is lost, also without table filter',
   expect(await trace('whole-nat.txt', '10.96.7.7:80')).toMatchObject({
     otherwise: { verdict: 'forwarded' },
     notes: [expect.stringMatching(/KUBE-SERVICES .*PREROUTING .*KUBE-SERVICES/)],
+  });
+});
+
+test('a table without a chain that it jumps to is a part, and does not show that another jump is lost', async () => {
+  expect(await trace('nat-without-chain.txt', '10.96.7.7:80')).toMatchObject({
+    verdict: 'unknown',
+    reasons: expect.arrayContaining([lacking(/PREROUTING .*KUBE-SERVICES/)]),
   });
 });
 
