@@ -11,7 +11,7 @@ import {
 } from '../kernel/nftables/table.ts';
 import { jumpChain, type KernelState } from '../kernel/state.ts';
 import { baseChains } from './chain-names.ts';
-import { isServiceChainName, listJumps } from './chains.ts';
+import { isServiceChainName, listJumps, sharedChain } from './chains.ts';
 import type { ProxyMode } from './modes.ts';
 import { hookedChains, isKubeProxyTable, isNftServiceName, nftChains, nftSets } from './nft-table.ts';
 
@@ -41,10 +41,15 @@ export function findMissingJumps(state: KernelState, mode: ProxyMode, family: Fa
 
 function missingOfTables(tables: Tables, mode: ProxyMode, family: Family): readonly MissingJump[] {
   const jumps = listJumps(mode);
+  const { filter } = tables;
+  // Releases older than those that kpc follows lack some of these chains, and also jumps to the others. The shared chain may be kubelet's.
+  const isFollowed = jumps.every(
+    ({ table, to }) => table !== 'filter' || to === sharedChain || filter?.has(to) === true,
+  );
   return jumps.flatMap((jump): readonly MissingJump[] => {
     const { table, from, to } = jump;
     const chains = tables[table];
-    if (!chains) return [];
+    if (!chains || (table === 'filter' && !isFollowed)) return [];
     // Every release makes both chains of table nat, but not all those of table filter.
     const hasTarget = chains.has(to) || (table === 'nat' && chains.has(from) && isBuiltInChain(table, from));
     if (!hasTarget && !leadsSomewhere(chains, jumps, table, to)) return [];

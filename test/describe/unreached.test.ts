@@ -150,6 +150,7 @@ test.each([
   ['the rules and chains of table nat', flush('nat', /^(?:-A|:KUBE-).*\n/gm), lostOfNat],
   ['the rules of table filter', flush('filter'), lostOfFilter],
   ['one jump', flush('filter', /^-A FORWARD .* -j KUBE-FORWARD\n/gm), ['rules: FORWARD → filter KUBE-FORWARD']],
+  ['jumps that older releases lack, too,', flush('filter', /^.*(?:KUBE-PROXY-FIREWALL|FORWARD .*KUBE-EXT).*\n/gm), []],
   ['the rules of its own table', nftables.replaceAll(/^\t\t(?!type ).*\n/gm, ''), lostOfNft],
 ])('without %s, each chain that no hook jumps to is named', (_title, text, lost) => {
   expect(lostOf(text)).toEqual(lost);
