@@ -105,7 +105,8 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
   }
   if (subjects.length > 0) return { kind: 'shared', subjects };
   const unserved = asked.address && whyUnprogrammed(asked.address, view);
-  // For a node port on another node, `unserved` is the better reason. `unanswered` names the ports of an endpoint on the host network.
+  // If the address is another node's and the port is a node port, `unserved` is the better reason. Otherwise, `unanswered` is: for an
+  // endpoint on the host network, it names the endpoint's ports.
   const isOnNodes = asked.address && findOnNodes(asked.address, known.ports) !== undefined;
   const reason = isOnNodes ? (unserved ?? unanswered) : (unanswered ?? unserved);
   const noMatch = { kind: 'no-match', of: 'input', text: asked.text, hint: hintOn(asked, view) } as const;
@@ -135,7 +136,7 @@ function explainIdle(pods: readonly Sourced<Pod>[]): NoSubject | undefined {
   return { kind: 'idle-pods', pods: idle };
 }
 
-/** Returns the ports of a Service that kube-proxy does not program, for a headless Service with endpoints that have no ports. */
+/** Returns the ports of a Service that kube-proxy does not program, including a headless Service whose endpoints have no ports. */
 function portsNotProgrammed(service: ServiceInfo): readonly ShownPort[] {
   const { namespace, name, skipped, ports, headlessEndpoints } = service;
   if (skipped === undefined) return [];
@@ -196,7 +197,10 @@ function hintOn({ text, address, names }: Asked, view: CompiledSnapshot): Subjec
   return suggestions.length === 0 ? undefined : { kind: 'near', names: suggestions };
 }
 
-/** Suggests the ports of Services with exactly this name, or else Services with this name in other namespaces or similar names. */
+/**
+ * Suggests the ports of Services with exactly this name. If there are none, suggests Services with this name in other namespaces, or with
+ * similar names.
+ */
 function suggestServices(named: string, services: readonly ServiceInfo[]): readonly string[] {
   const known = services.filter((service) => service.name === named || fullName(service) === named);
   if (known.length > 0) {
