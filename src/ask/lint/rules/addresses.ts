@@ -15,7 +15,7 @@ import {
   unanswered,
 } from '../rule.ts';
 
-/** Sends a packet that shows which of two Service ports with the same address and port gets it. */
+/** Shows which of two Service ports with the same address and port gets the packets. */
 export const addressConflict: LintRule<'address-conflict'> = {
   show: ({ address, port, rival }, { nodes }, service) => {
     const claiming = service?.ports.find(({ label }) => label === rival);
@@ -73,7 +73,7 @@ export const headlessAddresses: LintRule<'headless-addresses'> = ofServices((ser
   };
 });
 
-/** Sends a packet from another node to a claimed node address. The packet stays on the node that sends it. */
+/** Shows that a packet to a claimed node address, sent on another node, never leaves that other node. */
 export const nodeAddress: LintRule<'node-address'> = {
   show: ({ address, node }, { nodes }) => {
     const to = parseAddress(address);
