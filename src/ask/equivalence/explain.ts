@@ -233,7 +233,10 @@ function severityOfDifference({ sender, from, to, answers }: Difference, { kind 
   return before > after ? 'breaks' : 'opens';
 }
 
-/** Reports whether load balancers send to the node. They send nothing to a node that answers 503, or that does not answer. */
+/**
+ * Reports whether an answer counts as success. To load balancers, a 503 is the same as no answer, so a 503 counts only if the other side
+ * answers too.
+ */
 function admits(own: HealthAnswer | undefined, other: HealthAnswer | undefined): boolean {
   return own !== undefined && (own.status !== 503 || other !== undefined);
 }

@@ -88,7 +88,8 @@ function iptablesStop({ table, chain, action }: RuleStep, rules: readonly RuleSt
       if (!rules.some((rule) => jumpsToKind(rule, 'firewall'))) return 'kube-proxy';
       return rules.some(admits) ? 'no-local-endpoints' : 'source-ranges';
     case baseChains.sourceRangesFirewall:
-    // If the ranges do not admit a node, that node treats a load balancer's address as its own.
+    // In IPVS mode, the node has the load balancer's address itself. This chain stops the node's own packets to it if the ranges do not
+    // admit the node.
     case baseChains.accessOutFilter:
       return 'source-ranges';
     case baseChains.accessFilter:
