@@ -34,9 +34,9 @@ export function switchSetting<const U extends FlagUsage>(
   });
 }
 
-/** Reads a switch. Reports any value except true and false, and returns undefined for it. */
+/** Reads a switch. Any value other than true and false is reported, and the result is then undefined. */
 export function readSwitchOf({ value, name }: Given<boolean | string>, source: SettingSource): boolean | undefined {
-  // Check again, because library users may pass any value.
+  // The value is checked again, because users of the library may pass any value.
   const isOn = readSwitch(String(value));
   if (isOn === undefined) {
     refuseValue(source, { name, value: String(value), path: undefined }, 'true or false');
@@ -44,7 +44,10 @@ export function readSwitchOf({ value, name }: Given<boolean | string>, source: S
   return isOn;
 }
 
-/** A number's default, and the values that kpc-apply accepts. kube-proxy accepts more. No single packet shows a limit or a timeout. */
+/**
+ * The default of a number, and the values that kpc-apply accepts. kube-proxy accepts more values. No single packet shows a limit or a
+ * timeout.
+ */
 interface NumberRow extends Pick<Setting<number>, 'unseenIn'> {
   readonly usual: number;
   readonly must: Requirement<number>;
@@ -70,7 +73,9 @@ export function amountSetting<const U extends FlagUsage>(
   });
 }
 
-/** Reads a number from 0 to `most`. Reports any other value, and returns undefined. Library users may pass any number. */
+/**
+ * Reads a number from 0 to `most`. Any other value is reported, and the result is then undefined. Users of the library may pass any number.
+ */
 export function readNumber(written: Given<string | number>, source: SettingSource, most: number): number | undefined {
   const { name } = written;
   const value = String(written.value);
@@ -110,7 +115,7 @@ function warnUnmet(
   return value;
 }
 
-/** Reads a duration as seconds. Reports a text that is not a duration in Go's format, and returns undefined for it. */
+/** Reads a duration as seconds. A text that is not a duration in Go's format is reported, and the result is then undefined. */
 export function readSecondsSetting(written: Given<string>, source: SettingSource): number | undefined {
   const seconds = parseDuration(written.value);
   return seconds !== undefined && seconds >= 0 ? seconds : refuseValue(source, written, expectedDuration);

@@ -15,7 +15,10 @@ interface Judged {
   readonly settings: ProxySettings | undefined;
 }
 
-/** Decides which virtual servers are kube-proxy's: all compiled ones, none in --ipvs-exclude-cidrs, and the rest by evidence. */
+/**
+ * Decides which virtual servers are kube-proxy's. All compiled servers are; servers in --ipvs-exclude-cidrs are not; for all others,
+ * evidence decides.
+ */
 export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualServer) => Evidence {
   const sides = [from, to];
   const ofServices = sides.filter((side) => side.kind !== 'dump').flatMap((side) => side.state.virtualServers);
@@ -43,7 +46,10 @@ export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualS
   };
 }
 
-/** Labels virtual servers with their Service port: these, and the state's on node ports. IPVS itself stores no names. */
+/**
+ * Labels virtual servers with their Service port, because IPVS stores no names. Covers the addresses of the `named` ports, and the state's
+ * virtual servers on their node ports.
+ */
 export function nameServers({ virtualServers, sets, links }: KernelState, named: readonly ShownPort[]): KernelState {
   const state = { ...emptyState, virtualServers, sets, links };
   const isNodePort = findNodePortServers(state);
