@@ -31,11 +31,11 @@ export const watch = defineApplyCommand({
       warn: (problem) => reportWarning(problem, terminal),
       note: terminal.note,
     });
-    // Import this here, because only this command needs Node's module for sockets.
+    // This module is loaded only here, because no other command needs Node's module for sockets.
     const { createWatchMonitor } = await import('../../apply/monitor/watch-monitor.ts');
     const monitor = createWatchMonitor(options, {
       host,
-      // Warn once for each port, because every round retries a port that is in use.
+      // A port that is in use gives only one warning, although every round tries it again.
       warn: async (problem) => {
         if (said.size !== said.add(JSON.stringify(problem)).size) await reportWarning(problem, terminal);
       },
@@ -53,7 +53,7 @@ export const watch = defineApplyCommand({
       rounds.stop();
       stopping.abort();
     };
-    // Stop, which rolls the current round back. The error may not recur in a new process.
+    // The watch stops, which rolls the current round back. A new process may not meet the error again.
     environment.fault?.addEventListener(
       'abort',
       () => {
@@ -86,7 +86,8 @@ async function syncOnce(
 ): Promise<Round> {
   const { host, folder } = session;
   try {
-    // Check in each round, because a watch runs for months and the folder's permissions may change. Test: apply/trust.test.ts.
+    // The folder is checked in each round, because a watch runs for months and the folder's permissions may change. Test:
+    // apply/trust.test.ts.
     await assertTrustedState(host, folder.base);
     const bundle = await watched.read();
     const problem = watched.problem();
@@ -103,7 +104,7 @@ async function syncOnce(
     if (isDone(outcome)) await watched.keep();
     return { isGood: !problem, bundle: { mark, manifest, listenOn }, outcome };
   } catch (error) {
-    // Go on after any error, because the next round may succeed.
+    // The watch goes on after any error, because the next round may succeed.
     const failure = explainError(error);
     await reportFailure(failure, terminal);
     return { isGood: watched.problem() === undefined, failure };
