@@ -100,9 +100,7 @@ function checkDumped(files: BundleFiles, compile: Compile, path: string): Bundle
   return findBroken(problems, manifest) ?? reading;
 }
 
-/**
- * Checks a compiled bundle. The compiled state is then the bundle's state: the tools' files have equal bytes, so they need not be parsed.
- */
+/** Takes the compiled state as the bundle's state. The tools' files have equal bytes, so they need not be parsed. */
 function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Compile, path: string): BundleReading {
   const { manifest, cluster } = meaning;
   const locate = locatorIn('manifest.json', files.get('manifest.json') ?? '');

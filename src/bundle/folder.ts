@@ -206,9 +206,7 @@ async function listEntries(folder: string): Promise<readonly Dirent[]> {
   }
 }
 
-/**
- * Reports whether `next` has assumptions and the folder holds a bundle without assumptions. Such a bundle must not be replaced by `next`.
- */
+/** Reports whether `next` has assumptions and would replace a bundle without assumptions, which it must not do. */
 export async function holdsReal(folder: string, next: Manifest): Promise<boolean> {
   try {
     const present = parseJson(readStart(join(folder, 'manifest.json')));

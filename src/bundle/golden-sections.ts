@@ -5,10 +5,7 @@ import type { ServiceInfo } from '../cluster/model.ts';
 import { fullName } from '../cluster/objects.ts';
 import type { BundleFiles } from './make-bundle.ts';
 
-/**
- * The section for the fields that determine endpoints, if they differ from the defaults. Older goldens lack this section, and the field
- * `unplaced` in workloads.
- */
+/** Fields that determine endpoints and are not the defaults. Older goldens lack this section, and `unplaced` in workloads. */
 export const sourcesSection = 'sources.json';
 export const assignedSection = 'assigned.json';
 /** The section for assumed workloads. Each workload has a line. */
@@ -16,10 +13,7 @@ export const assumedSection = 'assumed.json';
 
 export type Sections = Iterable<readonly [name: string, text: string]>;
 
-/**
- * Returns the name of a Service's file. A namespace or a Service's name has no dot, so each Service has its own file, and no file is called
- * node.txt.
- */
+/** Returns the name of a Service's file. Namespaces and Services have no dot in their names, so each file's name is unique. */
 export function goldenServiceFile(namespace: string, name: string): string {
   return `${namespace}.${name}.txt`;
 }

@@ -222,10 +222,7 @@ function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cl
   });
 }
 
-/**
- * Reads the node, the settings and the Services of a golden, and compiles them with this version of kpc. Only --check compares the tools'
- * lines.
- */
+/** Reads a golden's node, settings and Services, and compiles them with this kpc. Only --check compares the tools' lines. */
 export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: string, path = ''): BundleReading {
   const unfit = findUnfit(files);
   if (unfit) return unfit;

@@ -63,10 +63,7 @@ export function readBundle(files: BundleFiles, compile: Compile, path = ''): Bun
   return findBroken(problems) ?? { kind: 'bundle', bundle: { manifest, files, snapshot } };
 }
 
-/**
- * Returns the snapshot of a bundle or golden. `state`: by default, the state is compiled. `assumed`: a golden records this, but a bundle
- * does not.
- */
+/** Returns the snapshot of a bundle or golden. By default, `state` is compiled. A golden records `assumed`, but a bundle does not. */
 export function snapshotOfBundle(
   { manifest, cluster }: BundleMeaning,
   compileAny: Compile,

@@ -70,10 +70,7 @@ export const healthCheckSchema = objectOf({
   localEndpoints: objectOf({ ipv4: optional(wholeNumber(0)), ipv6: optional(wholeNumber(0)) }),
 });
 
-/**
- * The schema of manifest.json, with keys in the order in which they are written. After this check, a Manifest's fields need no further
- * checks.
- */
+/** The schema of manifest.json, with keys in written order. Fields of a checked Manifest need no further checks. */
 export const manifestSchema = closed(
   objectOf({
     formatVersion: wholeNumber(1),

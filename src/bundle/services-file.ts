@@ -23,10 +23,7 @@ type EndpointRecord = Shaped<typeof endpointSchema>;
 
 type ServicePortRecord = Shaped<typeof servicePortSchema>;
 
-/**
- * Writes services.json: the compiled cluster, which is the same for all nodes. Each Service, port and endpoint has its own line, which
- * keeps diffs small.
- */
+/** Writes services.json, the compiled cluster, which all nodes share. Each Service, port and endpoint has a line, for short diffs. */
 export function writeServices(cluster: Cluster): string {
   return writeServicePieces(cluster).join('');
 }

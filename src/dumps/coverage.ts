@@ -36,10 +36,7 @@ export interface Coverage extends Shown {
   readonly lacksTables?: boolean | undefined;
 }
 
-/**
- * Returns the coverage of a compiled state. A compiled state shows everything: if a family is not compiled, kube-proxy programs nothing in
- * it.
- */
+/** Returns the coverage of a compiled state, which shows everything. kube-proxy programs nothing in a family that is not compiled. */
 export function coverAll(): Coverage {
   return {
     iptables: { ipv4: tableNames, ipv6: tableNames },
@@ -82,10 +79,7 @@ export function coverState(state: KernelState, coverage: Coverage): KernelState 
   };
 }
 
-/**
- * Returns the rules from which to read Services. These are the complete tables. If only an excerpt of a family's rules was printed, they
- * are all of the family's tables.
- */
+/** Returns the rules to read Services from: complete tables and, in families of which only an excerpt was printed, all tables. */
 export function coverRulesToRead(iptables: FamilyTables, { iptables: shown, excerpts = [] }: Coverage): FamilyTables {
   const readable = (family: Family) => (excerpts.includes(family) ? tableNames : shown[family]);
   return cutRules(iptables, { ipv4: readable('ipv4'), ipv6: readable('ipv6') });
@@ -122,10 +116,7 @@ export function showsServices(coverage: Coverage, mode: ProxyMode, family: Famil
   return modeFacts[mode].serviceKinds.every((kind) => shown[kind]);
 }
 
-/**
- * Returns a function that finds where a dump's node ports listen. It returns "unknown" rather than an empty list, because the dump may show
- * only some listeners.
- */
+/** Finds a dump's listeners on node ports. Returns "unknown" rather than an empty list, because the dump may show only some listeners. */
 export function findDumpListeners(
   state: KernelState,
   { virtualServers }: Pick<Coverage, 'virtualServers'>,

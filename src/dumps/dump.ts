@@ -151,10 +151,7 @@ export class DumpDraft {
   );
   allAddresses: readonly Family[] | undefined;
   readonly #empty: { readonly kind: DumpFileKind; readonly file: string }[] = [];
-  /**
-   * The families for which a part of kube-proxy's table is missing. An nft option may leave it out, or someone may have left it out when
-   * pasting.
-   */
+  /** Families for which part of kube-proxy's table is missing: an nft option or the person who pasted it left this part out. */
   readonly nftParts = new Set<Family>();
   readonly dormant = new Set<Family>();
   /** Whether nft's output is cut off at either end. Some tables may then be missing. */
@@ -219,10 +216,7 @@ export class DumpDraft {
     this.#empty.push({ kind, file });
   }
 
-  /**
-   * Reports lines that kpc cannot read. Lines with the same reason are reported together. `rules`: the tables that these lines may belong
-   * to.
-   */
+  /** Reports lines that kpc cannot read, once for each reason. `rules`: the tables that these lines may belong to. */
   unread(
     file: string,
     output: OutputKind,
@@ -259,10 +253,7 @@ export class DumpDraft {
     return differences.length === 0;
   }
 
-  /**
-   * Adds the links that ip addr printed, in the same way as `list`. If a listing has no addresses of a family, it does not count for that
-   * family.
-   */
+  /** Adds the links that ip addr printed, as `list` does. A listing without addresses of a family does not count for that family. */
   listLinks(links: readonly Link[], isWhole: boolean, printed: Printed): boolean {
     const ofFamily = (family: Family): readonly Link[] =>
       links.flatMap((link) => {
@@ -272,8 +263,7 @@ export class DumpDraft {
     const isTaken = families.every((family) => {
       const own = ofFamily(family);
       const listed = this.#links[family];
-      // Listings of two nodes would both have lo. If two listings have no link in common, such as those of eth0 and kube-ipvs0, they are
-      // from one node.
+      // Listings of two nodes would both have lo. Listings with no link in common, such as eth0's and kube-ipvs0's, are from one node.
       return own.length === 0 || this.list(listed, own, isWhole && !listed.isCompletedBy(own), printed);
     });
     if (isTaken) this.file(printed.file, printed.kind);
@@ -315,9 +305,7 @@ export class DumpDraft {
     if (family) this.#routes.empty.add(family);
   }
 
-  /**
-   * Reads the log of one pod or node, which may be in several files. Skips a log without any known line, because another program wrote it.
-   */
+  /** Reads the log of one pod or node, from one or more files. Skips a log without a known line, because another program wrote it. */
   readLog(file: string, text: string, firstLine: number): void {
     const other = this.#log.read(file, text, firstLine);
     if (!this.#log.isKnown) return;
@@ -413,8 +401,7 @@ export class DumpDraft {
       virtualServers: virtualServers.isWhole,
       links: families.some((family) => this.#links[family].isWhole),
       sysctls: sysctls.items.length > 0,
-      // A dump shows neither timeouts nor the balancer nor modules. If an object needs a module, the object's presence shows that the
-      // module is loaded.
+      // A dump shows no timeouts, no balancer and no modules. If an object needs a module, the module is loaded.
       ipvsTimeouts: false,
       proxyPorts: false,
       modules: false,
@@ -471,8 +458,7 @@ export class DumpDraft {
     if (doubt.kind === 'legacy-tables') return this.#rules[doubt.family]?.hasLegacy === true;
     if (doubt.kind !== 'hidden-table') return false;
     const { family, table, isPart } = doubt;
-    // In a file with both families, it is unknown which family hides the table. If one family has a listing of the table, that family shows
-    // the table.
+    // In a file with both families, it is unknown which one hides the table. The family that has a listing of the table shows it.
     const isOther = !isPart && this.#rules[family]?.savedByNft(table) !== undefined;
     return isOther || this.#otherTables.has(`${nftFamily[family]} ${table}`);
   }
@@ -513,9 +499,7 @@ export class DumpDraft {
     });
   }
 
-  /**
-   * Reports whether iptables' nat table, as nft lists it, has kube-proxy's rules but lacks one of the chains through which packets enter.
-   */
+  /** Reports whether nft's listing of iptables' nat table has kube-proxy's rules but lacks one of the chains that packets enter. */
   #lacksHooks(family: Family): boolean {
     const others = [...this.#otherTables.values()].flatMap(({ tables = [] }) => tables);
     const nat = others.find((table) => table.family === family && table.name === 'nat');
@@ -603,10 +587,7 @@ function mergeFamilies(known: readonly NftTable[], more: readonly NftTable[]): r
   ];
 }
 
-/**
- * Merges two listings of a table. `nft list chain` prints a table with only one of its chains, so a dump may list a table several times.
- * Parts that both listings have are equal.
- */
+/** Merges listings of a table, because `nft list chain` prints a table with only one chain. Parts in both listings are equal. */
 function mergeTables(known: NftTable, more: NftTable): NftTable {
   const wholeSets = [...more.sets].filter(([, { isPart }]) => !isPart);
   return {

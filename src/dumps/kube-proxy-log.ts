@@ -29,9 +29,7 @@ interface LogEntry {
 
 const klogHeader = /^([IWEF])(\d{4} \d\d:\d\d:\d\d)\.\d{6} +\d+ [\w.-]+:\d+\] /;
 
-/**
- * Matches the prefixes that journals and container runtimes add to lines, and those of `kubectl logs --prefix` (the name of a node or pod).
- */
+/** Matches the prefixes that journals, container runtimes and `kubectl logs --prefix` (node or pod name) add to lines. */
 const wrapper =
   /^(?:\[pod\/([^/\s]{1,253})\/[^\]\s]{1,253}\] )?(?:(?:(?:[A-Z][a-z]{2} [ \d]\d )?[\d:]{8}|\d{4}-\d\d-\d\dT[\d:.,+-]{8,24}Z?) ([\w.-]{1,253}) [\w.-]{1,64}(?:\[\d+\])?: |\d{4}-\d\d-\d\dT[\d:.,+-]{8,24}Z? (?:std(?:out|err) [FP] )?)?/;
 
@@ -76,8 +74,8 @@ export class ProxyLog {
   #source: string | undefined;
 
   /**
-   * Reads lines, whose numbers begin at `firstLine`. Skips lines that come from another pod or node than the first line. Returns the first
-   * line that it skips.
+   * Reads lines, numbered from `firstLine`. Skips lines from another pod or node than that of the first line. Returns the first skipped
+   * line.
    */
   read(file: string, text: string, firstLine: number): { readonly line: number; readonly from: string } | undefined {
     let entry: LogEntry | undefined;

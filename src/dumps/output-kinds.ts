@@ -59,9 +59,7 @@ const refused: Readonly<Record<RefusedOutput, Recogniser>> = {
 
 export const titleOfList = /^(?:IP Virtual Server version|Prot) /;
 
-/**
- * The outputs that kpc reads. `rules` may be from iptables or ip6tables, because a single line does not show which of the two printed it.
- */
+/** The outputs that kpc reads. `rules` is from iptables or ip6tables: a single line does not show which of the two printed it. */
 const readable = {
   rules: {
     starts: [
@@ -176,9 +174,7 @@ export function objectsIn(kind: string): ObjectKind | undefined {
 
 const rows: ReadonlyMap<string, Recogniser> = new Map(Object.entries(readable));
 
-/**
- * All kinds of outputs, in the order in which they are tried. A new kind needs a row in one of these two tables and a case in read-dump.ts.
- */
+/** All kinds of outputs, in the order tried. A new kind needs a row in one of these two tables, and a case in read-dump.ts. */
 export const recognisers: { readonly [K in OutputKind]: Recogniser } = { ...refused, ...readable };
 
 export const outputKinds = Object.keys(recognisers) as readonly OutputKind[];

@@ -100,9 +100,7 @@ export function readCommand(line: string, above: PrintedCommand | undefined): Pr
     : undefined;
 }
 
-/**
- * Matches "ip addr" with options for the format or family, also in a title. Does not match "ip addr show eth0", which prints only one link.
- */
+/** Matches "ip addr" with options for format or family, also in a title, but not "ip addr show eth0", which prints one link. */
 const wholeAddresses =
   /^((?: +-(?:4|6|o|oneline|j|json|p|pretty|br|brief|c|color|d|details|s|stats|statistics|h|human|N|r))*) +a(?:ddr|ddress)?(?: +(?:show|list|ls))?[ :=`"')*-]*$/;
 
@@ -135,10 +133,7 @@ const wholeRouting =
 /** Matches a pipe to a program that may leave out lines. */
 const filters = /(?<!\|)\|(?!\s*(?:$|\||(?:sudo\s+)?(?:cat|column|less|more|nl|sort|tee)\b))/;
 
-/**
- * Patterns that must match a command one after the other, each in what follows the previous match. A single pattern for all of this would
- * take too long on the text in between.
- */
+/** Patterns that must match one after the other, each after the previous match. A single pattern would be slow on the text in between. */
 type Steps = readonly RegExp[];
 
 const intoHost: Steps = [/\bnsenter /, /(?:-[A-Za-z]*t ?|--target[ =])1(?: |$)/];

@@ -112,10 +112,7 @@ function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   return others.map((output) => (output === saved ? { ...saved, text } : output));
 }
 
-/**
- * Reads a file that has no output. A tool that is not allowed to read the kernel leaves an empty file, so an empty file shows nothing about
- * the kernel.
- */
+/** Reads a file without output. If a tool is not allowed to read the kernel, its file is empty and shows nothing of the kernel. */
 function readNothing(draft: DumpDraft, at: Printed, text: string): void {
   const { file, kind } = at;
   const isOfRules = kind === 'iptables-save' || kind === 'ip6tables-save';
@@ -210,10 +207,7 @@ function readLinks(draft: DumpDraft, file: string, output: ToolOutput, kind: 'ip
   if (all) draft.allAddresses = [...(draft.allAddresses ?? []), ...all];
 }
 
-/**
- * Reports whether a list has all virtual servers of a node. It does if there is a command, a title or more than one server, or if the
- * file's name says so.
- */
+/** Reports whether a list has all virtual servers of a node. A command, a title, several servers or the file's name show this. */
 function isWholeList({ kind, text, command }: ToolOutput, file: string): boolean {
   if (command !== undefined && command.tool !== 'other') return true;
   if (kind === 'ipvsadm -Ln') return /^(?:IP|Prot) /m.test(text);

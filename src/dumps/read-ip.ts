@@ -161,10 +161,7 @@ function waysOf(routes: readonly Route[]): ReadonlyMap<string, ReadonlySet<strin
   return ways;
 }
 
-/**
- * Splits two listings that were pasted as one. A repeated route shows where the second one begins. IPv6 routes to one network may repeat,
- * because old releases of ip print a line for each next hop.
- */
+/** Splits two listings pasted as one, at the first repeated route. Old releases of ip print a line for each IPv6 next hop. */
 function splitListings(routes: readonly Route[]): readonly [first: readonly Route[], again: readonly Route[]] {
   const listed = new Set<string>();
   const at = routes.findIndex((route) => {

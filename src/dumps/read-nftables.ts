@@ -214,9 +214,7 @@ function isHarmless(line: string, reason: LineFault): boolean {
 
 const isOfIptables = /^\s*table ip6? (?:nat|filter|mangle|raw|security) /;
 
-/**
- * Matches a rule that ends after its counter. If nft lists several families, it leaves out xt targets such as DNAT in all but the first.
- */
+/** Matches a rule that ends after its counter. In all families except the first listed, nft leaves out xt targets such as DNAT. */
 const lostTarget = /(counter packets \d+ bytes \d+)(?=[ \t]*$)/gm;
 
 function textAs(text: string, family: string): string {

@@ -41,9 +41,7 @@ export function readRules(draft: DumpDraft, file: string, output: ToolOutput): v
   draft.rulesOf(family).isCutOff = true;
 }
 
-/**
- * Reports whether many rules are wrapped, for example by a narrow terminal. The first lines of such rules would be misread as whole rules.
- */
+/** Reports whether many rules are wrapped, as by a narrow terminal. Their first lines would be misread as complete rules. */
 function isWrapped(tables: Tables, unread: readonly UnreadLine[]): boolean {
   const chains = tableNames.flatMap((table) => [...(tables[table]?.values() ?? [])]);
   const rules = chains.reduce((sum, chain) => sum + chain.rules.length, 0);
@@ -158,8 +156,7 @@ function readWithoutTable(
   family: Family,
 ): void {
   const { file } = at;
-  // The output of iptables -S begins with the policies of a table's built-in chains. If it does not, the lines are a part of
-  // iptables-save's output.
+  // iptables -S begins with the policies of a table's built-in chains. Lines from iptables-save without a table line are only a part.
   const policies = new Set<string>();
   const chains = new Set<string>();
   const lines = new LineList();

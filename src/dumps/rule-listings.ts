@@ -34,10 +34,7 @@ export class RuleListings {
   isCutOff = false;
   hasLegacy = false;
 
-  /**
-   * Adds printed tables. `whole`: the tables that are complete. If a table contradicts an earlier listing, adds nothing and returns the
-   * differences.
-   */
+  /** Adds printed tables. `whole`: the complete tables. If one contradicts an earlier listing, adds nothing and returns the differences. */
   add(tables: Tables, whole: readonly TableName[], variant: IptablesVariant | undefined): readonly string[] {
     const given = tableNames.flatMap((name) => {
       const chains = tables[name];
@@ -154,10 +151,7 @@ function mainOf(name: TableName, listed: readonly ListedTable[]): ListedTable | 
   return listed.find(({ chains }) => hasOwnChains(name, chains)) ?? listed[0];
 }
 
-/**
- * Finds chains that differ between two listings. If only one listing is complete, the other differs only if it has a rule or chain that the
- * complete one lacks.
- */
+/** Finds chains that differ between two listings. A partial one differs only if it has a rule or chain that the complete one lacks. */
 function differencesOf(name: TableName, known: GivenListing, given: GivenListing): readonly string[] {
   if (!known.isWhole && !given.isWhole) return [];
   const chains = new Set([...known.chains.keys(), ...given.chains.keys()]);

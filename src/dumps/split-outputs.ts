@@ -236,16 +236,11 @@ function recogniseStart(line: string, next: string, current: DraftOutput | undef
   return outputKinds.find((kind) => !(isOther && kind === 'ipvsadm -Ln') && starts(kind));
 }
 
-/**
- * How many characters of the following lines to look at. longestStart counts them without blanks and prefixes; longestAhead counts them
- * with these.
- */
+/** How many characters of the following lines to look at: without blanks and prefixes (longestStart), and with them (longestAhead). */
 const longestStart = 400;
 const longestAhead = 1 << 14;
 
-/**
- * Reports whether a line continues this output, although it could begin another one. `single`: a part that occurs only once in a listing.
- */
+/** Reports whether a line that could begin an output continues this one. `single`: a part that occurs only once in a listing. */
 function goesOn(current: DraftOutput, kind: OutputKind, line: string, single: string | undefined): boolean {
   if (current.kind !== kind) return false;
   // A tool prints this part only once. The line therefore begins a second listing, which is from another node or time.

@@ -28,8 +28,7 @@ export function isRevision(word: string): boolean {
 }
 
 function findTree(revision: string): string | undefined {
-  // Refuse a leading dash, because git would read the revision as an option. Refuse control characters, because no name of a branch, tag or
-  // commit has any.
+  // git would read a leading dash as an option. No name of a branch, tag or commit has control characters. Refuse both.
   if (!/^[^-\p{Cc}][^\p{Cc}]{0,250}$/u.test(revision)) return undefined;
   const found = runGit(['rev-parse', '--verify', '--quiet', `${revision}^{tree}`]);
   const id = 'problem' in found ? '' : found.toString('latin1').trim();

@@ -139,9 +139,7 @@ function refuseIdleFlags(
   if (own !== node) refuseFor(['--node'], { kind: 'other-node', node: node ?? '', path, of: own });
 }
 
-/**
- * Does what refuseIdleFlags does, for a packet. Some flags that otherwise have no effect affect the packet's names or a dump's addresses.
- */
+/** Works like refuseIdleFlags, for a packet. Some flags without other effect affect the packet's names or a dump's addresses. */
 export function refuseIdleOfPacket(
   flags: readonly Flag[],
   input: InputOfFlags,

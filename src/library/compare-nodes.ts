@@ -34,10 +34,7 @@ export interface CalledSide {
   readonly isPath: boolean;
 }
 
-/**
- * Names the side in findings that name neither a file nor a side. If both sides have the same finding, it is reported once and without a
- * side.
- */
+/** Names the side in findings that name neither a file nor a side. A finding on both sides is reported once, without a side. */
 export function ofSides(
   [from, to]: readonly [Reading, Reading],
   [first, second]: readonly [CalledSide, CalledSide],

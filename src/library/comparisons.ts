@@ -33,9 +33,7 @@ export interface EquivalenceOptions extends Partial<ManifestsOfNodes> {
 export type Equivalence = Shaped<typeof equivalenceSchema>;
 
 export interface EquivalenceResult {
-  /**
-   * Whether the command would exit with status 0. It would if packets end alike or, for migrate, if nothing breaks or needs preparation.
-   */
+  /** Whether the command would exit with status 0: packets end alike or, for migrate, nothing breaks or needs preparation. */
   readonly passed: boolean;
   /** Undefined if a diagnostic is an error. */
   readonly report: Equivalence | undefined;

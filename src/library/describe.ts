@@ -129,10 +129,7 @@ function foundAsData(result: Shaped<typeof described>, findings: readonly Findin
   return { ...found('', findings), result };
 }
 
-/**
- * Finds the Service with this name in the namespace. If there is none, finds any other object with this name, unless the text can only be a
- * Service's name.
- */
+/** Finds the Service with this name in the namespace. If there is none, finds another object, if the text may be its name. */
 function findIn<F extends { readonly kind: string }>(
   namespace: string | undefined,
   what: string,
@@ -178,10 +175,7 @@ function describeSubject(what: string, side: CompiledSnapshot, style: Descriptio
 
 const ofKernel: ReadonlySet<string> = new Set(['chain', 'affinity-set', 'rule', 'rule-elsewhere']);
 
-/**
- * Describes all Services, leftovers of another mode and stale flows. If `what` is given, describes only the Service ports, chains and sets
- * that it names.
- */
+/** Describes all Services, leftovers of another mode and stale flows. With `what`, describes only the ports, chains and sets it names. */
 function describeDump(side: DumpedSnapshot, what: string | undefined, style: DescriptionStyle): Description {
   const { output, limit, isColoured, width, namespace } = style;
   const read = readDumped(side);

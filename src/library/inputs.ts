@@ -49,9 +49,7 @@ function byName(texts: readonly NamedText[]): ReadonlyMap<string, string> {
   return new Map(texts.map(({ name, text }) => [name, text]));
 }
 
-/**
- * Returns each text once, in order. Throws a TypeError if different texts have the same name, because messages could not tell them apart.
- */
+/** Returns each text once, in order. Throws a TypeError if different texts share a name, which messages could not tell apart. */
 export function eachOnce(texts: readonly NamedText[], what: string): readonly NamedText[] {
   const first = new Map<string, NamedText>();
   for (const each of texts) {

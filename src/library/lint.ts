@@ -22,10 +22,7 @@ export function optionsOfLint<Options extends LoadOptions>(options: Options) {
   return { ...options, assume: options.assume ?? 'by-default', traffic: true, mostOfCode: mostForPrograms } as const;
 }
 
-/**
- * `trace`: a `kpc trace` command for the manifests, to which the packet's flags are still to be added. `weigh` changes a finding's
- * severity.
- */
+/** `trace`: a `kpc trace` command for the manifests, still without a packet. `weigh` changes a finding's severity. */
 export function lintLoaded(
   loaded: LoadedInputs,
   named: NodeOptions,

@@ -105,10 +105,7 @@ function ofFiles<Options extends CompileOptions>(paths: Paths, options: Options)
   return { ...options, ipFamily: options.ipFamily ?? 'auto', file: [paths].flat() } as const;
 }
 
-/**
- * Writes a node's bundle or golden into a folder and replaces the folder's whole content. After an error, the folder is unchanged. Rejects
- * with a Refusal.
- */
+/** Replaces the whole content of a folder with a node's bundle or golden. After an error, nothing has changed. Rejects with a Refusal. */
 export async function write(
   folder: string,
   snapshot: CompiledSnapshot,

@@ -27,10 +27,7 @@ const options: ReadonlySet<string> = new Set([
 export { findingsForPeople, sortDiagnostics };
 
 export interface CallerWords {
-  /**
-   * Returns the caller's name for an option, or for switching the option off. `name` is in camel case. Undefined if the caller does not
-   * have the option.
-   */
+  /** Returns the caller's name for an option (in camel case), or for switching it off. Undefined if the caller lacks the option. */
   readonly option: (name: string, isOff: boolean) => string | undefined;
   /** The caller's words for "with -f". Undefined if the caller accepts no manifests. */
   readonly manifests: string | undefined;

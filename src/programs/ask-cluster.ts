@@ -49,8 +49,7 @@ export class Cluster {
     const config = await this.#readConfigMap();
     const isForbidden = config.kind === 'failed' && findForbidden(config.failure, ['configmaps']).size > 0;
     if (config.kind === 'failed' && !isForbidden) return config;
-    // A missing configuration is reported only for rules, because rules need a mode. Commands about traffic print the mode that they
-    // assume.
+    // Report a missing configuration only for rules, because rules need a mode. Commands about traffic print the mode that they assume.
     const isAbsent = use === 'rules' && config.kind === 'printed' && config.text.trim() === '';
     return {
       kind: 'printed',

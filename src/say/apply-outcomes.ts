@@ -150,10 +150,7 @@ export function formatNodeChecks(checks: readonly NodeCheck[], modes: readonly P
   return `${[...lines, '', countNodeChecks(same.map(([first]) => first)), ...describeFitness(checks, modes)].join('\n')}\n`;
 }
 
-/**
- * Returns "This node is fit for iptables mode, but not for IPVS mode". Returns nothing for one mode, because the number of errors says
- * enough.
- */
+/** Returns "This node is fit for iptables mode, but not for IPVS mode". Empty for one mode, where the count of errors is enough. */
 function describeFitness(checks: readonly NodeCheck[], modes: readonly ProxyMode[]): readonly string[] {
   if (modes.length === 1) return [];
   const fit = fitModes(checks, modes);

@@ -12,10 +12,7 @@ import { formatJson, type SaidByCommand } from './formats/json.ts';
 import type { compiled } from './outputs/compile-and-compare.ts';
 import { snapshotsJson } from './snapshots.ts';
 
-/**
- * For each file: what it contains, and which tool reads it. Files with objects of Services come first, and files that every node has come
- * last.
- */
+/** What each file contains, and the tool that reads it. Files with objects of Services come first, files that every node has last. */
 const titles: Readonly<Record<StateFileName | 'services.json' | 'manifest.json', string>> = {
   'nftables.nft': 'rules of both families, for nft -f',
   'ipvsadm.restore': 'virtual servers and the endpoints behind them, for ipvsadm -R',

@@ -157,8 +157,7 @@ function findingsOf(
   const found = comparison
     ? differencesFound(comparison.diff, golden)
     : [diagnose('state-differs', { golden, ...firstLines(problems) })];
-  // If no Service or kernel object differs, reports the files. They differ, for example, if another version of kpc wrote the folder, or if
-  // a setting changed that does not affect the kernel.
+  // The files differ, for example, because another version of kpc wrote them, or a setting changed that does not affect the kernel.
   const others =
     found.length > 0 ? found : [diagnose('state-differs', { golden, what: [`in ${files.join(', ')}`], more: 0 })];
   return sayFindings(others);

@@ -246,9 +246,7 @@ function findMarks(sides: readonly Snapshot[]): (service: string) => Marks {
   };
 }
 
-/**
- * Lists the DNS answers for headless Services that contain addresses of assumed Pods. The texts have the form that `diffNames` gives them.
- */
+/** Lists the DNS answers for headless Services with addresses of assumed Pods, in the form that `diffNames` gives them. */
 function assumedInDns({ cluster, assumed }: Snapshot) {
   return (cluster?.services ?? []).flatMap((each) =>
     each.headlessEndpoints

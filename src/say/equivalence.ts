@@ -156,10 +156,7 @@ function effectLines(effect: Effect, title: EffectSeverity, { trace }: Equivalen
 /** The command that traces a packet. 'no-command' is for readers who have no command line. */
 export type TraceWords = Tracing | 'no-command';
 
-/**
- * Returns the command that shows an effect, on the side that explains the effect. If there is no such command, describes the packet in
- * words.
- */
+/** Returns the command that shows an effect, on the side that explains it. If there is none, describes the packet in words. */
 export function traceEffect(trace: TraceWords, { example, shownBy }: Pick<Effect, 'example' | 'shownBy'>): string {
   if (trace === 'no-command' || !shownBy) return `${example.protocol} from ${example.from} to ${example.to}`;
   return traceCommand(trace[shownBy], example);
@@ -352,10 +349,7 @@ export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equiva
   };
 }
 
-/**
- * Returns a test case for each cause and for each preparation. A cause's case fails if the difference matters; a preparation's case fails
- * if the preparation is required.
- */
+/** Returns a test case for each cause, which fails if the difference matters, and for each preparation, which fails if required. */
 function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly TestCase[] {
   const causes = report.findings.map((finding): TestCase => {
     const { title } = causeWords[finding.cause];

@@ -17,9 +17,7 @@ export function snapshotsJson(sides: readonly Snapshot[]): readonly SnapshotJson
   return [...new Set(sides)].map(snapshotWriter());
 }
 
-/**
- * Returns a function that formats snapshots one by one. If several nodes of an input share an assumption, only the first snapshot has it.
- */
+/** Returns a function that formats snapshots one by one. An assumption that nodes of an input share is only in the first of them. */
 export function snapshotWriter(): (side: Snapshot) => SnapshotJson {
   const said = new Set<unknown>();
   const once = <T>(values: T): T | undefined => {
@@ -99,10 +97,7 @@ export function assumedWithMode(snapshots: readonly SnapshotJson[]): readonly st
   return [...modes.map((mode) => `mode ${mode} ${unnamedMode}`), ...assumedParts(snapshots)];
 }
 
-/**
- * Returns the values that kpc assumed, each once. Adds the names of the sides with that value, unless all sides with the same `among` have
- * it.
- */
+/** Returns the values that kpc assumed, each once. Names a value's sides, unless all sides with the same `among` have it. */
 function assumedOf(
   snapshots: readonly SnapshotJson[],
   read: (snapshot: SnapshotJson) => { readonly among?: string | undefined; readonly value: string | undefined },

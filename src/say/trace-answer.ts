@@ -49,9 +49,7 @@ export interface TraceQuestion {
   /** The Service to trace completely: every kind of sender sends a packet to each of its addresses. */
   readonly all?: string | undefined;
   readonly namespace?: string | undefined;
-  /**
-   * `node` and `allNodes` say which nodes the question names. If it names none, a packet from a named Pod is traced on that Pod's own node.
-   */
+  /** `node` and `allNodes`: which nodes are named. If none is, a packet from a named Pod is traced on the Pod's own node. */
   readonly node?: string | undefined;
   readonly allNodes?: boolean | undefined;
 }
@@ -98,10 +96,7 @@ function answerAll(service: string, question: TraceQuestion, scene: Scene): Trac
   return { json: { traces: matrixJson(matrix, scene) }, text, lacksTarget: false, ways: [] };
 }
 
-/**
- * Returns the trace of one packet, or of the packets of a request to an Ingress. If there is a problem with the question, returns the
- * problem.
- */
+/** Returns the trace of one packet or of the packets of a request to an Ingress, or the problem with the question. */
 function answerOne(
   question: TraceQuestion,
   scene: Scene,
@@ -162,9 +157,7 @@ export function formatMatrix(
   return `${[paint('heading', joinCells(head)), ...painted.map(joinCells), ...linesUnder(matrix, scene), ...told].join('\n')}\n`;
 }
 
-/**
- * Returns the sentences below a table. These are about health checks, network policies that may refuse delivered packets, and assumptions.
- */
+/** Returns sentences to print below a table: on health checks, assumptions, and network policies that may refuse delivered packets. */
 export function linesUnder(matrix: Matrix, scene: Scene): readonly string[] {
   const { cells, open } = matrix;
   const doubts = cells.flatMap((cell) => {

@@ -40,10 +40,7 @@ export interface FlagFacts {
   /** The help lists kube-proxy's flags by rank, with the lowest rank first. Flags of the same rank are in the order of the settings. */
   readonly rank?: number;
   readonly isHidden?: boolean;
-  /**
-   * Set if the value is a path. In kpc.yaml, paths are relative to the folder of kpc.yaml. If the path is `written`, kpc replaces the file
-   * or folder there.
-   */
+  /** Set if the value is a path, which kpc.yaml gives relative to its own folder. kpc replaces what is at a `written` path. */
   readonly path?: 'read' | 'written';
   readonly choices?: readonly string[];
   readonly usual?: unknown;

@@ -44,10 +44,7 @@ export function readSwitchOf({ value, name }: Given<boolean | string>, source: S
   return isOn;
 }
 
-/**
- * The default of a number, and the values that kpc-apply accepts. kube-proxy accepts more values. No single packet shows a limit or a
- * timeout.
- */
+/** A number's default, and the values that kpc-apply accepts. kube-proxy accepts more. No single packet shows a limit or a timeout. */
 interface NumberRow extends Pick<Setting<number>, 'unseenIn'> {
   readonly usual: number;
   readonly must: Requirement<number>;
@@ -73,9 +70,7 @@ export function amountSetting<const U extends FlagUsage>(
   });
 }
 
-/**
- * Reads a number from 0 to `most`. Any other value is reported, and the result is then undefined. Users of the library may pass any number.
- */
+/** Reads a number from 0 to `most`. Reports any other value, and returns undefined. Library users may pass any number. */
 export function readNumber(written: Given<string | number>, source: SettingSource, most: number): number | undefined {
   const { name } = written;
   const value = String(written.value);

@@ -35,10 +35,7 @@ export const mode = plainSetting({
   stored: oneOf(...proxyModes),
 });
 
-/**
- * The node's name according to the settings, or "". Like kube-proxy, kpc trims the name and makes it lower case (GetHostname in
- * component-helpers).
- */
+/** The node's name in the settings, or "". Trimmed and in lower case, as in kube-proxy (GetHostname in component-helpers). */
 export const hostnameOverride = plainSetting({
   flag: proxyFlag('text', '--hostname-override <name>', 'the name that kube-proxy uses for the node', { rank: 3 }),
   field: proxyField('hostnameOverride', text),

@@ -140,10 +140,7 @@ export function flagsOfSettings(
   return Object.fromEntries(written);
 }
 
-/**
- * Returns the flags of those settings that a configuration does not set. If a field is a mapping, keeps the flag, because the flag adds to
- * the field.
- */
+/** Returns the flags of settings that a configuration does not set. Keeps the flag of a mapping, because it adds to the field. */
 export function flagsBeside(flags: ProxyFlags, config: unknown): ProxyFlags {
   const isOpen = (value: unknown) => value === undefined || value === null || value === '' || isObject(value);
   const open = listSettings().flatMap(({ row }) =>
@@ -180,10 +177,7 @@ function isGiven({ key }: Flag, flags: ProxyFlags): boolean {
   return flags[key as keyof ProxyFlags] !== undefined;
 }
 
-/**
- * Returns the names of settings ("ipvs.strictARP") whose difference no single packet shows. `of`: the settings of kube-proxy's own ports,
- * or those of rules.
- */
+/** Returns the names ("ipvs.strictARP") of settings that differ without any single packet showing it. `of`: which settings. */
 export function unseenDifferences(old: SettingValues, fresh: SettingValues, of: 'own' | 'rules'): readonly string[] {
   return listSettings().flatMap(({ path, row: { unseenIn } }) => {
     const isOfRules = unseenIn === 'any' || [old.mode, fresh.mode].every((each) => each === unseenIn);

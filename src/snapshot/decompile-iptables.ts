@@ -30,9 +30,7 @@ import {
 
 type Chains = ReadonlyMap<string, Chain>;
 
-/**
- * Reads Service ports from the rules of iptables mode. The rules' comments name the ports. `shown`: the tables that the dump shows in full.
- */
+/** Reads Service ports from the rules of iptables mode, whose comments name the ports. `shown`: the tables that are complete. */
 export function decompileIptables(
   state: KernelState,
   shown: Coverage['iptables'] = { ipv4: tableNames, ipv6: tableNames },
@@ -128,10 +126,7 @@ class RulesReader {
     return draft;
   }
 
-  /**
-   * Reads a rule in KUBE-SERVICES or KUBE-NODEPORTS of table nat. The rule shows an address or node port, and the chain that it leads to
-   * shows the policy.
-   */
+  /** Reads a rule in nat KUBE-SERVICES or KUBE-NODEPORTS: its address or node port, and the policy shown by the chain it leads to. */
   #readCapture(rule: ReadRule, isNodePort: boolean): void {
     const { label, address, port, leadsTo } = rule;
     const draft = label === undefined && (isNodePort ? port : address) === undefined ? undefined : this.#draftOf(rule);
@@ -155,8 +150,7 @@ class RulesReader {
     const draft = refusal && this.#draftOf(rule);
     if (!draft) return;
     draft.refusals.add(refusal);
-    // A rule that drops packets does not show that there are no endpoints. Other nodes may have some, or this node may have some for the
-    // other policy.
+    // Dropped packets do not show that there are no endpoints. Other nodes may have some, or this node may for the other policy.
     draft.showsEndpoints ||= refusal === 'reject' || this.#hasWholeNat;
     let kind: PortAddress['kind'] | undefined;
     if (rule.isOfAddressType) draft.nodePort ??= port;
@@ -260,9 +254,7 @@ class RulesReader {
   }
 }
 
-/**
- * Reports whether a draft shows a Service port. A chain that leads nowhere does not make it one, even if the chain's comment names a port.
- */
+/** Reports whether a draft shows a Service port. A chain that leads nowhere does not show one, even if its comment names one. */
 function showsMore({ addresses, nodePort, healthCheckNodePort, endpoints, refusals }: PortDraft): boolean {
   const places = addresses.size + endpoints.size + refusals.size;
   return places > 0 || nodePort !== undefined || healthCheckNodePort !== undefined;
@@ -335,19 +327,13 @@ export function dnatEndpoint(rules: readonly Rule[]): DraftEndpoint | undefined 
   return undefined;
 }
 
-/**
- * Reads the endpoint from the comment on a jump to an endpoint chain: "default/web -> 10.244.0.2:8080". kube-proxy has written such
- * comments since 1.24.
- */
+/** Reads the endpoint from the comment on a jump to an endpoint chain, which has one since 1.24: "default/web -> 10.244.0.2:8080". */
 function commentedEndpoint(comment: string): DraftEndpoint | undefined {
   const [, named] = / -> (\S+:\d{1,5})$/.exec(comment) ?? [];
   return named === undefined ? undefined : endpointNamed(named);
 }
 
-/**
- * Reads the endpoint from the rule for the endpoint's own packets. This works even if iptables-save cannot print the targets of another
- * iptables version.
- */
+/** Reads the endpoint from the rule for its own packets. iptables-save may not print targets of another iptables version. */
 function endpointBySource(chain: Chain | undefined): DraftEndpoint | undefined {
   const range = chain?.rules.map((rule) => findPlain(rule, 'source')?.range).find((each) => each !== undefined);
   const address = range && singleAddress(range);

@@ -48,10 +48,7 @@ export type SourceRange = NonNullable<ShownPort['sourceRanges']>[number];
 /** Stands for the node port in a list of listening addresses. */
 export const nodePortPlace = 'node';
 
-/**
- * Returns the clients whose packets are marked by a rule with these conditions. Undefined if the rule is for a single client, as in an
- * endpoint's chain.
- */
+/** Returns the clients whose packets a rule with these conditions marks. Undefined for a single client, as in an endpoint's chain. */
 export function markedClients(conditions: Conditions): MasqueradedClients | undefined {
   const sender = sendersAsked(conditions)[0];
   if (!sender) return { kind: 'all' };
@@ -84,9 +81,7 @@ function whoIsAsked({ left: [field], right }: Match): LocalTraffic | 'node' | un
 
 const serviceLabel = /^(?:([^/: ]+)\/)?([^/: ]+)(?::([^/: ]+))?$/;
 
-/**
- * Reads the names in a kube-proxy label. Some tools print the label without the namespace. A label that is an address contains no names.
- */
+/** Reads the names in a kube-proxy label. Some tools print it without the namespace. A label that is an address has no names. */
 function readLabel(label: string): Pick<ShownPort, 'namespace' | 'service' | 'portName'> {
   const [, namespace, service, portName = ''] = serviceLabel.exec(label) ?? [];
   return { namespace, service, portName: service === undefined ? undefined : portName };

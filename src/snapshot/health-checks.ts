@@ -20,10 +20,7 @@ export function healthAnswerOf({ readyEndpoints, ...check }: ServiceHealthCheck,
   return { status: local > 0 ? 200 : 503, local };
 }
 
-/**
- * Returns a function that finds the health check at an address. kube-proxy listens for health checks on the addresses that serve node ports
- * (newServiceHealthServer).
- */
+/** Returns a finder for health checks. kube-proxy listens for them where node ports are served (newServiceHealthServer). */
 export function healthCheckFinder(side: CompiledSnapshot): (at: SocketAddress) => ServiceHealthCheck | undefined {
   const keyOf = ({ family, port }: Pick<ServiceHealthCheck, 'family' | 'port'>): string => `${family} ${port}`;
   // If several Services have the same port, the first of them gets it.
@@ -35,9 +32,7 @@ export function healthCheckFinder(side: CompiledSnapshot): (at: SocketAddress) =
   };
 }
 
-/**
- * Reports whether load balancers get the same answer from both, as far as known. An undefined answer means that kube-proxy does not listen.
- */
+/** Reports whether load balancers get the same answer from both, as far as known. If kube-proxy does not listen, there is no answer. */
 export function isSameAnswer(one: HealthAnswer | undefined, other: HealthAnswer | undefined): boolean {
   if (!one || !other) return one === other;
   return one.status === other.status || one.status === 'unknown' || other.status === 'unknown';

@@ -15,10 +15,7 @@ interface Judged {
   readonly settings: ProxySettings | undefined;
 }
 
-/**
- * Decides which virtual servers are kube-proxy's. All compiled servers are; servers in --ipvs-exclude-cidrs are not; for all others,
- * evidence decides.
- */
+/** Decides which virtual servers are kube-proxy's: compiled ones are, those in --ipvs-exclude-cidrs are not; evidence decides the rest. */
 export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualServer) => Evidence {
   const sides = [from, to];
   const ofServices = sides.filter((side) => side.kind !== 'dump').flatMap((side) => side.state.virtualServers);
@@ -46,10 +43,7 @@ export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualS
   };
 }
 
-/**
- * Labels virtual servers with their Service port, because IPVS stores no names. Covers the addresses of the `named` ports, and the state's
- * virtual servers on their node ports.
- */
+/** Labels virtual servers with their Service port: those of `named`, and the state's on node ports. IPVS stores no names. */
 export function nameServers({ virtualServers, sets, links }: KernelState, named: readonly ShownPort[]): KernelState {
   const state = { ...emptyState, virtualServers, sets, links };
   const isNodePort = findNodePortServers(state);

@@ -146,16 +146,11 @@ interface CompiledFacts extends Facts {
   /** The dump on the other side of a comparison, if it shows the same node. */
   readonly host?: DumpedSnapshot | undefined;
   readonly onNode?: ((name: string) => CompiledSnapshot | undefined) | undefined;
-  /**
-   * Returns the input as kpc reads it without a comparison. Set if no flags can make kpc read this side as in the comparison. Undefined if
-   * that reading is unusable.
-   */
+  /** Returns the input as kpc reads it without a comparison. Set if no flags reproduce this side. Undefined if that reading is unusable. */
   readonly alone?: ((node: string) => Snapshot | undefined) | undefined;
   readonly isModeAssumed?: boolean | undefined;
   readonly ownFields?: CompiledSnapshot['ownFields'];
-  /**
-   * What this side takes from the other side, as flags with their values. With these flags, kpc makes this snapshot without the other side.
-   */
+  /** What this side takes from the other side, as flags with values. With these, kpc makes this snapshot without the other side. */
   readonly taken?: Readonly<Record<string, string>> | undefined;
   readonly kpcVersion: string;
   readonly isAsCompiled: boolean;
@@ -590,10 +585,7 @@ function withUnshown(
   };
 }
 
-/**
- * Returns each Service port of the manifests as the dump shows it, if the dump shows all its addresses and ports. Otherwise returns it as
- * the manifests give it.
- */
+/** Returns each written Service port as shown, if the dump shows all its addresses and ports, or else as written. */
 function withWritten(shown: readonly ShownPort[], written: readonly ServicePort[]): readonly ShownPort[] {
   const serviceOf = (port: ShownPort): string => `${port.family} ${serviceName(port)}`;
   const services = new Set(written.map(serviceOf));

@@ -24,9 +24,7 @@ export interface StaleGroup {
   readonly command: string;
 }
 
-/**
- * The listed UDP flows that lead to no serving endpoint. TCP and SCTP connections are left out, because kube-proxy does not delete them.
- */
+/** Listed UDP flows that lead to no serving endpoint. TCP and SCTP connections are left out, because kube-proxy does not delete them. */
 export interface FlowFindings {
   readonly listed: number;
   readonly stale: readonly StaleGroup[];

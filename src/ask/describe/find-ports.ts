@@ -188,10 +188,7 @@ export function findOnNodes<P extends ShownPort>(asked: AskedSocket, ports: read
   );
 }
 
-/**
- * A Service port that has an address according to manifests or other rules in the dump, although no rule on the node leads there from that
- * address.
- */
+/** A Service port that has an address in manifests or in other rules of the dump, although no rule on the node leads there. */
 export interface ClaimedAddress {
   readonly by: 'manifests' | 'rules';
   readonly label: string;

@@ -105,8 +105,7 @@ export function findSubject(text: string, view: CompiledSnapshot): FoundSubject 
   }
   if (subjects.length > 0) return { kind: 'shared', subjects };
   const unserved = asked.address && whyUnprogrammed(asked.address, view);
-  // If the address is another node's and the port is a node port, `unserved` is the better reason. Otherwise, `unanswered` is: for an
-  // endpoint on the host network, it names the endpoint's ports.
+  // For a node port on another node, `unserved` is the better reason. `unanswered` names the ports of an endpoint on the host network.
   const isOnNodes = asked.address && findOnNodes(asked.address, known.ports) !== undefined;
   const reason = isOnNodes ? (unserved ?? unanswered) : (unanswered ?? unserved);
   const noMatch = { kind: 'no-match', of: 'input', text: asked.text, hint: hintOn(asked, view) } as const;
@@ -197,10 +196,7 @@ function hintOn({ text, address, names }: Asked, view: CompiledSnapshot): Subjec
   return suggestions.length === 0 ? undefined : { kind: 'near', names: suggestions };
 }
 
-/**
- * Suggests the ports of Services with exactly this name. If there are none, suggests Services with this name in other namespaces, or with
- * similar names.
- */
+/** Suggests the ports of Services with exactly this name, or else Services with this name in other namespaces or similar names. */
 function suggestServices(named: string, services: readonly ServiceInfo[]): readonly string[] {
   const known = services.filter((service) => service.name === named || fullName(service) === named);
   if (known.length > 0) {

@@ -95,8 +95,7 @@ function jumpNotes(
 ): readonly DumpNote[] {
   const told = new Set(unreached.map(({ to }) => ('name' in to ? to.name : undefined)));
   const removed = families.flatMap((family) => findRemovedJumps(side, mode, family));
-  // Leaves out jumps that the kubelet makes to its own chain, and KUBE-SERVICES's jump to the node ports, which is lost only when all of
-  // KUBE-SERVICES is emptied.
+  // Leaves out the kubelet's own jumps, and the jump to node ports, which is lost only if all of KUBE-SERVICES is emptied.
   const lost = removed.filter((jump) => {
     const isHooked = jump.tool === 'nftables' || isBuiltInChain(jump.table, jump.from);
     return isHooked && !told.has(jump.to) && jump.to !== baseChains.kubeletFirewall;

@@ -72,10 +72,7 @@ type NamedBeyond =
   | 'dns'
   /** Services with one family that now ask for both families. The API server adds the second one if the cluster has it. */
   | 'second-family'
-  /**
-   * Services that are of type LoadBalancer on only one side and have addresses there. The API server clears such addresses when the type
-   * changes.
-   */
+  /** Services that are of type LoadBalancer on only one side, with addresses that the API server clears on the other. */
   | 'cleared-status'
   /** Nodes that only one side has. */
   | 'nodes'
@@ -140,10 +137,7 @@ export function beyondPackets(
   return namedBeyond('dns', [...new Set(names)]);
 }
 
-/**
- * Lists the Nodes that a comparison of one node leaves out. `compared`: other Nodes that it covers too. `isChanged`: whether any Service
- * changed.
- */
+/** Lists the Nodes that a comparison of one node leaves out. `compared`: Nodes that it covers too. `isChanged`: some Service changed. */
 export function otherNodes(
   from: Snapshot,
   to: Snapshot,

@@ -267,9 +267,7 @@ function kindOfPort(changes: readonly KernelChange[], wasThere: boolean, isThere
   return first ?? 'changed';
 }
 
-/**
- * For a shared chain, the kind of the chain's change says nothing about a single Service port. Only the port's own rules show what changed.
- */
+/** The change of a shared chain says nothing about a single Service port. Only the port's own rules show what changed. */
 function effectOf({ kind, change, fields }: KernelChange): ChangeKind {
   if (kind !== 'chain' || change !== 'changed' || fields.rulesFrom + fields.rulesTo === 0) return change;
   if (fields.rulesFrom === 0) return 'added';

@@ -41,9 +41,7 @@ const familyKinds = ['nftables', 'iptables'] as const;
 
 type FamilyKind = (typeof familyKinds)[number];
 
-/**
- * Parts that a side may show, in the order of reports. Modules are left out, because the kernel loads a module whenever something needs it.
- */
+/** Parts that a side may show, in the order of reports. Leaves out modules, because the kernel loads them whenever they are needed. */
 type Part =
   | { readonly kind: FamilyKind; readonly family: Family }
   | { readonly kind: Exclude<GapPart & ObjectKind, FamilyKind>; readonly family: undefined };
@@ -165,9 +163,7 @@ export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, fr
   return gaps.every(({ held }) => !held) || parts.some(isCompared) ? 'part' : 'nothing';
 }
 
-/**
- * Reports whether nothing shows a node's mode and the node's dump leaves out the kind of object that would hold the other side's Services.
- */
+/** Reports whether a node's mode is unknown and its dump leaves out the kind of object that holds the other side's Services. */
 function lacksServicesOf({ mode, ports }: Snapshot, { mode: own, coverage }: Snapshot): boolean {
   if (own || !mode) return false;
   return ports.some(({ family }) => {

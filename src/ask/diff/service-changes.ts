@@ -93,10 +93,7 @@ function newFaults(
   return uniqueBy(fresh, keyOfPortFault).map((fault) => ({ kind: 'fault', fault }));
 }
 
-/**
- * Returns a key for comparing faults. The key ignores which other Services have the same fault and, for selects-nothing, which Pods nearly
- * match.
- */
+/** Returns a key that ignores which other Services have the same fault and, for selects-nothing, which Pods nearly match. */
 function keyOfPortFault({ code, arguments: details }: PortFault): string {
   return code === 'selects-nothing' ? code : JSON.stringify([code, { ...details, services: undefined }]);
 }
@@ -247,9 +244,7 @@ function diffPrimaryFamily(from: ServiceInfo, to: ServiceInfo): readonly Service
   return fieldReason('ipFamilies', words(old), words(fresh));
 }
 
-/**
- * Compares the ports that have one label, in each family. Skips the endpoints of stale ports. Lists a reason that both families share once.
- */
+/** Compares the ports with one label in each family. Skips the endpoints of stale ports. Lists a reason that both families share once. */
 function diffPorts(
   from: readonly ServicePort[],
   to: readonly ServicePort[],

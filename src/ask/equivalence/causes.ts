@@ -91,9 +91,7 @@ interface FieldValue {
   readonly value: string | number | undefined;
 }
 
-/**
- * Returns a key that is the same for equal reasons. The key ignores a rule's content and origin, because the rule's place identifies it.
- */
+/** Returns the same key for equal reasons. Ignores the content and origin of rules, because a rule's place identifies it. */
 export function keyOfReason(reason: CauseReason): string {
   if (reason.kind === 'lost-rules') return `${reason.kind} ${reason.side}`;
   return JSON.stringify(reason, (key, value: unknown) => (key === 'rule' || key === 'origin' ? undefined : value));
@@ -135,10 +133,7 @@ export function findServiceCause(
   };
 }
 
-/**
- * Reports whether the sides have the same mode, release and settings, as far as known. A dump shows at most the mode, and no mode if it has
- * lost the rules.
- */
+/** Reports whether no difference in mode, release or settings is known. A dump shows at most the mode, and no mode without rules. */
 export function haveOneSetup([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): boolean {
   if (old.mode !== undefined && fresh.mode !== undefined && old.mode !== fresh.mode) return false;
   return !old.settings || !fresh.settings || isSameValue(old.settings, fresh.settings);

@@ -202,9 +202,7 @@ export function findWrongChange(
   return from === to ? { problem: 'same-mode', mode: from, isNamed: true } : undefined;
 }
 
-/**
- * Plans a change. `settled`: the settings that kube-proxy has after the change, from flags and `toConfig` but without a flag for the mode.
- */
+/** Plans a change. `settled`: the settings that flags and `toConfig` give kube-proxy after the change, without a flag for the mode. */
 export function planChange(asked: AskedChange, before: SetupBefore, settled: Setup = before): Change {
   const wrong = findWrongChange(asked, before.version);
   if (wrong) return refusedChange(wrong);
@@ -338,10 +336,7 @@ interface UpgradedSetup {
 
 type EndingBehaviour = keyof typeof announcedEnds;
 
-/**
- * Applies an upgrade to a setup. The upgrade may change the default mode, and it ends a behaviour unless a feature gate keeps that
- * behaviour.
- */
+/** Applies an upgrade to a setup. The default mode may change, and a behaviour ends unless a feature gate keeps it. */
 function setupAfter({ mode, namesMode, gates }: ModeSetup, { minor }: Upgrade): UpgradedSetup {
   const ended = endingBehaviours.filter((behaviour) => {
     const { offIn, goneIn, gate } = announcedEnds[behaviour];

@@ -205,10 +205,7 @@ function isFirm({ unknown, unknownOnOne, differences }: ComparedPackets): boolea
   return unknown + unknownOnOne === 0 && differences.every(({ from, to }) => isOfLike(from) && isOfLike(to));
 }
 
-/**
- * Reports whether a fate also holds for equivalent destinations. It does if it is known, or unknown only because EndpointSlices fit only
- * one side.
- */
+/** Reports whether a fate also holds for equivalent destinations: if it is known, or unknown only because slices fit one side. */
 function isOfLike({ verdict, reasons }: Fate): boolean {
   return (
     verdict !== 'unknown' ||
@@ -264,10 +261,7 @@ function compareTarget(
   return answer;
 }
 
-/**
- * Returns a function that finds how each side's kube-proxy answers a packet to the node itself. Undefined for a dump, which shows no
- * readiness.
- */
+/** Returns how each side's kube-proxy answers a packet to the node itself. Undefined for a dump, which shows no readiness. */
 export function healthAnswers({ side: old }: Scene, { side: fresh }: Scene) {
   if (old.kind === 'dump' || fresh.kind === 'dump') return undefined;
   const [ofOld, ofFresh] = [old, fresh].map((side) => {
@@ -348,10 +342,7 @@ function* destinationsOf(
 
 const tolerance = 1e-6;
 
-/**
- * Reports whether a packet ends alike on both sides. If receivers see one of the node's own addresses as the source, it does not matter
- * which.
- */
+/** Reports whether a packet ends alike on both sides. All of the node's own addresses count as the same source. */
 export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<string, Address>): boolean {
   const endOf = ({ verdict, endpoint, source }: Way): string => {
     const where = endpoint ? `${endpoint.address.text} ${endpoint.port}` : '';

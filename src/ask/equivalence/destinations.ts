@@ -80,10 +80,7 @@ export function senderOf(
   return isCut ? { kind: 'range', who, ...cellOf(address, ranges) } : usual;
 }
 
-/**
- * Returns all addresses that the ranges do not distinguish from this one: the narrowest range around it, without the ranges inside that
- * range.
- */
+/** Returns all addresses that the ranges do not distinguish from this one: the narrowest range around it, minus ranges inside. */
 function cellOf(address: Address, ranges: readonly Network[]): Pick<SenderRange, 'within' | 'without'> {
   const narrowest = ranges
     .filter((range) => contains(range, address))

@@ -73,10 +73,7 @@ function judgeLoss(fate: Fate): End['loses'] {
   return isNearly(lost, 1) ? 'all' : 'some';
 }
 
-/**
- * Returns the chosen endpoints. A dump does not show the nodes of endpoints, but the other side may. The first scene in `scenes` is the
- * side's own.
- */
+/** A dump does not show the nodes of endpoints, but the other side may. The first scene in `scenes` is the side's own. */
 function chosenOf(choice: Choice, { endpoints }: Fate, scenes: readonly Scene[]): ChosenEndpoints | undefined {
   if (choice === 'same') return undefined;
   if (choice === 'other-shares') {
@@ -110,10 +107,7 @@ export function chancesOf(
   return [...sumChances(endpoints, wordOf)].map(([where, chance]) => `${where} ${chance.toFixed(5)}`).join();
 }
 
-/**
- * Returns whose address receivers see on each side. Undefined unless packets arrive alike on both sides and receivers see different
- * addresses.
- */
+/** Returns whose address receivers see on each side, if packets arrive alike on both sides but receivers see different addresses. */
 export function seenSources(
   { from, to, packet }: Difference,
   nodes: ReadonlyMap<string, Address>,
@@ -173,10 +167,7 @@ const ofSetup: ReadonlySet<CauseId> = new Set([
   'hairpin',
 ]);
 
-/**
- * Returns a function that finds what decides a difference instead of the `cause` found so far. The function returns undefined if nothing
- * does.
- */
+/** Returns a function that finds what decides a difference instead of the `cause`, or undefined if nothing does. */
 export function stepFinder(scenes: readonly [Scene, Scene], isOneSetup: boolean) {
   // If both sides are compiled from manifests, their rules are never out of date.
   const areCompiled = scenes.every(({ side: { kind } }) => kind === 'manifests');

@@ -227,16 +227,12 @@ function severityOfDifference({ sender, from, to, answers }: Difference, { kind 
     shareOf(to, !answers || admits(answers.to, answers.from)),
   ];
   if (isNearly(before, after)) return isNearly(before, 0) ? 'fails-otherwise' : 'changes';
-  // For clients outside the cluster, a cluster IP that fails for only part of the connections is of no use, so the size of that part does
-  // not matter.
+  // Nobody outside the cluster relies on a cluster IP that fails for part of the connections, so the size of that part does not matter.
   if (kind === 'cluster-ip' && sender.place === 'outside' && isPart(before) && isPart(after)) return 'changes';
   return before > after ? 'breaks' : 'opens';
 }
 
-/**
- * Reports whether an answer counts as success. To load balancers, a 503 is the same as no answer, so a 503 counts only if the other side
- * answers too.
- */
+/** Reports whether an answer counts as success. A 503 counts only if the other side answers too, because it is as bad as no answer. */
 function admits(own: HealthAnswer | undefined, other: HealthAnswer | undefined): boolean {
   return own !== undefined && (own.status !== 503 || other !== undefined);
 }

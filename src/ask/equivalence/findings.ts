@@ -117,10 +117,7 @@ export class Findings {
   }
 }
 
-/**
- * Returns the side that serves a node port or answers a health check, if only one side does. Refusing packets for lack of endpoints counts
- * as serving.
- */
+/** Returns the side that alone serves a node port or answers a health check. A side that refuses for lack of endpoints serves too. */
 function serverOf(cause: CauseId, { from, answers }: Difference): 'old' | 'new' | undefined {
   if (cause === 'node-port-addresses') return from.verdict === 'local' ? 'new' : 'old';
   if (cause !== 'health-check' || !answers || (answers.from && answers.to)) return undefined;

@@ -76,9 +76,7 @@ export class Places {
   }
 }
 
-/**
- * Returns the places of senders as the two sides of a node show them. Endpoints take precedence, then Nodes with their Pods, then all Pods.
- */
+/** Returns the places of senders according to both sides of a node: endpoints first, then Nodes with their Pods, then all Pods. */
 export function placesOfSenders(scenes: readonly Scene[]): Places {
   const at = (texts: readonly string[]) =>
     texts.flatMap((text) => {

@@ -34,9 +34,7 @@ export function packetsTo(servicePorts: readonly ShownPort[]): Only {
   return { addresses, ports };
 }
 
-/**
- * Returns the packets to Service ports that a node treats differently depending on whether it has an endpoint. Undefined if there are none.
- */
+/** Returns the packets to Service ports that nodes with and without endpoints treat differently. Undefined if there are none. */
 export function packetsToPlaced(servicePorts: readonly ServicePort[]): Only | undefined {
   const placed = servicePorts.filter(looksAtPlace);
   return placed.length === 0 ? undefined : packetsTo(placed);
@@ -65,14 +63,10 @@ export interface ClusterSide {
 
 /**
  * Chooses the nodes that together show every difference between a cluster's nodes, except their own addresses. How a node treats packets to
- * a Service depends on these facts:
- *
- * - which of the Service's endpoints the node uses and has, if a traffic policy, hints or the endpoints' addresses decide that
- * - the kinds of the node's addresses, and which of these are also Service addresses
- * - the kinds of the node's endpoints
- * - which networks in settings and Services contain the node's addresses and its Pods' addresses
- *
- * A node represents only itself if it or its endpoints differ between the sides.
+ * a Service depends on which of the Service's endpoints it uses and has, if a traffic policy, hints or the endpoints' addresses decide
+ * that. It also depends on the kinds of the node's addresses and of its endpoints, on which of the node's addresses are Service addresses
+ * too, and on which networks in settings and Services contain addresses of the node and its Pods. A node represents only itself if it or
+ * its endpoints differ between the sides.
  */
 export function chooseStandIns(sides: readonly ClusterSide[], names: readonly string[]) {
   const shapes = sides.map(nodeShapes);

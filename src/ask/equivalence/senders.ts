@@ -122,10 +122,7 @@ export class Clients {
     return new Set(this.#sides.flatMap(({ scene }) => scene.side.endpoints.at(text)[0]?.isLocal ?? [])).size > 1;
   }
 
-  /**
-   * Reports whether `read` returns different results for the two sides' manifests. Dumps and bundles show only some networks and addresses,
-   * so they never count as different.
-   */
+  /** Reports whether the sides' manifests differ in what `read` reads. Other sides never count, because they show too little. */
   #differs(read: (side: ClientSide) => SenderPlace | boolean | undefined): boolean {
     return this.#sides.every(({ scene }) => scene.side.kind === 'manifests') && new Set(this.#sides.map(read)).size > 1;
   }
@@ -136,10 +133,7 @@ export class Clients {
     return (showing ?? this.#sides[0])?.scene;
   }
 
-  /**
-   * Returns senders for the sources that rules match, and for all other classes of addresses. Leaves out addresses that are already
-   * covered.
-   */
+  /** Returns senders for the sources that rules match and for the remaining classes. Leaves out addresses already covered. */
   toldApart(
     family: Family,
     asked: ReadonlySet<AskedSource>,

@@ -18,17 +18,13 @@ export interface PacketClaim extends Omit<PacketEvidence, 'verdict'> {
 export interface RuleFinding<Code extends FindingCode> {
   readonly details: ArgumentsOf<Code>;
   readonly place?: Place | undefined;
-  /**
-   * A packet that demonstrates the finding. If the packet ends differently, the finding does not apply to this mode or node and is dropped.
-   */
+  /** A packet that shows the finding. If the packet ends differently, the finding does not apply to this mode or node and is dropped. */
   readonly packet?: PacketClaim | undefined;
 }
 
 /** A kpc lint rule for one code. The problem is found either by the rule's `check` or by compiling. */
 export interface LintRule<Code extends FindingCode> {
-  /**
-   * Finds the problem. Its findings replace the findings with this code from compiling, because it names several Services in one finding.
-   */
+  /** Finds the problem. Replaces the findings with this code from compiling by findings that name several Services at once. */
   readonly check?: (input: LintInput) => readonly RuleFinding<Code>[];
   /** Returns a packet that demonstrates a finding with this code from compiling. `service`: the Service that the finding names, if any. */
   show?(details: ArgumentsOf<Code>, input: LintInput, service: LintedService | undefined): PacketClaim | undefined;

@@ -88,8 +88,7 @@ function entrancePlaces(
     const { namespace } = each.metadata;
     const takes = each === gateway || !gateway || takesNamespace(gateway.sets, namespace, gateway.metadata, scene);
     return each.listeners.map((listener) => {
-      // If listeners within one Gateway conflict, all of them are refused. If listeners in different ListenerSets conflict, the first one
-      // wins.
+      // Within one Gateway, all listeners that conflict are refused. Across ListenerSets, the first listener wins.
       const rivals = each === gateway ? [...taken, ...each.listeners] : taken;
       const rival = rivals.find((other) => other !== listener && areIndistinct(other, listener));
       const refused = takes === false ? ({ kind: 'no-listener-sets', owner, namespace } as const) : undefined;

@@ -44,9 +44,7 @@ function hasLoopbackPorts(mode: ProxyMode): boolean {
 
 const localnet = 'net.ipv4.conf.all.route_localnet';
 
-/**
- * Adds route_localnet. In iptables mode, kube-proxy sets this sysctl together with the rule that guards loopback addresses (NewProxier).
- */
+/** Adds route_localnet, which kube-proxy sets in iptables mode with the rule that guards loopback addresses (NewProxier). */
 function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'] {
   const rules = iptables.ipv4?.filter?.get(baseChains.kubeletFirewall)?.rules ?? [];
   const guards = rules.some(({ args }) =>

@@ -111,9 +111,8 @@ function toldApart(port: ShownPort, scene: Scene): string | undefined {
 }
 
 /**
- * Returns a test for endpoints without a nodeName: whether such an endpoint may be on the node. It may not if its address is another
- * Node's. In a dump, the sets for packets from an endpoint to itself list the local endpoints. If a dump lacks these sets, any endpoint may
- * be local.
+ * Returns a test of whether an endpoint without a nodeName may be on the node. It may not if its address is another Node's. In a dump, the
+ * sets for packets from endpoints to themselves list the local endpoints. If a dump lacks these sets, any endpoint may be local.
  */
 function findEndpointsHere(side: Snapshot): (endpoint: Endpoint<undefined>) => boolean {
   const {

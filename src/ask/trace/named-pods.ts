@@ -15,9 +15,7 @@ interface NamedPods {
   readonly near: readonly string[];
 }
 
-/**
- * Finds Pods by a name such as "client", "pod/shop/client" or "deployment/web". If the name has no namespace, finds Pods in any namespace.
- */
+/** Finds Pods by a name such as "client", "pod/shop/client" or "deployment/web". If it has no namespace, any namespace counts. */
 export function findNamedPods(words: string, namespace: string | undefined, side: Scene['side']): Read<NamedPods> {
   const { pods } = side;
   const workload = workloadOf(words);

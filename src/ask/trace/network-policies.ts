@@ -23,11 +23,9 @@ export interface PolicyFinding {
   /** ingress: judged at the endpoints' Pods; egress: judged at the sender's Pod. */
   readonly direction: PolicyDirection;
   /**
-   * - refused: the packet is refused, whichever client the network plugin sees
-   * - refused-node, refused-client: the packet is refused if the plugin sees the node's address as the client, or the client before
-   *   masquerading
-   * - refused-endpoint: the packet is refused if the plugin sees the endpoint as the destination; policies allow the address that the
-   *   sender asked for
+   * - refused: whichever client the network plugin sees
+   * - refused-node, refused-client: if the plugin sees the node's address as the client, or the client before masquerading
+   * - refused-endpoint: if the plugin sees the endpoint as the destination, and not the address that the sender asked for
    * - unknown: the input lacks labels that the policies match
    */
   readonly verdict: 'refused' | 'refused-node' | 'refused-client' | 'refused-endpoint' | 'unknown';

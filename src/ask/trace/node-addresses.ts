@@ -11,9 +11,7 @@ interface NodeSocket {
 
 type Known = Pick<Scene, 'links' | 'side'>;
 
-/**
- * Returns the node's addresses that links show. If these are only loopback addresses, adds the addresses where rules serve the node port.
- */
+/** Returns the node's addresses that links show. If these are only loopback addresses, adds those where rules serve the node port. */
 export function nodeAddressesFor(socket: NodeSocket, known: Known): readonly Address[] {
   const shown = known.links
     .flatMap((link) => link.addresses)

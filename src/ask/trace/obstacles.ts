@@ -85,10 +85,7 @@ function isUntaken({ fate }: Pick<Trace, 'fate'>): boolean {
   return stop ? stopsOfUntaken.has(stop.kind) : end.verdict === 'local' || end.verdict === 'forwarded';
 }
 
-/**
- * The place where a packet's path to its Service's endpoints is broken. `to`: the chain that the packet does not reach; undefined if the
- * packet does not reach an endpoint.
- */
+/** The place where a packet's path to its endpoints is broken. `to`: the chain that the packet misses; undefined for an endpoint. */
 interface LostLink {
   readonly from: string;
   readonly to: string | undefined;
@@ -121,10 +118,7 @@ export function lostWayOf(trace: Trace, scene: Scene): Lost | undefined {
   return side.mode && port && isUnserved ? { kind: 'unserved-port', label: port.label } : undefined;
 }
 
-/**
- * Finds a missing jump to kube-proxy's masquerading. Without this jump, a packet to a Service's endpoint keeps its source, and may be lost
- * on the way there or at the endpoint.
- */
+/** Finds the missing jump without which a packet to an endpoint keeps its source, and may be lost on the way or at the endpoint. */
 export function unmasqueradedBy({ sender, target, fate }: Trace, { side }: Scene): MissingJump | undefined {
   const end = fate.otherwise ?? fate;
   const stop = stopOf(end);
@@ -142,10 +136,7 @@ export function causeOf(trace: Trace, scene: Scene): Stop | undefined {
   return stop && lostWayOf(trace, scene) ? { kind: 'kube-proxy' } : stop;
 }
 
-/**
- * Finds the first broken link of a packet's path: a jump, rule, element or chain that was removed. `ports`: the Service ports that the
- * packet may be for.
- */
+/** Finds the first broken link: a removed jump, rule, element or chain. `ports`: the Service ports that the packet may be for. */
 export function lostLinkOf(
   trace: Pick<Trace, 'sender' | 'fate'> & { readonly target: Asked },
   ports: readonly ShownPort[],
@@ -190,10 +181,7 @@ export function otherFamilyAt({ address: { family }, port }: Asked, side: Snapsh
   return found.some((each) => each.family === family) ? undefined : found[0];
 }
 
-/**
- * If no rule matched the packet, returns the Service port that has the packet's destination according to manifests or to other rules in the
- * dump.
- */
+/** If no rule matched the packet, returns the Service port that has its destination in manifests or in other rules of the dump. */
 function unprogrammedAt({ target, fate }: Pick<Trace, 'target' | 'fate'>, side: Snapshot): ClaimedAddress | undefined {
   const { family } = target.address;
   if (side.kind !== 'dump' || !showsTranslation(side, family, ['nat'])) return undefined;

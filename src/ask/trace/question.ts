@@ -117,9 +117,7 @@ export function isUnaddressed({ code, arguments: details }: Finding): boolean {
   return code === 'bad-packet' && details.problem === 'no-address-for';
 }
 
-/**
- * Reports whether the packet does not pass the node, because the sender's own node handles it. `names`: the nodes that may be the sender's.
- */
+/** Reports whether the sender's own node handles the packet, so that it does not pass this node. `names`: the nodes it may be. */
 export function isPassedBy({ code, arguments: details }: Finding, names?: readonly string[]): boolean {
   return code === 'bad-packet' && details.problem === 'other-node' && names?.includes(details.home) !== false;
 }

@@ -124,9 +124,7 @@ function readDnsName(
   });
 }
 
-/**
- * Returns the text for a port at any address of the node. In IPv6, this is "node/ipv6:30080", because kpc trace takes "node:30080" as IPv4.
- */
+/** Returns the text for a port at any address of the node. kpc trace reads "node:30080" as IPv4, so IPv6 is "node/ipv6:30080". */
 export function nodeSocketText({ port, protocol }: Pick<Packet, 'port' | 'protocol'>, family: Family): string {
   const node = family === 'ipv6' ? 'node/ipv6' : 'node';
   return protocol === 'icmp' ? node : `${node}:${port}`;
@@ -191,10 +189,7 @@ function readServiceDestination(
   return read({ ...way, port: chosen === 'icmp' ? 0 : way.port, protocol: chosen, label: first.label });
 }
 
-/**
- * Finds the ports of a Service by the Service's address or name. The name may be plain, in kubectl's form or in DNS form, and may have a
- * port.
- */
+/** Finds a Service's ports by the Service's address or name. The name may be in plain, kubectl or DNS form, with or without a port. */
 export function findNamedPorts(what: string, namespace: string | undefined, scene: Scene): Read<readonly ShownPort[]> {
   const asked = parseAskedAddress(what);
   if (asked) {
@@ -259,9 +254,7 @@ function noService(name: string, near: readonly string[], { side }: Scene, namel
   });
 }
 
-/**
- * Returns the address to send to: the cluster IP, or for a client outside the cluster, a load balancer address, external IP or node port.
- */
+/** Returns the address to send to: the cluster IP, or for an outside client a load balancer address, external IP or node port. */
 function wayTo(shown: ShownPort, isOutside: boolean, scene: Scene) {
   const { port, nodePort, family } = shown;
   const addresses = portAddresses(shown);

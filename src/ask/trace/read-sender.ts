@@ -223,10 +223,7 @@ function podNetworks(family: Family, { podTraffic, side }: Scene): readonly Netw
   return ofRules.length > 0 ? ofRules : ofFamily(podNetworksOf(side.objects.nodes));
 }
 
-/**
- * Returns the networks of links that hold pods. These are networks inside one of `wide`, and networks that contain an endpoint but no
- * neighbour of the node.
- */
+/** Returns the networks of links that hold pods: networks in one of `wide`, and networks with an endpoint and no neighbour of the node. */
 function networksHere(wide: readonly Network[], { links, side: { endpoints }, evaluate }: Scene): readonly Network[] {
   return links.flatMap((link) => {
     const own = networksOfLinks([link]).filter(

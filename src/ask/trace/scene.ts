@@ -111,10 +111,7 @@ function evaluatorOf(
   return evaluateOnAny(side, own, (one) => evaluatorOf(one, one.links, podTraffic, clusterIPs, stale));
 }
 
-/**
- * Returns the other side's cluster IPs that no Service on this side has. Nothing else on this side shows that the node lacks these
- * addresses.
- */
+/** Returns the other side's cluster IPs that no Service on this side has. This side does not show that the node lacks them. */
 function clusterIPsOnlyOf(other: Snapshot, side: Snapshot): ReadonlySet<string> {
   const own = new Set(side.ports.flatMap(({ clusterIP }) => clusterIP?.text ?? []));
   return new Set(other.ports.flatMap(({ clusterIP }) => (clusterIP && !own.has(clusterIP.text) ? clusterIP.text : [])));
@@ -135,9 +132,8 @@ export function isLocalEndpoint({ side: { endpoints } }: Scene, endpoint: Socket
 export const partsOfDump = ['sets', 'virtualServers', 'links', 'sysctls'] as const;
 
 /**
- * Completes two sides of one node. Facts that one side lacks come from the other side, such as the node's addresses and its cluster IPs.
- * Beside a dump, these facts include all that other programs have on the node. `wholes`: the sides with their objects, if the scenes lack
- * the objects.
+ * Completes two sides of one node. Facts that one side lacks, such as the node's addresses and cluster IPs, come from the other side. If
+ * that side is a dump, so does all that other programs have on the node. `wholes`: the sides with their objects, if the scenes lack these.
  */
 export function onOneNode(
   from: Scene,
@@ -230,10 +226,7 @@ function evaluateOnAny(side: Snapshot, own: Evaluator, make: (one: Snapshot) => 
   return Object.assign(onAny, { placeOf: own.placeOf, isNeighbour: own.isNeighbour });
 }
 
-/**
- * Chooses Nodes that together show all differences between Nodes for a packet. Chooses one or two for each class of plans for the packet's
- * ports.
- */
+/** Chooses Nodes that together show all differences between Nodes for a packet: one or two for each class of plans for its ports. */
 class StandIns {
   readonly #side: CompiledSnapshot;
   readonly #nodes: ReadonlyMap<string, Node>;

@@ -182,19 +182,15 @@ function shownEndpoints(port: ShownPort): readonly SocketAddress[] | undefined {
   return shown?.every((each) => each !== undefined) ? shown : undefined;
 }
 
-/**
- * `by`: the Service port that the rules name. Undefined if the rules name the Service asked about but lead to endpoints that it does not
- * have.
- */
+/** `by`: the Service port that the rules name. Undefined if the rules name the right port but lead to other endpoints. */
 export interface OtherService {
   readonly asked: string;
   readonly by: string | undefined;
 }
 
 /**
- * Finds out whether a dump's rules send a packet to another Service than the one that has the destination in the manifests beside the dump.
- * The rules show this by their names, or by endpoints that the manifests' Service does not have. Such rules are older than a Service that
- * reuses a cluster IP.
+ * Finds out whether a dump's rules send a packet to another Service than the one that has its destination in the manifests beside the dump.
+ * The rules' names show this, or endpoints that the manifests' Service lacks. Such rules are older than a Service that reuses a cluster IP.
  */
 export function otherServiceOf(
   { verdict, endpoints: reached, steps }: KnownFate,

@@ -67,9 +67,7 @@ export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Sto
 
 type RuleStop = Exclude<Stop['kind'], 'kernel' | 'no-server'>;
 
-/**
- * Returns the rule that decides to drop a packet. Up to 1.23, kube-proxy only marked such packets, and the kubelet's chain dropped them.
- */
+/** Returns the rule that decides to drop a packet. Up to 1.23, kube-proxy only marked packets, and the kubelet's chain dropped them. */
 function markerOf(last: RuleStep, rules: readonly RuleStep[]): RuleStep {
   const isMarked = last.table === 'filter' && last.chain === baseChains.kubeletFirewall;
   const goesToMark = ({ action }: RuleStep) => action.kind === 'jump' && action.chain === baseChains.markDrop;
@@ -88,8 +86,7 @@ function iptablesStop({ table, chain, action }: RuleStep, rules: readonly RuleSt
       if (!rules.some((rule) => jumpsToKind(rule, 'firewall'))) return 'kube-proxy';
       return rules.some(admits) ? 'no-local-endpoints' : 'source-ranges';
     case baseChains.sourceRangesFirewall:
-    // In IPVS mode, the node has the load balancer's address itself. This chain stops the node's own packets to it if the ranges do not
-    // admit the node.
+    // In IPVS mode, a node has load balancer addresses itself. This chain stops its packets to them if the ranges exclude it.
     case baseChains.accessOutFilter:
       return 'source-ranges';
     case baseChains.accessFilter:
@@ -117,10 +114,7 @@ function isStrange(rule: RuleStep): boolean {
   return isOfIptables(rule) ? !isNamedByKubeProxy(rule.chain) : !isKubeProxyTable(rule.table);
 }
 
-/**
- * Finds another program's rule that keeps a packet from kube-proxy's rules. For example, it translates the connection first, and a tracked
- * connection is translated only once.
- */
+/** Finds another program's rule that keeps a packet from kube-proxy's rules, which translate a tracked connection once. */
 export function diversionIn(steps: readonly Step[]): RuleStep | undefined {
   const rules = steps.filter((step) => step.kind === 'rule');
   const own = rules.findIndex(leadsToKubeProxy);

@@ -83,10 +83,7 @@ export class FleetFolder {
     );
   }
 
-  /**
-   * Reports whether a folder was made from these inputs. The stamp proves that the manifest is right, and the manifest proves it for the
-   * other files.
-   */
+  /** Reports whether a folder was made from these inputs. The stamp vouches for the manifest, and the manifest for the other files. */
   async #isMadeOf(node: string, inputs: string): Promise<boolean> {
     const target = join(this.folder, node);
     try {
@@ -137,10 +134,7 @@ export class FleetFolder {
     return this.#compare(node, bundle, 'unless-alike');
   }
 
-  /**
-   * `unless-equal` compares bytes and stops at the first file that differs. `unless-alike` compares all files, in the way in which a golden
-   * is checked.
-   */
+  /** `unless-equal` compares bytes, up to the first file that differs. `unless-alike` compares all files, as a check of a golden does. */
   async #compare(node: string, bundle: NodeFiles, differs: CompareUntil): Promise<NodeDifference> {
     const target = join(this.folder, node);
     try {
@@ -177,8 +171,7 @@ export class FleetFolder {
       try {
         return await link(known, path);
       } catch {
-        // The link could not be made: the file is gone, has too many links, or cannot be linked. Later files may link to the new file
-        // instead.
+        // The link failed: the file is gone, has too many links, or cannot be linked. Later files may link to the new file instead.
         this.#paths.delete(digest);
       }
     }
@@ -241,9 +234,7 @@ function identifyFile({ dev, ino, size, mtimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs].join(' ');
 }
 
-/**
- * Returns the SHA-256 of all inputs of a node's bundle, including this program itself. services.json stands for all Services and endpoints.
- */
+/** Returns the SHA-256 of this program and of all inputs of a node's bundle. services.json stands for all Services and endpoints. */
 export function hashInputs(inputs: BundleInputs, gates: ReadonlyMap<string, boolean>, texts: BundleTexts): string {
   const { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion, assumed } = inputs;
   const services = texts.digest('services.json', texts.writeServices(cluster));

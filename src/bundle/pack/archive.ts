@@ -44,9 +44,7 @@ export class ArchiveError extends Error {
   }
 }
 
-/**
- * Writes a gzipped tar archive. Its files are owned by root, readable by everyone and dated 1970. Equal files therefore give equal bytes.
- */
+/** Writes a gzipped tar archive. Its files are owned by root, readable by all and dated 1970, so equal files give equal bytes. */
 export function writeArchive(files: ReadonlyMap<string, string>): Buffer {
   return compress(writeTar(files));
 }

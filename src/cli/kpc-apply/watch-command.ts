@@ -86,8 +86,7 @@ async function syncOnce(
 ): Promise<Round> {
   const { host, folder } = session;
   try {
-    // The folder is checked in each round, because a watch runs for months and the folder's permissions may change. Test:
-    // apply/trust.test.ts.
+    // Check in each round, because a watch runs for months and the folder's permissions may change. Test: apply/trust.test.ts.
     await assertTrustedState(host, folder.base);
     const bundle = await watched.read();
     const problem = watched.problem();

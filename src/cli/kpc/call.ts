@@ -121,9 +121,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     return [...named.map((path) => withSlashes(path)), ...(counts ? (file ?? []) : [])];
   }
 
-  /**
-   * Prints the diagnostics of an input. Errors end the call and are printed without other diagnostics. With --strict, warnings are errors.
-   */
+  /** Prints an input's diagnostics. If there are errors, prints only these and ends the call. With --strict, warnings are errors. */
   async report(input: { readonly diagnostics: readonly Finding[]; readonly files: ReadFiles }): Promise<void> {
     const said = makeStrict(input.diagnostics, this.options);
     const isRefused = said.some(isError);

@@ -85,9 +85,9 @@ export function flagsToKeep(command: Command): ReadonlyMap<string, string | read
 }
 
 /**
- * Returns a `kpc trace` command for the same input, to which the packet's flags are still to be added. It repeats the settings of the
- * command line and of kpc.yaml, because kpc.yaml's own section for trace may have others. `words`: the input. `settings`: more flags, which
- * override the others.
+ * Returns a `kpc trace` command for the same input, without the packet's flags. It repeats the settings of the command line and of
+ * kpc.yaml, because kpc.yaml's own section for trace may have others. `words`: the input. `settings`: more flags, which override the
+ * others.
  */
 export function givenTraceWords(
   command: Command,
@@ -126,10 +126,7 @@ const ofNode: ReadonlySet<string> = new Set(
   openFlags('programs').flatMap(({ name, isOfNode }) => (isOfNode ? [name] : [])),
 );
 
-/**
- * Returns a `kpc trace` command for one side of a comparison, to which the packet's flags are still to be added. `inputs` and `settings`
- * apply only to manifests.
- */
+/** Returns a `kpc trace` command for a side of a comparison, without a packet. `inputs` and `settings` apply only to manifests. */
 export function traceSide(
   command: Command,
   side: Snapshot,

@@ -131,9 +131,7 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   explain: async () => (await import('./explain-command.ts')).addExplainCommand,
 };
 
-/**
- * Reports whether a kpc.yaml may hold flags for this call. If so, all commands are needed, because the file may name flags of any command.
- */
+/** Reports whether a kpc.yaml may hold flags for this call. Such a file may name the flags of any command. */
 function mayUseKpcYaml(called: string, argv: readonly string[]): boolean {
   if (!isConfigured(called)) return false;
   return argv.some((word) => word.startsWith('--kpc-yaml')) || mayHoldFlags(argv);
@@ -203,9 +201,7 @@ interface Reporting {
 
 const kinds = new Map(openFlags('programs').map(({ name, kind }) => [name, kind]));
 
-/**
- * Writes out the value of a flag whose value is optional. Otherwise the flag would take the next word, such as a file name, as its value.
- */
+/** Writes out the optional value of a flag. Otherwise the flag would take the next word, such as a file name, as its value. */
 function writeInFull(argv: readonly string[]): readonly string[] {
   const end = countBeforeEnd(argv);
   return argv.map((word, i) => {

@@ -118,10 +118,7 @@ function makeHarmless(text: string): string {
   );
 }
 
-/**
- * Writes a text. Resolves when all of it is written, because a pipe takes it in pieces. A reader that stops early, such as head, is not an
- * error.
- */
+/** Resolves when the whole text is written, because a pipe takes it in pieces. A reader that stops early (head) is not an error. */
 function writeChunk(stream: NodeJS.WriteStream, chunk: string): Promise<void> {
   // The stream reports an error both to this callback and by a later event. If nothing listens to the event, it ends the process.
   if (!stream.listeners('error').includes(ignoreError)) stream.on('error', ignoreError);

@@ -79,10 +79,7 @@ function findSlip(word: string, known: Readonly<Record<string, string>> = {}): s
   return Object.hasOwn(known, word) ? known[word] : undefined;
 }
 
-/**
- * Collects everything that is refused in flags and arguments, in the order of the command line. The parser itself would stop at the first
- * error.
- */
+/** Collects all errors in flags and arguments, in command-line order. The parser alone would stop at the first. */
 export function keepWrongValues(program: Command): readonly UsageFault[] {
   const wrong: UsageFault[] = [];
   for (const { options, registeredArguments } of program.commands) {

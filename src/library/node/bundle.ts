@@ -72,10 +72,7 @@ async function readFilesOf(folder: string, most?: number): Promise<BundleFiles> 
   }
 }
 
-/**
- * Makes the checks that kpc-apply makes before an apply, except the checks of the node. Returns a description of the bundle, or all reasons
- * to refuse it.
- */
+/** Makes kpc-apply's checks before an apply, except checks of the node. Returns a description, or all reasons to refuse the bundle. */
 export async function verifyBundle(path: string, trust: readonly string[]) {
   const keys: TrustedKey[] = [];
   for (const file of trust) {

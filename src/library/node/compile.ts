@@ -150,10 +150,7 @@ export async function writeGolden(folder: string, snapshot: CompiledSnapshot): P
   if (problem) refuse({ problem: 'folder', wrong: problem });
 }
 
-/**
- * Refuses calls that can write nothing, whatever the input: calls for a file that the mode does not have, and calls for several nodes
- * without a folder.
- */
+/** Refuses calls that cannot write anything, whatever the input: for a file that the mode lacks, or for several nodes without a folder. */
 export function expectTarget(options: CompileRequest): void {
   const { print, out, golden, check } = options;
   if (isFleet(options) && (print ?? out ?? golden ?? check) === print) refuse({ problem: 'no-folder' });
@@ -183,8 +180,7 @@ export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, 
   const isSame = result.kind === 'same';
   const { reportCheck } = await import('../../say/check-report.ts');
   const own = wordsFor(form, []);
-  // If the folder is in a git revision, kpc does not offer to overwrite it. It also does not offer to replace a real bundle by one with
-  // assumptions.
+  // Do not offer to overwrite a git revision, or to replace a real bundle with one that contains assumptions.
   const isKept = tree !== undefined || (form === 'bundle' && (await holdsReal(folder, makeBundle(snapshot).manifest)));
   const words = isKept ? { ...own, accept: undefined } : own;
   return { isSame, result, report: await reportCheck(folder, result, snapshot, words) };

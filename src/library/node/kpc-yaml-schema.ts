@@ -34,10 +34,7 @@ const ignoreFields = {
   reason: matching('a reason that is not empty', /\S/),
 };
 
-/**
- * A code that kpc lint ignores, for all Services or for one. Unknown fields are refused, because with a misspelt `service` the code would
- * be ignored for all Services.
- */
+/** A code that kpc lint ignores, maybe for one Service. Unknown fields are refused: a misspelt `service` would cover all Services. */
 const ignored = named(
   'ignore',
   anyOf(

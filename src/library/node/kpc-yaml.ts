@@ -43,10 +43,7 @@ export interface ConfiguredCall extends ConfiguredCommand {
   readonly hasSides: boolean;
 }
 
-/**
- * Reports whether a common key does not apply to this command. -f would add files to both sides of a diff. lint and migrate always check
- * all nodes.
- */
+/** Reports whether a common key does not apply. -f would add to both sides of a diff; lint and migrate always check all nodes. */
 function isOfOthers(key: string, { name, hasSides }: ConfiguredCall): boolean {
   return key === 'node' ? name === 'lint' || name === 'migrate' : key === 'file' && hasSides;
 }
@@ -63,8 +60,7 @@ export function readKpcYaml(
 ): KpcYaml | undefined {
   const path = asked ?? findKpcYaml(tree);
   if (asked === 'none' || path === undefined) return undefined;
-  // A link that leads out of the repository is not followed, because messages could quote the link's target. A file that the user names is
-  // trusted.
+  // Do not follow a link out of the repository, because messages could quote the link's target. A file that the user names is trusted.
   const isForeign = asked === undefined && tree.isForeignLink(path);
   const file = isForeign
     ? diagnose('bad-kpc-yaml', { problem: 'link-outside' }, placeAtLine(path))
@@ -171,10 +167,7 @@ function findFlags(value: unknown, call: ConfiguredCall, known: KnownKeys, refus
   return read(value, [...known.values()].flat()).toSorted((a, b) => b.path.length - a.path.length);
 }
 
-/**
- * Returns a flag's value. Undefined if the value is refused, or if the command line or the file already sets this flag or a conflicting
- * flag.
- */
+/** Returns a flag's value. Undefined if it is refused, or if the command line or the file sets this flag or a conflicting one. */
 function valueOfFlag(
   { row, value, path }: GivenFlag,
   { call, values, home }: { readonly call: ConfiguredCall; readonly values: KpcYaml['values']; readonly home: Home },

@@ -58,10 +58,7 @@ export function pathSide(name: string): NamedSide {
   return { name, adds: undefined };
 }
 
-/**
- * Reads what a word names. It names a configuration if the text that it names is one, whether that text is on disk, in a revision or on
- * standard input.
- */
+/** Reads a side's name. Only the text that it names, on disk, in a revision or on stdin, decides whether it is a configuration. */
 export async function readSide(name: string, readStdin?: SideOptions['readStdin']): Promise<NamedSide> {
   const setting = settingIn(name);
   if (setting) return { name, adds: setting };
@@ -115,9 +112,7 @@ export function areStored(sides: FromTo<FoundSide>): boolean {
   return sides.every(({ found: { kind } }) => kind === 'bundle' || kind === 'dump');
 }
 
-/**
- * Reports whether a flag has an effect on sides without manifests. It has one if it names a dump's objects, or selects a node in a fleet.
- */
+/** Reports whether a flag affects sides without manifests: it names a dump's objects, or selects a node in a fleet. */
 export function isUsefulForStored({ key, needs }: Flag, sides: FromTo<FoundSide>): boolean {
   if (key === 'file') return sides.some(({ found }) => found.kind === 'dump');
   // If these two names differ, the bundle was found in a node's folder inside the folder that the user named.
@@ -255,10 +250,7 @@ export function readPair([from, to]: FromTo<Opened>, [before, after]: FromTo<Nam
   };
 }
 
-/**
- * Returns how both sides are read, if that is the same. Otherwise returns a note on each side. Two bundles get notes even if they are for
- * the same node.
- */
+/** Returns how both sides are read if that is the same, or else a note on each. Two bundles always have notes. */
 function readAsOne(readings: FromTo<Reading>) {
   const [old, fresh] = readings.map(({ readAs }) => readAs);
   if (old?.as === 'manifests' && fresh && readAsWords(old) === readAsWords(fresh)) return { bothAs: old, notes: [] };

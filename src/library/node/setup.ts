@@ -80,10 +80,7 @@ export interface Setup extends SetupFacts {
   readonly options: Pick<FileOptions, 'kubernetesVersion' | 'node'>;
 }
 
-/**
- * Chooses the release and node that the manifests show. If nothing names a mode, the mode is written only as a comment, so that kpc still
- * chooses it.
- */
+/** Chooses the release and node that the manifests show. An unnamed mode is written only as a comment, so that kpc still chooses it. */
 function chooseSetup(loaded: LoadedInputs, options: SetupOptions, given: ReadonlyMap<string, unknown>): Setup {
   const { modeNote } = loaded;
   const nodes = [...loaded.nodes.keys()].toSorted();

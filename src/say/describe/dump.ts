@@ -53,10 +53,7 @@ function describeRuleless(ports: readonly ShownPort[]): string | false {
   );
 }
 
-/**
- * Describes some of a dump's Service ports with their stale flows. Also describes chains and sets that belong to no Service port, or to
- * all.
- */
+/** Describes some of a dump's Service ports with their stale flows, or chains and sets that belong to no Service port or to all. */
 export function describeFoundPorts(
   ports: readonly DecompiledPort[],
   subjects: readonly SharedSubject[],

@@ -19,10 +19,7 @@ export interface CommandAnswer<T> {
   readonly result?: T | undefined;
 }
 
-/**
- * Makes the envelope that all answers share. The type parameter forces a command to print the shape that is published for it
- * (src/say/outputs, schemas/).
- */
+/** Makes the envelope of all answers. Its type makes a command print the shape published for it (src/say/outputs, schemas/). */
 export function makeEnvelope<S extends Schema>({
   command,
   snapshots = [],

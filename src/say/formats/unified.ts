@@ -168,9 +168,7 @@ function writeFiles(own: KernelState, unshown: KernelState, isDumped: boolean): 
   return Object.fromEntries(texts.map(([name, text]) => [name, plain(text)]));
 }
 
-/**
- * Writes equal states in the same way, without values that tools choose, such as hash sizes. The result is for reading, not for loading.
- */
+/** Writes equal states in the same way, without values that tools choose, such as hash sizes. For reading, not for loading. */
 function canonicalState(state: KernelState): KernelState {
   const { ipv4, ipv6 } = state.iptables;
   return {

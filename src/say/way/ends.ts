@@ -1,5 +1,4 @@
-// Lists the first packets that end differently from most. They do so because one of several endpoints is unreachable, or because no rule
-// leads to it.
+// Lists first packets that end differently from most, because one of several endpoints is unreachable or no rule leads to it.
 import { percent } from '../../base/printable.ts';
 import { groupBy } from '../../cluster/grouping.ts';
 import type { Family } from '../../kernel/address.ts';

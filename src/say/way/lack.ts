@@ -180,10 +180,7 @@ export function noSubjectWords(nothing: NoSubject): string {
   }
 }
 
-/**
- * Says that no rule on the node leads from an address. Names the Service port that has the address in manifests or in other rules of the
- * dump.
- */
+/** Says that no rule leads from an address, and which Service port has it in manifests or in other rules of the dump. */
 export function unreachedWords({ by, label }: ClaimedAddress, address: string): string {
   return by === 'manifests'
     ? `the manifests have ${label} there, but this node has no rule for it: ${unprogrammedCause}`

@@ -120,9 +120,7 @@ export function placeWithout(service: string): string {
   return `on nodes without a Pod of ${service}`;
 }
 
-/**
- * Says why a server has no endpoint to send the packet to. In IPVS mode, this may be so although the Service has endpoints on other nodes.
- */
+/** Says why a server has no endpoint. In IPVS mode, the Service may still have endpoints on other nodes. */
 export function noServerWords(port: ShownPort, trace: Trace, scene: Scene): string {
   if (isLocalElsewhere(port, trace, scene)) return noLocalWords(port, trace);
   const { kind, mode } = scene.side;
@@ -136,10 +134,7 @@ function becauseOf(port: ShownPort, { side }: Scene): string {
   return why === undefined ? '' : `: ${why}`;
 }
 
-/**
- * Returns a sentence that says that a Service port has no endpoint, and why. The sentence is about all packets to the port. Undefined if
- * the reason is unknown.
- */
+/** Returns a sentence, about all packets to a Service port, that the port has no endpoint, and why. Undefined if that is unknown. */
 export function lackNote({ target, fate }: Trace, scene: Scene): string | undefined {
   const kind = stopOf(fate.otherwise ?? fate)?.kind;
   const port = servicePortAt(target, scene.side);

@@ -5,10 +5,7 @@ import { nodePortWords, proxyModeNames } from '../../kube-proxy/modes.ts';
 import { releaseRange } from '../../kube-proxy/releases.ts';
 import { didYouMean, type Words, type WordsOf } from './rows.ts';
 
-/**
- * Matches characters that look like a space or are invisible, but that YAML does not accept as spaces. Text copied from web pages and chats
- * may contain such characters.
- */
+/** Matches characters that look like a space or are invisible, but are no space in YAML. Text copied from a page or chat may have them. */
 const oddSpace = /[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000]/;
 
 /** Returns advice on the first odd space in a text. Undefined if the text has none. */

@@ -40,10 +40,7 @@ function holds(input: string, folder: string): boolean {
   return input === folder || pathBelow(input, folder) !== '';
 }
 
-/**
- * Returns a command that renders the folder on both sides. If only one side were rendered, it would differ from the other side's unrendered
- * files.
- */
+/** Renders the folder on both sides. If only one side were rendered, it would differ from the other side's files. */
 function renderPair({ compare, sides }: RenderedPair, folder: string): string {
   // A path in a git revision can be mistaken for a path below the working folder.
   const own = sides

@@ -155,9 +155,7 @@ export function findingsForPeople(findings: readonly SaidFinding[]): readonly Sa
   return limitShown(foldAlike(findings));
 }
 
-/**
- * Shortens a list that is itself the result. Shows at most `limit` findings of each code, followed by the number and names of the others.
- */
+/** Shortens a list that is itself the result. Shows at most `limit` findings of each code, then the number and names of the others. */
 export function listForPeople(findings: readonly SaidFinding[], limit: number): readonly SaidFinding[] {
   if (limit === Number.POSITIVE_INFINITY) return findings;
   const folded = foldAlike(findings);
@@ -186,9 +184,7 @@ const mostNames = 5;
 
 const mostShown = 200;
 
-/**
- * Returns the first findings, of which the errors come first. For each severity, adds a line with the number of findings that are left out.
- */
+/** Returns the first findings, with errors first. For each severity, adds a line with the number of those left out. */
 function limitShown(all: readonly SaidFinding[]): readonly SaidFinding[] {
   const made = all.filter(({ code }) => code !== 'not-shown');
   if (made.length <= mostShown) return all;

@@ -33,10 +33,7 @@ export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
   return { kind: 'fleet', example: tree.join(folder, first), nodes: () => names.filter(isOfNode) };
 }
 
-/**
- * Reports whether a folder holds a file of this name. Ignores folders, because a node's folder in a fleet may be named manifest.json or
- * golden.json.
- */
+/** Reports whether a folder holds a file of this name. In a fleet, a node's folder may be named manifest.json or golden.json. */
 function holdsFile(folder: string, name: string, tree: FileTree): boolean {
   const path = tree.join(folder, name);
   return tree.exists(path) && !tree.isFolder(path);

@@ -66,10 +66,7 @@ export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster' | 'inp
   readonly compile: (beside: Beside, allNodes: boolean) => Opened;
 }
 
-/**
- * Reads a side that is manifests. `adds`: what a mode, release or configuration on the other side sets. It applies to this side too, unless
- * this side's own objects set it.
- */
+/** `adds`: what a mode, release or configuration on the other side sets. It applies here too, unless this side's own objects set it. */
 export async function readManifestSide(
   path: string,
   { side: other }: Recognised,
@@ -92,8 +89,7 @@ export async function readManifestSide(
       const isAlone = Object.values(beside).every((fact) => fact === undefined);
       const loaded = isAlone ? read : read.under({ ...asOther, ...beside }, read.texts.config);
       const { dualStackAs, ...unflagged } = beside;
-      // No flag can express `remade` (EndpointSlices that are made again), or that a side uses Nodes of the other side (`nodesBeside`,
-      // `takenNodes`).
+      // No flag can express `remade` (slices made again), or the use of the other side's Nodes (`nodesBeside`, `takenNodes`).
       const isOwn = !emptiness && Object.values(unflagged).every((fact) => fact === undefined);
       const alone = (node: string) => {
         if (emptiness) return undefined;

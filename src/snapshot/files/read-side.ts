@@ -48,10 +48,7 @@ interface SideSource {
   readonly context: SideContext;
 }
 
-/**
- * Recognises the kinds of input, in this order. A row returns undefined if the input is of another kind. Input that no row recognises is
- * manifests.
- */
+/** Recognises the kinds of input, in this order. A row returns undefined for input of another kind. Unrecognised input is manifests. */
 const kindsOfInput: readonly ((source: SideSource) => Promise<Recognised | undefined>)[] = [
   async ({ path, tree, isFolder }) => (isFolder ? readStoredFolder(path, tree) : undefined),
   recognisePack,
@@ -98,10 +95,7 @@ async function recognisePack({ path, tree, isFolder }: SideSource): Promise<Reco
   return packed && sideOfBundle(path, packed);
 }
 
-/**
- * Reads the named node's bundle from a fleet. Reports an error if the fleet does not have this bundle, or if the folder holds several
- * dumps.
- */
+/** Reads the named node's bundle from a fleet. Reports an error if the fleet lacks it, or if the folder holds several dumps. */
 async function readOneOfMany({ path, tree, isFolder, context }: SideSource): Promise<Recognised | undefined> {
   if (!isFolder || listFolder(path, [], tree).files.length > 0) return undefined;
   const { node } = context;
@@ -168,9 +162,7 @@ async function readStrangers(paths: readonly string[], { readStdin }: SideContex
 
 type AddsTexts = NonNullable<(Recognised & { readonly kind: 'dump' })['withMore']>;
 
-/**
- * Joins dumps of one node. `folders`: the dumps that kpc-apply wrote. If there is exactly one of these, all other texts are added to it.
- */
+/** Joins dumps of one node. `folders`: the dumps that kpc-apply wrote. If there is exactly one, all other texts are added to it. */
 async function joinDumps(paths: readonly string[], folders: ReadonlyMap<string, AddsTexts>, context: SideContext) {
   const { trees } = await openTrees(paths);
   const [[folder, add] = [], second] = folders;

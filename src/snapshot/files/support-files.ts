@@ -45,10 +45,7 @@ function mayLead(path: string): boolean {
   return next === undefined || heads.has(top) || heads.has(next);
 }
 
-/**
- * Reads a support bundle's folder. Skips links to files and folders, because the bundle's author could otherwise make kpc read any other
- * file.
- */
+/** Reads a bundle's folder. Skips links to files and folders, because the bundle's author could otherwise make kpc read any other file. */
 function readBundleFolder(root: string): readonly SupportFile[] {
   const files: SupportFile[] = [];
   const count = limited(root);

@@ -124,8 +124,7 @@ export function assumeCluster(
 
 /**
  * Finds the families of the cluster, its Nodes and each PreferDualStack Service. The Services' networks or a flag decide, or else the Pods'
- * networks. If there are none of these, the family is IPv4. The cluster also gets the other family if a Service needs it or the other side
- * is dual-stack.
+ * networks, or else the family is IPv4. The cluster has both families if a Service needs the other one or the other side is dual-stack.
  */
 function assumeFamilies(
   { services, serviceCidrs, nodes }: Inputs,

@@ -130,10 +130,7 @@ function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings
   ];
 }
 
-/**
- * Warns if all CIDRs have the other family than the node. kube-proxy then starts only on a dual-stack node, and a Node object does not show
- * whether a node is one.
- */
+/** Warns if all CIDRs have the other family. kube-proxy starts then only on a dual-stack node, which a Node object does not show. */
 function checkClusterCIDRs(names: readonly string[], { nodes, settings }: KnownCluster): readonly Finding[] {
   const { clusterCIDRs } = settings;
   for (const node of names) {
@@ -205,9 +202,7 @@ function listensOnLocalhost(settings: ProxySettings, networks: NodePortNetworks)
   return concernsMode(name, settings.mode) && behaviours.has(name) && namesLocalhost(networks, behaviours);
 }
 
-/**
- * Reports whether node ports should listen only on the node's own addresses but these are unknown. The ports then listen on all addresses.
- */
+/** Reports whether node ports should listen only on the node's own addresses, but listen on all because these are unknown. */
 function lacksPrimary({ nodePortAddresses }: ProxySettings, { nodeIPs }: NodeContext): boolean {
   return nodePortAddresses.join() === 'primary' && families.every((family) => isLoopback(nodeIPs[family]));
 }

@@ -127,9 +127,7 @@ function assumedLike(
   };
 }
 
-/**
- * Returns the release that a flag names, or else the one that the other side shows. `shownBy`: what shows the release, if no flag names it.
- */
+/** Returns the release of the flag, or else the one that the other side shows. `shownBy`: what shows it, if no flag names one. */
 function findRelease(
   { version, gates, nodes }: LoadedInputs,
   nodeName: string,
@@ -209,10 +207,7 @@ function modeOfSide(side: Snapshot): ProxyMode | undefined {
   return side.kind === 'dump' ? modeOfState(side.state) : side.settings.mode;
 }
 
-/**
- * Returns the other side's settings, unless a configuration sets its own. Flags override single settings. A dump shows no setting except
- * the mode.
- */
+/** Returns the other side's settings, unless a configuration sets its own. Flags override single settings. A dump shows only a mode. */
 function settingsLike(
   like: Snapshot | undefined,
   { configured, settings }: LoadedInputs,
@@ -226,9 +221,7 @@ function settingsLike(
   return { ...settingsOver(defaultSettings(mode), settings, options), release: settings.release };
 }
 
-/**
- * Reports whether kube-proxy handles both families on a node. It does if both families have the chain or table that kube-proxy makes first.
- */
+/** Reports whether kube-proxy handles both families on a node: both then have the chain or table that kube-proxy makes first. */
 function isDualStack({ kind, families, state: { iptables, nftables } }: Snapshot): boolean {
   if (kind !== 'dump') return families.length === 2;
   return bothFamilies.every(

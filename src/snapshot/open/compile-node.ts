@@ -319,10 +319,7 @@ export class NodeMemo {
   readonly nftables = new NftablesMemo();
 }
 
-/**
- * Compiles a node. The state is compiled only when it is first used. `name`: the user's name for the inputs; the default is the node's
- * name.
- */
+/** Compiles a node. The state itself is compiled on first use. `name`: the user's name for the inputs, by default the node's name. */
 export function compileNode(
   prepared: Prepared,
   nodeName: string,
@@ -401,9 +398,7 @@ export function compileState(
   }
 }
 
-/**
- * Returns the node's name: --node, hostnameOverride, the first assumed Node, or the only Node in the inputs. '' if there is none of these.
- */
+/** Returns the node's name: --node, hostnameOverride, the first assumed Node, or the only Node in the inputs; '' if none. */
 export function chooseNodeName(flag: string | undefined, { settings, nodes, assumedNodes }: Prepared): string {
   const [only, ...others] = nodes.keys();
   return flag ?? (settings.hostnameOverride || (assumedNodes[0] ?? (others.length === 0 ? (only ?? '') : '')));

@@ -223,10 +223,7 @@ function loadSettings(
   };
 }
 
-/**
- * Notes that nothing names a mode. kube-proxy's arguments and other programs' configurations may leave the mode out, as kube-proxy's own
- * configuration may.
- */
+/** Notes that nothing names a mode. kube-proxy's arguments and other programs' configurations may leave it out. */
 function noteOfFacts(known: ConfigFile['facts'][number] | undefined, { proxyMode }: ProxyFlags): Finding | undefined {
   if (known?.proxy.proxyMode !== '' || proxyMode !== undefined) return undefined;
   return diagnose('default-mode', { named: 'configuration' }, known.place);
@@ -237,10 +234,7 @@ function findRivals({ configs, facts }: Inputs): readonly Finding[] {
   return configs.slice(1).map(({ source }) => diagnose('duplicate-configuration', {}, source.place([])));
 }
 
-/**
- * Reports faults of --config. Also reports configurations among the manifests that --config overrides, unless a configuration is a side of
- * the comparison.
- */
+/** Reports faults of --config. Also reports configurations that it overrides, unless it makes a side of a comparison. */
 function describeConfigurations(inputs: Inputs, config: ConfigFile | undefined, { sideOf }: LoadOptions) {
   if (!config) return findRivals(inputs);
   const others = sideOf === 'configuration' ? [] : inputs.configs;
@@ -395,10 +389,7 @@ export function checkHosts({ texts, hostAddresses }: LoadedInputs, nodes: readon
 
 export type HostText = Pick<TextFile, 'name' | 'text'>;
 
-/**
- * Reads addresses from `ip -j addr` or `ip addr`, without the addresses on kube-ipvs0. If a diagnostic reports a fault, there are no
- * addresses.
- */
+/** Reads addresses from `ip -j addr` or `ip addr`, without those on kube-ipvs0. Returns none if a diagnostic reports a fault. */
 export function parseHostAddresses(file: HostText | Finding): {
   readonly addresses: readonly Address[];
   readonly diagnostics: readonly Finding[];

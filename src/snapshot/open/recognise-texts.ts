@@ -76,10 +76,7 @@ export class DumpTexts {
     return true;
   }
 
-  /**
-   * Reads the files. Undefined unless a file is, or should be, the output of a tool. `isMixed`: whether there may be manifests among the
-   * files.
-   */
+  /** Reads the files. Undefined unless a file is, or should be, a tool's output. `isMixed`: whether manifests may be among the files. */
   read(isMixed: boolean): DumpFiles | undefined {
     const dump = readDump(this.#texts);
     // A list of a node's addresses may also be meant for manifests, as with --host-addresses.
@@ -130,10 +127,7 @@ export function recogniseTexts(called: string | undefined, given: readonly Given
   return withStrangers({ ...(whole ?? side), beside }, unlisted);
 }
 
-/**
- * Reports each text beside a dump that is neither a listing nor a manifest. In a folder, such files are not reported, because they are
- * expected there.
- */
+/** Reports each text beside a dump that is neither a listing nor a manifest. In a folder, such files are expected. */
 export function withStrangers(read: Recognised, unlisted: readonly GivenText[]): Recognised {
   if (read.kind !== 'dump') return read;
   const strangers = unlisted.filter((each) => !each.origin && !mayBeManifest(each));
@@ -145,9 +139,7 @@ export function mayBeManifest({ name, text, origin }: GivenText): boolean {
   return /\.(?:ya?ml|json)$/i.test(name) || (!origin && holdsObject(text));
 }
 
-/**
- * Reports whether a file is the first file of a bundle or golden. A Kubernetes manifest may have the same file name, but lacks the version.
- */
+/** Reports whether a file is the first of a bundle or golden. A Kubernetes manifest may have the same file name, but lacks the version. */
 function isHead(path: string, text: string): boolean {
   const file = baseName(path);
   return (

@@ -70,9 +70,7 @@ export function openManifests(name: string, loaded: LoadedInputs, options: Opene
   });
 }
 
-/**
- * Reports whether the inputs share several Nodes and nothing names one of them. A comparison then covers all Nodes that both sides have.
- */
+/** Reports whether the inputs share several Nodes and nothing names one. A comparison then covers all Nodes that both sides have. */
 export function namesNoNode(node: string | undefined, ...inputs: readonly Pick<LoadedInputs, 'nodes' | 'settings'>[]) {
   const shared = inputs.flatMap(({ nodes }) =>
     [...nodes.keys()].filter((name) => inputs.every((each) => each.nodes.has(name))),
@@ -166,10 +164,7 @@ function sideOfStored(as: 'bundle' | 'golden', { manifest, snapshot: side }: Sto
   return { ...nothingSaid, kind: 'bundle', side, manifest, readAs: { as, ...compiledAs(side) } };
 }
 
-/**
- * Reads a dump that kpc-apply wrote. Its form is a bundle, but it was not compiled and lists no modules. `network`: the listings of other
- * chains, links, routes and sysctls.
- */
+/** Reads kpc-apply's dump: a bundle that was not compiled and lists no modules. `network`: other chains, links, routes and sysctls. */
 function readDumpedBundle(
   path: string,
   bundle: StoredBundle,

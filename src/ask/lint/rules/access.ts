@@ -264,9 +264,7 @@ export const unboundSourceRanges: LintRule<'unbound-source-ranges'> = ofRestrict
   });
 });
 
-/**
- * Finds Services with externalTrafficPolicy Local on nodes where kube-proxy cannot recognise Pods and so treats them as outside clients.
- */
+/** Finds externalTrafficPolicy Local on nodes where kube-proxy cannot recognise Pods and so treats them as outside clients. */
 export const undetectedPods: LintRule<'undetected-pods'> = ofServices((service, input) => {
   const { loaded } = input;
   const { settings } = loaded;

@@ -29,10 +29,7 @@ export const familyWithoutEndpoints: LintRule<'family-without-endpoints'> = ofSe
   };
 });
 
-/**
- * Finds ports of headless Services that differ from their target ports. Clients of a headless Service connect directly to Pods, at the
- * target port.
- */
+/** Finds ports of headless Services that differ from their target ports. Clients connect directly to Pods, at the target port. */
 export const headlessPort: LintRule<'headless-port'> = ofServices(
   ({ object: { spec }, name, skipped, selected, source }) => {
     const [first] = selected;

@@ -66,9 +66,7 @@ export const unknownService: LintRule<'unknown-service'> = {
     if (unread.has('services')) return [];
     const known = new Map(services.map(({ object }) => [fullName(object.metadata), object]));
     const namespaces = new Set(services.map(({ object }) => object.metadata.namespace));
-    /**
-     * Reports whether a Service is missing. If the input has no Service in a namespace, that namespace's Services may be in another input.
-     */
+    /** Reports whether a Service is missing. If the input has no Service in its namespace, it may be in another input. */
     const isMissing = (namespace: string, name: string): boolean =>
       namespaces.has(namespace) && !known.has(fullName({ namespace, name }));
     const makers = makersByNamespace(inputs);
