@@ -73,10 +73,7 @@ export class ProxyLog {
   isKnown = false;
   #source: string | undefined;
 
-  /**
-   * Reads lines, numbered from `firstLine`. Skips lines from another pod or node than that of the first line. Returns the first skipped
-   * line.
-   */
+  /** Reads lines, numbered from `firstLine`. Skips lines from another pod or node than the first line's, and returns the first of these. */
   read(file: string, text: string, firstLine: number): { readonly line: number; readonly from: string } | undefined {
     let entry: LogEntry | undefined;
     let foreign: { readonly line: number; readonly from: string } | undefined;

@@ -188,7 +188,7 @@ export function unseenDifferences(old: SettingValues, fresh: SettingValues, of: 
 
 export const settingsSchema = mapSettings(({ stored }) => stored, objectOf) as Schema<SettingValues>;
 
-/** Finds settings with values that kpc would not write. Returns each name with the words after "must": "ipvs.scheduler", "be one of …". */
+/** Finds settings that kpc would not write. Returns each name with the words after "must", as in "ipvs.scheduler" and "be one of …". */
 export function findWrongSettings(
   settings: SettingValues,
 ): readonly { readonly name: string; readonly must: string }[] {
