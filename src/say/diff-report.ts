@@ -150,7 +150,7 @@ const partNames: { readonly [P in GapPart]: string } = {
   services: 'Services without a cluster IP, which kpc skips on both sides',
 };
 
-/** Names each part that was not compared once. */
+/** Names the parts that were not compared, each of them once. */
 export function describeGaps(gaps: readonly ComparisonGap[]): readonly string[] {
   const words = gaps.map(({ part, family, table, sysctls = [], doubt, beyond }) => {
     if (beyond) return beyondWords(beyond);

@@ -334,7 +334,7 @@ function mixedServices(sides: readonly Snapshot[]): ReadonlySet<string> {
   return new Set(own.flatMap(([name, all]) => (new Set(all.map(({ protocol }) => protocol)).size > 1 ? name : [])));
 }
 
-/** Names the destination. Adds the protocol, unless the packet uses TCP and all ports of the Service do. */
+/** Names the destination. Adds the protocol, unless the packet and all ports of the Service use TCP. */
 function sentWords({ to, nodePort, family, protocol }: Effect['example'], isMixed: boolean): string {
   const port = `every node's ${family === 'ipv6' ? 'IPv6 ' : ''}port ${nodePort}`;
   const where = nodePort === undefined ? to : port;

@@ -62,7 +62,7 @@ export function needsWork({ findings, preparations = [] }: EquivalenceReport): b
   return findings.some(isBad) || preparations.some(isRequired);
 }
 
-/** What a difference means to clients. The singular and plural are as in "1 breaks" and "2 break". */
+/** What a difference means to clients, in the singular ("1 breaks") and in the plural ("2 break"). */
 const severityWords: Readonly<
   Record<EffectSeverity, { readonly title: string; readonly one: string; readonly many: string }>
 > = {

@@ -70,7 +70,7 @@ function summarizeLint(report: LintReport): string {
   return `${found}${accepted}${open}; ${nodes > 0 ? `${count(nodes, 'node')}, ` : ''}${how}`;
 }
 
-/** Returns the result for programs without the findings. Undefined if nothing was read. */
+/** Returns the result for programs, without the findings. Undefined if nothing was read. */
 export function lintJson(report: LintReport): Shaped<typeof linted> | undefined {
   const { findings, ignored, files, services, unserved, nodes, hasRun, isRead } = report;
   if (!isRead) return undefined;

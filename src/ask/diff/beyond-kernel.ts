@@ -29,7 +29,7 @@ export type BeyondKernel =
   | { readonly kind: 'untaken'; readonly of: SnapshotObjects['untaken'] }
   /** Facts in the manifests of one side that the other side, a bundle or golden, does not record. */
   | { readonly kind: 'unrecorded'; readonly objects: readonly CountedKind[]; readonly fields: readonly FieldOf[] }
-  /** Facts that neither of two bundles or goldens records. `selectors`: the Services whose selectors not both sides record. */
+  /** What two bundles or goldens never record. `selectors`: the Services whose selectors at least one side does not record. */
   | { readonly kind: 'never-recorded'; readonly selectors: readonly string[] }
   /** Packets from Pods on the node, which are not compared if no node is named. */
   | { readonly kind: 'pods-on-node' }
@@ -169,7 +169,7 @@ export function unaskedPods(from: Snapshot, to: Snapshot, others: readonly Beyon
   return isNamed || others.some(({ kind }) => kind === 'unnamed-node') ? [] : [{ kind: 'pods-on-node' }];
 }
 
-/** Lists what kustomizations take from outside the input. A folder that is on both sides is listed once, as the last side has it. */
+/** Lists what kustomizations take from outside the input. A folder that is on both sides is listed once, as on the last side. */
 export function untaken(...sides: readonly Snapshot[]): readonly BeyondKernel[] {
   const all = sides.flatMap(({ objects }) => objects.untaken);
   const of = [...new Map(all.map((each) => [JSON.stringify([each.below, each.lacks]), each])).values()];

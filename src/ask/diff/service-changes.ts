@@ -231,8 +231,8 @@ function diffServiceFields(
 }
 
 /**
- * Compares the order of families. The first family is the one of clusterIP, which pods get in their environment. Families that only one
- * side has are reported with the ports.
+ * Compares the order of families. clusterIP has the first family, and pods get clusterIP in their environment. Families that only one side
+ * has are reported with the ports.
  */
 function diffPrimaryFamily(from: ServiceInfo, to: ServiceInfo): readonly ServiceReason[] {
   if (from.clusterIPs.length < 2 && to.clusterIPs.length < 2) return [];

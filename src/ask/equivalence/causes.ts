@@ -48,7 +48,7 @@ export type CauseId = (typeof causeIds)[number];
 
 export interface Situation {
   readonly place: SenderPlace;
-  /** Whether kube-proxy on the new side can tell the sender, if it is a Pod, from clients outside the cluster. */
+  /** Whether kube-proxy on the new side can tell the sender from clients outside the cluster, if the sender is a Pod. */
   readonly detectsPods: boolean;
   /** Whether a health check node port shows load balancers which nodes have an endpoint. */
   readonly isChecked: boolean;
@@ -66,7 +66,7 @@ export type CauseReason =
   | LostRules
   | { readonly kind: 'losses'; readonly side: string; readonly family: Family; readonly losses: readonly Losing[] };
 
-/** Objects of kube-proxy that only the other side has. `lost`: the first few of these. `more`: the number of the rest. */
+/** Objects of kube-proxy that `side` lacks and the other side has. `lost`: the first few of these. `more`: the number of the rest. */
 export interface LostRules {
   readonly kind: 'lost-rules';
   readonly side: string;

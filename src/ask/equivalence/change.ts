@@ -282,7 +282,7 @@ function unnamedBy({ from }: AskedChange, { modeNote }: SetupBefore) {
 }
 
 function planMode(change: AskedChange, before: SetupBefore, after: Setup | undefined): Change {
-  // kube-proxy before Kubernetes 1.40 runs in iptables mode if nothing names one.
+  // kube-proxy before Kubernetes 1.40 runs in iptables mode if nothing names a mode.
   const { from = before.settings.mode, to = after ? (namedBy(after) ?? 'iptables') : 'nftables' } = change;
   if (from === to) return refusedChange({ problem: 'same-mode', mode: from, isNamed: false });
   for (const text of releasesBefore(change, before)) {

@@ -88,7 +88,7 @@ interface TurnTarget extends Destination {
 
 export interface Like extends TurnTarget {
   /**
-   * Maps an address that belongs to the other destination, such as that of its endpoint, to the matching address of this destination.
+   * Maps an address that belongs to the other destination, such as its endpoint's address, to the matching address of this destination.
    * Leaves all other addresses unchanged.
    */
   readonly insteadOf: (address: string) => string;

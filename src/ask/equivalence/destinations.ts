@@ -120,7 +120,7 @@ export function destinationFinder(
   };
 }
 
-/** Returns, by name and family, the Service ports with at least one endpoint that may get connections. Rules may name these ports. */
+/** Returns, by name and family, the Service ports with an endpoint that may get connections, so that rules may name it. */
 export function servedPorts({ side: { ports } }: Scene): readonly string[] {
   const serves = (status: EndpointStatus | undefined): boolean =>
     !status || status.ready || (status.serving && status.terminating);

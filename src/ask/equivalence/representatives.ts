@@ -46,7 +46,7 @@ export interface StandIn {
   readonly only: Only | undefined;
 }
 
-/** A node, with the nodes that represent it. If all its packets are traced, it is the only one. */
+/** A node, with the nodes that represent it. If all its packets are traced, only the node itself is listed. */
 export interface Represented {
   readonly node: string;
   readonly by: readonly string[];

@@ -122,7 +122,7 @@ export class Clients {
     return new Set(this.#sides.flatMap(({ scene }) => scene.side.endpoints.at(text)[0]?.isLocal ?? [])).size > 1;
   }
 
-  /** Reports whether the sides' manifests differ in what `read` reads. Other sides never count, because they show too little. */
+  /** Reports whether `read` tells the sides' manifests apart. Dumps and bundles never count, because they show too little. */
   #differs(read: (side: ClientSide) => SenderPlace | boolean | undefined): boolean {
     return this.#sides.every(({ scene }) => scene.side.kind === 'manifests') && new Set(this.#sides.map(read)).size > 1;
   }

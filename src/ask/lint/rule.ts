@@ -24,9 +24,9 @@ export interface RuleFinding<Code extends FindingCode> {
 
 /** A kpc lint rule for one code. The problem is found either by the rule's `check` or by compiling. */
 export interface LintRule<Code extends FindingCode> {
-  /** Finds the problem. Replaces the findings with this code from compiling by findings that name several Services at once. */
+  /** Finds the problem. The findings, which may name several Services, replace compiling's findings with this code. */
   readonly check?: (input: LintInput) => readonly RuleFinding<Code>[];
-  /** Returns a packet that demonstrates a finding with this code from compiling. `service`: the Service that the finding names, if any. */
+  /** Returns a packet that shows compiling's finding with this code. `service`: the Service that the finding names, if any. */
   show?(details: ArgumentsOf<Code>, input: LintInput, service: LintedService | undefined): PacketClaim | undefined;
 }
 

@@ -34,7 +34,7 @@ import {
 import { ignoredService, misspelledKey, unknownService } from './rules/references.ts';
 import { fullSet, idleAffinity, ipvsEnds, laxARP, longComment, unnamedMode } from './rules/settings.ts';
 
-/** The rule for findings from compiling that no packet demonstrates. */
+/** The rule for compiling's findings that no packet shows. */
 const told = {};
 
 /** The rules, in the order in which ignored findings are listed. */

@@ -31,7 +31,7 @@ import {
   type WantedRequest,
 } from './ingress-request.ts';
 
-/** The way of requests through an Ingress or a Gateway API route, starting at the controller. */
+/** The path of requests through an Ingress or a Gateway API route, starting at the controller. */
 export interface IngressWay {
   readonly ingress: string | undefined;
   /** The Gateway or route in the question, if no route in the input is attached to it. */

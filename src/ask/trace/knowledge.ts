@@ -157,7 +157,7 @@ function servicesByAddress({ claims }: Snapshot, isHeld: boolean): Knowledge['se
   };
 }
 
-/** Reports whether the mode gives each node the addresses of Services. Undefined if the mode is unknown and that decides. */
+/** Reports whether the mode gives each node the addresses of Services. Undefined if the node's possible modes differ in this. */
 function holdsServices(side: Snapshot): boolean | undefined {
   const [first, ...others] = new Set(possibleModes(side).map((mode) => programs(mode, 'links')));
   return others.length > 0 ? undefined : first;

@@ -117,7 +117,7 @@ export function isUnaddressed({ code, arguments: details }: Finding): boolean {
   return code === 'bad-packet' && details.problem === 'no-address-for';
 }
 
-/** Reports whether the sender's own node handles the packet, so that it does not pass this node. `names`: the nodes it may be. */
+/** Reports whether the sender's own node, not this one, handles the packet. `names`: the nodes that may be the sender's. */
 export function isPassedBy({ code, arguments: details }: Finding, names?: readonly string[]): boolean {
   return code === 'bad-packet' && details.problem === 'other-node' && names?.includes(details.home) !== false;
 }

@@ -20,8 +20,8 @@ import type { KernelState } from '../../kernel/state.ts';
 import type { CheckResult } from '../../snapshot/files/check-folder.ts';
 
 /**
- * The most changed lines. To find the smallest difference between two very different files takes quadratic time, so kpc gives up after this
- * many lines, which takes about four seconds. A limit in seconds would make the output depend on the machine.
+ * kpc gives up a comparison after this many changed lines, which takes about four seconds. To find the smallest difference between two very
+ * different files takes quadratic time. A limit in seconds would make the output depend on the machine.
  */
 const maxEditLength = 5000;
 
@@ -137,7 +137,7 @@ function signed(sign: string, { text }: DiffedText): string {
   return text.endsWith('\n') ? marked : `${marked}\n\\ No newline at end of file\n`;
 }
 
-/** Writes the inputs of a side. Includes the inputs that only kpc-apply uses if the other side was compiled too. */
+/** Writes the inputs of a side. If the other side was compiled too, includes the inputs that only kpc-apply uses. */
 function writeInputs({ cluster, settings, state }: Snapshot, other: Snapshot) {
   if (!cluster || !settings || other.kind === 'dump')
     return { 'manifest.json': '', 'services.json': '', [sourcesSection]: '' };

@@ -101,7 +101,7 @@ export function nodeClause(isLocal: boolean | undefined): string {
   return isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
 }
 
-/** Reports whether it is unknown if the rule matches. The packet's fate must depend on it. */
+/** Reports whether the packet's fate depends on whether the rule matches, and this is unknown. */
 function isDoubted(step: RuleStep, { reasons }: Pick<Fate, 'reasons'>): boolean {
   const where = whereOf(step);
   return step.action.kind !== 'unknown' && reasons.some(({ rule }) => rule !== undefined && whereOf(rule) === where);

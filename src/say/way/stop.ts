@@ -134,7 +134,7 @@ function becauseOf(port: ShownPort, { side }: Scene): string {
   return why === undefined ? '' : `: ${why}`;
 }
 
-/** Returns a sentence, about all packets to a Service port, that the port has no endpoint, and why. Undefined if that is unknown. */
+/** Returns a sentence saying that a Service port has no endpoint, and why, for all packets to it. Undefined if the reason is unknown. */
 export function lackNote({ target, fate }: Trace, scene: Scene): string | undefined {
   const kind = stopOf(fate.otherwise ?? fate)?.kind;
   const port = servicePortAt(target, scene.side);

@@ -73,7 +73,7 @@ export const headlessAddresses: LintRule<'headless-addresses'> = ofServices((ser
   };
 });
 
-/** Shows that a packet to a claimed node address, sent on another node, never leaves that other node. */
+/** Shows that a packet from another node to a claimed node address never leaves the sending node. */
 export const nodeAddress: LintRule<'node-address'> = {
   show: ({ address, node }, { nodes }) => {
     const to = parseAddress(address);

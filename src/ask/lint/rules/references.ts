@@ -18,8 +18,8 @@ export const ignoredService: LintRule<'ignored-service'> = {
 };
 
 /**
- * Annotations and labels on Services that control planes and load balancers document and read. Of similar names, such as address-pool and
- * address-pools, both are listed, so that neither counts as a misspelling of the other.
+ * Annotations and labels of Services, as documented by the control planes and load balancers that read them. Of similar names, such as
+ * address-pool and address-pools, both are listed, so that neither counts as a misspelling of the other.
  */
 const readKeys: readonly string[] = Object.entries({
   'service.kubernetes.io': 'headless service-proxy-name topology-mode topology-aware-hints load-balancer-cleanup',
