@@ -1,4 +1,4 @@
-// Lists the schemas that #checks checks. The checks have the same names as the schemas.
+// Lists the schemas for which #checks has checks. The checks have the same names as the schemas.
 import { listOf, mapOf, anything, objectOf, wholeNumber } from '../base/json/schema.ts';
 import { assignedSchema, assumedHeadSchema, assumedSchema, sourcesSchema } from '../bundle/schemas.ts';
 

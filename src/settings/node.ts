@@ -79,6 +79,7 @@ export const healthzBindAddress = setting({
   unseenIn: 'own',
 });
 
+/** CIDRs and words (validateKubeProxyNodePortAddress). Up to 1.36 the only word is primary, which must be the only value. */
 export const nodePortAddresses = plainSetting({
   flag: proxyFlag(
     'list',

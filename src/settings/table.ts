@@ -177,7 +177,7 @@ function isGiven({ key }: Flag, flags: ProxyFlags): boolean {
   return flags[key as keyof ProxyFlags] !== undefined;
 }
 
-/** Returns the names ("ipvs.strictARP") of settings that differ without any single packet showing it. `of`: which settings. */
+/** Returns the settings ("ipvs.strictARP") that differ although no single packet shows it. `of`: kube-proxy's own ports, or the rules. */
 export function unseenDifferences(old: SettingValues, fresh: SettingValues, of: 'own' | 'rules'): readonly string[] {
   return listSettings().flatMap(({ path, row: { unseenIn } }) => {
     const isOfRules = unseenIn === 'any' || [old.mode, fresh.mode].every((each) => each === unseenIn);

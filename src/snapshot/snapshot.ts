@@ -563,7 +563,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
 }
 
 /**
- * Adds what the kernel does not show from the manifests: the kinds of addresses, and the health check node port. Adds that port only if
+ * Adds from the manifests what the kernel does not show: the kinds of addresses, and the health check node port. Adds that port only if
  * `isCheck` accepts it, because the mode has no rules for it or a set has it.
  */
 function withUnshown(

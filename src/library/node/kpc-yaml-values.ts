@@ -31,7 +31,7 @@ export interface GivenFlag {
 /** Reports a fault in kpc.yaml. `atKey`: whether the fault's place is the value's key. */
 export type Refuse = (path: FieldPath, details: ArgumentsOf<'bad-kpc-yaml'>, atKey?: boolean) => void;
 
-/** Reports whether a value can be used. A wrong value cannot, nor null, which unsets the flag. `called`: the flag's name in errors. */
+/** Reports whether a value can be used. A wrong value cannot, nor can null, which unsets the flag. `called`: the flag's name in errors. */
 export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refuse, called = kpcYamlKey(row)): boolean {
   if (value === null) return false;
   const { choices } = row;

@@ -33,7 +33,7 @@ const headerOptions = { includeIndex: false, includeUnderline: false, includeFil
 /**
  * Returns the unified diff of a file, with names as in diff -u. If a side lacks the file, its name is /dev/null. Files that are too
  * different to compare line by line are shown as replaced whole. If a file is too long for a diff, one line says so. Characters that a
- * terminal would act on become dots. Test: a file that is too long for a diff differs in one line
+ * terminal would act on become dots. Test: diff/unified-diff.test.ts.
  */
 export function formatUnifiedDiff(
   name: string,

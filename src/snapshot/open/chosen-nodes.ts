@@ -130,7 +130,7 @@ function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings
   ];
 }
 
-/** Warns if all CIDRs have the other family. kube-proxy starts then only on a dual-stack node, which a Node object does not show. */
+/** Warns if all CIDRs have the other family. kube-proxy then starts only on a dual-stack node, which a Node object does not show. */
 function checkClusterCIDRs(names: readonly string[], { nodes, settings }: KnownCluster): readonly Finding[] {
   const { clusterCIDRs } = settings;
   for (const node of names) {
