@@ -28,7 +28,7 @@ export function writeServices(cluster: Cluster): string {
   return writeServicePieces(cluster).join('');
 }
 
-/** Like writeServices, but returns pieces. To join a long text would hold it in memory twice. */
+/** Like writeServices, but returns pieces. Joining a long text would hold it in memory twice. */
 export function writeServicePieces(cluster: Cluster): readonly string[] {
   const out = new LongText();
   const tailOf = rememberTails();

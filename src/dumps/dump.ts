@@ -129,7 +129,7 @@ export class DumpDraft {
     ({ name }) => `set ${name}`,
     ({ name, entries }) => (parseSetName(name) ? sorted(entries.map(entryKey)) : undefined),
   );
-  /** Two listings are compared with the weights of real servers, because these differ between nodes. */
+  /** Comparisons of two listings include the weights of real servers, because weights differ between nodes. */
   readonly virtualServers = new Listed<VirtualServer>(virtualServerKey, formatVirtualServer);
   /** Each family has its own list, because ip addr may list links for only one family. */
   readonly #links: { readonly [F in Family]: Listed<Link> } = { ipv4: listedLinks(), ipv6: listedLinks() };

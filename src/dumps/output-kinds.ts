@@ -167,7 +167,7 @@ export function isReadable(kind: OutputKind): kind is ReadableKind {
   return kind in readable;
 }
 
-/** Returns the objects of kube-proxy in a listing, if only some modes make them. What has no row here lists rules. */
+/** Returns the objects of kube-proxy in a listing, if only some modes make them. Any kind without a row here lists rules. */
 export function objectsIn(kind: string): ObjectKind | undefined {
   return (rows.get(kind) ?? readable.rules).objects;
 }

@@ -187,7 +187,7 @@ const seenByFrames: readonly HookedInterfaces[] = (['input', 'output'] as const)
   return { end, isRead: false, interfaces: [] };
 });
 
-/** Returns what seenByFrames is, once for each rule that does not accept. Adds the link and the addresses that the rule matches. */
+/** Like seenByFrames, but for each rule that does not accept, with the link and the addresses that the rule matches. */
 function seenByRequests(text: string): readonly HookedInterfaces[] {
   const rules = Array.from(linesOf(text), (line) => line.trim()).filter((line) => !idleInArp.test(line));
   return rules.flatMap((rule) => {

@@ -71,9 +71,9 @@ class Splitter {
   #current: DraftOutput | undefined;
   #command: PrintedCommand | undefined;
   #isSilent = false;
-  /** The output that the last line belongs to that was read since the last command. */
+  /** The output of the last line that was read since the last command. */
   #last: DraftOutput | undefined;
-  /** The first line after it that was not read. `isTitle`: whether the latest such line may be a title between two outputs. */
+  /** The first line after that output that was not read. `isTitle`: whether the latest such line may be a title between two outputs. */
   #stray: { readonly line: number; readonly isTitle: boolean } | undefined;
   /** Whether the line above is empty or a message. */
   #isApart = false;

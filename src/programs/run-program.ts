@@ -68,7 +68,7 @@ const problems = [
   ['ETIMEDOUT', 'too-slow'],
 ] as const;
 
-/** The time limit in milliseconds for a program that the user has. To list a large cluster takes a minute. */
+/** The time limit in milliseconds for a program that the user has. Listing a large cluster takes a minute. */
 export const longestRun = 5 * 60_000;
 const limits = { mostBytes: largestFile, longestRun };
 

@@ -7,7 +7,7 @@ const table = Uint32Array.from({ length: 256 }, (_, byte) => {
   return value;
 });
 
-/** Returns gzip's checksum (RFC 1952) of bytes that follow those with the checksum `sum`. */
+/** Continues gzip's checksum (RFC 1952) over more bytes. `sum`: the checksum of all bytes before them. */
 export function crc32(bytes: Uint8Array, sum: number): number {
   // Node has its own crc32 since 20.15 and 22.2.
   const { crc32: native } = zlib as Partial<typeof zlib> & { readonly crc32?: typeof crc32 };

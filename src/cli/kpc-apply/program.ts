@@ -36,7 +36,7 @@ export async function runApplyProgram(argv: readonly string[], { terminal, host 
     terminal: makePatient(terminal, (text, details) =>
       called.logFormat === 'json' ? formatLogRecord(text, details, host.now()) : formatMessage(text, details),
     ),
-    // To finish or undo an unfinished change also counts as a change.
+    // Finishing or undoing an unfinished change also counts as a change.
     onEvent: ({ kind }: ChangeEvent) => {
       hasBegun ||= kind === 'step' || kind === 'recovering' || kind === 'putting-back';
     },

@@ -126,7 +126,7 @@ const ofNode: ReadonlySet<string> = new Set(
   openFlags('programs').flatMap(({ name, isOfNode }) => (isOfNode ? [name] : [])),
 );
 
-/** Returns a `kpc trace` command for a side of a comparison, without a packet. `inputs` and `settings` apply only to manifests. */
+/** Returns a `kpc trace` command, without a packet, for one side of a comparison. `inputs` and `settings` apply only to manifests. */
 export function traceSide(
   command: Command,
   side: Snapshot,

@@ -34,7 +34,7 @@ export function kpcProgram(terminal: Terminal): Program {
     description: 'Compiles Kubernetes Services to the rules that kube-proxy programs, offline.',
     addCommands: async (program, done, argv) => {
       const [called = ''] = argv;
-      // Only the called command is loaded if possible. To load all commands would slow down the start.
+      // Only the called command is loaded if possible. Loading all commands would slow down the start.
       const own = Object.hasOwn(commands, called) && !mayUseKpcYaml(called, argv) ? commands[called] : undefined;
       for (const load of own ? [own] : Object.values(commands)) (await load())(program, terminal, done, argv);
       if (own) return;

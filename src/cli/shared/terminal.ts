@@ -24,7 +24,7 @@ export type ExitStatus = (typeof exitStatus)[keyof typeof exitStatus];
 
 export type Done = (status: ExitStatus) => void;
 
-/** The access of a command to its streams and terminal. Tests replace this object. */
+/** A command's access to its streams and its terminal. Tests replace this object. */
 export interface Terminal {
   readonly out: (text: string) => Promise<void>;
   readonly err: (text: string) => Promise<void>;

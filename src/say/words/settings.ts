@@ -59,7 +59,7 @@ const defaultModes = {
 function describeUnknownNode({ flag, names, known, isOfFleet }: UnknownFlagNode): Words {
   const lacks = isOfFleet ? 'the fleet holds no such node' : 'the input holds no such Node';
   const wrong = `${flag} ${nameSome(names.map((name) => quote(name)))}: ${lacks}`;
-  // To look up all names of a large fleet would take too long.
+  // Looking up all names of a large fleet would take too long.
   const near = new Set(names.slice(0, 3).flatMap((name) => findNearest(name, known) ?? []));
   const any = isOfFleet ? '' : ' (without any Node object, any name is accepted)';
   if (near.size > 0) return [wrong, `did you mean ${[...near].join(' or ')}?${any}`];

@@ -342,7 +342,7 @@ export function releaseOfNode(
 }
 
 /**
- * Reports that no Service is programmed. To write a result without Services would remove all Services from a node. This is therefore an
+ * Reports that no Service is programmed. Writing a result without Services would remove all Services from a node. This is therefore an
  * error, unless `emptyResult` allows it or the result is only shown.
  */
 function describeEmptiness(
