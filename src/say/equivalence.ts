@@ -349,7 +349,7 @@ export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equiva
   };
 }
 
-/** Returns a test case for each cause, which fails if the difference matters, and for each preparation, which fails if required. */
+/** Returns test cases: for each cause, one that fails if the difference matters; for each preparation, one that fails if it is required. */
 function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly TestCase[] {
   const causes = report.findings.map((finding): TestCase => {
     const { title } = causeWords[finding.cause];

@@ -248,7 +248,7 @@ class RulesReader {
     if (isShown && !rules.some((rule) => jumpChain(rule) === local)) draft.lackLocal(name, local);
   }
 
-  /** Records a jump to a chain of the Service port that is missing or empty. The dump then lacks endpoints. */
+  /** Records that a chain of the Service port is missing or empty although a rule jumps to it. The dump then lacks endpoints. */
   #checkWay({ leadsTo, jumpsTo = '' }: ReadRule, draft: PortDraft): void {
     if (leadsTo && (this.#nat.get(jumpsTo)?.rules ?? []).length === 0) this.#lackChains.add(draft);
   }

@@ -18,7 +18,7 @@ export interface PodTraffic {
 const markChains: ReadonlySet<string> = new Set([nftChains.markForMasquerade, baseChains.markMasquerade]);
 
 /**
- * Finds out how a state's rules recognise pods. The rules masquerade packets to a cluster IP unless these come from a pod (isLocal in
+ * Finds out how a state's rules recognise pods. The rules masquerade packets to a cluster IP unless the packets come from a pod (isLocal in
  * pkg/proxy/util/localdetector.go).
  */
 export function podTrafficOf({ iptables, nftables }: KernelState): PodTraffic {

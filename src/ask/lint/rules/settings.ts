@@ -6,7 +6,7 @@ import { modeHistories } from '../../../kube-proxy/releases.ts';
 import { namesMode } from '../lint-input.ts';
 import { type LintRule, claimRefused, ofServices } from '../rule.ts';
 
-/** Finds ipsets with more entries than the size with which kube-proxy creates them allows, and the nodes with such sets. */
+/** Finds ipsets that need more entries than kube-proxy gives them room for, and the nodes with such sets. */
 export const fullSet: LintRule<'full-set'> = {
   check: ({ loaded, nodes, snapshots }) => {
     const { settings, cluster } = loaded;
