@@ -118,7 +118,7 @@ interface SnapshotAssumptions {
 interface Facts {
   readonly name: string;
   readonly state: () => KernelState;
-  /** A state whose items have origins. They explain the items in `state`. Undefined if no state has origins. */
+  /** A state whose items have origins. The origins explain the items in `state`. Undefined if no state has origins. */
   readonly labels?: (() => KernelState | undefined) | undefined;
   readonly flows?: readonly TrackedFlow[] | undefined;
   readonly routes?: KnownRoutes | undefined;

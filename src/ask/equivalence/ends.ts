@@ -167,7 +167,7 @@ const ofSetup: ReadonlySet<CauseId> = new Set([
   'hairpin',
 ]);
 
-/** Returns a function that finds what decides a difference instead of the `cause`, or undefined if nothing does. */
+/** Returns a function that finds what, instead of the `cause`, decides a difference. The function returns undefined if nothing does. */
 export function stepFinder(scenes: readonly [Scene, Scene], isOneSetup: boolean) {
   // If both sides are compiled from manifests, their rules are never out of date.
   const areCompiled = scenes.every(({ side: { kind } }) => kind === 'manifests');

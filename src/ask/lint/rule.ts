@@ -101,7 +101,7 @@ export function findNodes(
 }
 
 /**
- * Does what findNodes does, for missing endpoints. Returns nothing if the input does not show all endpoints of the Service. Reports both
+ * Like findNodes, but for missing endpoints. Returns nothing if the input does not show all endpoints of the Service. Reports both
  * families as one if they lack endpoints on the same nodes.
  */
 export function findLacks(...[service, input, lacks]: Parameters<typeof findNodes>): readonly PortOnNodes[] {

@@ -288,7 +288,7 @@ function unlistedGap(family: Family, unlisted: Unlisted, servers: readonly Virtu
   };
 }
 
-/** Makes a gap for rules at an interface. These see incoming packets before all other rules do, and outgoing packets after all others. */
+/** Makes a gap for rules at an interface. Such rules see incoming packets before all other rules, and outgoing packets after them. */
 function hookedGap(family: Family, at: NonNullable<Gap['at']>, reason: Reason): Gap {
   const station =
     at.end === 'input' ? { hook: 'prerouting', priority: -Infinity } : { hook: 'postrouting', priority: Infinity };

@@ -133,7 +133,7 @@ export const partsOfDump = ['sets', 'virtualServers', 'links', 'sysctls'] as con
 
 /**
  * Completes two sides of one node. Facts that one side lacks, such as the node's addresses and cluster IPs, come from the other side. If
- * that side is a dump, so does all that other programs have on the node. `wholes`: the sides with their objects, if the scenes lack these.
+ * that side is a dump, all that other programs have on the node comes from it too. `wholes`: sides with objects, if the scenes lack these.
  */
 export function onOneNode(
   from: Scene,

@@ -150,7 +150,7 @@ export async function writeGolden(folder: string, snapshot: CompiledSnapshot): P
   if (problem) refuse({ problem: 'folder', wrong: problem });
 }
 
-/** Refuses calls that cannot write anything, whatever the input: for a file that the mode lacks, or for several nodes without a folder. */
+/** Refuses calls that no input lets write anything: those for a file that the mode lacks, or for several nodes without a folder. */
 export function expectTarget(options: CompileRequest): void {
   const { print, out, golden, check } = options;
   if (isFleet(options) && (print ?? out ?? golden ?? check) === print) refuse({ problem: 'no-folder' });

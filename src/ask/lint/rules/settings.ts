@@ -47,7 +47,7 @@ function countByNode(ports: readonly ServicePort[]): ReadonlyMap<string | undefi
   return counts;
 }
 
-/** Chooses by a hash of the client's address alone (ip_vs_sh.c). For mh, kube-proxy sets mh-port, so the client's port counts too. */
+/** The scheduler that hashes only the client's address (ip_vs_sh.c). For mh, kube-proxy sets mh-port, so the client's port counts too. */
 const hashing = 'sh';
 
 /** Finds session affinity without effect, or in addition to a scheduler that already provides it. */
