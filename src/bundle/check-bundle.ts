@@ -47,7 +47,7 @@ export function checkServiceValues(cluster: Cluster, { node }: Pick<Manifest, 'n
   return [...cluster.servicePorts.flatMap((port) => checkServicePort(port, own)), ...findOrphans(cluster)];
 }
 
-/** Finds ports without a listed Service. People review the list of Services, but the rules are made from the ports. */
+/** Finds ports whose Service is not listed. People review the list of Services, but kpc makes the rules from the ports. */
 function findOrphans({ services: listed, servicePorts, healthChecks }: Cluster): readonly BundleFault[] {
   const known = new Set(listed.map(fullName));
   const named = [...servicePorts, ...healthChecks].map(serviceName);
@@ -63,7 +63,7 @@ function checkServicePort(port: ServicePort, own: ReadonlySet<string>): readonly
     const all = its === family ? uses : [...uses, 'of-other-family' as const];
     for (const is of all) if (is) faults.push({ ...services, problem: 'address', of, what, text, is });
   };
-  // An external address may be the node's own, but a cluster IP must not be.
+  // An external address may be the node's own address. A cluster IP must not be.
   const isOwn = own.has(port.clusterIP.text);
   check('cluster IP', port.clusterIP, [unusableAs(port.clusterIP), isOwn ? 'of-node' : undefined]);
   if (port.forwarding !== 'masquerade')
@@ -80,7 +80,7 @@ type Use = AddressFault['is'] | undefined;
 
 /**
  * Reads a bundle that may come from an attacker. services.json and manifest.json must hold values that Kubernetes and kube-proxy allow.
- * Every other file must equal the result of compiling them, byte by byte. So a bundle can hold only the compiler's output.
+ * Every other file must equal, byte by byte, what kpc compiles from them. A bundle can thus hold only the compiler's output.
  */
 export function checkBundle(files: BundleFiles, compile: Compile, path = ''): BundleReading {
   const meaning = readBundleMeaning(files);
@@ -88,7 +88,7 @@ export function checkBundle(files: BundleFiles, compile: Compile, path = ''): Bu
   return meaning.manifest.dumped ? checkDumped(files, compile, path) : checkCompiled(meaning, files, compile, path);
 }
 
-/** Checks a dump. A dump is only for comparing, and has no Services to compile. */
+/** Checks a dump. A dump serves only for comparisons and has no Services to compile. */
 function checkDumped(files: BundleFiles, compile: Compile, path: string): BundleReading {
   const reading = readBundle(files, compile, path);
   if (reading.kind === 'broken') return reading;
@@ -108,7 +108,7 @@ function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Comp
   const ofServices = checkServiceValues(cluster, manifest);
   try {
     const compiled = snapshotOfBundle(meaning, compile, { name: path });
-    // The files themselves are compared, so skip their checksums.
+    // The files themselves are compared, so their checksums are skipped.
     const fresh = makeBundle(compiled, { ...freshTexts, digest: () => '' });
     const problems = [
       ...values,
@@ -120,14 +120,14 @@ function checkCompiled(meaning: BundleMeaning, files: BundleFiles, compile: Comp
     const snapshot = compiled.with({ state: () => state });
     return findBroken(problems, manifest) ?? { kind: 'bundle', bundle: { manifest, files, snapshot } };
   } catch (error) {
-    // Report these faults before compiling, because with some of them no rule can be written.
+    // These faults are reported even if compiling fails, because with some of them no rule can be written.
     const broken = findBroken([...values, ...ofServices], manifest);
     if (broken) return broken;
     throw error;
   }
 }
 
-/** Fields that can be derived from others, and that kpc-apply uses or shows. */
+/** Fields that follow from other fields, and that kpc-apply uses or shows. */
 const derived: readonly (keyof Manifest)[] = [
   ...(['kubeProxyVersion', 'mode', 'serviceCidrs', 'healthChecks', 'tools', 'counts'] as const),
 ];

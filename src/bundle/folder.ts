@@ -21,13 +21,13 @@ export function isBundleFile(name: string): boolean {
   return knownNames.has(name);
 }
 
-/** Makes a file. Fails if the file exists. */
+/** Makes a file. Fails if the file already exists. */
 type MakeFile<Text> = (path: string, text: Text, name: string) => Promise<void>;
 
 /**
- * Makes the folder hold exactly these files. Writes a new folder beside it and renames, so no reader sees half a bundle, and restores the
- * old folder on failure. Refuses a folder with foreign entries, because `-o` may name a home folder. Works by descriptors, because another
- * user may put links in place of the folder.
+ * Replaces the content of a folder with exactly these files. Writes a new folder beside the old one and then renames, so that no reader
+ * sees half a bundle. If that fails, restores the old folder. Refuses a folder that holds anything else, because `-o` may name a home
+ * folder. Uses file descriptors rather than paths, because another user may put links in place of the folder.
  */
 export async function replaceFolder<Text extends FileText>(
   folder: string,
@@ -53,7 +53,7 @@ async function findProblem(target: string, files: ReadonlyMap<string, FileText>)
   const present = await listEntries(target);
   const strangers = findStrangers(target, present);
   if (strangers.length > 0) return { kind: 'not-a-bundle', strangers };
-  // Refuse to turn a bundle into a golden or back, because a wrong flag must not change the format of a folder in git.
+  // Refuses to replace a bundle by a golden, or a golden by a bundle. A wrong flag must not change the format of a folder in git.
   if (!files.has(goldenHead) && hasFile(present, isGoldenHead)) return { kind: 'is-a-golden' };
   if (files.has(goldenHead) && hasFile(present, isBundleFile)) return { kind: 'is-no-golden' };
   return undefined;
@@ -68,7 +68,7 @@ async function replaceIn<Text>(
   const work = parent.makeFolder(temporaryPrefix(name));
   try {
     await withFolder(parent.at(work), { isLink: 'refused' }, async (fresh) => {
-      // Write in parallel, and wait for all files even after an error, so that none appears in a folder that is being removed.
+      // Writes in parallel. Waits for all files even after an error, so that no file appears in a folder that is being removed.
       const made = await Promise.allSettled([...files].map(([file, text]) => makeFile(fresh.at(file), text, file)));
       for (const result of made) if (result.status === 'rejected') throw result.reason;
     });
@@ -79,7 +79,7 @@ async function replaceIn<Text>(
   }
 }
 
-/** Returns a link's target, so that programs that read through either name get the new bundle. */
+/** Returns the target of a link. Programs that read through either name then get the new bundle. */
 async function followLink(path: string): Promise<string> {
   const found = await lstat(path).catch(() => undefined);
   return found?.isSymbolicLink() ? realpath(path) : path;
@@ -89,18 +89,18 @@ function temporaryPrefix(name: string): string {
   return `.${name.slice(0, 200)}.`;
 }
 
-/** Reports whether a killed replaceFolder left `entry` beside the folder `name`. */
+/** Reports whether `entry` is what a killed replaceFolder left beside the folder `name`. */
 export function isRemainOf(name: string, entry: string): boolean {
   const prefix = temporaryPrefix(name);
   return entry.startsWith(prefix) && /^[A-Za-z0-9]{6}(?:\.old)?$/.test(entry.slice(prefix.length));
 }
 
-/** Lists the entries that kpc did not write. A folder with such entries is not replaced. Returns none for a missing folder. */
+/** Lists the entries that kpc did not write. A folder with such entries is not replaced. Empty for a folder that does not exist. */
 export async function listStrangers(folder: string): Promise<readonly string[]> {
   return findStrangers(folder, await listEntries(folder));
 }
 
-/** Reports whether a folder holds a golden. In a fleet, a node's folder may be called golden.json. */
+/** Reports whether a folder holds a golden. A folder called golden.json does not count, because a node may have that name. */
 export async function holdsGolden(folder: string): Promise<boolean> {
   return hasFile(await listEntries(folder), isGoldenHead);
 }
@@ -116,18 +116,18 @@ export async function isFile(path: string): Promise<boolean> {
   return found?.isDirectory() === false;
 }
 
-/** Reports whether readFolder reads this file: a file of a bundle, or a golden's head, which shows what the folder is. */
+/** Reports whether readFolder reads this file. It reads the files of a bundle, and a golden's head, which shows what the folder is. */
 export function isStoredFile(name: string): boolean {
   return isBundleFile(name) || isGoldenHead(name);
 }
 
-/** Limit in bytes. No real manifest.json is larger, because it has only a few lines per Service. */
+/** The most bytes in a manifest.json. No real one is larger, because it has only a few lines for each Service. */
 const largestManifest = 64 * 2 ** 20;
 
-/** Limit on the bytes of a bundle to apply or pack. docs/security.md says what they cost. */
+/** The most bytes in a bundle to apply or pack. docs/security.md says what that many bytes cost. */
 export const largestBundle = 96 * 2 ** 20;
 
-/** Reads the files of a bundle or golden. Follows no links out of the folder. `most`: limit on the bytes of all files. */
+/** Reads the files of a bundle or golden. Does not follow links out of the folder. `most`: the most bytes in all files together. */
 export async function readFolder(
   folder: string,
   isOwn: (name: string) => boolean = isStoredFile,
@@ -146,13 +146,13 @@ export async function readFolder(
 }
 
 /**
- * Refuses a link out of the folder, because it could make kpc print any file of the person who compares a repository. The folder itself
- * may be a link. Test: bundle/hostile-folders.test.ts.
+ * Reads a file of the folder. Refuses a link that leads out of the folder: it could make kpc print any file of a person who compares a
+ * repository. The folder itself may be a link. Test: bundle/hostile-folders.test.ts.
  */
 export function readOwnFile(folder: string, name: string, most?: number): Buffer {
   const path = join(folder, name);
   const root = realPathOf(folder);
-  // Refuse everything except a regular file, even behind a link.
+  // Everything except a regular file is refused, even if a link leads to it.
   return readRegularFile(path, most, (found) => {
     if (found.startsWith(root.endsWith(sep) ? root : root + sep)) return;
     throw new UnreadableFile(path, { problem: 'link-outside', folder });
@@ -160,8 +160,8 @@ export function readOwnFile(folder: string, name: string, most?: number): Buffer
 }
 
 /**
- * Finds entries that kpc did not write. Other programs may use the same names, so only regular files count as kpc's, and some only with
- * kpc's content.
+ * Finds entries that kpc did not write. Other programs may use the same names. Only regular files therefore count as kpc's, and some count
+ * only if their content is kpc's.
  */
 function findStrangers(folder: string, entries: readonly Dirent[]): readonly string[] {
   const files = new Set(entries.filter((entry) => entry.isFile()).map(({ name }) => name));
@@ -180,12 +180,12 @@ function findStrangers(folder: string, entries: readonly Dirent[]): readonly str
 
 const firstPrompt = /^\$ ip(?:6?tables-save)?[ \n]/;
 
-/** Matches a file that starts with this version, perhaps after a merge-conflict marker. */
+/** Matches a file that begins with this version. A merge-conflict marker may come first. */
 function headOf(version: string): RegExp {
   return new RegExp(`^(?:<<<<<<< .*\\n)?\\{\\s*(?:<<<<<<< .*\\n *)?"${version}": ?\\d`);
 }
 
-/** Matches any line, not only the first, because git may have put a conflict marker before it. */
+/** Matches on any line of the file, because git may have put a conflict marker before this line. */
 const serviceHeading = /^==> services\.json <==\r?$/m;
 
 function readStart(path: string): string {
@@ -206,13 +206,13 @@ async function listEntries(folder: string): Promise<readonly Dirent[]> {
   }
 }
 
-/** Reports whether `next` has assumptions and the folder holds a bundle without assumptions. `next` must not replace such a bundle. */
+/** Reports whether `next` has assumptions and would replace a bundle without assumptions, which it must not do. */
 export async function holdsReal(folder: string, next: Manifest): Promise<boolean> {
   try {
     const present = parseJson(readStart(join(folder, 'manifest.json')));
     return isAssumed(next) && isObject(present) && !isAssumed(present);
   } catch {
-    // Ignore the error: the folder is missing, or replaceFolder will report the problem.
+    // The error can be ignored: the folder is missing, or replaceFolder will report what is wrong.
     return false;
   }
 }
@@ -221,9 +221,9 @@ function isAssumed({ assigned, assumedEndpoints }: { readonly [K in keyof Manife
   return [assigned, assumedEndpoints].some((list) => Array.isArray(list) && list.length > 0);
 }
 
-/** Writes a file without waiting for the disk, because a golden has many files and git can restore lost ones. */
+/** Writes a file without waiting for the disk. A golden has many files, and git can restore lost ones. */
 export async function writeQuickly(path: string, text: string): Promise<void> {
-  // Write one file at a time, because too many open files would exceed the limit.
+  // Files are written one at a time, because too many open files would exceed the limit.
   writeFileSync(path, text, { flag: 'wx', mode: 0o644 });
 }
 
@@ -237,7 +237,7 @@ async function writeDurably(path: string, text: FileText): Promise<void> {
   }
 }
 
-/** Moves the old folder aside first, because rename cannot replace a folder that is not empty. */
+/** Puts the new folder in place. Moves the old folder aside first, because rename cannot replace a folder that is not empty. */
 async function swapIn(parent: OpenFolder, work: string, name: string): Promise<void> {
   const [target, aside] = [parent.at(name), parent.at(`${work}.old`)];
   const isOld = (await lstat(target).catch(() => undefined)) !== undefined;

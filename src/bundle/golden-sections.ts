@@ -1,19 +1,19 @@
-// A Service's file in a golden has sections. Each holds one tool's lines, or data with one value per line.
+// A Service's file in a golden has sections. A section holds one tool's lines, or data with one value on each line.
 import { assumedLines } from '#checks';
 import { parseChecked, type Check, type CheckedValue } from '../base/json/check.ts';
 import type { ServiceInfo } from '../cluster/model.ts';
 import { fullName } from '../cluster/objects.ts';
 import type { BundleFiles } from './make-bundle.ts';
 
-/** The fields that determine endpoints, if they differ from the defaults. Older goldens lack this section, and `unplaced` in workloads. */
+/** Fields that determine endpoints and are not the defaults. Older goldens lack this section, and `unplaced` in workloads. */
 export const sourcesSection = 'sources.json';
 export const assignedSection = 'assigned.json';
-/** The section for assumed workloads, one per line. */
+/** The section for assumed workloads. Each workload has a line. */
 export const assumedSection = 'assumed.json';
 
 export type Sections = Iterable<readonly [name: string, text: string]>;
 
-/** Names a Service's file. Neither name contains a dot, so each Service has its own file, and no file is called node.txt. */
+/** Returns the name of a Service's file. Namespaces and Services have no dot in their names, so each file's name is unique. */
 export function goldenServiceFile(namespace: string, name: string): string {
   return `${namespace}.${name}.txt`;
 }
@@ -47,7 +47,7 @@ export function readSectionLines<T>(
   return parseChecked(check, `[${lines.join(',')}]`, name);
 }
 
-/** Reports whether a Service's file has the same content as a fresh one. An older kpc may have written the file. */
+/** Reports whether a Service's file has the same content as a freshly compiled one. An older kpc may have written the file. */
 export function isSameServiceFile(present: string, fresh: string): boolean {
   return present === fresh || (!parseSections(present).has(sourcesSection) && present === withoutNews(fresh));
 }
@@ -61,7 +61,7 @@ function withoutNews(fresh: string): string {
   return formatSections(sections.set(assumedSection, formatLines(older)));
 }
 
-/** Returns the Services ("namespace/name") for which the files do not record the sources of endpoints. A bundle never records them. */
+/** Returns the Services ("namespace/name") whose sources of endpoints the files do not record. A bundle never records these. */
 export function lackingSources(files: BundleFiles, services: readonly ServiceInfo[]): ReadonlySet<string> {
   const lacking = services.filter(
     ({ namespace, name }) => !parseSections(files.get(goldenServiceFile(namespace, name)) ?? '').has(sourcesSection),

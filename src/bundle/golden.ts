@@ -65,23 +65,23 @@ export function isGoldenFile(name: string): boolean {
 
 const goldenVersion = 1;
 
-/** golden.json: the settings that shape the golden. It does not depend on Services or on kpc's version. */
+/** The content of golden.json: the settings that determine the golden. It depends neither on Services nor on kpc's version. */
 interface GoldenHead extends Pick<Manifest, 'mode' | 'node' | 'families' | 'serviceCidrs'> {
   readonly goldenVersion: number;
-  /** A release such as "1.36". Patch releases change nothing in a golden. */
+  /** A release such as "1.36". Different patch releases make the same golden. */
   readonly kubernetesVersion: string;
   readonly settings: object;
-  /** The values that were assumed; undefined if all were given. Older goldens lack this field. */
+  /** The values that kpc assumed. Undefined if all values were given. Older goldens lack this field. */
   readonly assumed?: AssumedHead | undefined;
 }
 
-/** kube-proxy's default settings. These must never change, because goldens omit them. */
+/** kube-proxy's default settings. They must never change, because goldens leave out settings that have the default value. */
 const usualSettings = defaultSettings('ipvs');
 
 /**
- * Writes a bundle as files to keep in git: one per Service with its endpoints and its lines from each tool's file, one for the node, and
- * one for settings. A Service's file holds the result of compiling the cluster without other Services, so branches that change different
- * Services never touch the same file. No file has counts, sums or kpc's version.
+ * Writes a bundle as files to keep in git: one for each Service with its endpoints and its lines from each tool's file, one for the node,
+ * and one for settings. A Service's file holds the result of compiling the cluster without other Services, so branches that change
+ * different Services never touch the same file. No file contains counts, checksums or kpc's version.
  */
 export function makeGolden(content: BundleContent, compile: Compile): BundleFiles {
   const { node, settings, families } = content;
@@ -130,13 +130,11 @@ function placeStateLines(text: string): readonly { readonly line: string; readon
   });
 }
 
-/**
- * Removes lines that are in `known` at the same place, but keeps the opening and closing lines of tables. Returns "" if nothing is left.
- */
+/** Removes lines that are in `known` at the same place. Keeps the lines that open and close tables. Returns "" if nothing else is left. */
 function dropKnownLines(text: string, known: ReadonlySet<string>): string {
   const kept: string[] = [];
   for (const { line, place } of placeStateLines(text)) {
-    // Leave out a table without lines of its own.
+    // A table without lines of its own is left out.
     if (closes(line) && opens(kept.at(-1) ?? '')) kept.pop();
     else if (opens(line) || closes(line) || !known.has(place)) kept.push(line);
   }
@@ -183,8 +181,8 @@ function headAssumed({ assumed }: BundleContent): AssumedHead | undefined {
 }
 
 /**
- * Reports whether a check finds no difference in a file. Ignores the assumed values, which affect no rule, and hostnameOverride. Older
- * goldens record both differently.
+ * Reports whether a file counts as the same in a check. Ignores the assumed values, which affect no rule, and hostnameOverride, because
+ * older goldens record both differently.
  */
 export function isSameInGolden(name: string, present: string | undefined, fresh: string | undefined): boolean {
   if (present === fresh) return true;
@@ -199,15 +197,15 @@ export function isSameInGolden(name: string, present: string | undefined, fresh:
   return 'value' in old && 'value' in now && isSameValue(shaping(old.value), shaping(now.value));
 }
 
-/** Settings that only decide other fields of the head: the mode and the node's name. */
+/** The settings that only decide other fields of the head: the mode and the node's name. They are left out. */
 const headSettings: ReadonlySet<string> = new Set(['mode', 'hostnameOverride']);
 
-/** Omits settings with the default value, so that a golden does not change when a later kpc adds a setting. */
+/** Leaves out settings that have the default value. A golden then does not change when a later kpc adds a setting. */
 function omitDefaults(settings: object, defaults: object): object {
   const kept = Object.entries(settings).flatMap(([key, value]: [string, unknown]): [string, unknown][] => {
     const usual = (defaults as Readonly<Record<string, unknown>>)[key];
     if (headSettings.has(key) || isSameValue(value, usual)) return [];
-    // The settings for detection of local traffic count as one value.
+    // The settings that detect local traffic count as one value.
     const isGroup = isObject(value) && isObject(usual) && !('mode' in value);
     return [[key, isGroup ? omitDefaults(value, usual) : value]];
   });
@@ -224,7 +222,7 @@ function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cl
   });
 }
 
-/** Reads the node, settings and Services of a golden, and compiles them with this kpc. --check compares the tools' lines. */
+/** Reads a golden's node, settings and Services, and compiles them with this kpc. Only --check compares the tools' lines. */
 export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: string, path = ''): BundleReading {
   const unfit = findUnfit(files);
   if (unfit) return unfit;
@@ -335,7 +333,7 @@ function addDefaults(settings: unknown, defaults: object): object {
   return { ...defaults, ...Object.fromEntries(merged) };
 }
 
-/** Returns each workload once, even if several Services share its Pods. Undefined if there are none, as in a bundle. */
+/** Returns each workload once, even if several Services select its Pods. Undefined if there are none, as in a bundle. */
 function uniteAssumed(parts: readonly GoldenPart[]): readonly AssumedWorkload[] | undefined {
   const united = new Map(parts.flatMap(({ assumed }) => assumed.map((each) => [each.workload, each] as const)));
   const workloads = [...united.values()].sort((a, b) => compareText(a.workload, b.workload));

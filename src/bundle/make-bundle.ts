@@ -28,11 +28,11 @@ export type BundleInputs = Pick<
 > &
   Partial<Pick<CompiledSnapshot, 'assumedEndpoints' | 'assumed'>> & {
     readonly dumped?: true | undefined;
-    /** The node's links, routes and sysctls as tools print them, if the state was read from a node. */
+    /** The node's links, routes and sysctls as tools print them. Set if the state was read from a node. */
     readonly network?: string | undefined;
   };
 
-/** Compiles Services for a node. Callers pass this function in, because this folder must not depend on modes. */
+/** Compiles Services for a node. Callers pass such a function in, because this folder must not depend on modes. */
 export type Compile = (
   cluster: Cluster,
   node: NodeContext,
@@ -40,7 +40,7 @@ export type Compile = (
   families: readonly Family[],
 ) => KernelState;
 
-/** The texts of a whole bundle by file name, manifest.json first. */
+/** The texts of a whole bundle by file name. manifest.json comes first. */
 export type BundleFiles = ReadonlyMap<string, string>;
 
 export interface Bundle<Text extends FileText = string> {
@@ -59,14 +59,14 @@ export const freshTexts: BundleTexts = {
   digest: (_, text) => hashHex(text),
 };
 
-/** Shares texts and checksums among the bundles of many nodes, for speed. The bundles are the same without a memo. */
+/** Shares texts and checksums among the bundles of many nodes. This only saves time: the bundles are the same without it. */
 export class BundleMemo implements BundleTexts {
   readonly writeServices: (cluster: Cluster) => string = memoize(writeServices);
   readonly #parts = new Map<unknown, (part: never) => string>();
   readonly #last = new Map<BundleFileName, { readonly text: FileText; readonly digest: string }>();
 
   each<Part extends object>(format: (part: Part) => string): (part: Part) => string {
-    // The cast is safe, because all results stored for a function have this function's type.
+    // The cast is safe, because all results that are stored for a function have the type that this function returns.
     const known = this.#parts.get(format) as ((part: Part) => string) | undefined;
     if (known) return known;
     const remembered = memoize(format);
@@ -83,7 +83,7 @@ export class BundleMemo implements BundleTexts {
   }
 }
 
-/** Counts programmed Services and ports. A port in both families counts once. Relies on the ports being sorted by Service. */
+/** Counts Services and ports that are programmed. A port in both families counts once. The ports must be sorted by Service. */
 export function countServices(cluster: Cluster) {
   let services = 0;
   let servicePorts = 0;
@@ -107,12 +107,12 @@ function memoize<T extends object, R>(make: (item: T) => R): (item: T) => R {
   };
 }
 
-/** Writes a bundle. Equal content gives equal bytes. Sharing `texts` is faster for many bundles of a cluster. */
+/** Writes a bundle. Equal content gives equal bytes. For many bundles of a cluster, sharing `texts` saves time. */
 export function makeBundle(content: BundleContent, texts: BundleTexts = freshTexts): Bundle {
   return makeBundleOf(content, texts, joinText);
 }
 
-/** Like makeBundle, but with texts in chunks, for hashing and writing without joining 30 MB. */
+/** Like makeBundle, but returns long texts in chunks, so that 30 MB can be hashed and written without being joined. */
 export function makeLongBundle(content: BundleContent): Bundle<FileText> {
   return makeBundleOf<FileText>(content, freshTexts, (text) => text);
 }
@@ -183,7 +183,7 @@ export function writeServiceRanges({ cluster, settings }: BundleContent): Manife
   return programs(settings.mode, 'nftables') ? writeServiceCidrs(cluster) : undefined;
 }
 
-/** Omits proxy ports if there are none, because most modes never have any. */
+/** Leaves out proxy ports if there are none, because most modes never have any. */
 export function countState(state: KernelState): { readonly [N in CountName]?: number } {
   const iptables = Object.values(state.iptables).flatMap((tables) => Object.values(tables));
   const chains = iptables.flatMap((table) => [...table.values()]);

@@ -5,22 +5,22 @@ import type { ProxySettings } from '../cluster/objects.ts';
 import { kubeProxyVersions, parseRelease } from '../kube-proxy/releases.ts';
 import type { healthCheckSchema, manifestSchema } from './schemas.ts';
 
-/** The version of the bundle's format. kpc-apply refuses a version it does not know. */
+/** The version of the bundle's format. kpc-apply refuses a version that it does not know. */
 export const formatVersion = 1;
 
-/** A Service's health check node port. On each family's addresses, kube-proxy answers with the number of endpoints in this family. */
+/** A Service's health check node port. On the addresses of each family, kube-proxy answers with the number of endpoints in that family. */
 export type HealthCheck = Shaped<typeof healthCheckSchema>;
 
 export type Manifest = Shaped<typeof manifestSchema>;
 
-/** Reads a canonical value. Throws a TypeError for malformed text. */
+/** Reads an address in canonical form. Throws a TypeError for any other text. */
 export function readAddress(value: string): Address {
   const parsed = parseAddress(value);
   if (!parsed) throw new TypeError(value);
   return parsed;
 }
 
-/** Reads a canonical value. Throws a TypeError for malformed text. */
+/** Reads a network in canonical form. Throws a TypeError for any other text. */
 export function requireNetwork(value: string): Network {
   const parsed = parseNetwork(value);
   if (!parsed) throw new TypeError(value);
@@ -51,7 +51,7 @@ export function writeServiceCidrs({ serviceCidrs }: Pick<Cluster, 'serviceCidrs'
   return serviceCidrs.map(({ network, from }) => ({ cidr: network.text, from }));
 }
 
-/** Returns the settings with the release of the manifest's kube-proxy. */
+/** Returns the manifest's settings, together with the release of its kube-proxy. */
 export function settingsOf({ settings, kubeProxyVersion }: Manifest): ProxySettings {
   const release = parseRelease(kubeProxyVersion);
   if (release === undefined) throw new TypeError(`manifest.json: no such kube-proxy: ${kubeProxyVersion}`);

@@ -35,7 +35,7 @@ interface BrokenBundle {
   readonly manifest?: Manifest | undefined;
 }
 
-/** The part of a bundle that determines all other files. */
+/** The part of a bundle from which all other files follow. */
 export interface BundleMeaning {
   readonly manifest: Manifest;
   readonly cluster: Cluster;
@@ -53,7 +53,7 @@ export function findBroken(problems: readonly BundleFault[], manifest?: Manifest
   return problems.length > 0 ? broken(problems, manifest) : undefined;
 }
 
-/** Checks the format version and checksums, then reads each file back. `path`: the user's name for the bundle. */
+/** Checks the format version and the checksums, and then reads each file. `path`: the user's name for the bundle. */
 export function readBundle(files: BundleFiles, compile: Compile, path = ''): BundleReading {
   const meaning = readBundleMeaning(files);
   if ('kind' in meaning) return meaning;
@@ -63,7 +63,7 @@ export function readBundle(files: BundleFiles, compile: Compile, path = ''): Bun
   return findBroken(problems) ?? { kind: 'bundle', bundle: { manifest, files, snapshot } };
 }
 
-/** Returns the snapshot of a bundle or golden. `state` is compiled by default. `assumed` is recorded by a golden, but not by a bundle. */
+/** Returns the snapshot of a bundle or golden. By default, `state` is compiled. A golden records `assumed`, but a bundle does not. */
 export function snapshotOfBundle(
   { manifest, cluster }: BundleMeaning,
   compileAny: Compile,
@@ -84,7 +84,7 @@ export function snapshotOfBundle(
     kpcVersion,
     compile,
     state: state ?? (() => compile(cluster)),
-    // The files of a bundle do not record origins. If comments do not name the Services, compile again to label the rules.
+    // The files of a bundle do not record origins. If comments do not name the Services, kpc compiles again to label the rules.
     labels: modeFacts[mode].namesServices === 'all' ? undefined : () => compile(cluster),
     assumedNodes: assumed.node ? [node.name] : [],
     isModeAssumed: assumed.mode,
@@ -95,7 +95,7 @@ export function snapshotOfBundle(
   });
 }
 
-/** Reads manifest.json and services.json, which determine the other files. Checks the format version and checksums. */
+/** Reads manifest.json and services.json, from which the other files follow. Checks the format version and the checksums. */
 export function readBundleMeaning(files: BundleFiles): BundleMeaning | BrokenBundle {
   if (!files.has('manifest.json') && files.has(goldenHead)) return broken([{ problem: 'golden' }]);
   const unfit = findUnfit(files);

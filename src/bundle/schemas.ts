@@ -57,7 +57,7 @@ export const assumedHeadSchema = objectOf({
   node: optional(oneOf(true)),
   mode: optional(oneOf(true)),
   clusterCIDRs: optional(listOf(networkSchema)),
-  /** The cluster's families, recorded if a Service gets its families from the cluster. */
+  /** The cluster's families. Recorded only if a Service gets its families from the cluster. */
   families: optional(listOf(oneOf(...families))),
 });
 
@@ -65,22 +65,22 @@ export type AssumedHead = Shaped<typeof assumedHeadSchema>;
 
 export const healthCheckSchema = objectOf({
   port: portSchema,
-  /** "namespace/name". */
+  /** The Service, as "namespace/name". */
   service: text,
   localEndpoints: objectOf({ ipv4: optional(wholeNumber(0)), ipv6: optional(wholeNumber(0)) }),
 });
 
-/** manifest.json, with keys in written order. Fields of a checked Manifest need no further checks. */
+/** The schema of manifest.json, with keys in written order. Fields of a checked Manifest need no further checks. */
 export const manifestSchema = closed(
   objectOf({
     formatVersion: wholeNumber(1),
     kpcVersion: text,
-    /** The kube-proxy of this state, such as "v1.36.3". It gives the release, which the settings omit. */
+    /** The version of the kube-proxy that this state is for, such as "v1.36.3". It gives the release, which is not in the settings. */
     kubeProxyVersion: textThat(`the version of a kube-proxy of Kubernetes ${releaseRange}`, 'isKubeProxyVersion'),
     mode: oneOf(...proxyModes),
-    /** Set if the state was read from a node (kpc-apply dump). There are no Services then. */
+    /** Set if kpc-apply dump read the state from a node. There are then no Services. */
     dumped: optional(oneOf(true)),
-    /** `name` is "" if none was given. In a dump it is the machine's name, which may be "WORKER_1". */
+    /** `name` is "" if no name was given. In a dump, it is the machine's name, which may be "WORKER_1". */
     node: objectOf({
       name: textThat("a node's name", 'isPrintable'),
       zone: plainText,
@@ -89,9 +89,9 @@ export const manifestSchema = closed(
       hostAddresses: listOf(addressSchema),
     }),
     families: listOf(oneOf('ipv4', 'ipv6')),
-    /** The settings that determine the state. On the node, they also determine conntrack and conn_reuse_mode. */
+    /** The settings that determine the state. kpc-apply also uses them on the node, for conntrack and conn_reuse_mode. */
     settings: settingsSchema,
-    /** Networks whose unused addresses are dropped, and the source of each. */
+    /** Networks with their sources. kube-proxy drops packets to unused addresses of these networks. */
     serviceCidrs: optional(
       listOf(
         objectOf<{ readonly cidr: string; readonly from: ServiceRange['from'] }>({
@@ -100,16 +100,16 @@ export const manifestSchema = closed(
         }),
       ),
     ),
-    /** Timeouts in seconds, for `ipvsadm --set`; null if kube-proxy does not set them. */
+    /** Timeouts in seconds for `ipvsadm --set`. null if kube-proxy does not set them. */
     ipvsTimeouts: nullable(objectOf<IpvsTimeouts>({ tcp: amount, tcpFin: amount, udp: amount })),
-    /** Sorted by port. */
+    /** The health checks, sorted by port. */
     healthChecks: listOf(healthCheckSchema),
     assigned: listOf(assignedSchema),
     assumedEndpoints: optional(listOf(assumedSchema)),
-    /** Oldest versions of the tools that read the files. */
+    /** The oldest version of each tool that can read the files. */
     tools: mapOf(text),
     counts: mapOf(wholeNumber(0)),
-    /** The SHA-256 of each other file, in hex, by file name. */
+    /** The SHA-256 of each other file, in hex, keyed by file name. */
     files: mapOf<string, BundleFileName>(matching('a SHA-256 in hex', /^[0-9a-f]{64}$/)),
   }),
 );
@@ -121,7 +121,7 @@ const familySchema = oneOf(...families);
 const portOrNone = wholeNumber(0, 65_535);
 const label = textThat('a name of Kubernetes', 'isLabel');
 const portName = textThat('a port name', 'isPortName');
-/** The longest session affinity that the API server accepts, in seconds: a day. */
+/** The longest session affinity that the API server accepts is a day, in seconds. */
 const affinitySchema = wholeNumber(1, 86_400);
 
 const serviceSchema = objectOf<ServiceRecord>({
@@ -190,7 +190,7 @@ export const sourcesSchema = closed(
   }),
 );
 
-/** services.json. Fields of a checked Cluster need no further checks. */
+/** The schema of services.json. After this check, a Cluster's fields need no further checks. */
 export const servicesSchema = closed(
   objectOf({
     services: listOf(serviceSchema),

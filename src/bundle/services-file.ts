@@ -23,12 +23,12 @@ type EndpointRecord = Shaped<typeof endpointSchema>;
 
 type ServicePortRecord = Shaped<typeof servicePortSchema>;
 
-/** Writes services.json, the compiled cluster, which is the same for all nodes. Each Service, port and endpoint has a line, for diffs. */
+/** Writes services.json, the compiled cluster, which all nodes share. Each Service, port and endpoint has a line, for short diffs. */
 export function writeServices(cluster: Cluster): string {
   return writeServicePieces(cluster).join('');
 }
 
-/** Like writeServices, but in pieces. Joining a long text would hold it in memory twice. */
+/** Like writeServices, but returns pieces. Joining a long text would hold it in memory twice. */
 export function writeServicePieces(cluster: Cluster): readonly string[] {
   const out = new LongText();
   const tailOf = rememberTails();
@@ -50,8 +50,8 @@ export function writeServicePieces(cluster: Cluster): readonly string[] {
 }
 
 /**
- * Returns records as JSON without their last brace. For speed, writes all records as one text and splits this text. The split finds only
- * the borders of records, because a quote inside a value has a backslash.
+ * Returns each record as JSON without its last brace. For speed, writes all records as one text and splits this text. The split finds
+ * nothing but the borders of records, because a quote inside a value has a backslash.
  */
 function openRecords(records: readonly { readonly namespace: string }[]): readonly string[] {
   if (records.length === 0) return [];

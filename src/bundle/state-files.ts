@@ -21,15 +21,15 @@ export interface PartTexts {
 
 export interface StateFile {
   readonly kind: ObjectKind;
-  /** The file's name in --print. */
+  /** The name that --print uses for the file. */
   readonly print: string;
-  /** Formats the file; undefined if the state has no objects for the file. */
+  /** Formats the file. Undefined if the state has no objects that belong in the file. */
   format(state: KernelState, texts: PartTexts): FileText | undefined;
-  /** Reads a text. `beside`: the state read from other files. */
+  /** Reads the text of the file. `beside`: the state that was read from other files. */
   read(text: string, beside: KernelState): Partial<KernelState> & { readonly unread: readonly UnreadLine[] };
 }
 
-/** The files of a state, in reading order. A mode has the files for its kinds of objects. */
+/** The files of a state, in the order in which they are read. A mode has the files for the kinds of objects that it programs. */
 export const stateFiles = {
   'modules.conf': {
     kind: 'modules',
@@ -88,20 +88,20 @@ export const stateFiles = {
 
 export type StateFileName = keyof typeof stateFiles;
 
-/** File names in the order of the manifest. */
+/** The file names, in the manifest's order. */
 export const stateFileNames = Object.keys(stateFiles) as readonly StateFileName[];
 
 /** All files besides manifest.json. */
 export type BundleFileName = StateFileName | 'services.json' | typeof networkFile;
 
-/** File names in the order in which people should read the files. */
+/** The file names, in the order in which people should read the files. */
 export const bundleFileNames: readonly BundleFileName[] = [...stateFileNames, 'services.json', networkFile];
 
 export function isStateFile(name: string): boolean {
   return Object.hasOwn(stateFiles, name);
 }
 
-/** File names in order of interest: first the objects of Services, last the objects that every node has. */
+/** The file names in the order of interest: files with objects of Services first, files with objects that every node has last. */
 export const filesToRead: readonly StateFileName[] = [
   ...(['nftables.nft', 'ipvsadm.restore', 'ip.batch', 'ipset.restore', 'balancer.conf'] as const),
   ...(['iptables.restore', 'ip6tables.restore', 'sysctl.conf', 'modules.conf'] as const),

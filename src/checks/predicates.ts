@@ -1,6 +1,5 @@
-// Predicates for conditions that JSON Schema has no keyword for. Schemas name the predicates, and the checks made by
-// scripts/checks-module.mjs import them. A predicate on texts gets only texts; any other predicate gets a value that the rest of the schema
-// accepts.
+// Predicates for conditions that JSON Schema has no keyword for. Schemas name the predicates, and the checks that scripts/checks-module.mjs
+// makes import them. A predicate on texts gets only texts. Any other predicate gets only values that the rest of the schema accepts.
 import { parseDuration } from '../base/duration.ts';
 import { isObject } from '../base/json/check.ts';
 import { isName } from '../base/names.ts';
@@ -30,7 +29,7 @@ export function isNetwork(text: string): boolean {
 }
 
 /**
- * Accepts an address with or without a port, or an empty text. kube-proxy adds its own port to an address without one (AppendPortIfNeeded).
+ * Accepts an address with or without a port, and an empty text. If an address has no port, kube-proxy adds its own (AppendPortIfNeeded).
  */
 export function isSocket(text: string): boolean {
   const [, ipv6, ipv4 = '', port = ''] = /^(?:\[(.*)\]|([^:]*)):\+?(\d{1,9})$/.exec(text) ?? [];
@@ -95,19 +94,19 @@ export function hasFilePattern({ filePattern }: { readonly filePattern?: string 
   return /^[^=,]+$/.test(filePattern ?? '');
 }
 
-/** kube-proxy allows vmodule only for text logs. */
+/** Reports whether logging is valid: kube-proxy allows vmodule only for text logs. */
 export function isLogging(
   logging: { readonly format?: string | null; readonly vmodule?: readonly unknown[] | null } | null,
 ): boolean {
   return logging?.format !== 'json' || (logging.vmodule ?? []).length === 0;
 }
 
-/** Accepts only the network's kernel settings, because a rollback writes these files. Test: apply/damaged-state.test.ts. */
+/** Accepts only paths of the network's kernel settings, because a rollback writes to these files. Test: apply/damaged-state.test.ts. */
 export function hasSettingPaths(settings: unknown): boolean {
   return !isObject(settings) || Object.keys(settings).every(isSettingPath);
 }
 
-/** Reports whether a field is present and its value is not accepted. The generated checks call this for each optional field. */
+/** Reports whether a field is present and its value is wrong. The generated checks call this for each optional field. */
 export function isWrong(value: unknown, accepts: (value: unknown) => boolean): boolean {
   return value !== undefined && !accepts(value);
 }

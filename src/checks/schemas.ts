@@ -1,4 +1,4 @@
-// Lists the schemas for which #checks has checks, under the same names.
+// Lists the schemas for which #checks has checks. The checks have the same names as the schemas.
 import { listOf, mapOf, anything, objectOf, wholeNumber } from '../base/json/schema.ts';
 import { assignedSchema, assumedHeadSchema, assumedSchema, sourcesSchema } from '../bundle/schemas.ts';
 
@@ -27,7 +27,7 @@ export {
   unconfirmedSchema as unconfirmed,
 } from '../apply/state/schemas.ts';
 
-// Kubernetes objects by kind, and files that are read in the same way.
+// Kubernetes objects, by kind, and files that are read in the same way as objects.
 export { autoscalerSchema as Autoscaler } from '../input/objects/shapes/node.ts';
 export { endpointsSchema as Endpoints } from '../input/objects/shapes/service.ts';
 export { endpointSliceSchema as EndpointSlice } from '../input/objects/shapes/service.ts';

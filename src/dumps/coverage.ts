@@ -15,28 +15,28 @@ export interface Shown extends Readonly<Record<WholeKind, boolean>> {
   readonly nftables: readonly Family[];
 }
 
-/** A table's position in an nftables listing, in order of creation. */
+/** The position of a table in an nftables listing. Tables are listed in the order in which they were created. */
 export interface TableListing {
   readonly listing: string;
   readonly place: number;
 }
 
-/** How much of a kernel a side shows. An object of a kind that only one side shows is not reported as a difference. */
+/** How much of a kernel a side shows. If only one side shows a kind of object, objects of that kind are not reported as differences. */
 export interface Coverage extends Shown {
-  /** Families for which sets, virtual servers and addresses were compiled or dumped. */
+  /** The families for which sets, virtual servers and addresses were compiled or dumped. */
   readonly families: readonly Family[];
-  /** Families whose rules were deliberately printed only in part, such as with grep. kpc still examines this part. */
+  /** The families of whose rules someone deliberately printed only a part, for example with grep. kpc still examines this part. */
   readonly excerpts?: readonly Family[] | undefined;
   readonly listed?: ReadonlyMap<string, TableListing> | undefined;
-  /** Families whose addresses the command `ip addr` printed in full. Undefined if the dump does not show that command. */
+  /** The families whose addresses `ip addr` printed in full. Undefined if the dump does not show the command. */
   readonly allAddresses?: readonly Family[] | undefined;
-  /** Empty files, by the command whose output their names promise. */
+  /** The empty files, keyed by the output that their names suggest. */
   readonly empty?: ReadonlyMap<string, string> | undefined;
-  /** Whether nft listed only some tables, or its listing is cut off at either end. */
+  /** Whether nft listed only some tables, or whether its listing is cut off at either end. */
   readonly lacksTables?: boolean | undefined;
 }
 
-/** Returns the coverage of a compiled state, which is complete: if a family is not compiled, kube-proxy programs nothing in it. */
+/** Returns the coverage of a compiled state, which shows everything. kube-proxy programs nothing in a family that is not compiled. */
 export function coverAll(): Coverage {
   return {
     iptables: { ipv4: tableNames, ipv6: tableNames },
@@ -79,7 +79,7 @@ export function coverState(state: KernelState, coverage: Coverage): KernelState 
   };
 }
 
-/** Returns the rules to read Services from: the complete tables, and all tables of families of which only an excerpt was printed. */
+/** Returns the rules to read Services from: complete tables and, in families of which only an excerpt was printed, all tables. */
 export function coverRulesToRead(iptables: FamilyTables, { iptables: shown, excerpts = [] }: Coverage): FamilyTables {
   const readable = (family: Family) => (excerpts.includes(family) ? tableNames : shown[family]);
   return cutRules(iptables, { ipv4: readable('ipv4'), ipv6: readable('ipv6') });
@@ -106,7 +106,7 @@ export function showsRules({ iptables }: Coverage, family: Family): boolean {
   return workingTables.every((table) => iptables[family].includes(table));
 }
 
-/** Reports whether all Services of a mode in a family are known, so that any other object there belongs to no Service. */
+/** Reports whether all Services of a mode in a family are known. If so, any other object there belongs to no Service. */
 export function showsServices(coverage: Coverage, mode: ProxyMode, family: Family): boolean {
   const shown = {
     ...coverage,

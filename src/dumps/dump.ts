@@ -62,17 +62,17 @@ export type Doubt =
       readonly rules?: { readonly family: Family; readonly tables: readonly TableName[] } | undefined;
     }
   | ({ readonly file: string; readonly kind: 'unlisted' } & Unlisted)
-  /** An output that was skipped because it contradicts the first one of its kind, so that it must be from another node or time. */
+  /** An output that was skipped because it contradicts the first output of its kind. It must be from another node or time. */
   | { readonly file: string; readonly kind: 'second-listing'; readonly output: string }
   | ForeignDoubt;
 
-/** Rules that packets pass although the side's state lacks them. */
+/** Rules that packets pass, although they are not in the side's state. */
 type ForeignDoubt =
   | ({ readonly kind: 'other-table' } & OtherTable)
-  /** Tables of the other iptables variant (legacy or nft), because the kernel runs both variants. */
+  /** The tables of the other iptables variant (legacy or nft). They matter because the kernel runs both variants. */
   | { readonly kind: 'other-variant'; readonly family: Family; readonly tables: Tables }
   | { readonly file: string; readonly kind: 'legacy-tables'; readonly family: Family }
-  /** A table that iptables-save does not show in full, because others changed it with nft. nft's listing shows the whole table. */
+  /** A table that iptables-save does not show in full, because someone changed it with nft. nft's own listing shows the whole table. */
   | {
       readonly file: string;
       readonly kind: 'hidden-table';
@@ -81,10 +81,10 @@ type ForeignDoubt =
       readonly isPart: boolean;
     };
 
-/** A table of another program or of iptables-nft, or a dormant table of kube-proxy. */
+/** A table that belongs to another program or to iptables-nft, or a dormant table of kube-proxy. */
 export interface OtherTable {
   readonly table: string;
-  /** The table's rules for IP packets. Empty for families such as arp; undefined if the table could not be read in full. */
+  /** The table's rules for IP packets. Empty for families such as arp. Undefined if the table could not be read in full. */
   readonly tables: readonly NftTable[] | undefined;
   readonly hooked: readonly HookedInterfaces[];
 }
@@ -100,17 +100,17 @@ const foreign: ReadonlySet<Doubt['kind']> = new Set<ForeignDoubt['kind']>([
   'hidden-table',
 ]);
 
-/** Interfaces whose packets or frames pass ingress, egress, bridge or arp rules. */
+/** Interfaces whose packets or frames pass rules for ingress, egress, bridge or arp. */
 export interface HookedInterfaces {
   readonly end: 'input' | 'output';
   readonly isRead: boolean;
   /** Names of interfaces. A trailing `*` matches any suffix. */
   readonly interfaces: readonly string[];
-  /** The addresses that rules of family arp match; undefined if rules match any address. */
+  /** The addresses that rules of family arp match. Undefined if rules match any address. */
   readonly addresses?: readonly Network[] | undefined;
 }
 
-/** Why a dump file, or part of it, was skipped, or how it was read. Without a line, the fault concerns the whole file. */
+/** Why a dump file, or a part of it, was skipped, or how it was read. If there is no line, the fault is about the whole file. */
 export type DumpFault = Fault & { readonly file: string; readonly line: number | undefined };
 
 export function sorted(texts: readonly string[]): string {
@@ -123,15 +123,15 @@ export interface Printed {
   readonly kind: DumpFileKind;
 }
 
-/** Collects a dump's outputs. If an object was dumped twice, the first dump of it counts. */
+/** Collects the outputs of a dump. If the dump has an object twice, the first one counts. */
 export class DumpDraft {
   readonly sets = new Listed<IpSet>(
     ({ name }) => `set ${name}`,
     ({ name, entries }) => (parseSetName(name) ? sorted(entries.map(entryKey)) : undefined),
   );
-  /** Compares virtual servers including the weights of real servers, which differ between nodes. */
+  /** Comparisons of two listings include the weights of real servers, because weights differ between nodes. */
   readonly virtualServers = new Listed<VirtualServer>(virtualServerKey, formatVirtualServer);
-  /** Each family has a list of its own, because ip addr can list links for a single family. */
+  /** Each family has its own list, because ip addr may list links for only one family. */
   readonly #links: { readonly [F in Family]: Listed<Link> } = { ipv4: listedLinks(), ipv6: listedLinks() };
   readonly #linkKinds = new Map<string, Omit<Link, 'name' | 'addresses'>>();
   readonly #routes = new DraftedRoutes();
@@ -144,22 +144,22 @@ export class DumpDraft {
       `${protocol} src=${formatSocketAddress(source)} dst=${formatSocketAddress(destination)} zone=${zone}`,
     ({ answers }) => formatSocketAddress(answers),
   );
-  /** Texts of nftables chains, sets and maps, to recognise a second listing. */
+  /** The texts of nftables chains, sets and maps. They help to recognise a second listing. */
   readonly nftRules = new Listed<RuleText>(
     ([name]) => name,
     ([, text]) => text(),
   );
   allAddresses: readonly Family[] | undefined;
   readonly #empty: { readonly kind: DumpFileKind; readonly file: string }[] = [];
-  /** Families for which part of kube-proxy's table is missing, because of an nft option or because someone left it out when pasting. */
+  /** Families for which part of kube-proxy's table is missing: an nft option or the person who pasted it left this part out. */
   readonly nftParts = new Set<Family>();
   readonly dormant = new Set<Family>();
-  /** Whether nft's output is cut off at either end, so that some tables may be missing. */
+  /** Whether nft's output is cut off at either end. Some tables may then be missing. */
   isNftCut = false;
   readonly endsOfServers: VirtualServer[] = [];
   readonly endsOfSets: string[] = [];
   isNftPart = false;
-  /** Tables with kube-proxy's rules of iptables, as nft lists them. */
+  /** Tables of iptables that hold kube-proxy's rules, as nft lists them. */
   readonly ofIptables: { readonly table: string; readonly file: string; readonly line: number }[] = [];
   readonly #rules: { [F in Family]?: RuleListings } = {};
   readonly #nftables = new Map<string, NftTable>();
@@ -168,7 +168,7 @@ export class DumpDraft {
   readonly #listed = new Map<string, TableListing>();
   readonly #namesIn = new Map<string, Set<string>>();
   readonly #files: Dump['files'][number][] = [];
-  /** Keyed by text, so that each fault of a file is reported only once. */
+  /** Keyed by text, so that each fault in a file is reported only once. */
   readonly #faults = new Map<string, DumpFault>();
   readonly #doubts: Doubt[] = [];
   readonly #unread = new Map<string, { more: number }>();
@@ -180,7 +180,7 @@ export class DumpDraft {
     if (!this.#faults.has(key)) this.#faults.set(key, { ...faultOf(code, details), file, line });
   }
 
-  /** Reports an output from another host than the first, because a dump must be from one node. Returns whether the host differs. */
+  /** Reports an output that is from another host than the first, because a dump must be from one node. Returns true for such an output. */
   isOfOtherHost(file: string, { kind, command, firstLine }: ToolOutput): boolean {
     const host = command?.host;
     this.#host ??= host;
@@ -211,7 +211,7 @@ export class DumpDraft {
     if (this.#files.every((file) => file.name !== name || file.kind !== kind)) this.#files.push({ name, kind });
   }
 
-  /** Reports an empty file, whose listing counts as not given. */
+  /** Reports an empty file. Its listing counts as not given. */
   emptyFile(file: string, kind: DumpFileKind): void {
     this.#empty.push({ kind, file });
   }
@@ -300,12 +300,12 @@ export class DumpDraft {
     return unread;
   }
 
-  /** Records that a command to list a family's routes printed no route. */
+  /** Records that a command that lists a family's routes printed none. */
   noRoutes({ family }: { readonly family: Family | undefined }): void {
     if (family) this.#routes.empty.add(family);
   }
 
-  /** Reads the log of one pod or node, from one file or several. Skips a log without a known line, because another program wrote it. */
+  /** Reads the log of one pod or node, from one or more files. Skips a log without a known line, because another program wrote it. */
   readLog(file: string, text: string, firstLine: number): void {
     const other = this.#log.read(file, text, firstLine);
     if (!this.#log.isKnown) return;
@@ -318,8 +318,8 @@ export class DumpDraft {
   }
 
   /**
-   * Adds rules as RuleListings.add does, but reports rejected rules and returns false for them. A table that looks filtered does not count
-   * as complete.
+   * Adds rules like RuleListings.add. If that rejects rules, reports this and returns false. A table that looks filtered does not count as
+   * complete.
    */
   addRules(
     family: Family,
@@ -345,7 +345,7 @@ export class DumpDraft {
     }
   }
 
-  /** Records a table's name. Returns whether the listing also has tables with other names. */
+  /** Records the name of a table in a listing. Returns whether the listing also has tables with other names. */
   hasOther(listing: string, name: string): boolean {
     const names = this.#namesIn.get(listing) ?? new Set<string>();
     this.#namesIn.set(listing, names.add(name));
@@ -392,7 +392,7 @@ export class DumpDraft {
       ipvsTimeouts: undefined,
       modules: [],
     };
-    // Flows of other zones are those of programs such as Open vSwitch.
+    // Flows in other zones belong to programs such as Open vSwitch.
     const zones = new Set([0, ...rules.flatMap(([, { tables }]) => zonesSetBy(tables.raw))]);
     const coverage: Coverage = {
       iptables: { ipv4: wholeOf('ipv4'), ipv6: wholeOf('ipv6') },
@@ -401,7 +401,7 @@ export class DumpDraft {
       virtualServers: virtualServers.isWhole,
       links: families.some((family) => this.#links[family].isWhole),
       sysctls: sysctls.items.length > 0,
-      // A dump does not show timeouts, the balancer or modules. Objects that need a module exist only if the module is loaded.
+      // A dump shows no timeouts, no balancer and no modules. If an object needs a module, the module is loaded.
       ipvsTimeouts: false,
       proxyPorts: false,
       modules: false,
@@ -424,7 +424,7 @@ export class DumpDraft {
     };
   }
 
-  /** Reports no empty file for objects that the node's mode does not make. */
+  /** Reports empty files, except files for objects that the node's mode does not make. */
   #emptyFaults(mode: ProxyMode | undefined): readonly DumpFault[] {
     return this.#empty.flatMap(({ kind, file }) => {
       const made = objectsIn(kind);
@@ -438,7 +438,7 @@ export class DumpDraft {
     return isListed && !links.some(({ addresses }) => addresses.some((each) => each.family === family));
   }
 
-  /** Finds objects that are missing from a seemingly complete list although another list names them. */
+  /** Finds objects that are missing from a list that seems complete, although another list names them. */
   #unlisted(state: KernelState, coverage: Coverage): readonly Doubt[] {
     const isShown = (family: Family): boolean => coverage.links && showsAllAddresses(coverage, state.links, family);
     const server = this.virtualServers.isWhole ? findUnlistedServer(state, this.endsOfServers) : undefined;
@@ -458,14 +458,14 @@ export class DumpDraft {
     if (doubt.kind === 'legacy-tables') return this.#rules[doubt.family]?.hasLegacy === true;
     if (doubt.kind !== 'hidden-table') return false;
     const { family, table, isPart } = doubt;
-    // In a file with both families, it is unknown which family hides the table. The family with a listing of the table shows it.
+    // In a file with both families, it is unknown which one hides the table. The family that has a listing of the table shows it.
     const isOther = !isPart && this.#rules[family]?.savedByNft(table) !== undefined;
     return isOther || this.#otherTables.has(`${nftFamily[family]} ${table}`);
   }
 
   /**
-   * Returns the parts of nft's listing of a table that iptables-save does not show: nft's own base chains and rules. Takes iptables' base
-   * chains off their hooks, because packets already pass them in iptables-save's listing.
+   * Returns the parts of a table in nft's listing that iptables-save does not show: nft's own base chains and rules. Takes iptables' base
+   * chains off their hooks. Packets already pass through these in iptables-save's listing.
    */
   #beyondIptables(listed: OtherTable): readonly ({ readonly kind: 'other-table' } & OtherTable)[] {
     const whole = { kind: 'other-table', ...listed } as const;
@@ -514,7 +514,7 @@ export class DumpDraft {
   }
 }
 
-/** Built-in nat chains with jumps to kube-proxy's chains, in every mode with iptables rules. */
+/** The built-in nat chains that have jumps to kube-proxy's chains in every mode with iptables rules. */
 const natHooks = ['PREROUTING', 'OUTPUT', 'POSTROUTING'];
 
 export class Listed<T> {
@@ -524,7 +524,7 @@ export class Listed<T> {
   isGiven = false;
   isWhole = false;
 
-  /** `textOf` returns the same text for equal items, and undefined for items that must not be compared. */
+  /** `textOf` returns the same text for equal items. It returns undefined for items that must not be compared. */
   constructor(keyOf: (item: T) => string, textOf: (item: T) => string | undefined) {
     this.#keyOf = keyOf;
     this.#textOf = textOf;
@@ -578,7 +578,7 @@ export function withoutHooks(table: NftTable, isOff: (chain: NftChain) => boolea
   return { ...table, chains: new Map(chains) };
 }
 
-/** Merges two readings of a table. Each has one entry for each family whose packets the table sees. */
+/** Merges two readings of a table. Each reading has one entry for each family whose packets the table sees. */
 function mergeFamilies(known: readonly NftTable[], more: readonly NftTable[]): readonly NftTable[] {
   const isOf = ({ family }: NftTable, other: NftTable): boolean => other.family === family;
   return [
@@ -587,7 +587,7 @@ function mergeFamilies(known: readonly NftTable[], more: readonly NftTable[]): r
   ];
 }
 
-/** Merges two listings of a table, because `nft list chain` prints a table with only one chain. Parts in both listings are equal. */
+/** Merges listings of a table, because `nft list chain` prints a table with only one chain. Parts in both listings are equal. */
 function mergeTables(known: NftTable, more: NftTable): NftTable {
   const wholeSets = [...more.sets].filter(([, { isPart }]) => !isPart);
   return {

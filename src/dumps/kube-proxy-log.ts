@@ -23,7 +23,7 @@ interface LogEntry {
   readonly message: string;
   detail: string;
   readonly line: number;
-  /** Whether the log is structured: the message is constant, and separate fields have the error. */
+  /** Whether the log is structured. In a structured log, the message is constant and the error is in a separate field. */
   readonly isStructured: boolean;
 }
 
@@ -44,12 +44,12 @@ function patternText({ source }: RegExp): string {
   return source.replace(/\((?!\?)/g, '(?:').slice(1);
 }
 
-/** Matches a trimmed line of klog or of Kubernetes' JSON log format. */
+/** Matches a trimmed line in klog's format or in Kubernetes' JSON log format. */
 export const startsLogLine = new RegExp(
   `^${patternText(wrapper)}(?:${patternText(klogHeader)}|\\{"ts":[\\d.]+,"caller":"|\\{"log":"[IWEF]\\d{4} )`,
 );
 
-/** Matches a continuation line, such as a command or rules quoted in an error. */
+/** Matches a line that continues the one above, such as a command or rules that an error quotes. */
 export const continuesLogLine = new RegExp(`^${patternText(wrapper)}[ \\t]`);
 
 const podOfFile = /kube-system-(kube-proxy-[^/]{1,253}?)(?:-previous)?$/;
@@ -60,22 +60,20 @@ export class ProxyLog {
   lines = 0;
   firstTime: string | undefined;
   lastTime: string | undefined;
-  /** Keyed by code, in the order in which the problems first appear. */
+  /** The problems, keyed by code. They are in the order in which they first appear. */
   readonly problems = new Map<string, LogFinding>();
   readonly facts = new Map<LogFact, readonly string[]>();
   readonly flags = new Map<string, string>();
   readonly sysctls = new Map<string, string>();
   syncs = 0;
   slowest: (LogPlace & { readonly elapsed: string; readonly seconds: number }) | undefined;
-  /** Counts lines without a known message. `firstError`: the place of the first error among the counted lines. */
+  /** Counts lines whose message kpc does not know. `firstError`: the place of the first error among these lines. */
   readonly unknown = { lines: 0, errors: 0, firstError: undefined as LogPlace | undefined };
-  /** Whether a line proves that kube-proxy wrote the log. Some known lines prove nothing, because other components write them too. */
+  /** Whether any line proves that kube-proxy wrote the log. Some known lines prove nothing, because other components write them too. */
   isKnown = false;
   #source: string | undefined;
 
-  /**
-   * Reads lines, numbered from `firstLine`. Skips lines from another pod or node than the first line's, and returns the first such line.
-   */
+  /** Reads lines, numbered from `firstLine`. Skips lines from another pod or node than the first line's, and returns the first of these. */
   read(file: string, text: string, firstLine: number): { readonly line: number; readonly from: string } | undefined {
     let entry: LogEntry | undefined;
     let foreign: { readonly line: number; readonly from: string } | undefined;
@@ -140,10 +138,10 @@ export class ProxyLog {
 
 const namesProxy = /\bkube-?proxy\b/i;
 
-/** Matches a selector that only kube-proxy sends to the API server (ProxyServer.Run). */
+/** Matches a selector that no other component than kube-proxy sends to the API server (ProxyServer.Run). */
 const ownSelector = /(?:!|%21)service\.kubernetes\.io(?:\/|%2F)(?:headless|service-proxy-name)/i;
 
-/** Problems that other programs log too, because they also call the API server or also end with an error. */
+/** The problems that other programs log too. They also call the API server, or also end with an error. */
 const sharedProblems: ReadonlySet<string> = new Set(['ended', 'watch']);
 
 function readEntry(line: string, number: number): LogEntry | undefined {
@@ -152,7 +150,7 @@ function readEntry(line: string, number: number): LogEntry | undefined {
   const rest = line.slice(header.length);
   const at = { severity, time: `${time.slice(0, 2)}-${time.slice(2)}`, line: number };
   const end = rest.startsWith('"') ? endOfQuoted(rest, 0) : undefined;
-  // With klog.Errorf and in unstructured logs, the error is part of the message. The closing quote may also be cut off.
+  // In unstructured logs, and with klog.Errorf, the error is part of the message. The closing quote may be cut off too.
   if (end === undefined) return { ...at, message: rest.replace(/^"/, ''), detail: '', isStructured: false };
   return { ...at, message: rest.slice(1, end - 1), detail: rest.slice(end + 1), isStructured: true };
 }

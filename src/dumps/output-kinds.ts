@@ -2,32 +2,32 @@ import type { RefusedOutput } from '../base/findings/files.ts';
 import type { ObjectKind } from '../kernel/state.ts';
 import { continuesLogLine, startsLogLine } from './kube-proxy-log.ts';
 
-/** How to recognise an output. `starts` matches a trimmed line, a line feed and the next line. `continues` matches a raw line. */
+/** Says how to recognise an output. `starts` matches a trimmed line, a line feed and the line after it. `continues` matches a raw line. */
 interface Recogniser {
   readonly starts: readonly RegExp[];
-  /** Matches lines that continue this output but may also occur in others; by default none. */
+  /** Matches lines that continue this output, although they may also occur in other outputs. By default, no line does. */
   readonly continues?: RegExp;
   /**
-   * Words of lists of addresses, used instead of `continues`. A line with such a word or part of an address may be a damaged line of the
-   * list. All other lines, such as logs or separators, are skipped without ending the list.
+   * The words in lists of addresses. They are used instead of `continues`. If a line has such a word or a part of an address, it may be a
+   * damaged line of the list. All other lines, such as logs or separators, are skipped but do not end the list.
    */
   readonly words?: RegExp;
   /** Matches raw lines that always continue this output, even if they look like the start of another output. */
   readonly holds?: RegExp;
-  /** The part of a line that occurs only once in a listing: the name of a table, set, virtual server or link. */
+  /** Captures the part of a line that occurs only once in a listing: the name of a table, set, virtual server or link. */
   readonly once?: RegExp;
-  /** The objects of kube-proxy that it lists, if only some modes make them. */
+  /** The objects of kube-proxy that the output lists. Set if only some modes make them. */
   readonly objects?: ObjectKind;
 }
 
 const anyLine = /^/;
 
-/** Recognises an output that kpc cannot read, or that lacks facts which kpc needs. The output ends where another one begins. */
+/** Recognises an output that kpc cannot read, or that lacks facts that kpc needs. The output ends where another output begins. */
 function refuseOutput(...starts: readonly RegExp[]): Recogniser {
   return { starts, continues: anyLine };
 }
 
-/** Returns a pattern for routes; `rest` matches what follows the destination. Neighbours, which look similar, do not match. */
+/** Returns a pattern for routes. `rest` matches what follows the destination. The pattern does not match neighbours, which look similar. */
 function routePattern(rest: RegExp): RegExp {
   const types = 'unicast|local|broadcast|multicast|anycast|throw|unreachable|prohibit|blackhole';
   const states = 'lladdr|FAILED|INCOMPLETE|STALE|REACHABLE|DELAY|PERMANENT|NOARP|PROBE';
@@ -59,7 +59,7 @@ const refused: Readonly<Record<RefusedOutput, Recogniser>> = {
 
 export const titleOfList = /^(?:IP Virtual Server version|Prot) /;
 
-/** Outputs that kpc reads. `rules` is from either iptables or ip6tables, because a single line does not show which of them printed it. */
+/** The outputs that kpc reads. `rules` is from iptables or ip6tables: a single line does not show which of the two printed it. */
 const readable = {
   rules: {
     starts: [
@@ -94,7 +94,7 @@ const readable = {
   },
   'ipset list': {
     starts: [/^Name: .*\nType: \w+:/],
-    // The members of a set of sets (list:set) are names.
+    // The members of a set of sets (list:set) are names, not addresses.
     words: /^(?:Name|Type|Revision|Header|Size|References|Number|Members|Default)\b|,(?:tcp|udp|sctp):|^\w\S*$/i,
     once: /^Name: \S+$/,
     objects: 'sets',
@@ -116,7 +116,7 @@ const readable = {
       /^inet6? \S+(?: peer \S+)?(?: brd \S+)? scope \S/,
       /^\S+[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\n|[ \t]+[\da-fA-F.:]+(?:\/\d{1,3}\s|[ \t]+peer\s))/,
     ],
-    // Lines below a link are indented, but copying from a web page may remove the indent.
+    // Lines below a link are indented, but if someone copied them from a web page, the indent may be lost.
     continues: /^(?:[ \t]|\d+:|link\/|inet6? |valid_lft |altname |RX:|TX:)/,
     once: /^\d+: \S+: </,
   },
@@ -144,7 +144,7 @@ const readable = {
     holds: continuesLogLine,
   },
   sysctl: { starts: [/^[a-z]\w*(?:\.[\w/-]+)+ *=/], continues: anyLine },
-  // These outputs end at their closing bracket, which is found by split-outputs.ts.
+  // These outputs end at their closing bracket. split-outputs.ts finds it.
   'ip -j addr': { starts: [] },
   'ip -j route': { starts: [] },
   'ip -j rule': { starts: [] },
@@ -155,7 +155,7 @@ export type ReadableKind = keyof typeof readable;
 
 export type OutputKind = ReadableKind | RefusedOutput;
 
-/** Matches an IPv4 or IPv6 address or a part of one. Also matches digits that a terminal wrapped to a new line. */
+/** Matches an IPv4 or IPv6 address or a part of one. Also matches a line of digits only, which a terminal may have wrapped. */
 const pieceOfAddress = /\d\.\d{1,3}\.\d|::|(?:[\da-f]{1,4}:){3}|^[\d\s]+$/i;
 
 export function mayContinue(kind: OutputKind, line: string): boolean {
@@ -167,14 +167,14 @@ export function isReadable(kind: OutputKind): kind is ReadableKind {
   return kind in readable;
 }
 
-/** Returns the objects of kube-proxy in a listing, if only some modes make them. What has no row here lists rules. */
+/** Returns the objects of kube-proxy in a listing, if only some modes make them. Any kind without a row here lists rules. */
 export function objectsIn(kind: string): ObjectKind | undefined {
   return (rows.get(kind) ?? readable.rules).objects;
 }
 
 const rows: ReadonlyMap<string, Recogniser> = new Map(Object.entries(readable));
 
-/** Tried in this order. A new kind of output needs a row in one of these two tables, and a case in read-dump.ts. */
+/** All kinds of outputs, in the order tried. A new kind needs a row in one of these two tables, and a case in read-dump.ts. */
 export const recognisers: { readonly [K in OutputKind]: Recogniser } = { ...refused, ...readable };
 
 export const outputKinds = Object.keys(recognisers) as readonly OutputKind[];

@@ -8,13 +8,13 @@ export interface PrintedCommand {
   readonly table: TableName | undefined;
   readonly variant?: IptablesVariant | undefined;
   readonly isPart: boolean;
-  /** Whether the line is a shell's, and both the tool's output and its errors went to the terminal. */
+  /** Whether the line is a shell's prompt with a command, so that both the tool's output and its errors went to the terminal. */
   readonly isTyped?: boolean | undefined;
   readonly allAddresses?: readonly Family[] | undefined;
   readonly routing?: RoutingAsked | undefined;
-  /** The host's name without its domain. Undefined if unknown. */
+  /** The name of the host, without its domain. Undefined if it is unknown. */
   readonly host: string | undefined;
-  /** The command as typed, if what it prints is not in this node's kernel. */
+  /** The command as typed. Set if what it prints is not in this node's kernel. */
   readonly elsewhere?: string | undefined;
 }
 
@@ -27,7 +27,7 @@ const toolName =
 
 const oneChain = { part: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/ };
 
-/** `follows` matches what may follow the tool's name. `part` matches arguments that make the tool print only a part. */
+/** For each tool: `follows` matches what may follow the tool's name. `part` matches arguments that make the tool print only a part. */
 const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?: RegExp }>> = {
   iptables: oneChain,
   ip6tables: oneChain,
@@ -41,16 +41,16 @@ const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?
   },
 };
 
-/** Matches a shell's prompt before a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */
+/** Matches a shell's prompt in front of a command: "root@node1:~#", "[root@node1 ~]#", "$", "➜  ~". */
 export const prompt = /^(?!->|# |lines \d)(?:[\w.@:~/[\]() -]{0,80}[$#%>]|[➜❯»λ])(?: |$)/;
 
 const titleOfHost = /^[\w.:-]{1,253} \| (?:CHANGED|SUCCESS)\b/;
 
-/** Captures the host's name in "root@node1:~#", "[root@node1 ~]#" and Ansible's title. */
+/** Captures the name of the host in "root@node1:~#", in "[root@node1 ~]#" and in Ansible's title. */
 export const hostInPrompt =
   /^(?:[[(]?[\w.-]{1,64}@([A-Za-z][\w-]{0,62})(?=[\w.-]{0,190}[\s:\])#$%>])|([A-Za-z][\w-]{0,62})[\w.-]{0,190} \| (?:CHANGED|SUCCESS)\b)/;
 
-/** Matches commands that run another command elsewhere, and captures the host for ssh. ssh with options is not recognised. */
+/** Matches commands that run another command elsewhere. For ssh, captures the host. ssh with options is not recognised. */
 const remote =
   /(?:^| )(?:ssh (?:[\w.-]{1,64}@)?([A-Za-z][\w-]{0,62})|(?:ssh|docker|podman|nerdctl|crictl|kubectl|oc) )/;
 
@@ -65,7 +65,7 @@ export const ownComment = /^# (?:Generated|Completed|Warning|Table)\b/;
 
 const unknownCommand: PrintedCommand = { tool: 'other', table: undefined, isPart: false, host: undefined };
 
-/** Reads a command after a prompt or in a title, or a title that Ansible prints for a host. Undefined for any other line. */
+/** Reads a command after a prompt or in a title. Also reads a title that Ansible prints for a host. Undefined for any other line. */
 export function readCommand(line: string, above: PrintedCommand | undefined): PrintedCommand | undefined {
   if (line.length > longestCommand || ownComment.test(line)) return undefined;
   if (titleOfHost.test(line)) return { ...(above ?? unknownCommand), host: hostOfPrompt(line) };
@@ -104,7 +104,7 @@ export function readCommand(line: string, above: PrintedCommand | undefined): Pr
 const wholeAddresses =
   /^((?: +-(?:4|6|o|oneline|j|json|p|pretty|br|brief|c|color|d|details|s|stats|statistics|h|human|N|r))*) +a(?:ddr|ddress)?(?: +(?:show|list|ls))?[ :=`"')*-]*$/;
 
-/** Returns the families for which an ip command prints the addresses of all links; undefined for any other command. */
+/** Returns the families for which an ip command prints the addresses of all links. Undefined for any other command. */
 function readAllAddresses(rest: string): readonly Family[] | undefined {
   const [, options] = wholeAddresses.exec(rest) ?? [];
   if (options === undefined) return undefined;
@@ -112,7 +112,7 @@ function readAllAddresses(rest: string): readonly Family[] | undefined {
   return only === undefined ? families : [only === '4' ? 'ipv4' : 'ipv6'];
 }
 
-/** Returns the family and table that an ip command lists routes or rules for. Undefined for any other command. */
+/** Returns the family and table whose routes or rules an ip command lists. Undefined for any other command. */
 function readRoutesAsked(rest: string): RoutingAsked | undefined {
   const [, options] = /^((?: +-\S+)*) +(?:r|ro|route|rule|ru)\b/.exec(rest) ?? [];
   if (options === undefined) return undefined;
@@ -126,21 +126,19 @@ function readRoutesAsked(rest: string): RoutingAsked | undefined {
 
 const allTables = /^(?: +-\S+)* +(?:r|ro|route) +(?:(?:show|list|ls) +)?table +all[ :=`"')*-]*$/;
 
-/** Matches an "ip route" or "ip rule" that selects nothing but a table, to the end of the command or a title. */
+/** Matches an "ip route" or "ip rule" that selects nothing except a table. Matches up to the end of the command or title. */
 const wholeRouting =
   /^(?: +-\S+(?: +inet6?)?){0,9} +(?:r|ro|route|ru|rule)(?: +(?:s|sh|show|l|ls|list|lst))?(?: +table +[^\s;&|]+)?\s*(?:$|[;&|:=`"')*#-]|\d?>)/;
 
-/** Matches a pipe to a program that may leave lines out. */
+/** Matches a pipe to a program that may leave out lines. */
 const filters = /(?<!\|)\|(?!\s*(?:$|\||(?:sudo\s+)?(?:cat|column|less|more|nl|sort|tee)\b))/;
 
-/**
- * Patterns that a command matches one after the other, each in what follows the last: no pattern alone takes time for all that is between.
- */
+/** Patterns that must match one after the other, each after the previous match. A single pattern would be slow on the text in between. */
 type Steps = readonly RegExp[];
 
 const intoHost: Steps = [/\bnsenter /, /(?:-[A-Za-z]*t ?|--target[ =])1(?: |$)/];
 
-/** Pods that most clusters run in the node's own network, and commands that lead there. */
+/** Ways into the node's own network: commands that lead there, and pods that run there in most clusters. */
 const intoNode: readonly Steps[] = [
   intoHost,
   [
@@ -148,7 +146,7 @@ const intoNode: readonly Steps[] = [
   ],
 ];
 
-/** Commands that print what is not in this node's kernel: of another network namespace, or of a file that a program may load. */
+/** Commands that print what is not in this node's kernel. They show another network namespace, or a file that a program may load. */
 const foreign: readonly { readonly command: Steps; readonly unless?: readonly Steps[] }[] = [
   { command: [/\bnsenter /, /-/], unless: [intoHost] },
   { command: [/\bip (?:-\S+ ){0,9}(?:netns exec|-n|-netns) \S/] },

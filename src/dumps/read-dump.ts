@@ -25,20 +25,20 @@ const namePatterns: readonly (readonly [RegExp, DumpFileKind])[] = [
   [/^sysctl/i, 'sysctl'],
 ];
 
-/** Returns the kind that a file's name suggests; undefined for files that are not part of a dump. */
+/** Returns the kind of output that a file's name suggests. Undefined for files that are not part of a dump. */
 export function expectDumpFile(name: string): DumpFileKind | undefined {
   return namePatterns.find(([pattern]) => pattern.test(name))?.[1];
 }
 
-/** Reports whether the name alone, such as "ipset-save", shows that a file is part of a dump. */
+/** Reports whether a file's name alone, such as "ipset-save", shows that the file is part of a dump. */
 export function isDumpFileName(name: string): boolean {
   return /^((ip6?tables|ipset|ipvsadm)[-_.]save(\.txt)?|nft[-_.](list[-_.])?ruleset(\.(txt|json|nft))?)$/i.test(name);
 }
 
-/** Reads any texts. Skips texts that are clearly not part of a dump, by name and content. */
+/** Reads any texts. Skips a text if its name and content show clearly that it is not part of a dump. */
 export function readDump(texts: ReadonlyMap<string, string>): Dump {
   const draft = new DumpDraft();
-  // iptables -L shows less than iptables-save, so all of iptables-save is read first.
+  // iptables -L shows less than iptables-save, so all output of iptables-save is read first.
   const lists: (() => void)[] = [];
   for (const [name, text] of texts) readFile(draft, name, text, lists);
   for (const read of lists) read();
@@ -56,7 +56,7 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
   for (const { tool, isPart, isTyped, routing, elsewhere } of silent) {
     if (elsewhere !== undefined) continue;
     if (routing?.isAll === true) draft.noRoutes(routing);
-    // A ruleset without tables has no output. Without root, nft prints an error.
+    // For a ruleset without tables, nft prints nothing. Without root, it prints an error.
     if (tool === 'nft' && isTyped === true && !isPart) draft.addNftables([], true);
   }
   const [firstStray] = strays;
@@ -65,8 +65,8 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
   for (const [, six] of text.matchAll(/^# Warning: ip(6?)tables-legacy tables present/gm)) {
     draft.doubt({ file: name, kind: 'legacy-tables', family: six === '6' ? 'ipv6' : 'ipv4' });
   }
-  // iptables-save lists hidden tables in a comment, outside the printed tables. If the text has both families, the comment's family is
-  // unknown.
+  // iptables-save lists hidden tables in a comment, which is outside the tables. If the text has both families, it is unknown which family
+  // the comment is about.
   const ofRules = outputs.filter(({ kind, command }) => kind === 'rules' && command?.elsewhere === undefined);
   for (const kind of new Set(ofRules.map((output) => rulesKind(output, name)))) noteHidden(draft, name, kind, text);
   for (const output of numbered(outputs)) {
@@ -79,7 +79,7 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
     draft.doubt({ file: name, kind: 'cut-line', output: last.kind });
 }
 
-/** Reports an output that the command above it did not take from this node's kernel. */
+/** Reports an output if the command above it did not read this node's kernel. Returns true for such an output. */
 function isElsewhere(draft: DumpDraft, file: string, { kind, command, firstLine }: ToolOutput): boolean {
   if (command?.elsewhere === undefined) return false;
   const { elsewhere } = command;
@@ -93,7 +93,7 @@ function noteGap(draft: DumpDraft, file: string, { kind, gap }: ToolOutput): voi
   draft.doubt({ file, kind: 'unread', output: kind, line: gap });
 }
 
-/** Reports whether the text ends within its last output, or in a stray line, so that it is unknown what a cut-off list lacks. */
+/** Reports whether the text ends within its last output, or in a stray line. It is then unknown what the list lacks. */
 function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): boolean {
   if (text.endsWith('\n')) return false;
   const lines = countLines(text);
@@ -101,7 +101,7 @@ function endsWithin(text: string, last: ToolOutput, strays: readonly number[]): 
   return isOfLast || strays.at(-1) === lines;
 }
 
-/** Replaces the names in the output of `ipvsadm -S` with the addresses in a list below that output, which has no other use. */
+/** Replaces the names in the output of `ipvsadm -S` with the addresses in a list below that output. The list has no other use. */
 function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   const list = outputs.find(({ kind }) => kind === 'ipvsadm --stats');
   const saved = outputs.find(({ kind }) => kind === 'ipvsadm -Sn');
@@ -112,7 +112,7 @@ function numbered(outputs: readonly ToolOutput[]): readonly ToolOutput[] {
   return others.map((output) => (output === saved ? { ...saved, text } : output));
 }
 
-/** Reads a file without output. A tool that may not read the kernel leaves an empty file, so that file shows nothing of the kernel. */
+/** Reads a file without output. If a tool is not allowed to read the kernel, its file is empty and shows nothing of the kernel. */
 function readNothing(draft: DumpDraft, at: Printed, text: string): void {
   const { file, kind } = at;
   const isOfRules = kind === 'iptables-save' || kind === 'ip6tables-save';
@@ -130,7 +130,7 @@ function isOfComments(text: string): boolean {
 
 function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { kind, firstLine: line, text } = output;
-  // A chain or map outside of any table shows that the start of the listing is cut off.
+  // A chain or map outside any table shows that the listing's start is cut off.
   if (kind === 'nft') draft.isNftCut = true;
   if (!isReadable(kind)) return draft.refuse(file, line, { problem: kind });
   if (kind === 'rules') return readRules(draft, file, output);
@@ -148,7 +148,7 @@ function readOutput(draft: DumpDraft, file: string, output: ToolOutput): void {
       const { virtualServers, last, unread } = kind === 'ipvsadm -Ln' ? parseIpvsadmList(text) : parseIpvsadm(text);
       reportUnread(unread);
       if (last) draft.endsOfServers.push(last);
-      // What a firewall-mark virtual server is for is known.
+      // It is known what a virtual server for a firewall mark does, so the list still counts as read.
       const isRead = unread.every(({ reason }) => reason === 'mark-server');
       draft.list(draft.virtualServers, virtualServers, !output.isPart && isRead && isWholeList(output, file), at);
       return;
@@ -186,7 +186,7 @@ function readSets(
   const lacks = listed?.lacks;
   draft.unread(file, kind, unread, line - 1);
   if (lacks === 'members') return draft.refuse(file, line, { problem: 'ipset list -t' });
-  // kube-proxy makes the same sets on every node, so a list of other sets completes the first list instead of contradicting it.
+  // kube-proxy makes the same sets on every node. A list of other sets therefore completes the first list and does not contradict it.
   const isAll = !isPart && unread.length === 0 && lacks === undefined && !draft.sets.isCompletedBy(sets);
   const last = sets.at(-1);
   if (last) draft.endsOfSets.push(last.name);

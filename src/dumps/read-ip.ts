@@ -28,15 +28,15 @@ interface PrintedLink {
 }
 
 /**
- * Reads the text of `ip addr`: blocks, lines (-o), columns (-br), and lines selected by grep from blocks if they name their link. Accepts
- * any text. `unread`: the addresses that could not be read.
+ * Reads the text of `ip addr` in any of its forms: blocks, lines (-o), columns (-br), and lines that grep selected from blocks, if they
+ * name their link. Accepts any text. `unread`: the addresses that could not be read.
  */
 export function parseIpAddrText(text: string) {
   const links = new Map<string, PrintedLink>();
   const unread = new UnreadLines();
   let number = 0;
   let current: PrintedLink | undefined;
-  /** Returns the link for a printed name. "eth0@if7" is eth0, one end of a pair. */
+  /** Returns the link that a printed name stands for. "eth0@if7" is eth0, one end of a pair. */
   const linkOf = (printed: string): PrintedLink => {
     const [name = printed] = printed.split('@', 1);
     const link = links.get(name) ?? { name, traits: {}, addresses: [] };
@@ -87,15 +87,15 @@ export function parseIpAddrText(text: string) {
 const detailed =
   /^(bridge|dummy|veth|vxlan|geneve|ipip|sit|gre|gretap|ip6tnl|wireguard|vlan|bond|team|openvswitch|macvlan|ipvlan|tun|vrf)(?: |$)/;
 
-/** Matches properties and statistics of a link, which ip prints below it. */
+/** Matches properties and statistics of a link. ip prints them below the link. */
 const ofLink = /^(?:[a-z][\w/-]* \S|[RT]X(?::| errors:)|\d)/;
 
 const brief = /^([^\s:]+)\s+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)(?:\s+(.*))?$/;
 
-/** The prefix length belongs to the peer's address if there is a peer. */
+/** If an address has a peer, the prefix length belongs to the peer's address. */
 const inet = /^(?:\d+: (\S+)\s+)?inet6? (\S+)(?: peer [^\s/]+(\/\d+))?/;
 
-/** Matches an IPv4 address that ends with a label: its link's name, or an alias such as "eth0:1". */
+/** Matches an IPv4 address that ends with a label. The label is the link's name, or an alias such as "eth0:1". */
 const labelled =
   /^inet .* scope \S+(?: (?:secondary|dynamic|noprefixroute|tentative|deprecated|nodad|home|dadfailed|permanent|optimistic))* (?!valid_lft)([^\s/\\:]+)/;
 
@@ -140,7 +140,7 @@ function tableKey({ family, table }: Route): string {
   return `${family} ${table}`;
 }
 
-/** Adds a listing of rules. If it and an earlier one are whole and differ, adds nothing and returns the differences. */
+/** Adds a listing of rules. If both this listing and an earlier one are whole but differ, adds nothing and returns the differences. */
 function addRules(draft: Drafted, rules: readonly RoutingRule[], isWhole: boolean): readonly string[] {
   const given = new Map(rules.map((rule) => [ruleKey(rule), rule]));
   if (isWhole && draft.hasRules) {
@@ -161,7 +161,7 @@ function waysOf(routes: readonly Route[]): ReadonlyMap<string, ReadonlySet<strin
   return ways;
 }
 
-/** Splits two listings that were pasted as one. For IPv6 routes to a network, old releases of ip print a line for each next hop. */
+/** Splits two listings pasted as one, at the first repeated route. Old releases of ip print a line for each IPv6 next hop. */
 function splitListings(routes: readonly Route[]): readonly [first: readonly Route[], again: readonly Route[]] {
   const listed = new Set<string>();
   const at = routes.findIndex((route) => {
@@ -171,17 +171,17 @@ function splitListings(routes: readonly Route[]): readonly [first: readonly Rout
   return at < 0 ? [routes, []] : [routes.slice(0, at), routes.slice(at)];
 }
 
-/** What was read from an output. `differences`: routes that contradict earlier ones, so that this listing does not count. */
+/** What was read from an output. `differences`: the routes that contradict earlier ones. If there are any, this listing does not count. */
 interface ReadRoutes {
   readonly unread: readonly UnreadLine[];
   readonly differences: readonly string[];
 }
 
-/** Collects routes and rules. Merges duplicates, for example if routes were printed both as text and as JSON. */
+/** Collects routes and rules. Merges duplicates, which occur, for example, if routes were printed both as text and as JSON. */
 export class DraftedRoutes {
   readonly empty = new Set<Family>();
   readonly #drafts: { [F in Family]?: Drafted } = {};
-  /** The routes that have the same place in a table. */
+  /** The routes at each place in a table. */
   readonly #ways = new Map<string, ReadonlySet<string>>();
 
   read({ text, command, isPart }: ToolOutput, kind: RoutingKind, file: string): ReadRoutes {
@@ -206,9 +206,9 @@ export class DraftedRoutes {
     const asked = { family, table: command?.routing?.table };
     const { routes, answers, unread } = kind === 'ip route' ? parseRoutes(text, asked) : parseRoutesJson(text, asked);
     for (const answer of answers) this.#of(answer.family).answers.push(answer);
-    // A command prints a single listing, in which an appended route may have the same place as another.
+    // A command prints a single listing. In that listing, an appended route may have the same place as another route.
     const [first, again] = command?.tool === 'ip' ? [routes, []] : splitListings(routes);
-    // A single route without its command may be only a part of the output.
+    // If the command is unknown, a single route may be only a part of the output.
     const isWhole = !isPart && unread.length === 0 && (command?.tool === 'ip' || routes.length > 1);
     const differences = [...new Set([...this.#add(first, isWhole), ...this.#add(again, isWhole)])];
     if (!isWhole || differences.length > 0) return { unread, differences };
@@ -220,12 +220,12 @@ export class DraftedRoutes {
   }
 
   /**
-   * Adds a listing's routes. If they lead another way than those read before, or one of two whole listings of a table lacks a network,
-   * adds none, and returns the networks.
+   * Adds a listing's routes. Adds none and returns the networks if the routes lead another way than those read before, or if one of two
+   * whole listings of a table lacks a network.
    */
   #add(routes: readonly Route[], isWhole: boolean): readonly string[] {
     const ways = waysOf(routes);
-    // A partial listing may lack some next hops.
+    // A listing that is only a part may lack some next hops.
     const differ = ([place, keys]: readonly [string, ReadonlySet<string>]): boolean => {
       const before = this.#ways.get(place) ?? keys;
       return [...keys].filter((key) => before.has(key)).length < Math.min(keys.size, before.size);
@@ -259,8 +259,8 @@ export class DraftedRoutes {
   }
 
   /**
-   * `isBare` reports whether the node has no address in a family. A node that has addresses also has routes, so its empty listing does not
-   * count.
+   * `isBare` reports whether the node has no address in a family. A node that has addresses also has routes. If such a node's listing is
+   * empty, the listing does not count.
    */
   known(isBare: (family: Family) => boolean): KnownRoutes {
     const known = families.flatMap((family): readonly (readonly [Family, Routes])[] => {

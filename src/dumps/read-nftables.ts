@@ -11,7 +11,7 @@ import type { ToolOutput } from './split-outputs.ts';
 
 const nftList = 'nft list ruleset';
 
-/** Reads any table. Skips the rules in tables that iptables made, because iptables-save shows these rules in more detail. */
+/** Reads any table. Skips the rules in tables that iptables made, because iptables-save shows those rules in more detail. */
 export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text: printed, command, firstLine, isCutOff } = output;
   const at = { file, line: firstLine, kind: nftList } as const;
@@ -24,10 +24,10 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
   const [, family = '', name = ''] = /^\s*table (\S+) (\S+)/.exec(text) ?? [];
   const table = `${family} ${name}`;
   draft.isNftPart ||= command?.tool === 'nft' && command.isPart;
-  // The order of creation is unknown if tables were printed one by one.
+  // If tables were printed one by one, the order in which they were created is unknown.
   const listing = command?.tool === 'nft' && command.isPart ? `${file} ${firstLine}` : file;
   draft.place(familiesOfTable(family), qualifyTableName(family, name), listing);
-  // Tables with different names occur only in a listing of the whole ruleset.
+  // Only a listing of the whole ruleset has tables with different names.
   const isRuleset =
     command?.tool === 'nft' ? !command.isPart : /ruleset/i.test(baseName(file)) || draft.hasOther(listing, name);
   if (!nftFamilies.has(family) || !isKubeProxyTable(name)) {
@@ -40,7 +40,7 @@ export function readNftTable(draft: DumpDraft, file: string, output: ToolOutput)
         { reason: lost.reason, of: nftList, more: others.length },
         firstLine - 1 + lost.line,
       );
-    // nft's listings of the same iptables table differ in details, so they are not compared.
+    // nft's listings of one iptables table differ in details, so they are not compared.
     const listed = isOfIptables.test(text) ? [] : listNftables(tables ?? []);
     if (!draft.list(draft.nftRules, listed, false, at)) return;
     draft.addNftables([], isRuleset);
@@ -77,7 +77,7 @@ function readOwnTable(text: string, isCutOff: boolean): ReturnType<typeof parseN
   return { tables, unread: unread.filter(({ reason }) => !isOfCut(reason)) };
 }
 
-/** Replaces what nft does not print, such as marks for omitted lines, so that it is not read as a comment or words of nft. */
+/** Replaces text that nft does not print, such as marks for omitted lines. Otherwise it would be read as a comment or as words of nft. */
 function markElided(text: string): string {
   let [marked, from, at] = ['', 0, 0];
   for (const line of linesOf(text)) {
@@ -111,13 +111,13 @@ function listNftables(tables: readonly NftTable[]): readonly RuleText[] {
   });
 }
 
-/** Matches kube-proxy's first chain in iptables mode. */
+/** Matches the first chain that kube-proxy makes in iptables mode. */
 const ofIptables = new RegExp(`[\\s"]${baseChains.services}[\\s"]`);
 
-/** Matches the flag dormant, which makes the kernel skip a table. */
+/** Matches the flag dormant. The kernel skips a table with this flag. */
 const dormantFlag = /^[ \t]*flags\b[^{\n\r\u2028\u2029]*\bdormant\b/m;
 
-/** Finds parts of kube-proxy's table that an nft option omitted. The remaining parts show Services, but are not enough for a comparison. */
+/** Finds parts of kube-proxy's table that an nft option left out. What is left shows Services but is not enough for a comparison. */
 function findLack({ chains, sets }: NftTable): 'nft -S' | 'nft -t' | undefined {
   const elements = [...sets.values()].flatMap((set) => set.elements.map((element) => ({ set, element })));
   const isPortName = (value: Value, type: string | undefined): boolean =>
@@ -127,7 +127,7 @@ function findLack({ chains, sets }: NftTable): 'nft -S' | 'nft -t' | undefined {
   }
   const ownSets = [...sets.values()].filter((set) => !isLearned(set) && !set.isPart);
   const leadsNowhere = ownSets.length > 0 && ownSets.every((set) => set.elements.length === 0);
-  // A Service with endpoints has a chain, and an address or node port must lead to that chain.
+  // A Service with endpoints has a chain, and an address or node port must lead to it.
   if (leadsNowhere && [...chains.values()].some(({ name, rules }) => rules.length > 0 && isNftServiceName(name))) {
     return 'nft -t';
   }
@@ -146,7 +146,7 @@ function familiesOfTable(family: string): readonly Family[] {
 
 /**
  * Reads another program's table, such as "inet firewalld", once for each family whose packets it sees. Parts of rules that kpc cannot read
- * become unknown expressions. If any other line cannot be read, returns such lines and no tables.
+ * become unknown expressions. If there is any other line that kpc cannot read, returns these lines and no tables.
  */
 function readOtherTable(family: string, text: string) {
   if (dormantFlag.test(text)) return { tables: [], unread: [] };
@@ -161,10 +161,10 @@ function readOtherTable(family: string, text: string) {
   return { tables, unread };
 }
 
-/** Matches a base chain: its hook, its devices and priority (`rest`), its policy, and whether it has no rules (`idle`). */
+/** Matches a base chain. Captures its hook, its devices and priority (`rest`), its policy, and whether it has no rules (`idle`). */
 const baseChain = /\btype \w+ hook (?<hook>\w+) (?<rest>[^;\n]*);?[ \t]*(?<policy>policy \w+;)?(?<idle>\s*\})?/g;
 
-/** Finds the interfaces where rules see frames or packets. Skips chains that have no rules and accept everything. */
+/** Finds the interfaces at which rules see frames or packets. Skips chains that have no rules and accept everything. */
 function findHooked(family: string, text: string): readonly HookedInterfaces[] {
   if (dormantFlag.test(text)) return [];
   const bases = [...text.matchAll(baseChain)];
@@ -187,7 +187,7 @@ const seenByFrames: readonly HookedInterfaces[] = (['input', 'output'] as const)
   return { end, isRead: false, interfaces: [] };
 });
 
-/** Does the same as seenByFrames for each rule that does not accept, and adds the link and addresses that the rule matches. */
+/** Like seenByFrames, but for each rule that does not accept, with the link and the addresses that the rule matches. */
 function seenByRequests(text: string): readonly HookedInterfaces[] {
   const rules = Array.from(linesOf(text), (line) => line.trim()).filter((line) => !idleInArp.test(line));
   return rules.flatMap((rule) => {
@@ -202,8 +202,8 @@ function seenByRequests(text: string): readonly HookedInterfaces[] {
 const idleInArp = /^(?:$|[{}]|table |chain |type |comment |.*\baccept$|.*\}$)/;
 
 /**
- * Reports whether a line that could not be read does not matter. Harmless are properties that do not affect lookups, and objects that only
- * rules use, because such rules become unknown.
+ * Reports whether it does not matter that a line could not be read. This holds for properties that do not affect lookups. It also holds for
+ * objects that only rules use, because those rules become unknown.
  */
 function isHarmless(line: string, reason: LineFault): boolean {
   if (reason === 'other-property') return /^\s*(?:auto-merge|gc-interval|policy|counter)\b/.test(line);
@@ -214,7 +214,7 @@ function isHarmless(line: string, reason: LineFault): boolean {
 
 const isOfIptables = /^\s*table ip6? (?:nat|filter|mangle|raw|security) /;
 
-/** Matches a rule that ends after its counter. In all families but the first listed, nft omits xt targets such as DNAT. */
+/** Matches a rule that ends after its counter. In all families except the first listed, nft leaves out xt targets such as DNAT. */
 const lostTarget = /(counter packets \d+ bytes \d+)(?=[ \t]*$)/gm;
 
 function textAs(text: string, family: string): string {

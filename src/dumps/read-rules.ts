@@ -30,7 +30,7 @@ export function readRules(draft: DumpDraft, file: string, output: ToolOutput): v
   noteUnread(draft, file, family, line - 1, unread, tablesOfUnread);
   const isFiltered = complete && !isPart && lacksDeclarations(tables, text);
   if (isFiltered) draft.fault(file, 'dump-reading', { problem: 'filtered', command: kind }, line);
-  // A command for another table printed something else above.
+  // If the command is for another table, something else printed the rules above.
   const isAsked = command?.table !== undefined && tableNames.every((name) => !tables[name] || name === command.table);
   const asked = isAsked ? [command.table] : tableNames;
   const holes = new Set(tablesOfUnread.flatMap((table) => table ?? tableNames.filter((name) => !tables[name])));
@@ -41,7 +41,7 @@ export function readRules(draft: DumpDraft, file: string, output: ToolOutput): v
   draft.rulesOf(family).isCutOff = true;
 }
 
-/** Reports whether many rules are wrapped, as by a narrow terminal, so that their first lines would be misread as complete rules. */
+/** Reports whether many rules are wrapped, as by a narrow terminal. Their first lines would be misread as complete rules. */
 function isWrapped(tables: Tables, unread: readonly UnreadLine[]): boolean {
   const chains = tableNames.flatMap((table) => [...(tables[table]?.values() ?? [])]);
   const rules = chains.reduce((sum, chain) => sum + chain.rules.length, 0);
@@ -49,7 +49,7 @@ function isWrapped(tables: Tables, unread: readonly UnreadLine[]): boolean {
   return count >= 3 && count * 4 >= rules;
 }
 
-/** Rejects wrapped rules in all tables, because a line that could not be read may be the start of another table. */
+/** Rejects wrapped rules in all tables. A line that could not be read may be the start of another table. */
 function refuseWrapped(
   draft: DumpDraft,
   at: Printed,
@@ -89,12 +89,12 @@ function recogniseVariant({ text, command }: ToolOutput): IptablesVariant | unde
 }
 
 /**
- * Matches versions whose iptables-save is the legacy variant if its title names none. Up to 1.6, only the legacy variant existed. Since
- * 1.8.9, iptables-nft names itself in the title.
+ * Matches versions whose iptables-save is the legacy variant if its title names no variant. Up to 1.6, there was only the legacy variant.
+ * Since 1.8.9, iptables-nft names itself in the title.
  */
 const onlyLegacy = /^1\.(?:[0-6](?:\.|$)|8\.(?:9|\d\d)$)/;
 
-/** Reports whether lines are missing: iptables-save declares each built-in chain that has rules. Lines with -I need no declaration. */
+/** Reports whether lines are missing. iptables-save declares each built-in chain that has rules. Lines with -I need no declaration. */
 function lacksDeclarations(tables: Tables, text: string): boolean {
   const isUndeclared = (table: TableName): boolean =>
     [...(tables[table]?.values() ?? [])].some(
@@ -103,7 +103,7 @@ function lacksDeclarations(tables: Tables, text: string): boolean {
   return tableNames.some(isUndeclared) && !/^-I /m.test(text);
 }
 
-/** Records tables that iptables-save does not show in full, because nft added rules that iptables cannot read. */
+/** Records tables that iptables-save does not show in full. nft added rules to these tables that iptables cannot read. */
 export function noteHidden(draft: DumpDraft, file: string, kind: DumpFileKind, text: string): void {
   const found = [...findHiddenTables(text)];
   const family = familyOfFile(kind);
@@ -148,7 +148,7 @@ function findFamily(text: string): Family | undefined {
   return undefined;
 }
 
-/** Reads rules that have no table line. Finds each rule's table by its target, chain or jump, or else by other rules. */
+/** Reads rules that have no table line. Finds the table of each rule by its target, its chain or its jump, or else by other rules. */
 function readWithoutTable(
   draft: DumpDraft,
   at: Printed,
@@ -165,7 +165,7 @@ function readWithoutTable(
     if (policy !== undefined) policies.add(policy);
     const saved = toSaved(line);
     const chain = saved.startsWith(':') ? chainOfLine(saved) : undefined;
-    // grep finds a chain's declaration once in each table. A second declaration would empty the chain in the first table.
+    // grep finds a chain's declaration once in each table. If it were read twice, it would empty the chain in the first table.
     lines.push(chain !== undefined && chains.has(chain) ? '' : saved);
     if (chain !== undefined) chains.add(chain);
   }
@@ -226,7 +226,7 @@ function tableOfLine(line: string): 'nat' | 'filter' | undefined {
   if (target === 'REJECT' || target === 'DROP') return 'filter';
   const own = tableOfChain(chain) ?? tableOfChain(target);
   if (own) return own;
-  // nat and filter both have a jump from OUTPUT to KUBE-SERVICES. In filter, the jump is only for new connections.
+  // Both nat and filter have a jump from OUTPUT to KUBE-SERVICES. In filter, this jump is only for new connections.
   if (chain === 'PREROUTING') return 'nat';
   if (chain === 'INPUT' || chain === 'FORWARD' || / --ctstate NEW( |$)/.test(line)) return 'filter';
   return chain === 'OUTPUT' && target === baseChains.services ? 'nat' : undefined;
@@ -238,7 +238,7 @@ function tableOfChain(chain: string): 'nat' | 'filter' | undefined {
   return isNat === isFilter ? undefined : isNat ? 'nat' : 'filter';
 }
 
-/** Reads iptables -L, unless iptables-save has already shown the table, because iptables-save shows more. Then the two are compared. */
+/** Reads iptables -L. If iptables-save has already shown the table, only compares the two, because iptables-save shows more. */
 export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput): void {
   const { text, firstLine: line, command, isPart } = output;
   const family = familyOfFile(rulesKind(output, file));
@@ -261,7 +261,7 @@ export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput)
     unread,
     unread.map(() => table),
   );
-  // A complete list starts with the table's built-in chains.
+  // A complete list begins with the table's built-in chains.
   const isOfChains = ![...chains.keys()].some((chain) => isBuiltInChain(table, chain));
   const isWhole = whole && !isPart && !isOfChains;
   const at = { file, line, kind } as const;
@@ -274,7 +274,7 @@ export function readRuleList(draft: DumpDraft, file: string, output: ToolOutput)
   }
 }
 
-/** Compares only policies and jumps, because lists print matches and other targets in other words. */
+/** Compares only policies and jumps. Lists print matches and other targets in other words. */
 function differencesToList(
   table: TableName,
   saved: ReadonlyMap<string, Chain>,
@@ -304,7 +304,7 @@ function tableOfList(file: string, { command }: ToolOutput, chains: ReadonlyMap<
   return chains.has('POSTROUTING') ? 'nat' : undefined;
 }
 
-/** Guesses the table by the kube-proxy chains that are listed or jumped to. */
+/** Guesses the table from kube-proxy's chains, whether they are listed or only jumped to. */
 function guessTable(chains: ReadonlyMap<string, Chain>): TableName {
   const names = [...chains.values()].flatMap(({ name, rules }) => [
     name,

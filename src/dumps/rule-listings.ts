@@ -29,14 +29,12 @@ interface MatchedListing {
 export class RuleListings {
   readonly #listed = new Map<TableName, ListedTable[]>();
   readonly #whole = new Set<TableName>();
-  /** Tables that iptables-save reports as hidden. */
+  /** The tables that iptables-save reports as hidden. */
   readonly hidden = new Set<TableName>();
   isCutOff = false;
   hasLegacy = false;
 
-  /**
-   * Adds printed tables. `whole`: the complete tables. If a table contradicts an earlier listing, adds nothing and returns the differences.
-   */
+  /** Adds printed tables. `whole`: the complete tables. If one contradicts an earlier listing, adds nothing and returns the differences. */
   add(tables: Tables, whole: readonly TableName[], variant: IptablesVariant | undefined): readonly string[] {
     const given = tableNames.flatMap((name) => {
       const chains = tables[name];
@@ -52,8 +50,8 @@ export class RuleListings {
   }
 
   /**
-   * Finds the known table that a listing repeats or completes, and the differences between the two. If only one of the two tables names its
-   * variant, the other table is taken to have the same variant. A legacy table that differs is an exception, because a node with
+   * Finds the known table that a listing repeats or completes, and the differences between the two. If only one of the two names its
+   * variant, the other is assumed to be of the same variant. The exception is a legacy table that differs, because a node with
    * iptables-legacy also has iptables-nft.
    */
   #match(name: TableName, given: GivenListing): Partial<MatchedListing> {
@@ -97,18 +95,18 @@ export class RuleListings {
     );
   }
 
-  /** Returns the chains of a table made by iptables-nft, which nft lists too. */
+  /** Returns the chains of a table that iptables-nft made. nft lists these chains too. */
   savedByNft(name: TableName): ReadonlyMap<string, Chain> | undefined {
     return this.#listed.get(name)?.find(({ variant }) => variant !== 'legacy')?.chains;
   }
 
-  /** Reports whether all rules of a table are known, by iptables-save or by a tool that shows as much. */
+  /** Reports whether all rules of a table are known, from iptables-save or from a tool that shows as much. */
   showsAll(name: TableName): boolean {
     const listed = this.#listed.get(name);
     return this.#whole.has(name) && (!listed || mainOf(name, listed)?.isWhole === true);
   }
 
-  /** Returns the chains of a table that was shown in full. A table of the other variant is another one. */
+  /** Returns the chains of a table that was shown in full. A table of the other variant counts as another table. */
   savedAs(name: TableName, variant: IptablesVariant | undefined): ReadonlyMap<string, Chain> | undefined {
     const listed = this.#listed.get(name) ?? [];
     const isOf = (each: ListedTable): boolean => each.variant === variant || !each.variant || !variant;
@@ -120,8 +118,8 @@ export class RuleListings {
   }
 
   /**
-   * Returns the tables that are known in full. kube-proxy uses both nat and filter, so if only one of these was printed and it has
-   * kube-proxy's chains, the other was left out. `lacksLegacy`: legacy tables exist that the dump lacks, and these may have kube-proxy's
+   * Returns the tables that are known in full. kube-proxy uses both nat and filter. If only one of these was printed and it has
+   * kube-proxy's chains, the other was left out. `lacksLegacy`: there are legacy tables that the dump lacks, and they may have kube-proxy's
    * chains.
    */
   wholeTables(lacksLegacy: boolean): readonly TableName[] {
@@ -189,7 +187,7 @@ function hasOwnChains(table: TableName, chains: ReadonlyMap<string, Chain> | und
   return [...(chains?.keys() ?? [])].some((name) => isProxyChain(table, name));
 }
 
-/** Reports whether a rule jumps to one of kube-proxy's chains, even if that chain is not listed. */
+/** Reports whether a rule jumps to one of kube-proxy's chains. The chain need not be listed. */
 export function jumpsToOwn(table: TableName, chains: ReadonlyMap<string, Chain>): boolean {
   return [...chains.values()].some(({ rules }) => rules.some((rule) => isProxyChain(table, jumpChain(rule) ?? '')));
 }

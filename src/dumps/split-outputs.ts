@@ -6,44 +6,44 @@ import { isReadable, mayContinue, outputKinds, recognisers, titleOfList, type Ou
 export interface ToolOutput {
   readonly kind: OutputKind;
   readonly firstLine: number;
-  /** The output without prefixes, with lines numbered as in the text. */
+  /** The output without prefixes. Its lines have the same numbers as in the text. */
   readonly text: string;
   readonly command: PrintedCommand | undefined;
   readonly isPart: boolean;
   readonly isCutOff: boolean;
-  /** The number of the first line in the output, or next to it, that was not read. What it stands for is unknown. */
+  /** The number of the first line in or next to the output that kpc could not read. It is unknown what that line stands for. */
   readonly gap: number | undefined;
 }
 
 export interface SplitText {
   readonly outputs: readonly ToolOutput[];
-  /** Commands that printed nothing, so that the next command follows directly. */
+  /** Commands that printed nothing: the next command follows directly. */
   readonly silent: readonly PrintedCommand[];
-  /** Numbers of lines that no tool printed, except messages from a shell, ssh or kubectl. */
+  /** The numbers of lines that no tool printed. Messages from a shell, ssh or kubectl do not count. */
   readonly strays: readonly number[];
 }
 
 interface DraftOutput extends Pick<ToolOutput, 'kind' | 'firstLine' | 'command'> {
   readonly lines: LineList;
-  /** `hasRules`: some line is neither empty nor a comment. `hasOther`: some line is neither empty nor a chain's policy. */
+  /** `hasRules`: whether any line is neither empty nor a comment. `hasOther`: whether any line is neither empty nor a chain's policy. */
   hasRules: boolean;
   hasOther: boolean;
   depth: number;
-  /** Whether a string is still open. nft prints comments that have several lines. */
+  /** Whether a string is still open. nft prints comments that span several lines. */
   isQuoted: boolean;
   table: 'open' | 'closed' | undefined;
   gap: number | undefined;
   readonly once: Set<string>;
 }
 
-/** If a text has more characters than this before its first output, it is not a dump. */
+/** The most characters before the first output. A text with more is not a dump. */
 const longestPreface = 1 << 16;
 
 export function holdsOutput(text: string): boolean {
   return new Splitter(text.slice(0, longestPreface).replace(/^\ufeff/, '')).run(true);
 }
 
-/** Splits any text. Returns no strays if the text has no outputs. */
+/** Splits any text. If the text has no outputs, there are no strays either. */
 export function splitOutputs(text: string): SplitText {
   const splitter = new Splitter(text.replace(/^\ufeff/, ''));
   if (!holdsOutput(text) || !splitter.run()) return { outputs: [], silent: [], strays: [] };
@@ -71,9 +71,9 @@ class Splitter {
   #current: DraftOutput | undefined;
   #command: PrintedCommand | undefined;
   #isSilent = false;
-  /** The output that the last line read belongs to, since the last command. */
+  /** The output of the last line that was read since the last command. */
   #last: DraftOutput | undefined;
-  /** The first line since then that was not read. `isTitle`: the latest of these lines may be a title between two outputs. */
+  /** The first line after that output that was not read. `isTitle`: whether the latest such line may be a title between two outputs. */
   #stray: { readonly line: number; readonly isTitle: boolean } | undefined;
   /** Whether the line above is empty or a message. */
   #isApart = false;
@@ -126,7 +126,7 @@ class Splitter {
   }
 
   #takeBracketed(raw: string, at: number): boolean {
-    // If another table or a prompt follows, an nft listing lacks its end.
+    // If another table or a prompt follows, the nft listing lacks its end.
     const isCut = this.#current?.kind === 'nft list ruleset' && (nftTable.test(raw) || hostInPrompt.test(raw));
     const open = this.#current?.depth && !isCut ? this.#current : undefined;
     const kind = open?.kind ?? (/^\s*(?:\[|table )/.test(raw) ? startOfBrackets(this.#ahead(20)) : undefined);
@@ -165,7 +165,7 @@ class Splitter {
       this.#isSilent = true;
       this.#command = typed;
       this.#current = this.#last = this.#stray = undefined;
-      // An output without a line feed at its start follows the prompt.
+      // If an output does not begin with a line feed, it follows the prompt on the same line.
       if (hostInPrompt.test(line)) this.#takeStart(line.replace(prompt, '').trim(), at);
     } else if (ownComment.test(line)) current?.lines.push('');
     else if (chatter.test(line)) this.#leave();
@@ -174,7 +174,7 @@ class Splitter {
     else this.#takeStray(line, at + 1);
   }
 
-  /** Skips a line that is known to be no part of an output. */
+  /** Skips a line that is certainly not part of an output. */
   #leave(): void {
     this.#current?.lines.push('');
     this.#isApart = true;
@@ -193,12 +193,12 @@ class Splitter {
   }
 
   #take(draft: DraftOutput, line: string, single?: string): void {
-    // A comment above a table says nothing about which listing the table is from.
+    // A comment above a table does not show which listing the table is from.
     if (!line.startsWith('#')) this.#join(draft, single);
     takeLine(draft, line);
   }
 
-  /** Notes which outputs the strays above a line of `draft` may be a part of. */
+  /** Records which outputs the stray lines above a line of `draft` may belong to. */
   #join(draft: DraftOutput, single: string | undefined): void {
     const stray = this.#stray;
     const last = this.#last;
@@ -214,12 +214,12 @@ class Splitter {
   }
 }
 
-/** Matches a title or a line between two outputs. */
+/** Matches a title, or a separator between two outputs. */
 const titleOfOutput = /^(?:[-=_*#~+]{3,}|~{3}\w+|={2,} .*|.+:)$/;
 
 const inProtocol = /^(?:TCP|UDP|SCTP|FWM) /;
 
-/** Reports whether only a manifest, which may contain rules as text, can contain a line. */
+/** Reports whether a line can only be from a manifest. A manifest may contain rules as text. */
 function isManifest(line: string): boolean {
   return (
     /^(?:- )?["']?(?:apiVersion|kind)["']?\s*:/.test(line) || /^\{\s*"(?:apiVersion|kind|metadata|items)"/.test(line)
@@ -230,7 +230,7 @@ function recogniseStart(line: string, next: string, current: DraftOutput | undef
   const text = `${line}\n${next.slice(0, longestStart)}`;
   const starts = (kind: OutputKind): boolean => recognisers[kind].starts.some((pattern) => pattern.test(text));
   const isTitle = titleOfList.test(line);
-  // Most lines are of the same kind as the previous line, but a title may begin a list with other columns.
+  // Most lines are of the same kind as the line before. A title, however, may begin a list with other columns.
   if (current && starts(current.kind) && !(current.kind === 'ipvsadm -Ln' && isTitle)) return current.kind;
   const isOther = current !== undefined && !isReadable(current.kind) && !isTitle;
   return outputKinds.find((kind) => !(isOther && kind === 'ipvsadm -Ln') && starts(kind));
@@ -240,14 +240,14 @@ function recogniseStart(line: string, next: string, current: DraftOutput | undef
 const longestStart = 400;
 const longestAhead = 1 << 14;
 
-/** Reports whether a line that could begin an output continues this one. `single`: a part that occurs once in a listing. */
+/** Reports whether a line that could begin an output continues this one. `single`: a part that occurs only once in a listing. */
 function goesOn(current: DraftOutput, kind: OutputKind, line: string, single: string | undefined): boolean {
   if (current.kind !== kind) return false;
-  // A tool prints this part only once, so the line begins a second listing, from another node or time.
+  // A tool prints this part only once. The line therefore begins a second listing, which is from another node or time.
   if (single !== undefined && current.once.has(single)) return false;
   if (kind === 'ipvsadm -Ln' && titleOfList.test(line)) return ![...current.once].some((once) => inProtocol.test(once));
   if (kind !== 'rules') return true;
-  // iptables-save prints a line such as "# Generated" before each table.
+  // iptables-save prints a line such as "# Generated" in front of each table.
   if (line.startsWith('# Generated')) return false;
   if (line.startsWith('*')) return current.table !== undefined || !current.hasRules;
   // iptables -S prints a table's policies before its rules.
@@ -270,7 +270,7 @@ function takeLine(current: DraftOutput, line: string): void {
 
 function takeBrackets(current: DraftOutput, line: string): void {
   const isOfNft = current.kind === 'nft list ruleset';
-  // Strings of nft have no escapes, and only comments span several lines. Any other unclosed quote ends with its line.
+  // nft's strings have no escapes, and of these only comments span several lines. Any other open quote ends with its line.
   const escape = isOfNft ? undefined : '\\';
   const mayStayOpen = current.isQuoted || (isOfNft && openComment.test(line));
   for (let i = 0; i < line.length; i++) {
@@ -291,14 +291,14 @@ const openComment = /\bcomment "[^"]*$/;
 
 const nftTable = /^\s*table (?:ip|ip6|inet|arp|bridge|netdev) \S+ \{/;
 
-/** Returns the kind of bracketed output that starts with these lines. Recognises JSON even if another program sorted its fields. */
+/** Returns the kind of output in brackets that begins with these lines. Recognises JSON even if another program sorted its fields. */
 function startOfBrackets(lines: readonly string[]): keyof typeof bracketed | 'nft list ruleset' | undefined {
   const head = lines.join('\n').slice(0, longestStart);
   if (nftTable.test(head)) return 'nft list ruleset';
   return (Object.keys(bracketed) as (keyof typeof bracketed)[]).find((kind) => bracketed[kind].test(head));
 }
 
-/** Recognises the output of `ip -j` by its first fields. Excludes neighbours, which share fields with routes. */
+/** Recognises the output of `ip -j` by its first fields. Leaves out neighbours, which have some of the same fields as routes. */
 const bracketed = {
   'ip -j addr': /^\s*\[\s*(?:\]\s*$|\{\s*\}|\{\s*"(?:addr_info|ifindex|ifname|link_index)")/,
   'ip -j route': /^\s*\[\s*\{\s*"(?:dst|type|dev|gateway)"\s*:(?![^{}]*"(?:lladdr|state)")[^]*"(?:dst|flags)"/,
@@ -308,7 +308,7 @@ const bracketed = {
 // oxlint-disable-next-line no-control-regex
 const escapes = /\u001b(?:\[[\d;?]*[A-Za-z]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[()][A-Z0-9])/g;
 
-/** Removes the frame that a program such as k9s drew around a line. */
+/** Removes the frame that a program such as k9s draws around a line. */
 function unboxed(line: string): string {
   if (!line.includes('│')) return line;
   const inside = line.trim().endsWith('│') ? line.trimEnd().slice(0, -1).trimEnd() : line;
@@ -320,7 +320,7 @@ function withoutEscapes(line: string): string {
   return ended.includes('\u001b') ? ended.replace(escapes, '') : ended;
 }
 
-/** Matches lines that ssh, kubectl, a shell or script(1) prints between the output of other programs. */
+/** Matches lines that ssh, kubectl, a shell or script(1) prints between the outputs of other programs. */
 const chatter =
   /^(?:sudo: |\[sudo\] |Creating debugging pod |pod(?:\/| ")\S+ (?:created|deleted)|Defaulted container |Defaulting container name |Use 'kubectl describe |Unable to use a TTY|command terminated with exit code |If you don't see a command prompt|Pseudo-terminal will not|Connection to \S+ closed|Warning: Permanently added |\*\* WARNING: connection is not using|Last login: |Welcome to |Script (?:started|done)|Authorized |\*{3} Output of |={3,} (?:START|END) logs for container |Total Number of Rules: \d+$|cpu=\d+ |(?:(?:add|delete|destroy) )?table \w+ \S+$|flush ruleset$|\+{1,3} |exit$|logout$|#$|```|<\/?pre>|<\/?code>|(?:ip6?tables|ipvsadm|ipset|conntrack) v?\d)/i;
 

@@ -1,4 +1,4 @@
-/** A program that collects data for a support team. The patterns match paths relative to the bundle's folder. */
+/** A program that collects data for a support team. The patterns match paths that are relative to the bundle's folder. */
 interface Collector {
   readonly files: readonly RegExp[];
   readonly manifests?: RegExp;

@@ -28,7 +28,7 @@ export function isRevision(word: string): boolean {
 }
 
 function findTree(revision: string): string | undefined {
-  // Refuse a leading dash, which git would read as an option, and control characters, which no name of a branch, tag or commit has.
+  // git would read a leading dash as an option. No name of a branch, tag or commit has control characters. Refuse both.
   if (!/^[^-\p{Cc}][^\p{Cc}]{0,250}$/u.test(revision)) return undefined;
   const found = runGit(['rev-parse', '--verify', '--quiet', `${revision}^{tree}`]);
   const id = 'problem' in found ? '' : found.toString('latin1').trim();
@@ -38,13 +38,13 @@ function findTree(revision: string): string | undefined {
 const mostLinks = 40;
 
 /**
- * A commit's files, without checking it out. Links are followed only inside the commit. In REVISION:PATH, PATH is relative to the top of
- * the repository, or with "./" or "../" to the working folder, as in git.
+ * The files of a commit, which is not checked out. Links are followed only inside the commit. In REVISION:PATH, PATH is relative to the top
+ * of the repository. If PATH begins with "./" or "../", it is relative to the working folder, as in git.
  */
 export class RevisionTree implements FileTree {
   readonly #revision: string;
   readonly #prefix: string;
-  /** Objects by path from the top of the repository, without a slash at the end. "" is the top. */
+  /** Objects keyed by path from the top of the repository, without a slash at the end. "" is the top. */
   readonly #objects: ReadonlyMap<string, GitObject>;
   readonly #folders: ReadonlyMap<string, readonly TreeEntry[]>;
   readonly #bytes = new Map<string, Buffer | 'too-large'>();
@@ -96,11 +96,11 @@ export class RevisionTree implements FileTree {
     return `${this.#revision}:/${typeof found === 'object' ? found.path : this.#fromTop(path)}`;
   };
 
-  /** Always false, because links out of the commit are not followed. */
+  /** Always false, because links that lead out of the commit are not followed. */
   readonly isForeignLink = (): boolean => false;
 
   readonly join = (folder: string, name: string): string => {
-    // "/" is the top of the repository, so that "REVISION:" is a folder above its files, as any other.
+    // "/" is the top of the repository. With it, "REVISION:" is a folder above its files, like any other folder.
     return `${this.#revision}:${this.#afterRevision(folder).replace(/(?<!\/)\/+$/, '')}/${name}`;
   };
 
@@ -131,7 +131,7 @@ export class RevisionTree implements FileTree {
     return path.slice(this.#revision.length + 1);
   }
 
-  /** Returns the path from the top, without resolving links. The result begins with ".." if the path leads out of the repository. */
+  /** Returns the path from the top, without resolving links. Begins with ".." if the path leads out of the repository. */
   #fromTop(path: string): string {
     const written = this.#afterRevision(path);
     return normalizePath(/^\.\.?(?:\/|$)/.test(written) ? `${this.#prefix}/${written}` : written);
@@ -208,7 +208,7 @@ export class RevisionTree implements FileTree {
   }
 }
 
-/** Returns the rest of a path after replacing a link in it; undefined for a link to an absolute path. */
+/** Returns a path in which one of its links is replaced by the link's target. Undefined if the target is an absolute path. */
 function pastLink(link: string, target: Buffer, path: string): string | undefined {
   const text = target.toString('utf8');
   return text.startsWith('/') ? undefined : normalizePath(`${link}/../${text}/${path.slice(link.length + 1)}`);

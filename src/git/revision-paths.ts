@@ -4,7 +4,7 @@ import { isAbsolute, join, relative, resolve } from 'node:path';
 import { findRepository, type FileTree } from '../input/files/file-tree.ts';
 import { diagnose, placeAtLine, type Finding } from '../base/findings/finding.ts';
 
-/** Returns the revision in REVISION:PATH; undefined for other words and existing files. */
+/** Returns the revision in REVISION:PATH. Undefined for any other word, and for an existing file. */
 export function revisionOf(word: string): string | undefined {
   const [revision] = /^[^:]+(?=:)/.exec(word) ?? [];
   if (revision === undefined || word.startsWith(`${revision}://`) || existsSync(word) || hasDrive(word))
@@ -12,14 +12,14 @@ export function revisionOf(word: string): string | undefined {
   return revision;
 }
 
-/** Returns a function that finds a file's path in the working folder's repository, also for REVISION:PATH. */
+/** Returns a function that finds a file's path in the working folder's repository. The file may be REVISION:PATH. */
 export function repositoryPaths(): (file: string) => string | undefined {
   const top = findRepository('.');
   return (file) => {
     if (file === '-') return undefined;
     const revision = revisionOf(file);
     const path = revision === undefined ? file : file.slice(revision.length + 1);
-    // As in git, a revision's path is relative to the top, unless it begins with a dot.
+    // As in git, a path in a revision is relative to the top, unless it begins with a dot.
     const full = revision === undefined || /^\.\.?(?:\/|$)/.test(path) ? resolve(path) : join(top, path);
     const below = relative(top, full);
     return withSlashes(below.startsWith('..') || isAbsolute(below) ? full : below);
@@ -38,7 +38,7 @@ export async function openTrees(paths: readonly string[]) {
       }
       continue;
     }
-    // Load this module only when a revision is compared, because it starts other programs.
+    // This module is loaded only when a revision is compared, because it starts other programs.
     const { openRevision } = await import('./open-revision.ts');
     const opened = revisions.get(revision) ?? openRevision(revision);
     if ('problem' in opened) faults.set(path, diagnose('unreadable-file', opened, placeAtLine(path)));

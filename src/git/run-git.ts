@@ -1,4 +1,4 @@
-// Runs git without hooks or network, in bounded time.
+// Runs git without hooks and without network, and with a time limit.
 import { largestFile } from '../base/read-file.ts';
 import type { GitFailure } from '../base/unread.ts';
 import { run } from '../programs/run-program.ts';
@@ -7,9 +7,9 @@ import { run } from '../programs/run-program.ts';
 const limits = { mostBytes: largestFile, longestRun: 60_000 };
 
 /**
- * Git settings that override the repository's, which may be hostile. kpc calls only rev-parse, ls-tree and cat-file, which run no hooks,
- * filters or pagers. A fetch for a partial clone could still run a program, so no protocol is allowed. A bare repository inside the working
- * tree is not used either.
+ * Git settings that override the repository's own, because the repository may be hostile. kpc calls only rev-parse, ls-tree and cat-file.
+ * These run no hooks, filters or pagers, but a fetch for a partial clone could still run a program, so no protocol is allowed. A bare
+ * repository inside the working tree is not used either.
  */
 const settings = ['core.fsmonitor=false', 'core.hooksPath=/dev/null', 'safe.bareRepository=explicit'];
 
@@ -45,8 +45,8 @@ function kindOfMode(mode: string): GitObject['kind'] {
 }
 
 /**
- * Limit on the bytes of a listing. The largest repositories need a tenth of this. A limit is needed because a few objects can stand for any
- * number of files.
+ * The most bytes in a listing. The largest repositories need a tenth of this. Without a limit, a few objects could stand for any number of
+ * files.
  */
 const largestListing = 2 ** 28;
 
@@ -74,7 +74,7 @@ export function listTree(tree: string): ReadonlyMap<string, GitObject> | GitFail
 
 const largestBatch = 2 ** 29;
 
-/** Reads blobs. Does not read a blob of more than `most` bytes, and returns "too-large" for it. */
+/** Reads blobs. If a blob has more than `most` bytes, does not read it and returns "too-large" for it. */
 export function readBlobs(
   ids: readonly string[],
   most: number,

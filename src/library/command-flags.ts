@@ -88,7 +88,7 @@ export function nodeFlag(help: string): Flag {
   });
 }
 
-/** Returns why a given flag has no effect beside the other flags; undefined if all flags have an effect. */
+/** Returns why a given flag has no effect together with the other flags. Undefined if all flags have an effect. */
 export function findIdleFlag(
   given: readonly {
     readonly row: Flag;
@@ -111,7 +111,7 @@ export function findIdleFlag(
   return found;
 }
 
-/** Refuses flags that both sides override. `sides`: each side's own options; undefined for a side that was read from files. */
+/** Refuses flags that both sides override. `sides`: each side's own options; undefined for a side that is read from files. */
 export function refuseNamedTwice(flags: readonly Flag[], sides: readonly (object | undefined)[]): void {
   const named = flags.filter(({ key }) => sides.every((adds) => adds && key in adds)).map(({ name }) => name);
   if (named.length > 0) refuse({ problem: 'idle-flag', flags: named, because: { kind: 'own-settings' } });
@@ -139,7 +139,7 @@ function refuseIdleFlags(
   if (own !== node) refuseFor(['--node'], { kind: 'other-node', node: node ?? '', path, of: own });
 }
 
-/** Does the same as refuseIdleFlags, for a packet. Some flags that are idle otherwise affect the packet's names or a dump's addresses. */
+/** Works like refuseIdleFlags, for a packet. Some flags without other effect affect the packet's names or a dump's addresses. */
 export function refuseIdleOfPacket(
   flags: readonly Flag[],
   input: InputOfFlags,
@@ -157,8 +157,8 @@ export function refuseIdleOfPacket(
 }
 
 /**
- * Does the same as refuseIdleFlags, for a description. Some flags that are idle otherwise affect the name asked about, or the names and flows
- * of a dump with manifests beside it.
+ * Does what refuseIdleFlags does, for a description. Some flags that otherwise have no effect affect the name asked about, or the names and
+ * flows of a dump with manifests beside it.
  */
 export function refuseIdleOfDescription(
   flags: readonly Flag[],

@@ -34,7 +34,7 @@ export interface CalledSide {
   readonly isPath: boolean;
 }
 
-/** Adds the side to findings that name neither a file nor the side. A finding on both sides is reported once, without a side. */
+/** Names the side in findings that name neither a file nor a side. A finding on both sides is reported once, without a side. */
 export function ofSides(
   [from, to]: readonly [Reading, Reading],
   [first, second]: readonly [CalledSide, CalledSide],
@@ -65,7 +65,7 @@ interface ComparedWords extends Pick<EquivalenceReport, 'from' | 'to'> {
   readonly traceOf: (scenes: readonly [Scene, Scene]) => Tracing;
 }
 
-/** Compares two inputs on a few nodes, which represent all others. */
+/** Compares two inputs on a few nodes that represent all others. */
 export class NodeComparison {
   readonly counts: { readonly nodes: number; readonly standIns: number };
   readonly #sides: readonly [Opened, Opened];
@@ -95,7 +95,7 @@ export class NodeComparison {
     this.counts = { nodes: nodes.length, standIns: this.#standIns.length };
   }
 
-  /** Compares the nodes one by one, each when the next result is requested. Stops at a node that cannot be compared. */
+  /** Compares the nodes one by one, each when its result is requested. Stops at a node that cannot be compared. */
   *run() {
     const [from, to] = this.#sides;
     const write = snapshotWriter();
@@ -108,7 +108,7 @@ export class NodeComparison {
       this.#last = scenes;
       yield {
         readings: ofSides(readings, this.#called),
-        /** Facts that one side lacks and takes from the other side. */
+        /** The facts that one side lacks and takes from the other side. */
         notes: scenes ? [before, after].flatMap((scene) => (scene ? findUnshown(scene) : [])) : [],
       };
       if (!scenes) return;
@@ -128,7 +128,7 @@ export class NodeComparison {
     }
   }
 
-  /** Returns the result. Call this after the last node. Undefined if a node could not be compared. */
+  /** Returns the result. To be called after the last node. Undefined if a node could not be compared. */
   result({ traceOf, modeFrom, ...names }: ComparedWords) {
     const scenes = this.#last;
     if (!scenes) return undefined;
@@ -158,10 +158,10 @@ export class NodeComparison {
       represented: this.#elsewhere === 0 ? this.#represented : compared.asked.map((node) => ({ node, by: [node] })),
       ...compared,
     };
-    // A change of mode passes if nothing needs work. A comparison of two sides passes if nothing differs.
+    // A change of mode or release passes if nothing needs work. Any other comparison passes if nothing differs.
     const passed = this.#announced ? !needsWork(report) : report.findings.length === 0;
     const unknowns = unknown + unknownOnOne;
-    // That a change of mode or release needs no work must rest on something known of a Service.
+    // The answer must rest on something known. A change passes only if something is known about a Service, or nothing is unknown.
     if (passed && (this.#announced ? unknowns > 0 && !knowsServices : unknowns === compared.classes))
       refuse({ problem: 'nothing-known', reasons: unsettledWords(reasons).toSorted() });
     return { report, passed, placeOf: (servicePort: string) => placeOfPort(to, servicePort) };

@@ -20,7 +20,7 @@ import { checkOptionNames, expectSnapshot, listTexts, type NamedText } from './i
 import { diagnosticsOf, misuse } from './words.ts';
 import { inOneLine } from '../say/words/words.ts';
 
-/** A side of a comparison: a mode, release or kube-proxy configuration to compile the manifests for, or an opened snapshot. */
+/** A side of a comparison: a mode, release or kube-proxy configuration for which to compile the manifests, or an opened snapshot. */
 export type ComparedSide = ProxyMode | Release | NamedText | Snapshot;
 
 /** The flags of `kpc equivalence`, and its two sides. */
@@ -39,15 +39,15 @@ export interface EquivalenceResult {
   readonly report: Equivalence | undefined;
   /** Both sides of each compared node. */
   readonly snapshots: readonly SnapshotJson[];
-  /** What to prepare on nodes, for migrate only. */
+  /** What to prepare on nodes. Only for migrate. */
   readonly findings: readonly SaidFinding[];
   readonly diagnostics: readonly SaidFinding[];
-  /** Facts that one side lacks and takes from the other side. */
+  /** The facts that one side lacks and takes from the other side. */
   readonly notes: readonly string[];
 }
 
 interface Spec extends CalledSide {
-  /** A `kpc trace` command for the side, without a packet. */
+  /** A `kpc trace` command for the side. The packet's flags are still to be added. */
   readonly words: (side: Snapshot) => readonly string[];
   readonly opened: Opened;
 }
@@ -79,7 +79,7 @@ export function equivalence(options: EquivalenceOptions): EquivalenceResult {
 
 type OptionsOfSide = Partial<ManifestsOfNodes> & Pick<GateOptions, 'sideOf'>;
 
-/** Returns the options for a side that is a mode, release or configuration; undefined for a snapshot. */
+/** Returns the options for a side that is a mode, release or configuration. Undefined for a snapshot. */
 export function optionsOfSide(side: ComparedSide): OptionsOfSide | undefined {
   if (typeof side === 'string') {
     const mode = proxyModes.find((each) => each === side);
@@ -148,11 +148,11 @@ function toldOnce(diagnostics: readonly Finding[]): readonly SaidFinding[] {
 /** The flags of `kpc migrate`. Compares all Nodes in the manifests, or only `node`. */
 export interface MigrateOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
   readonly from?: ProxyMode | undefined;
-  /** nftables by default; for an upgrade, the mode that results from it. */
+  /** The default is nftables. For an upgrade, the default is the mode that results from the upgrade. */
   readonly to?: ProxyMode | undefined;
   /** The release to upgrade to. */
   readonly toKubernetesVersion?: string | undefined;
-  /** kube-proxy's configuration afterwards; by default the present one, in the new mode. */
+  /** kube-proxy's configuration after the change. The default is the present configuration, in the new mode. */
   readonly toConfig?: NamedText | undefined;
 }
 

@@ -24,19 +24,19 @@ import { diagnosticsOf } from './words.ts';
 
 /** The flags of `kpc compile` for one node. */
 export interface CompileOptions extends InputOptions {
-  /** By default hostnameOverride, or the only Node among the manifests. */
+  /** The default is hostnameOverride, or the only Node among the manifests. */
   readonly node?: string | undefined;
-  /** The output of `ip -j addr` on the node, with the addresses that node ports listen on. */
+  /** The output of `ip -j addr` on the node. It shows the addresses that node ports listen on. */
   readonly hostAddresses?: NamedText | undefined;
-  /** What to call the compiled side, by default its node. */
+  /** The name of the compiled side. The default is the name of its node. */
   readonly name?: string | undefined;
 }
 
 export interface CompiledBundle {
-  /** The files that `kpc compile -o` writes, keyed by name. manifest.json is the first. */
+  /** The files that `kpc compile -o` would write, keyed by name. manifest.json is the first. */
   readonly files: ReadonlyMap<string, string>;
   readonly manifest: Manifest;
-  /** The compiled node, to compare, describe and trace packets on. */
+  /** The compiled node. It can be compared and described, and packets can be traced on it. */
   readonly side: CompiledSnapshot;
 }
 
@@ -77,9 +77,9 @@ export function compileResult({ snapshot, gaps, diagnostics }: ReturnType<typeof
 }
 
 export interface FleetOptions extends InputOptions {
-  /** By default all Nodes among the manifests. */
+  /** The default is all Nodes among the manifests. */
   readonly nodes?: readonly string[] | undefined;
-  /** "I/N" compiles only part I of N of the nodes, where I counts from 0. */
+  /** "I/N" compiles only part I of the nodes, if these are split into N parts. I counts from 0. */
   readonly shard?: string | undefined;
   /** Maps a node's name to the output of `ip -j addr` on the node. */
   readonly hostAddresses?: Texts | undefined;
@@ -90,12 +90,12 @@ export interface NodeBundle extends CompiledBundle {
 }
 
 export interface FleetResult {
-  /** The bundles, sorted by node, each compiled when it is requested. Undefined if a diagnostic is an error. */
+  /** The bundles, sorted by node. Each is compiled when it is requested. Undefined if a diagnostic is an error. */
   readonly bundles: Iterable<NodeBundle> | undefined;
   readonly diagnostics: readonly SaidFinding[];
 }
 
-/** Compiles as `compile` does, for many nodes, much faster than one call for each node. */
+/** Does what `compile` does, but for many nodes and much faster than one call for each node. */
 export function compileFleet(options: FleetOptions): FleetResult {
   checkOptionNames(options, [...written, 'nodes', 'shard']);
   const { nodes, shard } = options;

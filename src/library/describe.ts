@@ -42,7 +42,7 @@ interface DescriptionStyle {
   readonly modeFrom: ModeSource | undefined;
   readonly width: number | undefined;
   readonly isColoured: boolean;
-  /** Whether the subject may be a mistyped path. */
+  /** Whether the subject may be a path with a typing error. */
   readonly mayBePath?: boolean;
 }
 
@@ -55,7 +55,7 @@ interface Description {
 
 export const usualDomain = 'cluster.local';
 
-/** A table may be this many times longer than a list, because its rows are short and the table is the result itself. */
+/** A table may be this many times longer than other lists. Its rows are short, and the table is the result itself. */
 const rowsPerLine = 5;
 
 export function formatDescribed(side: Snapshot, { text, result }: Description, said: SaidByCommand): string {
@@ -75,7 +75,7 @@ export function describeAsData(side: Snapshot, what: string | undefined, namespa
   return describeSnapshot(side, what, { ...style, namespace, isColoured: false });
 }
 
-/** Describes a subject, or all Services if there is no subject. */
+/** Describes a subject. If there is no subject, describes all Services. */
 export function describeSnapshot(side: Snapshot, what: string | undefined, style: DescriptionStyle): Description {
   if (side.kind === 'dump') return describeDump(side, what?.trim(), style);
   return what === undefined ? describeAllServices(side, style) : describeSubject(what, side, style);
@@ -129,7 +129,7 @@ function foundAsData(result: Shaped<typeof described>, findings: readonly Findin
   return { ...found('', findings), result };
 }
 
-/** Finds the Service of this name in the namespace. A text that may also be another object's name means that if there is none. */
+/** Finds the Service with this name in the namespace. If there is none, finds another object, if the text may be its name. */
 function findIn<F extends { readonly kind: string }>(
   namespace: string | undefined,
   what: string,
@@ -175,7 +175,7 @@ function describeSubject(what: string, side: CompiledSnapshot, style: Descriptio
 
 const ofKernel: ReadonlySet<string> = new Set(['chain', 'affinity-set', 'rule', 'rule-elsewhere']);
 
-/** Describes all Services, leftovers of another mode and stale flows, or only the Service ports, chains and sets named by `what`. */
+/** Describes all Services, leftovers of another mode and stale flows. With `what`, describes only the ports, chains and sets it names. */
 function describeDump(side: DumpedSnapshot, what: string | undefined, style: DescriptionStyle): Description {
   const { output, limit, isColoured, width, namespace } = style;
   const read = readDumped(side);

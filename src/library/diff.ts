@@ -12,9 +12,9 @@ import { checkOptionNames, expectSnapshot } from './inputs.ts';
 import { misuse } from './words.ts';
 
 export interface DiffOptions {
-  /** Whether to compare objects of other programs too. */
+  /** Whether to also compare the objects of other programs. */
   readonly foreign?: boolean | undefined;
-  /** Whether to show the rules that differ, in place of packets that are treated differently. */
+  /** Whether to show the rules that differ instead of the packets that are treated differently. */
   readonly rules?: boolean | undefined;
 }
 
@@ -49,7 +49,7 @@ export function formatDiff(
 
 function compareSnapshots(from: Snapshot, to: Snapshot, { foreign = false, rules = false }: DiffOptions): Differences {
   checkSides(from, to);
-  // A snapshot does not know by which command it can be read again.
+  // A snapshot does not know which command reads it again.
   const differences = compareSides(from, to, { foreign, trace: rules ? undefined : 'no-command' });
   expectCompared(differences);
   return differences;

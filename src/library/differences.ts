@@ -29,13 +29,13 @@ export interface Differences {
 
 interface ComparisonStyle {
   readonly foreign: boolean;
-  /** Whether objects with errors were left out of a side when it was compiled. */
+  /** Whether objects with errors were left out when a side was compiled. */
   readonly leavesOut?: boolean;
-  /** How to name a traced packet. Undefined to compare rules instead of packets. */
+  /** The commands that trace a packet. Undefined to compare rules instead of packets. */
   readonly trace: TraceWords | undefined;
 }
 
-/** Compares two sides. Adds what happens to packets, unless a side is a dump, of which only rules are compared. */
+/** Compares two sides. Adds what happens to packets, unless a side is a dump. For a dump, only rules are compared. */
 export function compareSides(
   from: Snapshot,
   to: Snapshot,
@@ -96,8 +96,8 @@ export function diffAnswer(
       : [lines('plain', 0, ...sideChangeTexts({ from, to })), ...reportDiff(diff, limits)]),
   ];
   const snapshots = () => snapshotsJson([from, to]);
-  // A comment on a pull request is read by itself, so it names the node, mode and families. Flags from kpc.yaml are named too, because they
-  // may hide a difference.
+  // A comment on a pull request is read without its context, so it names the node, mode and families. It also names flags from kpc.yaml,
+  // because these may hide a difference.
   const beside = () => [
     lines('plain', 0, ...groundsOf(snapshots())),
     lines('plain', 0, ...(taken ?? []).map((words) => `Flags ${words}`)),

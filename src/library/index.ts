@@ -1,6 +1,4 @@
-/**
- * The library: all of kpc's answers, as functions from texts to texts. The library needs no files and no machine, so browsers can run it.
- */
+/** The library: all of kpc's answers, as functions from texts to texts. It needs neither files nor a machine, so browsers can run it. */
 export { version } from '../base/version.ts';
 export { newestRelease, releases } from '../kube-proxy/releases.ts';
 export * from './compile.ts';

@@ -9,15 +9,15 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { CommonOptions } from './options.ts';
 import { misuse } from './words.ts';
 
-/** `name`: the text's name in diagnostics, such as a path. */
+/** `name`: the text's name in diagnostics, for example a path. */
 export interface NamedText {
   readonly name: string;
   readonly text: string;
-  /** The folder where the file was found. A file from a folder is skipped instead of refused if it is clearly not a manifest. */
+  /** The folder in which the file was found. A file from a folder is skipped instead of refused if it is clearly not a manifest. */
   readonly origin?: FolderOrigin | undefined;
 }
 
-/** Throws a TypeError for an unknown option. A program without types would not notice that the option is ignored. */
+/** Throws a TypeError for an unknown option. Otherwise a program without types would not notice that the option is ignored. */
 export function checkOptionNames(options: object | null | undefined, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null)
     misuse({ problem: 'wrong-argument', what: 'options', is: 'object' });
@@ -28,14 +28,14 @@ export function checkOptionNames(options: object | null | undefined, known: read
 /** A Map or an object from name to text, or a list of { name, text }. */
 export type Texts = ReadonlyMap<string, string> | Readonly<Record<string, string>> | readonly NamedText[];
 
-/** Throws a TypeError if an untyped program passes something else, such as a buffer or a path. */
+/** Throws a TypeError if the value is not a named text. A program without types may pass a buffer or a path. */
 export function checkText(value: NamedText, what: string): NamedText {
   const { name, text } = (value ?? {}) as Partial<Record<'name' | 'text', unknown>>;
   if (typeof name === 'string' && typeof text === 'string') return value;
   return misuse({ problem: 'wrong-argument', what, is: 'text' });
 }
 
-/** Throws a TypeError if an untyped program passes something else, such as the missing snapshot of an unreadable input. */
+/** Throws a TypeError if the value is not a snapshot. A program without types may pass undefined if it could not read its input. */
 export function expectSnapshot(value: Snapshot, what: string, is: 'snapshot' | 'side' = 'snapshot'): void {
   const { kind } = (value ?? {}) as Partial<Snapshot>;
   if (kind === undefined) misuse({ problem: 'wrong-argument', what, is });
@@ -49,7 +49,7 @@ function byName(texts: readonly NamedText[]): ReadonlyMap<string, string> {
   return new Map(texts.map(({ name, text }) => [name, text]));
 }
 
-/** Returns each text once, in order. Throws a TypeError if different texts share a name, which messages could not distinguish. */
+/** Returns each text once, in order. Throws a TypeError if different texts share a name, which messages could not tell apart. */
 export function eachOnce(texts: readonly NamedText[], what: string): readonly NamedText[] {
   const first = new Map<string, NamedText>();
   for (const each of texts) {
@@ -60,7 +60,7 @@ export function eachOnce(texts: readonly NamedText[], what: string): readonly Na
   return [...first.values()];
 }
 
-/** Lists texts in their order. Throws a TypeError for a value that is not a text, and for different texts with the same name. */
+/** Lists texts in their order. Throws a TypeError for a value that is not a text, and if different texts have the same name. */
 export function listTexts(texts: Texts, what: string): readonly NamedText[] {
   if (Array.isArray(texts))
     return eachOnce(
@@ -79,7 +79,7 @@ export function listTexts(texts: Texts, what: string): readonly NamedText[] {
 export { parseVersionChoice } from '../snapshot/open/load-texts.ts';
 export { checkFlags, checkValues, type GivenFlags } from '../snapshot/open/compile.ts';
 
-/** The input to compile, and how to compile it. The options are the flags of `kpc compile`, in camel case. */
+/** The input to compile, and how to compile it. The options are `kpc compile`'s flags, in camel case. */
 export interface InputOptions extends CommonOptions {
   readonly proxyMode?: ProxyMode | undefined;
   /** Services, EndpointSlices, Endpoints and Nodes, in YAML or JSON. */
@@ -90,18 +90,18 @@ export interface InputOptions extends CommonOptions {
   readonly ipFamily?: IpFamilyChoice | undefined;
   /** The Kubernetes release of kube-proxy, such as "1.30". "auto" means the release that the Node names. */
   readonly kubernetesVersion?: Release | 'auto' | undefined;
-  /** Networks for the Pods to assume for workloads, or true for the known networks. By default, no Pods are assumed. */
+  /** The networks for the Pods to assume for workloads. true means the known networks. By default, no Pods are assumed. */
   readonly assumeEndpoints?: string | true | undefined;
   /**
    * Whether to assume what manifests from git lack: addresses, node ports, ready Pods and Nodes. The default is false for compile, and true
    * for trace, test, equivalence and migrate.
    */
   readonly assume?: boolean | undefined;
-  /** The namespace for objects that name none. */
+  /** The namespace for objects that do not name one. */
   readonly namespace?: string | undefined;
-  /** Whether to leave out duplicates and objects with errors, and continue with the rest. */
+  /** Whether to leave out duplicates and objects with errors, and continue with all other objects. */
   readonly skipInvalid?: boolean | undefined;
-  /** Whether to compile even if the result programs nothing and would remove all Services from a node. */
+  /** Whether to compile even if the result programs nothing. Such a result would remove all Services from a node. */
   readonly allowEmpty?: boolean | undefined;
 }
 

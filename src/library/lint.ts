@@ -31,7 +31,7 @@ export function lintLoaded(
   const found = lintInputs(loaded, named, ignores);
   const all = withoutDefaults(found, loaded, named).map(weigh);
   const isRead = !all.some(isUnread);
-  // The error that nothing was read comes last, because other findings may explain it.
+  // If nothing was read, that error comes last, because other findings may explain it.
   const findings = isRead ? all : endLast(all);
   const reported = findingReporter(trace, found.below);
   const report = { ...found, isRead, findings: findings.map(reported), ignored: found.ignored.map(reported) };
@@ -48,7 +48,7 @@ function isUnread({ severity, code }: Pick<Finding, 'severity' | 'code'>): boole
   return severity === 'error' && (code === 'no-input' || code === 'unreadable-file');
 }
 
-/** If no mode is named, keeps only the findings that every usual mode of the release has. */
+/** If no mode is named, keeps only those findings that the input has in every usual mode of the release. */
 function withoutDefaults(found: Linting, loaded: LoadedInputs, named: NodeOptions): Linting['findings'] {
   const { namesMode, hasRun, mode, findings } = found;
   if (namesMode || !hasRun) return findings;
@@ -70,7 +70,7 @@ function subjectOf({ code, place, about }: Finding): string {
 
 /** The flags of `kpc lint`. Checks all Nodes in the manifests, or only `node`. */
 export interface LintOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
-  /** Codes to ignore, for all Services or for one. Errors are reported even if they are ignored. */
+  /** The codes to ignore, for all Services or for one Service. Errors are reported even if their code is ignored. */
   readonly ignore?: readonly (FindingCode | (Omit<Ignore, 'by'> & Partial<Pick<Ignore, 'by'>>))[] | undefined;
   /** Turns warnings into errors. */
   readonly strict?: boolean | undefined;
@@ -80,7 +80,7 @@ export interface LintOptions extends Omit<ManifestsOfNodes, 'allNodes'> {
 export type Linted = Shaped<typeof linted>;
 
 export interface LintResult {
-  /** Whether there are no errors. */
+  /** Whether the check found no errors. */
   readonly passed: boolean;
   readonly findings: readonly SaidFinding[];
   /** Undefined if no input could be read. */

@@ -1,6 +1,6 @@
 /**
- * The library for programs with access to a machine. Has the functions of `index.ts`, but takes files, folders, git revisions, packs and
- * clusters instead of texts. Also writes, checks, packs and verifies bundles and goldens, for one node or many.
+ * The library for programs that have access to a machine. It has the functions of `index.ts`, but takes files, folders, git revisions,
+ * packs and clusters instead of texts. It also writes, checks, packs and verifies bundles and goldens, for one node or for many.
  */
 import type { Shaped } from '../base/json/schema.ts';
 import type { Manifest } from '../bundle/manifest.ts';
@@ -44,7 +44,7 @@ export type Paths = string | readonly string[];
 type OfPaths<Options> = Omit<Options, 'manifests' | 'config' | 'hostAddresses'> & {
   /** A file with kube-proxy's configuration. */
   readonly config?: string | undefined;
-  /** A file with the output of `ip -j addr` on the node. For many nodes, a folder with a file NODE.json for each. */
+  /** A file with the output of `ip -j addr` on the node. For many nodes, a folder that holds a file NODE.json for each. */
   readonly hostAddresses?: string | undefined;
   /** Patterns for files to leave out of folders, as in .gitignore. */
   readonly exclude?: readonly string[] | undefined;
@@ -52,7 +52,7 @@ type OfPaths<Options> = Omit<Options, 'manifests' | 'config' | 'hostAddresses'> 
 
 /** The flags of `kpc describe` for input and compiling. */
 export interface OpenOptions extends OfPaths<ManifestsOfNodes> {
-  /** Whether to read a cluster with kubectl too: true for the kubeconfig's current context, or the name of a context. */
+  /** Whether to also read a cluster with kubectl. true means the kubeconfig's current context; a text is the name of a context. */
   readonly cluster?: boolean | string | undefined;
 }
 
@@ -90,7 +90,7 @@ async function withCluster<Asked extends FileOptions & { readonly file: readonly
 /** The flags of `kpc compile` for one node. */
 export type CompileOptions = OfPaths<CompileTexts>;
 
-/** Compiles as `compile` does, from manifests in files. */
+/** Compiles manifests from files. Otherwise does what `compile` of kube-proxy-compiler does. */
 export async function compile(paths: Paths, options: CompileOptions = {}): Promise<CompileResult> {
   checkOptionNames(options, [...written, 'node', 'exclude']);
   const { node, ...asked } = ofFiles(paths, options);
@@ -105,9 +105,7 @@ function ofFiles<Options extends CompileOptions>(paths: Paths, options: Options)
   return { ...options, ipFamily: options.ipFamily ?? 'auto', file: [paths].flat() } as const;
 }
 
-/**
- * Writes a node's bundle or golden into a folder, whose content it replaces: all of it, or nothing after an error. Rejects with a Refusal.
- */
+/** Replaces the whole content of a folder with a node's bundle or golden. After an error, nothing has changed. Rejects with a Refusal. */
 export async function write(
   folder: string,
   snapshot: CompiledSnapshot,
@@ -117,7 +115,7 @@ export async function write(
   return manifest;
 }
 
-/** Compares a node with the bundle or golden in a folder, which may be in a git revision. Rejects with a Refusal. */
+/** Compares a node with the bundle or golden in a folder. The folder may be in a git revision. Rejects with a Refusal. */
 export async function check(folder: string, snapshot: CompiledSnapshot): Promise<Shaped<typeof checked>> {
   refuseErrors(diagnosticsOf([(await lookAtChecked(folder, false)).problem ?? []].flat()));
   const { report } = await checkSnapshot(folder, snapshot, () => noWords);
@@ -129,11 +127,11 @@ const noWords = { accept: undefined, trace: [] } satisfies Partial<CheckReport>;
 
 /** The flags of `kpc compile --all-nodes`. */
 export interface FleetOptions extends OfPaths<FleetTexts> {
-  /** Whether to remove the folders of nodes that are not in the manifests. */
+  /** Whether to remove the folders of nodes that are not among the manifests. */
   readonly prune?: boolean | undefined;
 }
 
-/** Writes one folder for each node. Rejects with a Refusal if the manifests are wrong or a folder cannot be written. */
+/** Writes a folder for each node. Rejects with a Refusal if the manifests are wrong or a folder cannot be written. */
 export async function writeFleet(
   folder: string,
   paths: Paths,
@@ -159,7 +157,7 @@ export async function checkFleet(
 
 async function openNodes(paths: Paths, { nodes, ...options }: FleetOptions & { readonly check?: string }) {
   checkOptionNames(options, [...written, 'shard', 'prune', 'exclude', 'check']);
-  // The default is one shard for all nodes, which gives even a single node a folder of its own.
+  // By default, there is one shard for all nodes. With a shard, even a single node gets a folder of its own.
   const { shard = '0/1' } = options;
   const named = { ...ofFiles(paths, options), ...(nodes ? { node: nodes, shard } : { allNodes: true }), jobs: 1 };
   const { run, diagnostics } = openFleet(await openToCompile(named), named);

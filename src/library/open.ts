@@ -32,13 +32,13 @@ import { diagnosticsOf, misuse } from './words.ts';
 
 export { sceneOf, type Scene };
 
-/** Manifests to trace packets in, compiled as `kpc trace` does, which assumes what the manifests lack. */
+/** The manifests to trace packets in. They are compiled as `kpc trace` compiles them, which assumes what the manifests lack. */
 export interface ManifestsOfNodes extends Omit<CompileOptions, 'allowEmpty' | 'name'> {
   /** Whether to open the manifests for each Node in them. */
   readonly allNodes?: boolean | undefined;
 }
 
-/** A name for the texts, and the flags of `kpc describe` for compiling manifests. */
+/** A name for the texts, and the flags with which `kpc describe` compiles manifests. */
 export interface OpenTextsOptions extends Omit<ManifestsOfNodes, 'manifests'> {
   readonly name?: string | undefined;
 }
@@ -70,7 +70,7 @@ export function open(inputs: Texts, { name, ...options }: OpenTextsOptions = {})
   return openedTexts(kind, opened);
 }
 
-/** Recognises texts. Compiles each node when it is requested. `beside`: always manifests, which give a dump's objects names. */
+/** Recognises texts. Compiles each node when it is requested. `beside`: texts that are always manifests, and that name a dump's objects. */
 export function openAny(
   texts: readonly NamedText[],
   options: Omit<OpenTextsOptions, 'name'>,
@@ -118,7 +118,7 @@ export function openedTexts(kind: Recognised['kind'], { nodes, at }: Pick<Opened
 
 export type PacketInput = ManifestsOfNodes | { readonly side: Snapshot };
 
-/** Throws a TypeError for an unknown option, and for one that has no effect on a side. */
+/** Throws a TypeError for an unknown option. If the input is a side, also throws for an option that has no effect on a side. */
 export function checkPacketOptions(options: PacketInput, others: readonly string[]): void {
   checkOptionNames(options, ['side', 'manifests', ...looked, ...others]);
   if (!('side' in options)) return;
@@ -135,7 +135,7 @@ export interface Scenes {
   readonly diagnostics: readonly Finding[];
 }
 
-/** Opens manifests, and compiles each node on request. `traffic`: whether to read what else affects packets, such as policies. */
+/** Opens manifests, and compiles each node when it is requested. `traffic`: whether to read what else affects packets, such as policies. */
 export function openTexts(
   { allNodes, ...options }: ManifestsOfNodes,
   traffic: boolean,
@@ -170,7 +170,7 @@ export function scenesIn({ loaded, nodes, at }: Opened): Scenes {
   return { scenes: isUsable ? sides.map(sceneOf) : undefined, diagnostics: found };
 }
 
-/** Reports what a dump may contain besides what was read. Leaves out doubts that affect only packets, because verdicts mention these. */
+/** Reports what a dump may contain besides what was read. Leaves out doubts that affect only packets, because verdicts mention those. */
 export function findingsOfDoubts({ doubts }: Snapshot): readonly Finding[] {
   const found = doubts.flatMap((doubt): readonly Finding[] => {
     if (isForeignDoubt(doubt) || doubt.kind === 'second-listing') return [];
@@ -186,12 +186,12 @@ export function diagnosticsOfNode({ gaps = () => [], diagnostics, side }: Readin
   return withoutDefaultMode({ diagnostics: [...gaps(), ...diagnostics, ...doubts] }).diagnostics;
 }
 
-/** Drops the note that no mode is named, because some answers state it themselves (`assumed.mode` in the snapshot). */
+/** Drops the note that no mode is named. Some answers state this themselves (`assumed.mode` in the snapshot). */
 export function withoutDefaultMode<T extends { readonly diagnostics: readonly Finding[] }>(read: T): T {
   return { ...read, diagnostics: read.diagnostics.filter(({ code }) => code !== 'default-mode') };
 }
 
-/** Drops the note that no node is named if each sender chose one. */
+/** Drops the note that no node is named, if each packet's sender decided the node. */
 export function withoutUnnamedNode(
   diagnostics: readonly Finding[],
   sides: readonly Pick<Snapshot, 'nodeName'>[],

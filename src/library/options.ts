@@ -7,7 +7,7 @@ import { proxyFlags, type ProxyFlags } from '../settings/table.ts';
 
 export { flagRow, isNetworks, knownNetworks, type Flag };
 
-/** Makes a row of `openFlags`. By default, the flag is about compiling and is in the help's group "Input:". */
+/** Makes a row of `openFlags`. By default, the flag is about compiling and is listed in the help's group "Input:". */
 function input<Kind extends FlagKind, const Usage extends string>(
   kind: Kind,
   usage: Usage,
@@ -96,8 +96,8 @@ const assume = [
 /**
  * Returns the flags about input and compiling, in the order of the help. Each flag of `kpc` and each option of the library is a row here,
  * or in `settingTable` if it is kube-proxy's. Commands that show or compare assume what manifests from git lack; commands that program
- * nodes do so only on request. Commands that only show lack the settings that would change nothing in their output. `changes`: a command's
- * own wording, keyed by flag.
+ * nodes assume it only on request. Commands that only show do not have settings that would change nothing in their output. `changes`: a
+ * command's own wording, keyed by flag.
  */
 export function openFlags(
   use: 'looks' | 'compares' | 'programs',
@@ -112,7 +112,7 @@ export function openFlags(
   return all.map((row) => ({ ...row, ...changes[row.key] }));
 }
 
-/** The options of settings that reports of a change advise to set. */
+/** The options for settings that a report about a change may advise to set. */
 export const optionsAfter = [
   'nodeportAddresses',
   'featureGates',
@@ -121,8 +121,8 @@ export const optionsAfter = [
 ] as const satisfies readonly (keyof ProxyFlags)[];
 
 /**
- * Returns the options before and after a change. Settings that a report advises to set describe kube-proxy after the change, or else a
- * report would compare two sides that already follow its advice. `asked`: the words of these settings.
+ * Returns the options before and after a change. The settings that a report advises to set apply only after the change. Otherwise a report
+ * would compare two sides that both follow its advice already. `asked`: the words that set these settings.
  */
 export function optionsOfChange<Options extends ProxyFlags, Config extends string | { readonly name: string }>({
   toConfig,
@@ -136,14 +136,14 @@ export function optionsOfChange<Options extends ProxyFlags, Config extends strin
   return { before, after, asked: asked.flat().join(' ') };
 }
 
-/** Names the side after a change: "nftables (--nodeport-addresses 10.0.0.0/8)". */
+/** Returns the name of the side after a change: "nftables (--nodeport-addresses 10.0.0.0/8)". */
 export function nameAfter(words: string, asked: string): string {
   return asked === '' ? words : `${words} (${asked})`;
 }
 
 const ofFiles = ['file', 'exclude', 'render', 'renderValues', 'kpcYaml'] as const;
 
-/** The library's options for these flags, without flags that name files. */
+/** The library's options for these flags. Leaves out flags that name files. */
 export type CommonOptions = ProxyFlags &
   Omit<OptionsOf<(typeof rows)[number]>, (typeof ofFiles)[number] | 'config' | 'hostAddresses'>;
 
@@ -151,7 +151,7 @@ export const openOptions: readonly string[] = openFlags('programs')
   .map(({ key }) => key)
   .filter((key) => !ofFiles.some((name) => name === key));
 
-/** Undefined for a flag that this call does not pass on. */
+/** Returns the flags that these options stand for, with their values. The value is undefined for a flag that this call does not pass on. */
 export function flagWords(options: object): Readonly<Record<string, string | undefined>> {
   const names = new Map(openFlags('programs').map(({ key, name }) => [key, name]));
   const words = Object.entries(options).flatMap(([key, value]: [string, unknown]) => {
@@ -161,7 +161,7 @@ export function flagWords(options: object): Readonly<Record<string, string | und
   return Object.fromEntries(words);
 }
 
-/** Returns a `kpc trace` command for files with these options, but without a packet. */
+/** Returns a `kpc trace` command for files with these options. The packet's flags are still to be added. */
 export function traceWords(files: readonly string[], options: object): readonly string[] {
   const given = new Map(Object.entries(options));
   const flags = openFlags('looks').flatMap(({ key, name, kind }) => {

@@ -4,7 +4,7 @@ import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose } from '../base/findings/finding.ts';
 import { sayFinding, type SaidFinding } from '../say/words/said.ts';
 
-/** Thrown, with the reason as its message, if a call or its input is wrong. */
+/** Thrown if a call or its input is wrong. The message is the reason. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly finding: SaidFinding;
@@ -31,7 +31,7 @@ export function refuse(why: BadCall): never {
 
 /**
  * Refuses to call two sides equal if both are manifests without Services. If packets are compared, Services that no packet can reach do not
- * count. A bundle without Services is accepted, because it was made on purpose.
+ * count. A bundle without Services is accepted, because someone made it on purpose.
  */
 export function refuseNoServices(
   from: Snapshot,

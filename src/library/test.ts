@@ -37,12 +37,12 @@ export class TestRun {
   readonly report = (each: Finding): void => void this.#found.set(keyOfFinding(each), each);
 
   get settings(): readonly SceneSettings[] {
-    // A test that names no input has an error of its own.
+    // A test that names no input is reported separately.
     const all = this.#tests.flatMap(({ settings }) => settings.filter(({ file = [] }) => file.length > 0));
     return [...new Map(all.map((each) => [JSON.stringify(each), each])).values()];
   }
 
-  /** Returns the places of the values of flags in the first test with these settings. */
+  /** Returns the places of the flags' values in the first test that has these settings. */
   flagPlaces(settings: SceneSettings): ReturnType<typeof flagPlacesOf> {
     const key = JSON.stringify(settings);
     const test = this.#tests.find((each) => each.settings.some((own) => JSON.stringify(own) === key));
@@ -80,7 +80,7 @@ export class TestRun {
     );
   }
 
-  /** Whether the tests are wrong, so that no result counts. A packet without a sender's address leaves the other results valid. */
+  /** Whether the tests are wrong, so that no result counts. If only a packet's sender has no address, all other results still count. */
   get isRefused(): boolean {
     return this.diagnostics.some(
       (each) => isError(each) && !(each.code === 'bad-expectation' && each.arguments.problem === 'unsent'),
@@ -92,7 +92,7 @@ export class TestRun {
   }
 }
 
-/** `flags`: names of the flags that the file cannot hold. */
+/** `flags`: the names of flags that the file cannot hold. */
 export function writeHoldingTests(
   {
     file = [],
@@ -125,7 +125,7 @@ function sharedBy<T>(values: readonly T[]): T | undefined {
   return values.every((each) => each === values[0]) ? values[0] : undefined;
 }
 
-/** The flags of `kpc test`, and the files with expectations, whose inputs are not read. */
+/** The flags of `kpc test`, and the files with expectations. The inputs that these files name are not read. */
 export type TestOptions = PacketInput & {
   readonly tests: Texts;
   readonly namespace?: string | undefined;
@@ -193,6 +193,6 @@ function noFile(place: Finding['place']): Finding {
 
 function givenBy(input: Omit<TestOptions, 'tests'>): SceneSettings {
   const values = settingsOfTests.map((name) => [name, (input as Readonly<Record<string, unknown>>)[name]] as const);
-  // A test must name an input, and there is only one.
+  // A test must name an input. Here, the manifests are the only input.
   return { ...Object.fromEntries(values.filter(([, value]) => value !== undefined)), file: ['manifests'] };
 }

@@ -30,7 +30,7 @@ export function sideOfSender(question: TraceQuestion, scene: Scene): Snapshot {
   return sceneFor(question, scene).side;
 }
 
-/** Asks the question on each node. Returns faults if the question makes no sense on a node, for the first such node. */
+/** Asks the question on each node. If the question makes no sense on a node, returns the faults for the first such node. */
 export function askNodes(
   question: TraceQuestion,
   scenes: readonly Scene[],
@@ -42,7 +42,7 @@ export function askNodes(
   for (const scene of asked) {
     const answer = answerTrace(question, scene);
     if (!('json' in answer)) {
-      // Another of these nodes is the sender's own.
+      // With --all-nodes, a node is skipped if another of these nodes is the sender's own.
       if (
         allNodes &&
         answer.every((each) =>
@@ -65,12 +65,12 @@ export function lackOfQuestion({ from, to, all }: Pick<TraceQuestion, 'from' | '
   return from !== undefined ? 'destination' : to !== undefined ? 'sender' : 'packet';
 }
 
-/** Checks the words of a question before any input is read. */
+/** Checks the words of a question, before any input is read. */
 export function checkQuestion({ from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>): readonly Finding[] {
   return faultsOfWords({ from: from ?? '', to: all ?? to ?? '' }).map(({ diagnostic }) => diagnostic);
 }
 
-/** Reports whether the question contains no name to look up, and a bundle or dump has no Services or Pods beside it. */
+/** Reports whether the input is a bundle or dump without Services or Pods beside it, and the question contains no name to look up. */
 export function readsNoNames(
   { from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>,
   { side }: Pick<Scene, 'side'>,
@@ -111,7 +111,7 @@ export function formatTrace(
   }
 }
 
-/** The flags of `kpc trace`: from and to, or all. */
+/** The flags of `kpc trace`: either from and to, or all. */
 export type TraceOptions = PacketInput & TraceQuestion;
 
 /** The result of `kpc trace --output json`. */

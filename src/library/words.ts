@@ -27,7 +27,7 @@ const options: ReadonlySet<string> = new Set([
 export { findingsForPeople, sortDiagnostics };
 
 export interface CallerWords {
-  /** Returns the caller's name for an option (in camel case), or for switching it off. Undefined if the caller lacks it. */
+  /** Returns the caller's name for an option (in camel case), or for switching it off. Undefined if the caller lacks the option. */
   readonly option: (name: string, isOff: boolean) => string | undefined;
   /** The caller's words for "with -f". Undefined if the caller accepts no manifests. */
   readonly manifests: string | undefined;
@@ -49,7 +49,7 @@ export function diagnosticsOf(diagnostics: readonly Finding[]): readonly SaidFin
   return diagnostics.map((each) => sayFinding(each, inOptions));
 }
 
-/** Throws a TypeError, because the program that calls the library is wrong. */
+/** Throws a TypeError, because the program that calls the library has an error. */
 export function misuse(why: ArgumentsOf<'bad-call'>): never {
   throw new TypeError(inOptions(inOneLine(faultOf('bad-call', why))));
 }
@@ -59,7 +59,7 @@ export function inOptions(words: string): string {
   return nameOptions(words, library);
 }
 
-/** Replaces flags by the caller's words. Quoted text stays unchanged, because it may be a command to run. */
+/** Replaces flags with the caller's words. Quoted text stays unchanged, because it may be a command to run. */
 export function nameOptions(words: string, { option, manifests }: CallerWords): string {
   return words.replaceAll(/"[^"]*"|(?<![\w-])--[a-z][a-z-]*|\bwith -f\b/g, (found) => {
     if (found === 'with -f') return manifests ?? found;
@@ -71,7 +71,7 @@ export function nameOptions(words: string, { option, manifests }: CallerWords): 
   });
 }
 
-/** Returns what left the mode unnamed; undefined if the user named it. */
+/** Returns what left the mode unnamed. Undefined if the user named it. */
 export function modeSourceOf({ modeNote }: Pick<LoadedInputs, 'modeNote'>): ModeSource | undefined {
   return modeNote?.code === 'default-mode' ? modeNote.arguments.named : undefined;
 }

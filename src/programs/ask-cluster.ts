@@ -17,10 +17,10 @@ export type KubectlAnswer =
   | { readonly kind: 'printed'; readonly text: string; readonly unread: readonly UnreadResource[] }
   | { readonly kind: 'failed'; readonly call: ProgramCall; readonly failure: ProgramFailure };
 
-/** `rules`: the objects that kube-proxy reads. `traffic`: also senders, and other objects that affect packets. */
+/** `rules`: the objects that kube-proxy reads. `traffic`: these, and also senders and other objects that affect packets. */
 export type ClusterUse = 'rules' | 'traffic';
 
-/** Calls kubectl with a given context, or with the current one. Passes each call to `show` first. */
+/** Calls kubectl with the given context, or with the current one. Passes each call to `show` before making it. */
 export class Cluster {
   readonly #context: readonly string[];
   readonly #show: (call: ProgramCall) => Promise<void>;
@@ -30,16 +30,16 @@ export class Cluster {
     this.#show = show;
   }
 
-  /** Reads the objects that kpc uses and kube-proxy's ConfigMap, as JSON. `unread`: resources that could not be listed. */
+  /** Reads the objects that kpc uses and kube-proxy's ConfigMap, as JSON. `unread`: the resources that could not be listed. */
   async readObjects(use: ClusterUse): Promise<KubectlAnswer> {
     const known = await this.#call('api-resources', '--verbs=list', '-o', 'name');
     const served = new Set(textOfAnswer(known).trim().split(/\s+/));
-    // If one API's server is down, kubectl fails but still lists the others.
+    // If the server of one API is down, kubectl fails but still lists the other APIs.
     if (known.kind === 'failed' && (known.failure.problem !== 'failed' || !served.has('services'))) return known;
     const lines = known.kind === 'failed' ? known.failure.lines : [];
     const isHidden = (name: string): boolean =>
       !served.has(name) && groupOf(name) !== '' && lines.some((line) => line.includes(`${groupOf(name)}/`));
-    // Ask only for resources that the cluster serves, because it may lack some.
+    // kpc asks only for resources that the cluster serves, because a cluster may lack some.
     const wanted = resources.filter(({ list }) => use === 'traffic' || ofRules.has(list));
     const names = wanted.flatMap(({ name }) => (served.has(name) ? [name] : []));
     const objects = await this.#call('get', names.join(','), '--all-namespaces', '-o', 'json');
@@ -67,7 +67,7 @@ export class Cluster {
     return this.#call('get', 'configmap', ...place, '--ignore-not-found', '-o', 'json');
   }
 
-  /** Runs a node's tools in a debugging pod. Reads the output after the pod's end, because attaching can miss the start. */
+  /** Runs a node's tools in a debugging pod. Reads the output after the pod has ended, because attaching to the pod can miss the start. */
   async dumpNode(node: string, image: string): Promise<KubectlAnswer> {
     const command = ['--', 'sh', '-c', 'chroot /host sh -c "$0"; true', dumpScript];
     const made = await this.#call('debug', `node/${node}`, '--image', image, '--profile', 'sysadmin', ...command);
@@ -99,16 +99,16 @@ export class Cluster {
   }
 }
 
-/** Seconds for pulling the image and printing rules. This is less than the time limit of a call. */
+/** The seconds for pulling the image and printing the rules. They must be fewer than the time limit of a call. */
 const longestDump = 240;
 
-/** Marker lines around a dump. They show that it is complete, because a pod's log can lack its beginning and a pod can end early. */
+/** Marker lines around a dump. They show that the dump is complete. A pod's log can lack its beginning, and a pod can end early. */
 const firstLine = '# kpc: the dump begins here';
 const lastLine = '# kpc: the dump ends here';
 
 /**
- * The script that prints a node's state, without changing the node. A tool that is missing or fails gets no title, so its part stays
- * unknown.
+ * The script that prints a node's state without changing the node. If a tool is missing or fails, its title is not printed, so its part
+ * stays unknown.
  */
 const dumpScript = [
   `echo "${firstLine}"`,
@@ -128,7 +128,7 @@ function textOfAnswer(answer: KubectlAnswer): string {
   return answer.kind === 'printed' ? answer.text : answer.failure.printed;
 }
 
-/** Finds the resources that the user is not allowed to read. Returns none if the call also failed for another reason. */
+/** Finds the resources that the user is not allowed to read. Returns none if the call failed for another reason too. */
 function findForbidden({ problem, lines }: ProgramFailure, asked: readonly string[]): ReadonlySet<string> {
   const errors = problem === 'failed' ? lines.filter((line) => /^error/i.test(line)) : [];
   const named = errors.map((line) =>

@@ -11,7 +11,7 @@ import { TextFile } from '../input/documents/text-file.ts';
 import { nameOfChart } from '../input/files/list-files.ts';
 import { disk } from '../input/files/file-tree.ts';
 
-/** A program with its arguments, which is run without a shell. */
+/** A program with its arguments. It is run without a shell. */
 export type ProgramCall = readonly [tool: string, ...words: string[]];
 
 export interface ProgramFailure {
@@ -23,10 +23,10 @@ export interface ProgramFailure {
 }
 
 export interface Limits {
-  /** "" by default, so that a program cannot wait for an answer. */
+  /** The program's input. The default is "", so that a program cannot wait for an answer. */
   readonly input?: string;
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** Limit on the bytes of output, at most V8's longest text. */
+  /** The most bytes of output. At most the length of V8's longest text. */
   readonly mostBytes: number;
   /** Milliseconds until the program is killed. */
   readonly longestRun: number;
@@ -34,7 +34,7 @@ export interface Limits {
 
 export const mostSaid = 500;
 
-/** Runs a program until it ends. `said`: the program's errors, up to `mostLines` lines. */
+/** Runs a program until it ends. `said` in the result: the program's errors, up to `mostLines` lines. */
 export function run(
   [tool, ...words]: ProgramCall,
   { input = '', environment = process.env, mostBytes, longestRun }: Limits,
@@ -42,7 +42,7 @@ export function run(
 ): Buffer | ProgramFailure {
   const { status, stdout, stderr, error } = spawnSync(tool, words, {
     input,
-    // An empty PATH would mean the working folder.
+    // If PATH were empty, programs would be looked up in the working folder.
     env: { ...environment, PATH: absoluteFolders(environment['PATH']).join(delimiter) || '/usr/bin' },
     maxBuffer: mostBytes,
     timeout: longestRun,
@@ -68,11 +68,11 @@ const problems = [
   ['ETIMEDOUT', 'too-slow'],
 ] as const;
 
-/** Time limit in milliseconds for a user's program. Listing a large cluster takes a minute. */
+/** The time limit in milliseconds for a program that the user has. Listing a large cluster takes a minute. */
 export const longestRun = 5 * 60_000;
 const limits = { mostBytes: largestFile, longestRun };
 
-/** Runs a program in the user's environment, because kubectl needs the credentials there. Returns the output. */
+/** Runs a program in the user's environment, because kubectl needs the credentials in it. Returns the output. */
 export function runProgram(call: ProgramCall): string | ProgramFailure {
   const printed = run(call, limits);
   return Buffer.isBuffer(printed) ? printed.toString() : printed;
@@ -83,7 +83,7 @@ export function callWords(call: ProgramCall): string {
 }
 
 /**
- * Renders inputs that are charts or kustomizations, with `helm template` or `kubectl kustomize`. `into`: the reader of the manifests.
+ * Renders charts with `helm template` and kustomizations with `kubectl kustomize`. `into`: the program that reads the rendered manifests.
  * `revision`: an input in a git revision, which these programs cannot read.
  */
 export function renderInputs(
@@ -117,7 +117,7 @@ export function renderInputs(
       diagnostics.push(diagnose('not-rendered', details, placeAtLine(source)));
     }
   }
-  // A path that does not exist is the only fault to report.
+  // If a path does not exist, that is the only fault to report.
   const isMissing = revision === undefined && others.some((source) => source !== '-' && !disk.exists(source));
   if (!isMissing && files.length + diagnostics.length === 0)
     diagnostics.push(
@@ -136,7 +136,7 @@ function findCall(source: string, values: readonly string[]): ProgramCall | unde
   const folder = disk.isFolder(source) ? source : dirname(source);
   const isMeant = (name: string): boolean =>
     disk.isFolder(source) ? disk.exists(join(source, name)) : basename(source) === name;
-  // The path must look neither like an option nor like a chart in a repository: helm reads "web" as a folder only if it exists.
+  // The path must look neither like an option nor like a chart in a repository. helm reads "web" as a folder only if this folder exists.
   const path = isAbsolute(folder) || folder.startsWith('.') ? folder : `./${folder}`;
   if (isMeant('Chart.yaml')) {
     const files = values.flatMap((file) => ['--values', file]);

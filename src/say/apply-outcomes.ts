@@ -1,4 +1,4 @@
-// What kpc-apply prints about its work, while it runs and at the end.
+// Describes the work of kpc-apply, while it runs and at its end.
 import { Chalk } from 'chalk';
 import { count, joinWords, printable } from '../base/printable.ts';
 import { nameSome } from './words/rows.ts';
@@ -50,17 +50,17 @@ export function describeDone(
   return `${work}${describeConnections(plan)}`;
 }
 
-/** "the node matches the last good bundle: bad-bundle". */
+/** Returns "the node matches the last good bundle: bad-bundle". */
 export function describeRound({ isGood, outcome, failure }: Round): string {
   const result =
     outcome && isDone(outcome) ? `the node matches the ${isGood ? '' : 'last good '}bundle` : 'the last round failed';
   return failure ? `${result}: ${failure.code}` : result;
 }
 
-/** How many changes to name that could not be rolled back. Further changes are only counted. */
+/** The most changes to name if they could not be rolled back. If there are more, they are only counted. */
 const mostNamed = 50;
 
-/** `left`: the changes that remain; undefined if the node cannot be read. */
+/** `left`: the changes that are still to be rolled back; undefined if the node cannot be read. */
 export function describeStuck(left: Plan | 'unknown' | undefined): readonly string[] {
   return [
     `NOT everything could be rolled back${restOf(left)}`,
@@ -77,7 +77,7 @@ function restOf(left: Plan | 'unknown' | undefined): string {
 
 type KeptObject = Parameters<typeof nameObject>[0];
 
-/** Names the objects with kube-proxy's names that a cleanup leaves. */
+/** Names the objects that have kube-proxy's names but that a cleanup leaves on the node. */
 export function describeKept({ ownership: { leftovers, used } }: Plan): readonly string[] {
   const others = leftovers.filter(({ isUsed }) => !isUsed);
   const advice = others.every(({ adoptable }) => adoptable) ? '; if kube-proxy left it, --adopt removes it too' : '';
@@ -95,7 +95,7 @@ function nameKept(kept: readonly KeptObject[]): string {
 
 type StandByEnd = Exclude<Awaited<ReturnType<typeof standBy>>, 'stuck'>;
 
-/** `id`: the apply that waited for confirmation. */
+/** `id`: identifies the apply that waited for confirmation. */
 export function describeStandBy(end: StandByEnd, id: string): string {
   switch (end) {
     case 'nothing-to-do':
@@ -134,7 +134,7 @@ function sayCheck(check: NodeCheck) {
 export function formatNodeChecks(checks: readonly NodeCheck[], modes: readonly ProxyMode[], colour: boolean): string {
   const chalk = new Chalk({ level: colour ? 1 : 0 });
   const paint = { ok: chalk.green, note: chalk.cyan, warning: chalk.yellow, error: chalk.red };
-  // A check that several modes share is printed once, under the names of these modes.
+  // A check that several modes share is printed once, under the names of all these modes.
   const said = checks.map(sayCheck);
   const same = [...groupBy(said, ({ severity, text, help }) => JSON.stringify([severity, text, help])).values()];
   const sections = groupBy(same, (group) =>

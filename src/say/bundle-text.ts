@@ -37,7 +37,7 @@ function formatAll(files: BundleFiles): string {
     .join('\n');
 }
 
-/** The values of --print, and the file that each prints. */
+/** The values of --print, each with the file that it prints. */
 export const printNames: ReadonlyMap<string, BundleFileName | 'manifest.json'> = new Map([
   ...stateFileNames.map((name) => [stateFiles[name].print, name] as const),
   ['manifest', 'manifest.json'] as const,
@@ -57,7 +57,7 @@ export function mainFile({ mode, files }: Manifest): string {
   return main ? stateFiles[main].print : 'manifest';
 }
 
-/** Formats a compiled bundle. `printed` is the output; `said` is for people. `folder`: where the bundle was written. */
+/** Formats a compiled bundle. `printed` is the output; `said` is text for people. `folder`: where the bundle was written, if it was. */
 export function formatCompiled(
   side: CompiledSnapshot,
   { manifest, folder, files }: CompiledFiles,
@@ -67,7 +67,7 @@ export function formatCompiled(
   const summary = summarize(side, manifest.counts, modeFrom);
   const written = folder === undefined ? '' : `${summary}\nWritten to ${folder}.\n`;
   if (format === 'json') {
-    // If there is a folder, the files are already there.
+    // If there is a folder, it already holds the files.
     const content = folder === undefined ? { files: Object.fromEntries(files()) } : { folder };
     const result = { manifest, ...content };
     const printed = formatJson<typeof compiled>({ ...beside, snapshots: snapshotsJson([side]), result });
@@ -84,7 +84,7 @@ interface CompiledFiles {
   readonly files: () => BundleFiles;
 }
 
-/** What was written for many nodes. `stale` are folders without a Node object. */
+/** Describes what was written for many nodes. `stale`: folders of nodes that have no Node object. */
 export function fleetWords(
   {
     nodes,
@@ -125,7 +125,7 @@ export function packedWords(path: string, node: string, files: Digested): string
   return digestWords(`${path}: the bundle${node === '' ? '' : ` for node ${node}`}`, files);
 }
 
-/** `serial` is undefined if no key was given to check the signature. */
+/** `serial` is undefined if no key was given to check the bundle's signature. */
 export function verifiedWords(
   what: string,
   { manifest, snapshot }: StoredBundle,
@@ -137,7 +137,7 @@ export function verifiedWords(
   return `${head}${printable(summarize(snapshot, manifest.counts))}\n`;
 }
 
-/** Like summarize, for a side that was compiled but not written. */
+/** Works like summarize, for a side that was compiled but not written. */
 export function summarizeSide(side: CompiledSnapshot, modeFrom?: ModeSource): string {
   return summarize(side, { ...countServices(side.cluster), ...countState(side.state) }, modeFrom);
 }

@@ -8,11 +8,11 @@ export function turn(from: string, to: string): string {
   return `${from || '(none)'} → ${to || '(none)'}`;
 }
 
-/** Returns the object and its difference on one line, but not whether the object was added or removed. */
+/** Describes the object and how it differs, on one line. Does not say whether the object was added or removed. */
 export function describeKernelChange(change: KernelChange): string {
   const subject = describeKernelSubject(change);
   switch (change.kind) {
-    // An entry's own words already name its set.
+    // The words for an entry already name its set.
     case 'set-entry':
     case 'nft-element':
       return subject;
@@ -23,7 +23,7 @@ export function describeKernelChange(change: KernelChange): string {
   }
 }
 
-/** Describes an object that a Service port adds to a kernel. `isTaken`: the object is another Service port's, with other content. */
+/** Describes an object that a Service port adds to a kernel. `isTaken`: another Service port has this object, with other content. */
 export function describePresent(change: KernelChange, isTaken: boolean): string {
   if (change.kind === 'virtual-server') {
     const { added, optionsTo } = change.fields;
@@ -45,12 +45,12 @@ export function tableWords(family: Family, table: string): string {
   return family === 'ipv4' ? table : `IPv6 ${table}`;
 }
 
-/** Returns an object's name and its difference, without its kind. */
+/** Names the object and says how it differs, without the kind of the object. */
 export function describeKernelSubject(change: KernelChange): string {
   return subjectWords(change, '+ ');
 }
 
-/** `plus`: the sign before added parts. */
+/** `plus`: the sign in front of added parts. */
 function subjectWords(change: KernelChange, plus: string): string {
   switch (change.kind) {
     case 'virtual-server':
@@ -103,7 +103,7 @@ function subjectWords(change: KernelChange, plus: string): string {
   }
 }
 
-/** " (32768 × 4 cores, at least 131072)"; '' if unknown. */
+/** Returns " (32768 × 4 cores, at least 131072)"; '' if the reason is unknown. */
 export function decisionWords(reason: SysctlReason | undefined): string {
   switch (reason?.kind) {
     case 'configuration':
@@ -171,7 +171,7 @@ function nftName({ family }: { readonly family: Family }, name: string): string 
 
 function tableContent(fields: ChangeOf<'nft-table'>['fields']): string {
   if ('chains' in fields) return ` with ${count(fields.chains, 'chain')} and ${count(fields.sets, 'set')}`;
-  // The first line of each part that kpc keeps only as text: "counter hits".
+  // The first line of each part that kpc keeps only as text, such as "counter hits".
   const { strangeFrom, strangeTo } = fields;
   const gone = strangeFrom.filter((head) => !strangeTo.includes(head)).join(', ');
   const come = strangeTo.filter((head) => !strangeFrom.includes(head)).join(', ');
@@ -197,14 +197,14 @@ function rulesIn({ rulesFrom, rulesTo }: RuleEdits, change: ChangeKind): number 
   return change === 'removed' ? rulesFrom : rulesTo;
 }
 
-/** Names up to three objects, and counts more than three. */
+/** Names the objects if there are at most three. Otherwise only counts them. */
 function nameChanged(sign: string, what: string, names: readonly string[]): readonly string[] {
   if (names.length === 0) return [];
   const text = names.length > 3 ? '' : ` ${names.join(', ')}`;
   return [`${sign}${count(names.length, what)}${text}`];
 }
 
-/** Returns "2 → 3 rules". For a shared chain, counts only the rules that one owner gains and loses. */
+/** Returns "2 → 3 rules". In a shared chain, counts only the rules that one owner gains and loses. */
 function ruleEditWords(
   { rulesFrom, rulesTo, added, removed, reordered }: RuleEdits,
   isShared: boolean,

@@ -30,9 +30,9 @@ import { formatFileDiffs } from './formats/unified.ts';
 export interface CheckWords {
   /** The command that writes the folder again. Undefined if the folder cannot be written. */
   readonly accept: string | undefined;
-  /** A `kpc trace` command for the input, still without a packet. */
+  /** A `kpc trace` command for the input. The packet's flags are still to be added. */
   readonly trace: readonly string[];
-  /** Flags from kpc.yaml, in words. */
+  /** The flags that come from kpc.yaml, in words. */
   readonly taken?: readonly string[] | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface CheckReport extends CheckWords {
   readonly to: CompiledSnapshot;
   /** Facts in the input that the folder does not record, in words. */
   readonly unrecorded: readonly string[];
-  /** Undefined if the folder has no readable bundle, so that the differences are unknown. */
+  /** Undefined if the folder has no readable bundle. The differences are then unknown. */
   readonly comparison: { readonly from: Snapshot; readonly diff: SideDiff } | undefined;
   readonly problems: readonly string[];
 }
@@ -59,7 +59,7 @@ export interface NodeChange {
 export interface FleetReport extends Pick<CheckWords, 'accept' | 'taken'> {
   readonly folder: string;
   readonly nodes: readonly string[];
-  /** The results of compiling the input for these nodes. */
+  /** The results of compiling the input for the nodes of the report. */
   readonly snapshots: readonly SnapshotJson[];
   readonly changed: readonly NodeChange[];
   readonly stale: readonly NodeChange[];
@@ -119,14 +119,14 @@ export function checkAnswer(report: CheckReport, result: CheckResult, said: Said
   };
 }
 
-/** Leaves out what is unknown about packets, because formats for CI do not show packets here. */
+/** Leaves out what is unknown about packets, because the formats for CI do not describe packets here. */
 function lacksOfCheck({ comparison, to, unrecorded: notCompared }: CheckReport): ArgumentsOf<'answer-lacks'> {
   return comparison ? lacksOf({ ...comparison, to }) : { ...nothingLacks, notCompared };
 }
 
 /**
  * Returns text for people that is not part of the answer: how to accept the change and, if the output is the files themselves, the
- * differences in words. If nothing differs, names what the folder does not record.
+ * differences in words. If nothing differs, names the facts that the folder does not record.
  */
 export function aboutCheck(report: CheckReport, result: CheckResult, output: AnswerOutput): string {
   if (result.kind === 'same') {
@@ -147,7 +147,7 @@ function acceptLines(differs: string, accept: string | undefined): Block {
   return [...lines('plain', 0, `${differs}. To accept the change:`), ...lines('command', 1, accept)];
 }
 
-/** `node`: the node that the report is about, if there are several. */
+/** `node`: the node that the report is about. Set only if there are several nodes. */
 function findingsOf(
   { folder, files, comparison, problems, accept }: CheckReport,
   node?: string,
@@ -157,7 +157,7 @@ function findingsOf(
   const found = comparison
     ? differencesFound(comparison.diff, golden)
     : [diagnose('state-differs', { golden, ...firstLines(problems) })];
-  // For example, another version of kpc wrote the folder, or a setting changed that does not affect the kernel.
+  // The files differ, for example, because another version of kpc wrote them, or a setting changed that does not affect the kernel.
   const others =
     found.length > 0 ? found : [diagnose('state-differs', { golden, what: [`in ${files.join(', ')}`], more: 0 })];
   return sayFindings(others);
@@ -176,7 +176,7 @@ function differsIn({ folder, files }: CheckReport, result?: CheckResult): string
   return `${folder} differs in ${nameSome(files.map(printable), 12)}${strays}`;
 }
 
-/** Formats the change as a comment on a pull request, with the command that accepts it. */
+/** Formats the change, with the command that accepts it, as a comment on a pull request. */
 async function checkToMarkdown(report: CheckReport, result?: CheckResult): Promise<string> {
   const { folder, files, comparison, taken, to } = report;
   const beside = besideLines(snapshotsJson(comparison ? [comparison.from, to] : [to]), taken);
@@ -190,7 +190,7 @@ async function checkToMarkdown(report: CheckReport, result?: CheckResult): Promi
   return [what, ...changedFiles, ...acceptMarkdown(differsIn(report), report)].join('\n');
 }
 
-/** Names what was compiled and assumed, and flags from kpc.yaml, which may hide a difference from a reviewer. */
+/** Names what was compiled and assumed, and the flags that come from kpc.yaml. These may hide a difference from a reviewer. */
 function besideLines(snapshots: readonly SnapshotJson[], taken: readonly string[] = []): Block {
   return lines('plain', 0, ...groundsOf(snapshots), ...taken.map((words) => `Flags ${words}`));
 }
@@ -200,7 +200,7 @@ function acceptMarkdown(differs: string, { accept }: Pick<CheckWords, 'accept'>)
   return [`${escapeMarkdown(differs)}. To accept it, run this and commit the result:\n`, codeBlock('sh', [accept])];
 }
 
-// For example, only the version of kpc or the name of the node differs.
+// Used if, for example, only kpc's version or the node's name differs.
 const onlyFiles = 'Only the files differ: no Service and nothing in the kernel changes.';
 
 export async function fleetCheckToJson(report: FleetReport): Promise<Shaped<typeof checkedFleet>> {
@@ -232,7 +232,7 @@ export function fleetCheckAnswer(report: FleetReport, said: SaidByCommand): Answ
       const beside = besideLines(report.snapshots, taken);
       if (differing.length === 0) return formatMarkdown([lines('summary', 0, noDifference([])), beside]);
       const list = lines('plain', 0, ...cutLines(texts, mostLines, String));
-      // A single command accepts the changes on all nodes.
+      // One command accepts the changes on all nodes, so the example shows no command.
       const of = example ? [`On one of them:\n`, await checkToMarkdown({ ...example, accept: undefined })] : [];
       const nodesChanged = formatMarkdown([lines('summary', 0, `${summary}.`), list, beside]);
       return [nodesChanged, ...of, ...acceptMarkdown(`${folder} does not match the input`, report)].join('\n');
@@ -254,7 +254,7 @@ function summarizeFleet({ nodes, changed, stale }: FleetReport): string {
   return [...(changed.length > 0 || stale.length === 0 ? [ofNodes] : []), ...gone].join(', ');
 }
 
-/** Describes the changes for readers who see the diff as well. */
+/** Describes the changes in words, for readers who also see the diff. */
 function changesInWords({ comparison, problems }: CheckReport): readonly Block[] {
   if (!comparison) return [lines('plain', 0, ...problems)];
   if (areSidesSame(comparison.diff)) return [lines('summary', 0, onlyFiles)];
@@ -268,7 +268,7 @@ async function comparisonToJson(report: CheckReport) {
   return { files, problems, diff: diffToJson(from, to, diff, await reviewOf(report, comparison)) };
 }
 
-/** Finds out what happens to packets. Adds the commands that trace them on both sides. */
+/** Finds out what happens to packets, and adds the commands that trace them on both sides. */
 function reviewOf({ folder, to, trace }: CheckReport, { from, diff }: NonNullable<CheckReport['comparison']>) {
   return makeReview(from, to, diff, { old: ['kpc', 'trace', pathWord(folder)], new: trace });
 }

@@ -4,13 +4,13 @@ import type { FindingCode } from '../base/findings/codes.ts';
 
 export interface CodeText {
   readonly meaning: string;
-  /** What to do, unless the message itself has help. */
+  /** What to do. Unset if the message itself has help. */
   readonly advice?: string;
-  /** Only for a rule of kpc lint: the effect on clients or nodes, in whole sentences. */
+  /** The effect on clients or nodes, in whole sentences. Set only for rules of kpc lint. */
   readonly why?: string;
   /** Links to public reports and documents. */
   readonly reports?: readonly string[];
-  /** An example: files, a command and its output. */
+  /** An example, formatted: files, a command and its output. */
   readonly shown: string;
 }
 
@@ -22,5 +22,5 @@ export interface Example {
 
 export const codes: Readonly<Record<FindingCode, CodeText>>;
 export const examples: Readonly<Record<FindingCode, Example>>;
-/** What kpc-apply's errors mean, and what to do about them. */
+/** For each error of kpc-apply: what it means, and what to do about it. */
 export const failures: Readonly<Record<FailureCode, { readonly meaning: string; readonly advice: string }>>;

@@ -18,7 +18,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { unlistedWords } from './way/lack.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 
-/** How much of each list to print before "and 230 more"; Infinity for whole lists. */
+/** The most items of each list to print before "and 230 more". Infinity prints whole lists. */
 export interface ReportLimits {
   readonly servicePorts: number;
   readonly lines: number;
@@ -29,7 +29,7 @@ interface ComparedSides {
   readonly to: Snapshot;
 }
 
-/** Lists what else differs in how the two sides were compiled, as far as both sides show it. */
+/** Lists differences in how the two sides were compiled: mode, node, release and Pod networks, as far as both sides show them. */
 export function sideChanges({ from, to }: ComparedSides) {
   const isOneNode = from.nodeName === to.nodeName;
   const facts = ({ mode, nodeName, settings, node }: Snapshot) =>
@@ -84,7 +84,7 @@ function changeLine(change: KernelChange): Block {
 
 export function summarizeDiff(diff: SideDiff): string {
   if (areSidesSame(diff)) return summarizeSame(diff);
-  // Two parts may have the same name, so their numbers are added.
+  // If two parts have the same name, their numbers are added.
   const others = new Map<string, number>();
   for (const part of otherParts) {
     const { what } = otherPartWords[part];
@@ -126,7 +126,7 @@ export function noDifference(notCompared: readonly string[], compared = ''): str
   return `No difference in what could be compared${compared}; not compared: ${joinPhrases(notCompared)}.`;
 }
 
-/** Tells how many Service ports were compared, if nothing else was. */
+/** Tells how many Service ports were compared, if nothing else was compared. */
 function countCompared({ compared }: SideDiff): string {
   if (!compared) return '';
   const { all, withoutEndpoints: lacking } = compared;
@@ -150,7 +150,7 @@ const partNames: { readonly [P in GapPart]: string } = {
   services: 'Services without a cluster IP, which kpc skips on both sides',
 };
 
-/** Names the parts that were not compared, each once. */
+/** Names the parts that were not compared, each of them once. */
 export function describeGaps(gaps: readonly ComparisonGap[]): readonly string[] {
   const words = gaps.map(({ part, family, table, sysctls = [], doubt, beyond }) => {
     if (beyond) return beyondWords(beyond);

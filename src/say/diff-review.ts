@@ -33,12 +33,12 @@ export interface Review {
   readonly from: Snapshot;
   readonly to: Snapshot;
   readonly diff: SideDiff;
-  /** What happens to packets. Undefined if there are too many Services to trace. */
+  /** What happens to packets. Undefined if there are too many Services to trace packets to. */
   readonly packets: ServiceEffects | undefined;
   readonly trace: TraceWords;
 }
 
-/** Formats the review as a comment on a pull request, in which changes to the kernel are folded. */
+/** Formats the review as a comment on a pull request. Changes to the kernel are folded. */
 export function formatReviewMarkdown(review: Review, limits: ReportLimits, beside: readonly Block[] = []): string {
   const whole = reportDiff(review.diff, limits);
   const sides = lines('plain', 0, ...sideChangeTexts(review));
@@ -49,13 +49,13 @@ export function formatReviewMarkdown(review: Review, limits: ReportLimits, besid
   return formatMarkdown([sides, summary, services, packets, ...beside], whole);
 }
 
-/** Reviews a change: each Service in two lines, then what happens to packets. Leaves out the rules of Services. */
+/** Reviews a change: describes each Service in two lines, then what happens to packets. Leaves out the rules of Services. */
 export function reportReview(review: Review, limits: ReportLimits): readonly Block[] {
   const { diff, trace } = review;
   const sides = lines('plain', 0, ...sideChangeTexts(review));
   if (areSidesSame(diff)) return [sides, ...reportDiff(diff, limits)];
   const summary = summarizeDiff(diff);
-  // If Services differ, they explain the differences for packets, so objects that belong to no Service are left out.
+  // If Services differ, they explain why packets are treated differently, so objects that belong to no Service are left out.
   const isOfServices = diff.servicePorts.length > 0;
   const others = reportDiff({ ...diff, servicePorts: [], ...(isOfServices ? { base: [] } : {}) }, limits).slice(0, -1);
   return [
@@ -83,7 +83,7 @@ function serviceLines({ from, to, diff }: Review, { servicePorts: limit }: Repor
   ];
 }
 
-/** Lists the changes of a Service, the most important change first. */
+/** Lists the changes of a Service, with the most important change first. */
 function reviewService(
   name: string,
   ports: readonly ServicePortDiff[],
@@ -104,7 +104,7 @@ function reviewService(
   return [{ role, depth: 1, name, text }, ...lines('plain', 2, rest)];
 }
 
-/** The order of the facts in a Service's line: what the Service is, where it is, and which endpoints serve it. */
+/** The order of the facts in a Service's line: first what the Service is, then where it is, then which endpoints serve it. */
 const ranks = ['type', 'port', 'node-port', 'other', 'endpoints'] as const;
 
 interface Ranked {
@@ -127,7 +127,7 @@ function servicePortWords(diff: ServicePortDiff, isOneOfMany: boolean, writeOf: 
   const named = ({ rank, text }: Ranked): Ranked =>
     prefix === '' ? { rank, text } : { rank: rank === 'endpoints' ? rank : 'other', text: prefix + text };
   const kind = reasons.find(decidesAll)?.kind;
-  // For an added or removed port, the name is enough, because all its properties are added or removed too.
+  // For an added or removed port, its name and number are enough, because all its other properties are added or removed with it.
   if (!isWhole && (kind === 'port-added' || kind === 'port-removed')) {
     const facts = reasons.flatMap((reason) =>
       reason.kind === 'facts' ? listFacts(reason.ports, undefined, write) : [],
@@ -141,7 +141,7 @@ function servicePortWords(diff: ServicePortDiff, isOneOfMany: boolean, writeOf: 
     ];
   }
   const said = [
-    // Most properties are the same for all ports, so the port is not named.
+    // The facts of a whole port are mostly the same for all ports, so they do not name the port.
     ...reasons
       .filter((reason) => kind === undefined || reason.kind !== 'facts')
       .flatMap((reason) => rankReason(reason, write).map((each) => (reason.kind === 'facts' ? each : named(each)))),
@@ -155,7 +155,7 @@ function decidesAll({ kind }: ServiceReason): boolean {
   return kind === 'programmed' || kind === 'port-added' || kind === 'port-removed';
 }
 
-/** Describes a reason in words; empty if another part of the line implies the reason. */
+/** Describes a reason in words. Returns nothing if another part of the line implies the reason. */
 function rankReason(reason: ServiceReason, write: WriteValue): readonly Ranked[] {
   switch (reason.kind) {
     case 'service-added':
@@ -194,14 +194,14 @@ function rankOfReason(reason: ServiceReason): Ranked['rank'] {
 
 const namedEndpoints = 2;
 
-/** Names and counts added, removed and changed endpoints, unless the total already shows these numbers. */
+/** Names or counts the added, removed and changed endpoints. Returns nothing if the totals already show this. */
 function countEndpoints(reasons: readonly ServiceReason[]): readonly Ranked[] {
   const own = reasons.filter((reason) => 'endpoint' in reason);
   const counts = (['added', 'removed', 'changed'] as const).flatMap((word) => {
     const names = own.flatMap(({ kind, endpoint }) => (kind === `endpoint-${word}` ? endpoint : []));
     return names.length > 0 ? [{ word, names }] : [];
   });
-  // If ready endpoints were only added, or only removed, the reason about the total states this.
+  // If endpoints were only added or only removed, and all of them are ready, the totals already show this.
   const areReady = own.every((reason) => 'state' in reason && reason.state.condition === 'ready');
   if (counts.length === 1 && areReady) return [];
   const texts =
@@ -221,7 +221,7 @@ function halve(texts: readonly string[], longest: number): readonly [string, str
 }
 
 interface Marks {
-  /** Marks a value of a port that kpc chose with a star. */
+  /** Adds a star to a port's value if kpc chose this value. */
   readonly write: (value: string, port: string) => string;
   readonly hasAssumedPods: boolean;
 }
@@ -246,7 +246,7 @@ function findMarks(sides: readonly Snapshot[]): (service: string) => Marks {
   };
 }
 
-/** Lists, in the form of `diffNames`, the DNS answers for headless Services that contain addresses of assumed Pods. */
+/** Lists the DNS answers for headless Services with addresses of assumed Pods, in the form that `diffNames` gives them. */
 function assumedInDns({ cluster, assumed }: Snapshot) {
   return (cluster?.services ?? []).flatMap((each) =>
     each.headlessEndpoints
@@ -264,7 +264,7 @@ const severityRoles: Readonly<Record<EffectSeverity, Line['role']>> = {
   'fails-otherwise': 'plain',
 };
 
-/** Describes what happens to packets, the worst first, with commands that show the first differences. */
+/** Describes what happens to packets, with the worst effects first. The first differences come with commands that show them. */
 function packetLines(review: Review, { lines: limit }: ReportLimits, commands: number): Block {
   const { packets, diff, to } = review;
   const name = to.nodeName;
@@ -318,7 +318,7 @@ function uncomparedPackets({ packets, diff, from, to }: Review): readonly string
   ];
 }
 
-/** Returns what a diff leaves unknown. `review` adds what is unknown about packets. */
+/** Returns what a diff leaves unknown. If `review` is given, this includes what is unknown about packets. */
 export function lacksOf(sides: Pick<Review, 'from' | 'to' | 'diff'>, review?: Review): ArgumentsOf<'answer-lacks'> {
   const notCompared = [...describeGaps(sides.diff.gaps), ...(review ? uncomparedPackets(review) : [])];
   const { unknown, unknownOnOne } = review?.packets ?? nothingLacks;
@@ -327,21 +327,21 @@ export function lacksOf(sides: Pick<Review, 'from' | 'to' | 'diff'>, review?: Re
 
 const mostSent = 3;
 
-/** Returns the Services whose ports have several protocols. */
+/** Returns the Services that have ports with different protocols. */
 function mixedServices(sides: readonly Snapshot[]): ReadonlySet<string> {
   const ports = sides.flatMap((side) => side.ports);
   const own = [...groupBy(ports, serviceName)];
   return new Set(own.flatMap(([name, all]) => (new Set(all.map(({ protocol }) => protocol)).size > 1 ? name : [])));
 }
 
-/** Names the protocol, unless the packet uses TCP and all ports of the Service do. */
+/** Names the destination. Adds the protocol, unless the packet and all ports of the Service use TCP. */
 function sentWords({ to, nodePort, family, protocol }: Effect['example'], isMixed: boolean): string {
   const port = `every node's ${family === 'ipv6' ? 'IPv6 ' : ''}port ${nodePort}`;
   const where = nodePort === undefined ? to : port;
   return protocol === 'icmp' || (protocol === 'tcp' && !isMixed) ? where : `${where}/${protocol.toUpperCase()}`;
 }
 
-/** Returns the endpoints that a change adds to a Service; empty if there are too many endpoints to name. */
+/** Returns the endpoints that a change adds to a Service. Empty if there are too many to name. */
 function addedTo(service: string, { servicePorts }: SideDiff): readonly string[] {
   const reasons = servicePorts.filter((each) => each.service === service).flatMap((each) => each.reasons);
   const added = reasons.flatMap((each) => (each.kind === 'endpoint-added' ? [each.endpoint] : []));
@@ -354,7 +354,7 @@ const noneDiffers = 'no packet is treated differently';
 const noneKnown = 'no packet is known to be treated differently';
 const onlyFailures = 'no packet that works on either side is treated differently';
 
-/** Short names of senders; undefined if only the full words describe the sender. */
+/** Short names of senders. Undefined if only the full words are clear enough. */
 const shortSenders: Readonly<Record<EffectSender['kind'], string | undefined>> = {
   outside: 'outside',
   'other-node': 'pods on other nodes',

@@ -21,17 +21,17 @@ import { groupBy } from '../cluster/grouping.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose, type Finding } from '../base/findings/finding.ts';
 
-/** The most Service ports for which unchanged ports are traced too. */
+/** The number of Service ports up to which unchanged ports are traced too. */
 const mostWhole = 400;
 
-/** The most distinct destinations to trace, each from many kinds of senders. */
+/** The most distinct destinations to trace. Packets from many kinds of senders go to each. */
 const mostAsked = 3000;
 
 const noEffects: ServiceEffects = { effects: [], unknown: 0, unknownOnOne: 0, touchesHairpins: false };
 
 /**
- * Reviews a change, including what happens to packets. In a large cluster, traces only Service ports that differ, unless something outside
- * Services differs, which may affect all of them.
+ * Reviews a change, including what happens to packets. In a large cluster, traces only the Service ports that differ. If something outside
+ * Services differs, traces all Service ports, because any of them may be affected.
  */
 export function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, trace: TraceWords): Review {
   const { servicePorts, base } = diff;
@@ -41,7 +41,7 @@ export function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, trace: 
   const changed = [from, to].flatMap(({ cluster }) =>
     (cluster?.servicePorts ?? []).filter(({ label }) => labels.has(label)),
   );
-  // kube-proxy programs nothing for these Services, such as ExternalName, so no packet can differ.
+  // kube-proxy programs nothing for the Services that differ, such as those of type ExternalName, so no packet can differ.
   if (changed.length + base.length === 0) return { from, to, diff, packets: noEffects, trace };
   const isWhole = base.length > 0 || [from, to].every(({ ports }) => ports.length <= mostWhole);
   const options = { only: isWhole ? undefined : packetsTo(changed), most: mostAsked };
@@ -54,7 +54,7 @@ export function makeReview(from: Snapshot, to: Snapshot, diff: SideDiff, trace: 
   return { from, to, diff, packets: withoutOutsiders(withLosses(packets, others)), trace };
 }
 
-/** Adds losses and gains that only other Nodes have. Differences that this node has too are not repeated. */
+/** Adds differences on other Nodes that break or open something. Leaves out differences that this node has too. */
 function withLosses(packets: ServiceEffects, others: readonly ServiceEffects[]): ServiceEffects {
   const keyOf = ({ target, senders, from, to, services }: ServiceEffect): string =>
     JSON.stringify([target, senders, from, to, services]);
@@ -72,8 +72,7 @@ function withLosses(packets: ServiceEffects, others: readonly ServiceEffects[]):
 }
 
 /**
- * Leaves out clients outside the cluster that send to cluster IPs, because nobody expects this to work. If only the answers to such clients
- * differ, they are all that there is to say.
+ * Leaves out clients outside the cluster that send to cluster IPs, because nobody expects this to work. Keeps them if nothing else differs.
  */
 function withoutOutsiders(packets: ServiceEffects): ServiceEffects {
   const effects = packets.effects.flatMap((effect) => {
@@ -89,7 +88,7 @@ export type DifferenceJson = Shaped<typeof difference>;
 
 export type ServicePortDifference = Shaped<typeof servicePortDifference>;
 
-/** Returns the complete difference for programs, without limits. `review` adds what happens to packets. */
+/** Returns the whole difference for programs, without limits on lists. `review` adds what happens to packets. */
 export function diffToJson(from: Snapshot, to: Snapshot, diff: SideDiff, review?: Review): DifferenceJson {
   const [dead, live] = [diff.dead.map(changeToJson), diff.live.map(changeToJson)];
   const { compared } = diff;
@@ -138,12 +137,12 @@ export function firstLines(lines: readonly string[]) {
   return { what: lines.slice(0, mostLines), more: Math.max(0, lines.length - mostLines) };
 }
 
-/** Describes a change in words, after the same sign as in text output. */
+/** Describes a change in words, after the sign that text output also uses. */
 function signedWords(change: KernelChange): string {
   return `${signs[change.change] ?? ''}${describeKernelChange(change)}`;
 }
 
-/** Returns a finding for each Service port that differs, and one for each other part. `golden`: the folder that should match. */
+/** Returns a finding for each Service port that differs, and one for each other part. `golden`: the folder that should match the input. */
 export function differencesFound(
   { servicePorts, ...others }: SideDiff,
   golden?: ArgumentsOf<'service-differs'>['golden'],

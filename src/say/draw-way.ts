@@ -2,7 +2,7 @@ import { printable } from '../base/printable.ts';
 import type { WayInWords } from './way/step.ts';
 import { escapeXml } from './formats/junit.ts';
 
-/** A picture of a packet's path: the sender, the stations on the node, and the endpoints. Units are pixels. */
+/** A picture of a packet's path from the sender through the stations on the node to the endpoints. Units are pixels. */
 export interface Picture {
   readonly width: number;
   readonly height: number;
@@ -19,11 +19,11 @@ export interface Box {
   readonly height: number;
   readonly texts: readonly Text[];
   readonly className: string;
-  /** How full the bar at the bottom is, from 0 to 1; undefined for no bar. */
+  /** The filled part of the bar at the bottom, from 0 to 1. Undefined if there is no bar. */
   readonly share: number | undefined;
 }
 
-/** A line of text. `y`: the position of its baseline. */
+/** A line of text. `y` is the position of its baseline. */
 interface Text {
   readonly role: 'name' | 'detail';
   readonly x: number;
@@ -44,13 +44,13 @@ const gap = 10;
 const arrow = 28;
 const usualWidth = 960;
 
-/** In a picture narrower than this, each box is below the previous one. */
+/** If the picture is narrower than this, the boxes are placed below each other. */
 const narrow = 560;
 
-/** The average width of a character in the widest lines, in the fonts of `style`. */
+/** The average width of a character in the widest lines, for the fonts in `style`. */
 const characterWidth = { name: 7.4, detail: 6.9 } as const;
 
-/** Longer names are cut, because a hostile name would otherwise fill the page. */
+/** Longer names are cut, because a hostile name could otherwise fill the page. */
 const mostCharacters = 400;
 
 export function layOutWay(way: WayInWords, width: number): Picture {
@@ -110,7 +110,7 @@ function endBoxes({ endpoints, isKnown, isGood, verdict }: WayInWords): readonly
   });
 }
 
-/** Places boxes below each other, each as high as its text needs. */
+/** Places boxes below each other. Each box is as high as its text needs. */
 function placeBoxes(contents: readonly Content[], x: number, top: number, width: number): readonly Box[] {
   let y = top;
   return contents.map(({ title, detail, className, share }) => {
@@ -171,10 +171,10 @@ text{fill:#1f2328}.name{font:600 12px ui-monospace,SFMono-Regular,Menlo,Consolas
 @media (prefers-color-scheme:dark){.page,.sender .box{fill:#0d1117}.box{fill:#161b22;stroke:#3d444d}.station .box{fill:#10233f;stroke:#79c0ff}
 text{fill:#e6edf3}.detail{fill:#9198a1}.end .box,.share{stroke:#7ee787}.share,.good{fill:#7ee787}.lost .box{stroke:#ff7b72}.bad{fill:#ff7b72}}`;
 
-/** The average width of a caption's character. */
+/** The average width of a character in a caption. */
 const captionWidth = 7.7;
 
-/** Returns an SVG file with the pictures below each other, each under a caption. `width` is in pixels. */
+/** Returns an SVG file with the pictures below each other, each with its caption above it. `width` is in pixels. */
 export function drawWays(ways: readonly WayInWords[], width = usualWidth): string {
   const [margin, caption] = [16, 20];
   const parts: string[] = [];

@@ -28,7 +28,7 @@ import { assumedSummary } from './snapshots.ts';
 import type { TestCase } from './formats/junit.ts';
 import { formatMarkdown } from './formats/markdown.ts';
 
-/** A `kpc trace` command for each side, still without a packet. */
+/** A `kpc trace` command for each side. The packet's flags are still to be added. */
 export interface Tracing {
   readonly old: readonly string[];
   readonly new: readonly string[];
@@ -37,22 +37,22 @@ export interface Tracing {
 export interface EquivalenceReport extends Compared {
   readonly from: string;
   readonly to: string;
-  /** Text to add after the name of a side if nothing names its mode. */
+  /** The text to add after the name of a side if nothing names the side's mode. */
   readonly modeFrom?: string | undefined;
   readonly modeTo?: string | undefined;
   readonly trace: TraceWords;
   /** Both sides of each node that was traced. */
   readonly snapshots: readonly SnapshotJson[];
-  /** The mode, if both sides have the same one and neither side's name states it. */
+  /** Set to the mode if both sides have the same mode and the name of neither side states it. */
   readonly sharedMode?: string | undefined;
-  /** `nodes`: the number of all nodes. `standIns`: the number of nodes that were traced to represent all. */
+  /** `nodes`: the number of all nodes. `standIns`: the number of nodes that were traced and represent all nodes. */
   readonly nodes: number;
   readonly standIns: number;
-  /** If there are several nodes: which traced nodes represent which others. */
+  /** Which traced nodes represent which other nodes. Used if there are several nodes. */
   readonly represented: readonly Represented[];
   /** Differences between the sides that no packet shows. */
   readonly beyond: readonly string[];
-  /** What to do before a change of mode. Undefined for any other comparison. */
+  /** What to do before a change of mode. Undefined if the comparison is not about a change of mode. */
   readonly preparations: readonly Finding[] | undefined;
 }
 
@@ -62,7 +62,7 @@ export function needsWork({ findings, preparations = [] }: EquivalenceReport): b
   return findings.some(isBad) || preparations.some(isRequired);
 }
 
-/** What a difference means to clients, in singular and plural: "1 breaks", "2 break". */
+/** What a difference means to clients, in the singular ("1 breaks") and in the plural ("2 break"). */
 const severityWords: Readonly<
   Record<EffectSeverity, { readonly title: string; readonly one: string; readonly many: string }>
 > = {
@@ -110,7 +110,7 @@ function describeFinding(finding: Divergence, report: EquivalenceReport): Block 
   ];
 }
 
-/** Names the nodes where a difference was found, if several were traced, and counts the nodes that they represent. */
+/** Names the nodes with this difference, if several nodes were traced. Counts the nodes that they represent. */
 function nodeWords({ nodes }: Divergence, { asked, represented }: EquivalenceReport): string {
   const alike = represented.filter(({ node, by }) => !nodes.includes(node) && by.some((each) => nodes.includes(each)));
   const others =
@@ -118,7 +118,7 @@ function nodeWords({ nodes }: Divergence, { asked, represented }: EquivalenceRep
   return asked.length > 1 ? `nodes: ${nameSome(nodes, mostNames)}${others}` : '';
 }
 
-/** Describes packets that fail on both sides in different ways, in one line for each cause. */
+/** Describes packets that fail on both sides in different ways. Each cause gets one line. */
 function harmlessLines({ findings }: EquivalenceReport): Block {
   const harmless = findings.flatMap(({ cause, effects }) => {
     const own = effects.filter(({ severity }) => severity === 'fails-otherwise');
@@ -142,7 +142,7 @@ function wayWords({ target, senders, ...ends }: Effect): string {
   return `${targetWords[target]}, from ${senderTexts(senders).join(', ')}: ${both}`;
 }
 
-/** `title`: the severity that the heading already states. */
+/** `title`: the severity that the heading already gives. */
 function effectLines(effect: Effect, title: EffectSeverity, { trace }: EquivalenceReport): Block {
   const { severity, lacks } = effect;
   const ending = severity === title ? '' : `, ${severityWords[severity].one}`;
@@ -153,10 +153,10 @@ function effectLines(effect: Effect, title: EffectSeverity, { trace }: Equivalen
   ];
 }
 
-/** The command that traces a packet, or 'no-command' for readers without a command line. */
+/** The command that traces a packet. 'no-command' is for readers who have no command line. */
 export type TraceWords = Tracing | 'no-command';
 
-/** Returns the command that shows an effect, on the side that explains it. Without such a command, describes the packet in words. */
+/** Returns the command that shows an effect, on the side that explains it. If there is none, describes the packet in words. */
 export function traceEffect(trace: TraceWords, { example, shownBy }: Pick<Effect, 'example' | 'shownBy'>): string {
   if (trace === 'no-command' || !shownBy) return `${example.protocol} from ${example.from} to ${example.to}`;
   return traceCommand(trace[shownBy], example);
@@ -223,8 +223,8 @@ function lacksOf({ unknown, unknownOnOne, reasons }: Compared) {
 }
 
 /**
- * Reports a comparison, in all formats. First comes what breaks or needs preparation, and last come harmless differences. `placeOf`: where
- * a Service port is in the manifests.
+ * Reports a comparison in all formats. What breaks or needs preparation comes first; harmless differences come last. `placeOf` finds the
+ * place of a Service port in the manifests.
  */
 export function equivalenceAnswer(
   report: EquivalenceReport,
@@ -241,7 +241,7 @@ export function equivalenceAnswer(
     findings: () =>
       sayFindings([...preparations, ...report.findings.map((each) => divergenceFinding(each, report, placeOf))]),
     snapshots: () => report.snapshots,
-    // What no comparison covers is left out.
+    // Leaves out what no comparison covers.
     lacks: () => ({ notCompared: report.beyond, ...lacksOf(report) }),
     suite: `${said.command} ${from} ${to}`,
     cases: () => casesOfReport(report, placeOf),
@@ -349,13 +349,13 @@ export function equivalenceJson(report: EquivalenceReport): Shaped<typeof equiva
   };
 }
 
-/** Returns a test case for each cause, which fails if the difference matters, and for each preparation, which fails if required. */
+/** Returns test cases: for each cause, one that fails if the difference matters; for each preparation, one that fails if it is required. */
 function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly TestCase[] {
   const causes = report.findings.map((finding): TestCase => {
     const { title } = causeWords[finding.cause];
     const all = describeFinding(finding, report).map(({ text }) => text);
     const place = firstPlace(finding.servicePorts, placeOf);
-    // For a change of mode, a case fails only if something breaks or may break. For sides that should be equal, it fails for every
+    // For a change of mode, the case fails only if something breaks or may break. For sides that should be equal, the case fails for every
     // difference that needs action.
     const isBad = report.preparations
       ? finding.severity === 'breaks' || finding.severity === 'unknown'
@@ -373,7 +373,7 @@ function casesOfReport(report: EquivalenceReport, placeOf: PlaceOf): readonly Te
 
 type Named = Pick<Snapshot, 'name'>;
 
-/** Names the mode that both sides share, or else the mode of each side whose name does not say it. */
+/** Names the mode that both sides share. If they do not share one, names the mode of each side whose own name does not state it. */
 export function modesOf(
   [old, fresh]: readonly [Scene, Scene],
   [first, second]: readonly [Named, Named],

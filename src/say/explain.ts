@@ -3,7 +3,7 @@ import { failureCodes } from '../base/findings/apply.ts';
 import { findNearest } from '../base/names.ts';
 import { findingCodes, severitiesOf, type FindingCode } from '../base/findings/codes.ts';
 
-/** Returns the meaning of a code in kpc, in kpc-apply, or in both. `nearest`: a similar code, if the given code does not exist. */
+/** Returns what a code means in kpc, in kpc-apply, or in both. `nearest`: a similar code, if the given code does not exist. */
 export function explain(name: string): { readonly text: string } | { readonly nearest: string | undefined } {
   const code = findingCodes.find((each) => each === name);
   const failure = failureCodes.find((each) => each === name);

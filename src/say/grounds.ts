@@ -2,7 +2,7 @@ import type { Grounds, ReadAs } from '../base/findings/files.ts';
 import { quote } from '../base/printable.ts';
 import type { ModeSource } from '../kube-proxy/modes.ts';
 
-/** Printed after the name of a mode that kpc chose because nothing names one. */
+/** The text after the name of a mode that kpc chose because nothing names a mode. */
 export const unnamedMode = '(nothing names a mode)';
 
 const modeSources: Readonly<Record<ModeSource, string>> = {
@@ -12,7 +12,7 @@ const modeSources: Readonly<Record<ModeSource, string>> = {
   dump: " (the dump's; other settings by flags and defaults)",
 };
 
-/** Returns words to add after the name of a mode. */
+/** Returns the text to add after the name of a mode. */
 export function modeFromWords(from: ModeSource | undefined): string {
   return from === undefined ? '' : modeSources[from];
 }
@@ -58,7 +58,7 @@ export function readAsWords(what: ReadAs): string {
   }
 }
 
-/** Returns "node.txt (iptables-save, ipvsadm -Ln)", or only the file's name if the name tells what the file contains. */
+/** Returns "node.txt (iptables-save, ipvsadm -Ln)". Returns only the file's name if the name says what the file contains. */
 function fileWords({ name, outputs }: Extract<ReadAs, { readonly as: 'dump' }>['files'][number]): string {
   const [first] = outputs;
   const tells = outputs.length === 1 && first !== undefined && name.startsWith(first);

@@ -31,7 +31,7 @@ export function ingressLines(way: IngressWay): Block {
   ];
 }
 
-/** Returns the assumptions that a path depends on, as clauses. */
+/** Returns the assumptions that a path through an Ingress depends on, as clauses. */
 export function assumedOfIngress({ objects, reachesService }: IngressWay): readonly string[] {
   return [...new Set(objects.flatMap(doubtsOf)), ...(reachesService ? [controller] : [])];
 }
@@ -54,7 +54,7 @@ function routesJson(object: FollowedObject) {
   const gateway = gatewaysOf(object)[0]?.gateway;
   return object.requests.flatMap((request) => {
     const { ends, isConditional, pathType } = request;
-    // Whether the route chooses by method, headers, query, weights or filters, so that only some requests go to this destination.
+    // Set if only some requests go to this destination, because the route chooses by method, headers, query, weights or filters.
     const depends = ends.length > 1 || isConditional || pathType === 'pattern' ? true : undefined;
     const [host, path] = [hostWords(request), pathOf(request)];
     return destinationWords(request).map((to) => ({ host, path, to, route, gateway, depends }));
@@ -122,7 +122,7 @@ function attachmentWords(refusal: AttachmentRefusal): string {
   }
 }
 
-/** Tells where requests go: one line for requests that are answered, and one for each copy. */
+/** Tells where requests go. One line is for requests that are answered, and one is for each copy. */
 function requestLines(request: RoutedRequests, { kind }: FollowedObject): readonly string[] {
   const { isConditional, ends } = request;
   const [host, path] = [hostWords(request), pathOf(request)];
@@ -137,7 +137,7 @@ function requestLines(request: RoutedRequests, { kind }: FollowedObject): readon
   return [`${from} → ${choice}`, ...copies.map((each) => `${from} → ${each}`)];
 }
 
-/** Describes where requests end, then where copies go. */
+/** Describes where requests end. If there are copies, also describes where these go. */
 function destinationWords({ ends, copies }: RoutedRequests): readonly string[] {
   return [...ends.map(endWords), ...copies.map((each) => `${endWords(each)}, a mirrored copy`)];
 }

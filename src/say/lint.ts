@@ -12,7 +12,7 @@ import { snapshotsJson } from './snapshots.ts';
 import { countSeverities, formatFindings, type LineOf } from './formats/text.ts';
 
 export interface LintReport extends Omit<LintOutcome, 'findings' | 'ignored'> {
-  /** Whether there is anything to check, because some object was read. */
+  /** Whether any object was read, so that there is something to check. */
   readonly isRead: boolean;
   readonly findings: readonly SaidFinding[];
   readonly ignored: readonly SaidFinding[];
@@ -21,7 +21,7 @@ export interface LintReport extends Omit<LintOutcome, 'findings' | 'ignored'> {
 interface LintStyle {
   readonly lineOf: LineOf;
   readonly isColoured: boolean;
-  /** The most findings of each code in the text. */
+  /** The most findings of each code to print in the text. */
   readonly limit: number;
   readonly said: SaidByCommand;
 }
@@ -70,7 +70,7 @@ function summarizeLint(report: LintReport): string {
   return `${found}${accepted}${open}; ${nodes > 0 ? `${count(nodes, 'node')}, ` : ''}${how}`;
 }
 
-/** Leaves out the findings. Undefined if nothing was read. */
+/** Returns the result for programs, without the findings. Undefined if nothing was read. */
 export function lintJson(report: LintReport): Shaped<typeof linted> | undefined {
   const { findings, ignored, files, services, unserved, nodes, hasRun, isRead } = report;
   if (!isRead) return undefined;

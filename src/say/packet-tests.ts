@@ -1,4 +1,4 @@
-// Prints the results of kpc test, and writes tests that the present state passes.
+// Prints the results of kpc test. Also writes tests that pass in the present state.
 import type { SkipReason } from '../kube-proxy/skipped.ts';
 import { fullName } from '../cluster/objects.ts';
 import { diagnose } from '../base/findings/finding.ts';
@@ -50,7 +50,7 @@ export function testAnswer(results: readonly PacketResult[], isColoured: boolean
   };
 }
 
-/** Returns a sentence for each difference between a packet's fate and the expectation. */
+/** Returns a sentence for each way in which a packet's fate differs from the expectation. */
 function faultsInWords(result: PacketResult): readonly string[] {
   return result.faults.map((fault) => faultWords(fault, result));
 }
@@ -88,7 +88,7 @@ function faultWords(fault: Unexpected, { trace, scene }: Pick<PacketResult, 'tra
   }
 }
 
-/** "NAME: tcp from pod to svc/web (node-1, ipvs)". */
+/** Returns "NAME: tcp from pod to svc/web (node-1, ipvs)". */
 function titleOf({ name, from, to, trace, scene: { side } }: PacketResult): string {
   const where = [side.node?.name, side.mode].filter(Boolean).join(', ');
   const packet = `${name === undefined ? '' : `${name}: `}${trace.target.protocol} from ${from} to ${to}`;
@@ -144,7 +144,7 @@ function failuresOf(results: readonly PacketResult[]): readonly SaidFinding[] {
   return sayFindings(failed);
 }
 
-/** Returns the same key for packets of one test that fail alike on one node, so that one trace explains all of these. */
+/** Returns a key that packets of one test share if they fail alike on one node. One trace then explains all of them. */
 function failureKey(result: PacketResult): string {
   const {
     place,
@@ -162,8 +162,8 @@ function failureKey(result: PacketResult): string {
 }
 
 /**
- * Returns remarks about a result: outputs that were skipped, network policies, and whether the connection is unknown. Leaves out the
- * connection if the test failed, because the trace shows it.
+ * Returns remarks about a result: network policies, whether the connection is unknown, and outputs that were skipped. After a failed test,
+ * only the last of these remains, because the trace shows the rest.
  */
 function besideOf(result: PacketResult): readonly string[] {
   const { trace, scene, faults } = result;
@@ -178,7 +178,7 @@ function allBeside(results: readonly PacketResult[]): readonly string[] {
   return [...new Set(results.flatMap(besideOf))];
 }
 
-/** Names the nodes, modes and releases that packets were sent in, as far as the inputs show them. */
+/** Names the nodes, modes and releases of the scenes in which packets were sent, as far as the inputs show them. */
 function describeScenes(scenes: readonly Scene[]): readonly string[] {
   const each = (read: (side: Snapshot) => string | undefined): readonly string[] => [
     ...new Set(scenes.flatMap(({ side }) => read(side) || [])),
@@ -224,15 +224,15 @@ export function resultJson(result: PacketResult): Shaped<typeof tested>['tests']
   };
 }
 
-/** The head of a file for kpc test: everything except the tests and undefined fields. */
+/** The head of a file for kpc test. It has everything except the tests, and no undefined fields. */
 export interface TestFileHead {
   readonly inputs: readonly string[];
   readonly hostAddresses: string | undefined;
   readonly namespace: string | undefined;
-  /** Undefined for compiled inputs. */
+  /** Undefined for inputs that are already compiled. */
   readonly mode: string | undefined;
   readonly release: string | undefined;
-  /** "all", or the name of the only node; undefined if that node has no name. */
+  /** "all", or the name of the only node. Undefined if that node has no name. */
   readonly node: string | undefined;
 }
 
@@ -248,8 +248,8 @@ interface HoldingTest {
 
 /**
  * Makes a file for kpc test that expects the present outcome, for every kind of sender and every address of the Services. Also returns the
- * addresses left out because their outcome is unknown, with the commands whose output would settle it, and the Services that kube-proxy
- * skips if it programs none.
+ * addresses that were left out because their outcome is unknown, with the commands whose output would settle it. If kube-proxy programs
+ * none of the Services, also returns the Services that it skips.
  */
 export function holdingTests(head: TestFileHead, scenes: readonly Scene[]) {
   const cells = scenes.flatMap(cellsOnNode);
@@ -273,7 +273,7 @@ export function holdingTests(head: TestFileHead, scenes: readonly Scene[]) {
   };
 }
 
-/** Returns all Services if kube-proxy programs none of them, with why. */
+/** Returns all Services, each with the reason why kube-proxy skips it. Empty if kube-proxy programs any Service. */
 function skippedServices({ side }: Scene): readonly { readonly service: string; readonly why: SkipReason }[] {
   if (side.kind === 'dump' || side.ports.length > 0) return [];
   return side.cluster.services.flatMap((info) =>
@@ -281,7 +281,7 @@ function skippedServices({ side }: Scene): readonly { readonly service: string; 
   );
 }
 
-/** Lists the commands whose output would settle all unknown outcomes. Empty if something else than a listing is missing too. */
+/** Lists the commands whose output would settle all unknown outcomes. Empty if anything other than a listing is missing too. */
 function missingListings(unknown: ReturnType<typeof cellsOnNode>): readonly string[] {
   const reasons = unknown.flatMap(({ fate, target, scene }) =>
     fate.reasons.map((reason) => reasonWords(reason, target.address.family, scene)),
@@ -334,10 +334,10 @@ function expectOutcome(fate: Fate, sender: Sender): Pick<HoldingTest, 'expect' |
   };
 }
 
-/** Shares that differ by no more than this count as equal, because kube-proxy rounds the shares that it writes. */
+/** Shares that differ by at most this much count as equal, because kube-proxy rounds the shares that it writes. */
 const evenness = 1e-4;
 
-/** Merges tests that differ in only one field, in order of first appearance. */
+/** Merges tests that differ in only one field. Keeps the order of first appearance. */
 function merge(tests: readonly HoldingTest[], field: 'from' | 'to' | 'node'): readonly HoldingTest[] {
   const merged = new Map<string, HoldingTest>();
   for (const test of tests) {
@@ -348,7 +348,7 @@ function merge(tests: readonly HoldingTest[], field: 'from' | 'to' | 'node'): re
   return [...merged.values()];
 }
 
-/** Returns a comment for a file of expectations that names the flags which the file cannot hold. */
+/** Returns a comment for a file of expectations. The comment names the flags that the file cannot hold. */
 export function testComments(flags: readonly string[], isModeAssumed: boolean, leftOut: readonly string[]): string {
   const texts = [
     'Written by kpc test --init: what holds now.',

@@ -32,7 +32,7 @@ import { groupBy } from '../cluster/grouping.ts';
 import type { StoredBundle } from '../bundle/read-bundle.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 
-/** Describes a plan for people: first objects of no Service, then each Service. */
+/** Describes a plan for people: first the objects that belong to no Service, then each Service. */
 function describePlan(plan: Plan, namesAll: boolean, bundle: StoredBundle | undefined): readonly Block[] {
   const changes = listPlan(plan);
   const groups = groupBy(changes, ({ owner = '' }) => owner);
@@ -47,7 +47,7 @@ function describePlan(plan: Plan, namesAll: boolean, bundle: StoredBundle | unde
 
 type PlanHeading = Shaped<typeof planSchema>['servicePorts'][number];
 
-/** Lists the bundle's Service ports that change. */
+/** Lists those of the bundle's Service ports that change. */
 function planHeadings(changes: readonly KernelChange[], bundle: StoredBundle | undefined): readonly PlanHeading[] {
   if (!bundle) return [];
   const { node, cluster } = bundle.snapshot;
@@ -73,11 +73,11 @@ const actions = { added: 'add', changed: 'change', removed: 'remove' } as const 
   Shaped<typeof planSchema>['changes'][number]['action']
 >;
 
-/** Objects that are counted instead of listed, because a Service has many of them. */
+/** The kinds of objects that are counted instead of listed, because a Service has many of them. */
 const counted: ReadonlySet<KernelChange['object']> = new Set(['set entry', 'chain', 'set', 'map']);
 
 function describeObjects(changes: readonly KernelChange[], namesAll: boolean): Block {
-  // A Service's objects are named by hashes, so they are counted.
+  // The objects of a Service have hashes as names, so they are counted.
   const isMany = changes.some(({ owner }) => owner !== undefined) || changes.length > 8;
   const isCounted = ({ object }: KernelChange) => !namesAll && counted.has(object) && isMany;
   const many = groupBy(changes.filter(isCounted), ({ change, object }) => `${change} ${object}`);
@@ -106,7 +106,7 @@ export function describeConnections(plan: Plan): string {
   ].join('');
 }
 
-/** Returns "TCP 10.96.0.1:80 → 10.1.1.1:8080", from the keys in a record. */
+/** Returns "TCP 10.96.0.1:80 → 10.1.1.1:8080" for the keys in a record. */
 function describeDraining({ virtualServer, realServer }: DrainingServer): string {
   const [protocol = '', address = '', port] = virtualServer.split(' ');
   const [realAddress = '', realPort] = realServer.split(' ');
@@ -145,9 +145,9 @@ function listByChange(plan: Plan): readonly string[] {
 }
 
 export interface PlanView {
-  /** `plan`: what an apply would do. `drift`: how the node has drifted from the bundle. */
+  /** `plan`: what an apply would do. `drift`: how the node differs from the bundle. */
   readonly as: 'plan' | 'drift';
-  /** Undefined if the plan goes back to an earlier state of the node. */
+  /** Undefined if the plan restores an earlier state of the node. */
   readonly bundle: StoredBundle | undefined;
   readonly foresight?: Foresight | undefined;
   readonly namesAll?: boolean | undefined;
@@ -253,7 +253,7 @@ export function formatRollBack({ to, plan }: RollBackPlan): string {
   return `back to ${where}:\n${formatPlanText(plan, { as: 'plan', bundle: undefined })}`;
 }
 
-/** Lists each tool's input under the command that reads it. */
+/** Lists each tool's input, under the command that reads this input. */
 export function formatDryRun(plan: Plan, balancer: string): string {
   if (isEmptyPlan(plan)) return 'nothing to do\n';
   return printableLines(
@@ -269,7 +269,7 @@ function formatStep(step: PlanStep, balancer: string): string {
   return `# ${formatCommand(step.command)}\n${step.command.stdin ?? ''}`;
 }
 
-/** Lists the states of a node: the present state, the state that a rollback restores, and the others. */
+/** Lists the states of a node: the present state, the state that a rollback would restore, and all others. */
 export function formatStates({ present, before, states, damaged, last, isUnfinished }: RollBackStates): string {
   const next = isUnfinished
     ? 'An apply did not finish: "kpc-apply rollback" undoes what it did'

@@ -17,7 +17,7 @@ export const addressWords: { readonly [K in PortAddress['kind'] | 'node-port']: 
   'node-port': 'node port',
 };
 
-/** Formats a Service port, without undefined values, for the JSON of kpc describe and kpc diff. */
+/** Formats a Service port for the JSON of kpc describe and kpc diff, without undefined values. */
 export function portJson(port: ShownPort, type?: ServiceInfo['type']) {
   const { forwarding } = port;
   return {
@@ -43,11 +43,11 @@ export function portJson(port: ShownPort, type?: ServiceInfo['type']) {
 export interface Fact {
   readonly kind: 'type' | 'port' | 'node-port' | 'address' | 'policy' | 'endpoints';
   readonly text: string;
-  /** Set for values that a Service has by default. */
+  /** Set if a Service has this value by default. */
   readonly isUsual?: boolean;
 }
 
-/** Lists policies, session affinity, source ranges and the health check, as far as they are known. */
+/** Lists the policies, session affinity, source ranges and health check, as far as they are known. */
 export function listPolicies(port: ShownPort, write: WriteValue = String): readonly Fact[] {
   const ranges = (port.sourceRanges ?? []).map(({ text }) => text);
   const policies = [
@@ -97,13 +97,13 @@ export function listFacts(
   return [...uniqueBy(facts, ({ text }) => text), ...counts];
 }
 
-/** Explains the star that marks a value which kpc chose. */
+/** Explains the star, which marks a value that kpc chose. */
 export const assumedNote = '* assumed';
 
-/** Formats a Service's value for a sentence, for example with a mark if kpc chose the value. */
+/** Formats a Service's value for a sentence. May add a mark if kpc chose the value. */
 export type WriteValue = (value: string) => string;
 
-/** Describes a reason in Kubernetes' terms, on one line. */
+/** Describes a reason in Kubernetes' own terms, on one line. */
 export function serviceReasonWords(reason: ServiceReason, write: WriteValue = String): string {
   switch (reason.kind) {
     case 'service-added':
@@ -159,7 +159,7 @@ const listNames: ReadonlyMap<string, string> = new Map([
   ['loadBalancerIPs', 'load balancer addresses'],
 ]);
 
-/** A reason for programs, whose kind determines the other fields. */
+/** A reason for programs. Its kind determines the other fields. */
 export interface ReasonJson {
   readonly kind: Exclude<ServiceReason['kind'], 'node-port'>;
   readonly text: string;
@@ -244,7 +244,7 @@ function addedWords(state: EndpointState): string {
 
 function changedWords(from: EndpointState, to: EndpointState): readonly string[] {
   const hints = turn(from.hints.join(' '), to.hints.join(' '));
-  // An endpoint that becomes ready is used, and one that no longer is ready is not.
+  // An endpoint that becomes ready is also used from then on, and one that is no longer ready is no longer used.
   const isImplied = from.condition !== to.condition && to.used === (to.condition === 'ready');
   return [
     ...(from.condition === to.condition ? [] : [`${to.condition} (was ${from.condition})`]),

@@ -11,11 +11,11 @@ export type KeptFlags = ReadonlyMap<string, string | readonly string[] | boolean
 
 export interface SetupFacts {
   readonly node: string | undefined;
-  /** How many Nodes the input has. */
+  /** The number of Nodes in the input. */
   readonly nodes: number;
-  /** A mode that nothing names. Only a comment has it, so that it stays kpc's choice. */
+  /** The mode that kpc chose because nothing names one. Only a comment in the file names it, so that the choice stays kpc's. */
   readonly mode: string | undefined;
-  /** Undefined if a flag names it. */
+  /** Undefined if a flag names the release. */
   readonly release: string | undefined;
   readonly isReleaseOfNode: boolean;
 }
@@ -50,7 +50,7 @@ function yamlValue(value: string | readonly string[] | boolean): string {
   return value.length === 1 ? yamlWord(first) : `[${value.map(yamlWord).join(', ')}]`;
 }
 
-/** Quotes a text for YAML. JSON is YAML, and a plain word needs no quotes. */
+/** Quotes a text for YAML. A plain word needs no quotes; any other text is written as JSON, which is valid YAML. */
 function yamlWord(text: string): string {
   return /^[A-Za-z./][\w./-]*$/.test(text) && !/^(?:true|false|yes|no|on|off|null|y|n)$/i.test(text)
     ? text

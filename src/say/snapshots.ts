@@ -12,12 +12,12 @@ import { countValues } from './words/services.ts';
 
 type SnapshotAssumed = NonNullable<SnapshotJson['assumed']>;
 
-/** Formats snapshots for programs, each once. */
+/** Formats snapshots for programs. Each snapshot appears once. */
 export function snapshotsJson(sides: readonly Snapshot[]): readonly SnapshotJson[] {
   return [...new Set(sides)].map(snapshotWriter());
 }
 
-/** Returns a function that formats snapshots one by one. An assumption that several nodes of an input share is only in the first. */
+/** Returns a function that formats snapshots one by one. An assumption that nodes of an input share is only in the first of them. */
 export function snapshotWriter(): (side: Snapshot) => SnapshotJson {
   const said = new Set<unknown>();
   const once = <T>(values: T): T | undefined => {
@@ -39,7 +39,7 @@ export function snapshotWriter(): (side: Snapshot) => SnapshotJson {
   };
 }
 
-/** Returns the families that a dump shows. ipset and ipvsadm always print both. */
+/** Returns the families that a dump shows. ipset and ipvsadm always print both families. */
 function shownFamilies({ iptables, nftables, excerpts = [], sets, virtualServers }: Coverage): readonly Family[] {
   const isShown = (family: Family): boolean =>
     sets || virtualServers || iptables[family].length > 0 || nftables.includes(family) || excerpts.includes(family);
@@ -71,14 +71,14 @@ function assumedJson({
 
 /**
  * Returns "assumed: node node-1, 2 cluster IPs, 1 Pod": one line about the values that kpc chose for snapshots. Undefined if kpc chose
- * none. An assumed mode is marked where the mode is named instead.
+ * none. Leaves out an assumed mode, which is marked where the mode is named.
  */
 export function assumedSummary(snapshots: readonly SnapshotJson[]): string | undefined {
   const parts = assumedParts(snapshots);
   return parts.length === 0 ? undefined : `assumed: ${parts.join(', ')}`;
 }
 
-/** Returns what "no difference" applies to: nodes, modes, and the values that kpc chose. Leaves out dumps, which assume nothing. */
+/** Returns what "no difference" applies to: the nodes, the modes, and the values that kpc chose. Leaves out dumps, which assume nothing. */
 export function groundsOf(snapshots: readonly SnapshotJson[]): readonly string[] {
   const compiled = snapshots.filter(({ kind }) => kind !== 'dump');
   if (compiled.length === 0) return [];
@@ -91,7 +91,7 @@ export function groundsOf(snapshots: readonly SnapshotJson[]): readonly string[]
   return [`compiled for ${where}, mode ${joinWords([...new Set(modes)])}`, ...(assumed === undefined ? [] : [assumed])];
 }
 
-/** Returns the same as assumedSummary, as a list that includes an assumed mode: "mode ipvs (nothing names a mode)". */
+/** Returns what assumedSummary does, but as a list and with an assumed mode: "mode ipvs (nothing names a mode)". */
 export function assumedWithMode(snapshots: readonly SnapshotJson[]): readonly string[] {
   const modes = assumedOf(snapshots, ({ mode, assumed }) => ({ among: mode, value: assumed?.mode && mode }));
   return [...modes.map((mode) => `mode ${mode} ${unnamedMode}`), ...assumedParts(snapshots)];
@@ -113,7 +113,7 @@ function assumedOf(
   });
 }
 
-/** Selects the sides from manifests, or all sides if none is. Bundles record no assumptions, and a golden may be out of date. */
+/** Returns the sides that are manifests, or all sides if none is. Bundles record no assumptions, and a golden may be out of date. */
 function tellingOf<Side extends Pick<SnapshotJson, 'kind'>>(sides: readonly Side[]): readonly Side[] {
   const fresh = sides.filter(({ kind }) => kind === 'manifests');
   return fresh.length > 0 ? fresh : sides;
@@ -131,7 +131,7 @@ function assumedParts(snapshots: readonly SnapshotJson[]): readonly string[] {
   }));
   const unplaced = [...new Set(all.flatMap((each) => each.unplaced ?? []))];
   const cidrs = assumedOf(snapshots, ({ assumed }) => ({ value: assumed?.clusterCIDRs?.join(', ') }));
-  // The two sides may assume the same value, which counts once.
+  // If both sides assume the same value, it counts once.
   const sum = (valuesOf: (service: (typeof services)[number]) => string | number | readonly (string | number)[]) =>
     new Set(services.flatMap((each) => [valuesOf(each)].flat().map((value) => `${each.service} ${value}`))).size;
   const counts = [

@@ -1,4 +1,4 @@
-// Answers a trace, either of one packet or as a table of all senders and addresses.
+// Answers a trace. The answer is about one packet, or is a table of all senders and addresses.
 import type { Shaped } from '../base/json/schema.ts';
 import type { Finding } from '../base/findings/finding.ts';
 import { unnamedMode } from './grounds.ts';
@@ -40,16 +40,16 @@ import { type Address, familyNames, joinHostPort } from '../kernel/address.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { formatSocketAddress } from '../kernel/ports-and-marks.ts';
 
-/** A question about packets, as in the flags of `kpc trace`. */
+/** A question about packets, in the form of the flags of `kpc trace`. */
 export interface TraceQuestion {
   readonly from?: string | undefined;
   readonly to?: string | undefined;
   readonly proto?: PacketProtocol | undefined;
   readonly inInterface?: string | undefined;
-  /** The Service to whose addresses all kinds of senders send a packet. */
+  /** The Service to trace completely: every kind of sender sends a packet to each of its addresses. */
   readonly all?: string | undefined;
   readonly namespace?: string | undefined;
-  /** `node` and `allNodes`: which nodes were named. If none was, a named Pod is asked on its own node. */
+  /** `node` and `allNodes`: which nodes are named. If none is, a packet from a named Pod is traced on the Pod's own node. */
   readonly node?: string | undefined;
   readonly allNodes?: boolean | undefined;
 }
@@ -65,8 +65,8 @@ export interface TraceAnswer {
 }
 
 /**
- * Traces one packet, the packets of a request to an Ingress, or all packets to a Service. Returns the problem if the question has one.
- * `say` rewords texts that name flags, for callers without flags.
+ * Traces one packet, the packets of a request to an Ingress, or all packets to a Service. If there is a problem with the question, returns
+ * the problem. `say` rewords texts that name flags, for callers without flags.
  */
 export function answerTrace(
   question: TraceQuestion,
@@ -76,7 +76,7 @@ export function answerTrace(
   return question.all === undefined ? answerOne(question, scene, say) : answerAll(question.all, question, scene);
 }
 
-/** Returns a table of all packets to a Service, or the problem with the question. */
+/** Returns a table of all packets to a Service. If there is a problem with the question, returns the problem. */
 function answerAll(service: string, question: TraceQuestion, scene: Scene): TraceAnswer | readonly Finding[] {
   const { from, inInterface, namespace } = question;
   const ports = findNamedPorts(service, namespace, scene);
@@ -125,7 +125,7 @@ function answerOne(
   };
 }
 
-/** Formats a table of a Service's addresses and senders, cut to the width of the terminal, if that is known. */
+/** Formats a table of a Service's addresses and senders. Cuts the table to the width of the terminal, if the width is known. */
 export function formatMatrix(
   matrix: Matrix,
   scene: Scene,
@@ -157,7 +157,7 @@ export function formatMatrix(
   return `${[paint('heading', joinCells(head)), ...painted.map(joinCells), ...linesUnder(matrix, scene), ...told].join('\n')}\n`;
 }
 
-/** Returns sentences to print below a table: health checks, network policies that may refuse delivered packets, and assumptions. */
+/** Returns sentences to print below a table: on health checks, assumptions, and network policies that may refuse delivered packets. */
 export function linesUnder(matrix: Matrix, scene: Scene): readonly string[] {
   const { cells, open } = matrix;
   const doubts = cells.flatMap((cell) => {

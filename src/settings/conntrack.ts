@@ -2,14 +2,14 @@ import { duration, optionalDuration } from '../base/json/kubernetes-schema.ts';
 import { amountSetting, secondsSetting, switchSetting } from './kinds.ts';
 import type { Requirement } from './setting.ts';
 
-/** The longest timeout in seconds that a kernel with 100 ticks a second can hold. Kernels with more ticks can hold less. */
+/** The longest timeout in seconds that a kernel with 100 ticks a second can hold. A kernel with more ticks holds only shorter ones. */
 const mostSeconds = 21_474_836;
 
-/** The lowest limit per core that kpc-apply accepts. With a lower one, a node would refuse too many connections. */
+/** The lowest limit per core that kpc-apply accepts. With a lower limit, a node would refuse too many connections. */
 const leastPerCore = 1024;
 
 /**
- * The highest limit per core that kpc-apply accepts, which is kube-proxy's limit for a whole node since 1.36. Older kube-proxies have no
+ * The highest limit per core that kpc-apply accepts. Since 1.36, this is kube-proxy's limit for a whole node. Older kube-proxies have no
  * such limit.
  */
 const mostPerCore = 1_048_576;
@@ -22,7 +22,7 @@ const must: Requirement<number> = {
   isMet: (seconds) => seconds <= mostSeconds && !(seconds > 0 && seconds < 1),
 };
 
-/** Settings of connection tracking, which kpc-apply sets on the node. 0 leaves the kernel's value. kpc-apply sets nothing for a dump. */
+/** Settings for connection tracking. kpc-apply sets these on the node; for a dump, it sets none. 0 leaves the kernel's value unchanged. */
 export const conntrack = {
   maxPerCore: amountSetting(
     '--conntrack-max-per-core <number>',
@@ -67,7 +67,7 @@ export const conntrack = {
   ),
 };
 
-/** A timeout without a default leaves the kernel's value alone, and its field must not be null. */
+/** Makes the setting for a timeout. A timeout without a default leaves the kernel's value unchanged, and its field must not be null. */
 function conntrackTimeoutSetting<const F extends string>(flag: F, name: string, help: string, usual = 0) {
   const schema = usual === 0 ? duration : optionalDuration;
   const row = { usual, must };

@@ -14,8 +14,8 @@ export const featureGatesFlag = proxyFlag(
 export const featureGatesField = proxyField('featureGates', map(flag, 'a mapping of true and false'));
 
 /**
- * Makes a setting that has a value only if a feature gate changes the release's default. A bundle records only such gates. Gates are read
- * first, because other settings depend on them.
+ * Makes a setting that has a value only if a feature gate changes what the release does by default. A bundle records only such gates. Gates
+ * are read first, because other settings depend on them.
  */
 function gatedSetting<T>(stored: Schema<T>, valueOf: (release: Release, behaviours: Behaviours) => T) {
   return setting({
@@ -34,10 +34,10 @@ function handlesLocalhost(release: Release, behaviours: Behaviours): boolean | u
   return isSet === behavioursOf(release).has('localhost-node-ports') ? undefined : isSet;
 }
 
-/** Set if AllowServiceExternalIPs is off. Releases with this gate then program no external IPs. */
+/** Set if AllowServiceExternalIPs is off. Releases that have this gate then program no external IPs. */
 export const ignoresExternalIPs = gatedSetting<true | undefined>(oneOf(true), isIgnoring);
 
-/** Whether nftables mode handles localhost node ports (KubeProxyNFTablesLocalhostNodePorts); undefined for the default. */
+/** Whether nftables mode handles localhost node ports (KubeProxyNFTablesLocalhostNodePorts). Undefined for the default. */
 export const nftablesLocalhostNodePorts = gatedSetting<boolean | undefined>(boolean, handlesLocalhost);
 
 interface GatedSettings {

@@ -1,31 +1,31 @@
 import type { IdleBeside } from '../base/findings/calls.ts';
 
-/** The values on the command line, by kind of flag. */
+/** The type of the value that a flag has on the command line, by kind of flag. */
 export interface FlagValues {
   on: boolean;
   /** A flag without a value: "--no-assume" switches "assume" off. */
   off: boolean;
   switch: boolean | string;
   text: string;
-  /** One text, with commas between items. */
+  /** One text, with commas between its items. */
   commas: string;
-  /** Like `commas`, or true without a value. */
+  /** A text as for `commas`, or true if the flag has no value. */
   optional: string | true;
-  /** A text with commas between items, or a list of such texts. */
+  /** One text with commas between its items, or a list of such texts. */
   list: string | readonly string[];
-  /** Codes of findings. kpc.yaml may add a Service and a reason. */
+  /** Codes of findings. In kpc.yaml, a code may also have a Service and a reason. */
   codes: readonly string[];
 }
 
 export type FlagKind = keyof FlagValues;
 
-/** The row behind a flag's option, help, key in kpc.yaml, schema and library option. */
+/** One row for a flag. The option, the help, the key in kpc.yaml, the schema and the library's option all come from it. */
 export interface Flag<Key extends string = string, Kind extends FlagKind = FlagKind> extends FlagFacts {
   readonly kind: Kind;
   readonly key: Key;
-  /** "--cluster-cidr". */
+  /** The name, such as "--cluster-cidr". */
   readonly name: string;
-  /** "--cluster-cidr <cidrs>". */
+  /** The usage, such as "--cluster-cidr <cidrs>". */
   readonly usage: string;
   readonly help: string;
 }
@@ -35,12 +35,12 @@ export function kpcYamlKey({ name }: Flag): string {
 }
 
 export interface FlagFacts {
-  /** The flag's part of the help. Flags without a group come first. */
+  /** The group of the help that lists the flag. Flags without a group come first. */
   readonly group?: 'input' | 'nodes' | 'output' | 'settings' | undefined;
-  /** Help lists kube-proxy's flags by rank, the lowest first, then in the order of the settings. */
+  /** The help lists kube-proxy's flags by rank, with the lowest rank first. Flags of the same rank are in the order of the settings. */
   readonly rank?: number;
   readonly isHidden?: boolean;
-  /** Set if the value is a path. In kpc.yaml, paths are relative to its folder. kpc replaces the file or folder at a `written` path. */
+  /** Set if the value is a path, which kpc.yaml gives relative to its own folder. kpc replaces what is at a `written` path. */
   readonly path?: 'read' | 'written';
   readonly choices?: readonly string[];
   readonly usual?: unknown;
@@ -50,20 +50,20 @@ export interface FlagFacts {
   readonly rivals?: readonly string[];
   readonly needs?:
     | 'manifests'
-    /** The flag needs manifests, or any input if packets are traced. */
+    /** The flag needs manifests. If packets are traced, any input is enough. */
     | 'manifests-or-packets'
     /** The flag needs manifests, or a node whose flows kpc follows through a change to manifests. */
     | 'manifests-or-flows'
     | 'nodes'
     | 'none';
-  /** Other flags that this flag needs, or that make it ineffective. Each may have a value, such as "--output json". */
+  /** The other flags that this flag needs, and those that make it ineffective. Each may include a value, such as "--output json". */
   readonly idle?: readonly ({
-    /** The value of this flag that has no effect; if undefined, no value has an effect. */
+    /** The value of this flag that has no effect. If undefined, no value of the flag has an effect. */
     readonly value?: string;
   } & ({ readonly without: string } | { readonly beside: string; readonly why: IdleBeside }))[];
-  /** Affects only how a node is programmed and changed, not Services or packets. */
+  /** Whether the flag affects only how a node is programmed and changed, but not Services or packets. */
   readonly isOfNode?: boolean;
-  /** Not allowed in kpc.yaml, because it selects a kpc.yaml or runs other programs. */
+  /** Whether kpc.yaml must not set the flag, because it selects a kpc.yaml or runs other programs. */
   readonly isOfCall?: boolean;
 }
 
@@ -81,7 +81,7 @@ type KeyOf<Usage extends string> = Usage extends `${string}--${infer Name} ${str
     ? CamelCase<Name>
     : never;
 
-/** `usage`: as in the help, such as "-o, --out <folder>". Brackets mean that the value is optional. */
+/** `usage`: the flag as in the help, such as "-o, --out <folder>". Brackets around the value mean that it is optional. */
 export function flagRow<Kind extends FlagKind, const Usage extends string>(
   kind: Kind,
   usage: Usage,
@@ -93,7 +93,7 @@ export function flagRow<Kind extends FlagKind, const Usage extends string>(
   return { kind, key, name, usage, help, ...facts };
 }
 
-/** Turns "cluster-cidr" into "clusterCidr", which is the command-line parser's name for the option. */
+/** Turns "cluster-cidr" into "clusterCidr", which is the name that the command-line parser gives the option. */
 export function flagKey(name: string): string {
   return name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

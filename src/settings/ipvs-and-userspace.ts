@@ -74,7 +74,7 @@ function ipvsTimeoutSetting<const F extends string>(flag: F, name: string, help:
   );
 }
 
-/** Reads a timeout in seconds, rounded down because the kernel accepts only whole seconds. */
+/** Reads a timeout in seconds. Rounds it down, because the kernel accepts only whole seconds. */
 function readTimeout(written: Given<string>, source: SettingSource): number | undefined {
   const seconds = parseDuration(written.value);
   if (seconds === undefined || (seconds < 0 && programs(source.mode, 'ipvsTimeouts'))) {
@@ -86,7 +86,7 @@ function readTimeout(written: Given<string>, source: SettingSource): number | un
   return refuseValue(source, written, expected, { ignoredIn: ignoredUnlessIn('ipvs', source) });
 }
 
-/** The proxy ports of a kube-proxy in userspace mode. By default, kube-proxy uses any free port. */
+/** The range of proxy ports for kube-proxy in userspace mode. By default, kube-proxy uses any free port. */
 export const portRange = plainSetting<PortRange | undefined, 'proxyPortRange', 'text', string | null>({
   flag: proxyFlag('text', '--proxy-port-range <ports>', 'ports for connections to Services, in userspace mode'),
   field: proxyField('portRange', text),
@@ -111,7 +111,7 @@ function parseRange(written: string): PortRange | undefined {
 
 const expectedIdle = 'a time from 1ms to 24h';
 
-/** The idle timeout in seconds; undefined for kube-proxy's default. */
+/** The idle timeout in seconds. Undefined for kube-proxy's default. */
 export const udpIdleTimeout = plainSetting<number | undefined, 'udpTimeout', 'text', string | null>({
   flag: proxyFlag('text', '--udp-timeout <duration>', 'in userspace mode, how long an idle UDP client is remembered'),
   field: proxyField('udpIdleTimeout', duration),

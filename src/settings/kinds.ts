@@ -34,9 +34,9 @@ export function switchSetting<const U extends FlagUsage>(
   });
 }
 
-/** Reads a switch. Reports any value except true and false, and returns undefined for it. */
+/** Reads a switch. Any value other than true and false is reported, and the result is then undefined. */
 export function readSwitchOf({ value, name }: Given<boolean | string>, source: SettingSource): boolean | undefined {
-  // Check again, because library users may pass any value.
+  // The value is checked again, because users of the library may pass any value.
   const isOn = readSwitch(String(value));
   if (isOn === undefined) {
     refuseValue(source, { name, value: String(value), path: undefined }, 'true or false');
@@ -110,7 +110,7 @@ function warnUnmet(
   return value;
 }
 
-/** Reads a duration as seconds. Reports a text that is not a duration in Go's format, and returns undefined for it. */
+/** Reads a duration as seconds. A text that is not a duration in Go's format is reported, and the result is then undefined. */
 export function readSecondsSetting(written: Given<string>, source: SettingSource): number | undefined {
   const seconds = parseDuration(written.value);
   return seconds !== undefined && seconds >= 0 ? seconds : refuseValue(source, written, expectedDuration);

@@ -13,7 +13,7 @@ const modeFlag = proxyFlag(
 );
 const modeField = proxyField('detectLocalMode', text);
 
-/** The modes that need an interface's name or prefix. `most`: the longest allowed, in bytes. */
+/** The modes that need the name or prefix of an interface. `most`: the greatest length in bytes. */
 const interfaces = {
   BridgeInterface: {
     key: 'bridgeInterface',
@@ -49,7 +49,7 @@ type DetectLocal = Shaped<typeof storedDetectLocal>;
 
 const detectLocalModes = Object.keys(variants) as readonly DetectLocal['mode'][];
 
-/** How kube-proxy recognises local traffic; ClusterCIDR by default. */
+/** How kube-proxy recognises local traffic. The default is ClusterCIDR. */
 export const detectLocal = setting({
   flags: [modeFlag, interfaces.BridgeInterface.flag, interfaces.InterfaceNamePrefix.flag],
   fields: [modeField, interfaces.BridgeInterface.field, interfaces.InterfaceNamePrefix.field],
@@ -82,13 +82,13 @@ function readInterface(source: SettingSource, mode: keyof typeof interfaces): De
   return { mode, [key]: value } as DetectLocal;
 }
 
-/** At most one CIDR per family. kube-proxy checks the CIDRs only in mode ClusterCIDR, and so does kpc. */
+/** At most one CIDR for each family. kube-proxy checks the CIDRs only in mode ClusterCIDR, and kpc does the same. */
 export const clusterCIDRs = plainSetting({
   flag: proxyFlag('commas', '--cluster-cidr <cidrs>', "the pods' CIDRs: other traffic to cluster IPs is masqueraded"),
   field: proxyField('clusterCIDR', text),
   defaultIn: (): readonly string[] => [],
   read: (written, source) => {
-    // An empty field counts as unset, but an empty flag as one empty CIDR.
+    // An empty field counts as unset, but an empty flag counts as one empty CIDR.
     if (written.value === '' && written.path) return undefined;
     const cidrs = written.value.split(',');
     const localMode = given(source, modeFlag, modeField)?.value;

@@ -46,8 +46,8 @@ const bitFields = {
 } satisfies Record<Section, unknown>;
 
 /**
- * kube-proxy checks --iptables-masquerade-bit in all modes, but uses the flag only with section iptables. The field in section nftables is
- * checked only in nftables mode.
+ * kube-proxy checks --iptables-masquerade-bit in all modes, but uses it only in modes that read section iptables. It checks the field in
+ * section nftables only in nftables mode.
  */
 export const masqueradeBit = setting({
   flags: [bitFlag],

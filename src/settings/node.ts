@@ -18,7 +18,7 @@ import { usualHealthz } from '../kube-proxy/node-port-listeners.ts';
 import { readNetworkSetting, switchSetting } from './kinds.ts';
 import { socket } from './other-fields.ts';
 
-/** The mode. It is chosen before the other settings, which depend on it (src/input/configuration/read-settings.ts). */
+/** The mode. It is chosen before all other settings, because they depend on it (src/input/configuration/read-settings.ts). */
 export const mode = plainSetting({
   flag: {
     ...proxyFlag(
@@ -35,7 +35,7 @@ export const mode = plainSetting({
   stored: oneOf(...proxyModes),
 });
 
-/** The node's name from the settings, or "". Trimmed and in lower case, as in kube-proxy (GetHostname in component-helpers). */
+/** The node's name in the settings, or "". Trimmed and in lower case, as in kube-proxy (GetHostname in component-helpers). */
 export const hostnameOverride = plainSetting({
   flag: proxyFlag('text', '--hostname-override <name>', 'the name that kube-proxy uses for the node', { rank: 3 }),
   field: proxyField('hostnameOverride', text),
@@ -49,7 +49,7 @@ export const hostnameOverride = plainSetting({
   stored: textThat("a node's name", 'isNodeName'),
 });
 
-/** The node's own address from the settings, or "". The unspecified addresses (0.0.0.0 and ::) count as unset. */
+/** The node's own address according to the settings, or "". The unspecified addresses 0.0.0.0 and :: count as unset. */
 export const bindAddress = plainSetting({
   flag: proxyFlag('text', '--bind-address <ip>', "the node's own address, instead of the Node object's", { rank: 1 }),
   field: proxyField('bindAddress', text),
@@ -64,10 +64,9 @@ export const bindAddress = plainSetting({
   unseenIn: 'own',
 });
 
-/** CIDRs and words (validateKubeProxyNodePortAddress). Up to 1.36 the only word is primary, which must be the only value. */
 const healthzField = proxyField('healthzBindAddress', socket);
 
-/** Where load balancers of policy Cluster check the node; undefined for the default. */
+/** The address at which load balancers of policy Cluster check the node's health. Undefined for the default. */
 export const healthzBindAddress = setting({
   flags: [],
   fields: [healthzField],
@@ -80,6 +79,7 @@ export const healthzBindAddress = setting({
   unseenIn: 'own',
 });
 
+/** CIDRs and words (validateKubeProxyNodePortAddress). Up to 1.36 the only word is primary, which must be the only value. */
 export const nodePortAddresses = plainSetting({
   flag: proxyFlag(
     'list',

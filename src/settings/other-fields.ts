@@ -34,7 +34,7 @@ const logging = narrowed(
 const loggingField = proxyField('logging', logging);
 const hiddenMetricsField = proxyField('showHiddenMetricsForVersion', text);
 
-/** kube-proxy's sync periods by section, with defaults in seconds. */
+/** kube-proxy's sync periods, by section. The defaults are in seconds. */
 const periods = { iptables: periodsOf('iptables', 1), ipvs: periodsOf('ipvs', 0), nftables: periodsOf('nftables', 1) };
 
 function periodsOf(section: string, usualLeast: number) {
@@ -54,7 +54,7 @@ function proxyFields(schema: Schema, ...names: readonly string[]): readonly Sett
   return names.map((name) => proxyField(name, schema));
 }
 
-/** Fields that do not affect rules. kube-proxy checks their types and values (pkg/proxy/apis/config/validation). */
+/** The fields that do not affect rules. kube-proxy checks their types and values (pkg/proxy/apis/config/validation). */
 export const otherFields: readonly SettingField[] = [
   ...proxyFields(text, 'apiVersion', 'kind'),
   ...proxyFields(flag, 'bindAddressHardFail', 'enableProfiling', 'windowsRunAsService'),
@@ -86,7 +86,7 @@ export const otherFields: readonly SettingField[] = [
   ...Object.values(periods).flatMap(({ usual, least }) => [usual, least]),
 ];
 
-/** Reports faults that depend on several fields, the mode, the release or a gate, and with which kube-proxy does not start. */
+/** Reports faults that keep kube-proxy from starting and that depend on several fields, the mode, the release or a gate. */
 export function checkOtherFields(source: SettingSource): void {
   checkPeriods(source);
   checkLogging(source);

@@ -9,16 +9,16 @@ export interface Setting<T, F extends Flag = Flag> {
   readonly flags: readonly F[];
   readonly fields: readonly SettingField[];
   defaultIn(mode: ProxyMode): T;
-  /** Returns the value of the flag, or else of the configuration. Reports faults. Undefined means the default. */
+  /** Returns the value of the flag, or else of the configuration's field. Undefined means the default. Reports faults. */
   read(source: SettingSource): T | undefined;
   readonly stored: Schema<T>;
   readonly must?: Requirement<T> | undefined;
-  /** The mode in which the setting has an effect that no single packet shows. `own`: it concerns kube-proxy's own ports. */
+  /** The mode in which the setting has an effect that no single packet shows. `own`: the effect is on kube-proxy's own ports. */
   readonly unseenIn?: ProxyMode | 'any' | 'own' | undefined;
 }
 
 export interface Requirement<T> {
-  /** The words after "must": "be an IP address". */
+  /** The words after "must", such as "be an IP address". */
   readonly text: string;
   isMet(value: T, settings: object): boolean;
 }
@@ -34,14 +34,14 @@ export interface SettingSource {
 }
 
 export type SettingFault = Fault & {
-  /** The place in the configuration; undefined for a flag. */
+  /** The place in the configuration. Undefined for a flag. */
   readonly path: SettingPath | undefined;
 };
 
 type SettingPath = readonly (string | number)[];
 
 export interface SettingField<T = unknown> {
-  /** Includes the section, as in "ipvs.scheduler". */
+  /** The field's name with its section, such as "ipvs.scheduler". */
   readonly name: string;
   readonly path: readonly string[];
   readonly schema: Schema<T>;
@@ -90,7 +90,7 @@ export function setting<T, F extends Flag = never>(row: Setting<T, F>): Setting<
   return row;
 }
 
-/** Makes a setting with one flag and one field. The flag wins. `read` is called if either is set. */
+/** Makes a setting with one flag and one field. If both are set, the flag's value counts. `read` is called if either is set. */
 export function plainSetting<T, N extends string, K extends FlagKind, V>({
   flag,
   field,
@@ -131,7 +131,7 @@ export function given<K extends FlagKind, V>(
 
 type Written = Pick<Given<unknown>, 'path'>;
 
-/** Flags have no place in a file. */
+/** A flag has no place in a file. */
 export const onCommandLine: Written = { path: undefined };
 
 export function refuseSetting<Code extends FindingCode>(
@@ -154,7 +154,7 @@ export function refuseValue(
   return refuseSetting(source, { path }, 'bad-value', { field: name, found, ...details, ...more });
 }
 
-/** Returns the mode to compile for, unless it is `mode`. kube-proxy ignores this setting in other modes. */
+/** Returns the mode to compile for, if that is not `mode`, the only mode in which kube-proxy reads this setting. */
 export function ignoredUnlessIn(mode: ProxyMode, source: SettingSource): ProxyMode | undefined {
   return source.mode === mode ? undefined : source.mode;
 }

@@ -54,7 +54,7 @@ type ValuesOf<Rows> = Flat<
 
 type SettingValueOf<Row> = Row extends { readonly stored: Schema<infer T> } ? T : ValuesOf<Row>;
 
-/** Durations are in seconds. */
+/** The values of all settings. Durations are in seconds. */
 export type SettingValues = ValuesOf<typeof settingTable>;
 
 type RowsIn<Rows> = {
@@ -94,8 +94,8 @@ function settingAt(settings: SettingValues, path: readonly string[]): unknown {
 }
 
 /**
- * Reads all settings. Flags override the configuration, which overrides defaults. Also reports other faults with which kube-proxy does not
- * start.
+ * Reads all settings. Flags override the configuration, and the configuration overrides defaults. Also reports other faults that keep
+ * kube-proxy from starting.
  */
 export function readSettings(source: SettingSource): SettingValues {
   checkOtherFields(source);
@@ -107,8 +107,8 @@ export function defaultSettings(chosen: ProxyMode): SettingValues {
 }
 
 /**
- * Returns `base` with the values that flags give in `own`. If a flag names another mode, settings with the default of the mode in `base`
- * get the new mode's default.
+ * Returns `base` with the values that flags give in `own`. If a flag names another mode, each setting that has the default of the old mode
+ * gets the default of the new mode.
  */
 export function settingsOver(base: SettingValues, own: SettingValues, flags: ProxyFlags): SettingValues {
   const chosen = flags.proxyMode === undefined ? base.mode : own.mode;
@@ -119,7 +119,7 @@ export function settingsOver(base: SettingValues, own: SettingValues, flags: Pro
   }) as SettingValues;
 }
 
-/** Returns flags, in kpc's syntax, for settings that differ from the mode's defaults. Leaves out settings that need several flags. */
+/** Returns flags, in kpc's syntax, for the settings that differ from the mode's defaults. Leaves out settings that need several flags. */
 export function flagsOfSettings(
   settings: SettingValues & { readonly release: Release },
 ): Readonly<Record<string, string>> {
@@ -140,7 +140,7 @@ export function flagsOfSettings(
   return Object.fromEntries(written);
 }
 
-/** Returns the flags of settings that a configuration does not set. For a mapping, keeps the flag, which adds to the field. */
+/** Returns the flags of settings that a configuration does not set. Keeps the flag of a mapping, because it adds to the field. */
 export function flagsBeside(flags: ProxyFlags, config: unknown): ProxyFlags {
   const isOpen = (value: unknown) => value === undefined || value === null || value === '' || isObject(value);
   const open = listSettings().flatMap(({ row }) =>
@@ -153,7 +153,7 @@ function valueAt({ path }: SettingField, config: unknown): unknown {
   return path.reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), config);
 }
 
-/** Returns the fields that a configuration sets and that neither a setting nor a rule shows, such as metricsBindAddress. */
+/** Returns the fields that a configuration sets but that appear neither in a setting nor in a rule, such as metricsBindAddress. */
 export function ownFields(config: unknown): Readonly<Record<string, unknown>> {
   const shown = new Set(['apiVersion', 'kind']);
   const own = [...otherFields, ...hostnameOverride.fields].filter(({ name }) => !shown.has(name));
@@ -165,7 +165,7 @@ export function ownFields(config: unknown): Readonly<Record<string, unknown>> {
   return Object.fromEntries([...fields, ...ofGates].filter(([, value]) => value !== undefined));
 }
 
-/** Returns a value without what kube-proxy reads like a field that is not set. */
+/** Returns a value without the parts that kube-proxy treats like unset fields. */
 function meant(value: unknown): unknown {
   if (!isObject(value)) return value === null || value === '' || value === '0s' || value === false ? undefined : value;
   const entries = Object.entries(value).map(([name, each]) => [name, meant(each)] as const);
@@ -177,7 +177,7 @@ function isGiven({ key }: Flag, flags: ProxyFlags): boolean {
   return flags[key as keyof ProxyFlags] !== undefined;
 }
 
-/** Returns the settings ("ipvs.strictARP") that differ, although no single packet shows it. `of`: those of kube-proxy's own ports. */
+/** Returns the settings ("ipvs.strictARP") that differ although no single packet shows it. `of`: kube-proxy's own ports, or the rules. */
 export function unseenDifferences(old: SettingValues, fresh: SettingValues, of: 'own' | 'rules'): readonly string[] {
   return listSettings().flatMap(({ path, row: { unseenIn } }) => {
     const isOfRules = unseenIn === 'any' || [old.mode, fresh.mode].every((each) => each === unseenIn);
@@ -188,7 +188,7 @@ export function unseenDifferences(old: SettingValues, fresh: SettingValues, of: 
 
 export const settingsSchema = mapSettings(({ stored }) => stored, objectOf) as Schema<SettingValues>;
 
-/** Finds settings that kpc would not write. Returns the name and the words after "must": "ipvs.scheduler", "be one of …". */
+/** Finds settings that kpc would not write. Returns each name with the words after "must", as in "ipvs.scheduler" and "be one of …". */
 export function findWrongSettings(
   settings: SettingValues,
 ): readonly { readonly name: string; readonly must: string }[] {
@@ -199,7 +199,7 @@ export function findWrongSettings(
   );
 }
 
-/** The flags of all settings, in the order of the help. Several settings may share a flag. */
+/** The flags of all settings, in the order of the help. Several settings may have the same flag. */
 export const proxyFlags: readonly Flag[] = [...new Set(listSettings().flatMap(({ row }) => row.flags))].sort(
   ({ rank: a = 0 }, { rank: b = 0 }) => a - b,
 );

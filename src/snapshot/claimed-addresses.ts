@@ -10,8 +10,8 @@ import { readServiceRule } from './decompile-iptables.ts';
 import { PortDraft, type DecompiledPort } from './decompiled-port.ts';
 
 /**
- * Finds Service ports by the cluster IPs in their own chains. A chain's rule that marks packets for masquerading names the cluster IP, and
- * stays even if no rule leads packets for the cluster IP to the chain any more.
+ * Finds Service ports by the cluster IPs that their own chains name. In each such chain, the rule that marks packets for masquerading names
+ * the cluster IP. This rule stays even if no rule leads packets for the cluster IP to the chain any more.
  */
 export function findClaimed(state: KernelState, owners: Owners): readonly DecompiledPort[] {
   const ofRules = families.flatMap((family) =>

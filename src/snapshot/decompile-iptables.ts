@@ -46,10 +46,10 @@ class RulesReader {
   readonly #endless: ReadonlySet<string>;
   readonly #hasWholeFilter: boolean;
   readonly #guarded = new Set<string>();
-  /** Several Service ports may have the same name, if names were anonymised before pasting. */
+  /** Keyed by name. Several Service ports may have the same name, if names were anonymised before pasting. */
   readonly #byName = new Map<string, PortDraft[]>();
   readonly #byHash = new Map<string, PortDraft>();
-  /** Service ports with a jump to a chain that exists in the kernel, as for every jump, but not in the dump. */
+  /** Service ports with a jump to a chain that the dump lacks. The kernel has the chain, because it has the chain of every jump. */
   readonly #lackChains = new Set<PortDraft>();
 
   constructor({ nat = new Map(), filter = new Map() }: Tables, family: Family, shown: readonly TableName[]) {
@@ -67,7 +67,7 @@ class RulesReader {
       ...rulesOf(this.#nat, baseChains.services).map((rule) => ({ rule, isNodePort: false })),
       ...rulesOf(this.#nat, baseChains.nodePorts).map((rule) => ({ rule, isNodePort: true })),
     ];
-    // Rules with a jump go first, because the jump's chain shows the Service port with certainty.
+    // Rules with a jump go first, because the chain that they jump to shows with certainty which Service port they belong to.
     const [leading, others] = [
       captures.filter(({ rule }) => rule.leadsTo),
       captures.filter(({ rule }) => !rule.leadsTo),
@@ -81,7 +81,7 @@ class RulesReader {
       if (label === undefined || !comment.endsWith(' health check node port')) continue;
       this.#namedOrNew(label).healthCheckNodePort = port;
     }
-    // If rules lead to the chains of Service ports, a chain that none of them leads to belongs to no Service.
+    // If any rule leads to the chain of a Service port, then a chain without such a rule belongs to no Service.
     for (const chain of this.#nat.values()) this.#readServiceChain(chain, leading.length > 0);
     return [...this.#byName.values()]
       .flat()
@@ -89,7 +89,7 @@ class RulesReader {
       .map((draft) => {
         draft.showsEndpoints &&= !this.#lackChains.has(draft);
         draft.hidesAddresses = !this.#hasWholeNat;
-        // Without comments, a rule that drops packets counts as a Service port of its own.
+        // Without comments, a rule that drops packets was read as a Service port of its own, so the ranges may still be enforced.
         draft.showsFirewall =
           this.#hasWholeFilter && ![...draft.addresses.keys()].some((each) => this.#guarded.has(each));
         return draft.finish();
@@ -126,7 +126,7 @@ class RulesReader {
     return draft;
   }
 
-  /** Reads a rule in nat KUBE-SERVICES or KUBE-NODEPORTS: its address or node port, and the policy shown by the chain that it leads to. */
+  /** Reads a rule in nat KUBE-SERVICES or KUBE-NODEPORTS: its address or node port, and the policy shown by the chain it leads to. */
   #readCapture(rule: ReadRule, isNodePort: boolean): void {
     const { label, address, port, leadsTo } = rule;
     const draft = label === undefined && (isNodePort ? port : address) === undefined ? undefined : this.#draftOf(rule);
@@ -142,15 +142,15 @@ class RulesReader {
   }
 
   /**
-   * Reads a rule in filter that refuses packets. In KUBE-SERVICES, the packets are for the cluster IP. In other chains, the rule does not
-   * show the kind of address.
+   * Reads a rule in table filter that refuses packets. In KUBE-SERVICES, the packets are for the cluster IP. In other chains, the rule does
+   * not show what kind of address the packets are for.
    */
   #readRefusal(rule: ReadRule, isOfServices: boolean): void {
     const { refusal, address, port } = rule;
     const draft = refusal && this.#draftOf(rule);
     if (!draft) return;
     draft.refusals.add(refusal);
-    // A rule that drops packets does not show that there are no endpoints: other nodes may have some, or this node for the other policy.
+    // Dropped packets do not show that there are no endpoints. Other nodes may have some, or this node may for the other policy.
     draft.showsEndpoints ||= refusal === 'reject' || this.#hasWholeNat;
     let kind: PortAddress['kind'] | undefined;
     if (rule.isOfAddressType) draft.nodePort ??= port;
@@ -242,19 +242,19 @@ class RulesReader {
     if (lookups.length > 0 || (drawn.length > 0 && this.#hasWholeNat)) draft.noteAffinity(drawn, lookups, writes);
   }
 
-  /** Records that a chain for outside clients does not lead to the chain `local`, although the node has endpoints for that chain. */
+  /** Records that a chain for outside clients does not lead to the chain `local`, which exists for the endpoints on the node. */
   #checkLocal({ name, rules }: Chain, local: string, draft: PortDraft): void {
     const isShown = this.#hasWholeNat && this.#hasWholeFilter && this.#nat.has(local);
     if (isShown && !rules.some((rule) => jumpChain(rule) === local)) draft.lackLocal(name, local);
   }
 
-  /** Records a jump to a missing or empty chain of the Service port, because the dump then lacks endpoints. */
+  /** Records that a chain of the Service port is missing or empty although a rule jumps to it. The dump then lacks endpoints. */
   #checkWay({ leadsTo, jumpsTo = '' }: ReadRule, draft: PortDraft): void {
     if (leadsTo && (this.#nat.get(jumpsTo)?.rules ?? []).length === 0) this.#lackChains.add(draft);
   }
 }
 
-/** Reports whether a draft shows a Service port. A chain that leads nowhere does not, even if its comment names one. */
+/** Reports whether a draft shows a Service port. A chain that leads nowhere does not show one, even if its comment names one. */
 function showsMore({ addresses, nodePort, healthCheckNodePort, endpoints, refusals }: PortDraft): boolean {
   const places = addresses.size + endpoints.size + refusals.size;
   return places > 0 || nodePort !== undefined || healthCheckNodePort !== undefined;
@@ -286,7 +286,7 @@ export function readServiceRule(rule: Rule) {
     protocol: protocols.find((each) => each === name),
     source: findPlain(rule, 'source')?.range,
     clients: marks ? markedClients(conditionsOf(rule.args)) : undefined,
-    /** Whether only the node's own packets match, which take another path under policy Local. */
+    /** Whether the rule matches only the node's own packets, which take another path under policy Local. */
     isFromNode: findArg(rule, 'source-type')?.type === 'LOCAL',
     isOfAddressType: rule.args.some(({ kind }) => kind === 'source-type' || kind === 'destination-type'),
     recent: findArg(rule, 'recent'),
@@ -309,7 +309,7 @@ function addressKindOf({ comment, leadsTo }: ReadRule, draft: PortDraft): PortAd
   return (leadsTo?.kind === 'cluster' || leadsTo?.kind === 'local') && !draft.hasClusterIP() ? 'cluster-ip' : 'unknown';
 }
 
-/** Reads the source ranges that the chain admits. Skips the Service's own address, which the chain may also admit. */
+/** Reads the source ranges that the chain admits. Skips the Service's own address, which the chain may admit too. */
 function readFirewallChain(rules: readonly ReadRule[], draft: PortDraft): void {
   for (const { source, jumpsTo, refusal } of rules) {
     if (refusal !== undefined) draft.hasFirewall = true;
@@ -327,13 +327,13 @@ export function dnatEndpoint(rules: readonly Rule[]): DraftEndpoint | undefined 
   return undefined;
 }
 
-/** Reads the endpoint from a comment on a jump to an endpoint chain, since 1.24: "default/web -> 10.244.0.2:8080". */
+/** Reads the endpoint from the comment on a jump to an endpoint chain, which has one since 1.24: "default/web -> 10.244.0.2:8080". */
 function commentedEndpoint(comment: string): DraftEndpoint | undefined {
   const [, named] = / -> (\S+:\d{1,5})$/.exec(comment) ?? [];
   return named === undefined ? undefined : endpointNamed(named);
 }
 
-/** Reads the endpoint from the rule for its own packets, even if iptables-save cannot print targets of another iptables version. */
+/** Reads the endpoint from the rule for its own packets. iptables-save may not print targets of another iptables version. */
 function endpointBySource(chain: Chain | undefined): DraftEndpoint | undefined {
   const range = chain?.rules.map((rule) => findPlain(rule, 'source')?.range).find((each) => each !== undefined);
   const address = range && singleAddress(range);

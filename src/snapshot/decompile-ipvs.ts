@@ -29,7 +29,7 @@ import {
 } from '../kube-proxy/ipvs-objects.ts';
 import { endpointAt, markedClients, nodePortPlace, PortDraft, type DecompiledPort } from './decompiled-port.ts';
 
-/** Where a Service port listens; at an unknown address for a node port in a bitmap of ports. */
+/** Where a Service port listens. The address is unknown for a node port in a bitmap of ports. */
 interface Frontend {
   readonly family: Family;
   readonly protocol: Protocol;
@@ -40,9 +40,9 @@ interface Frontend {
 
 /**
  * Reads Service ports from virtual servers and sets, which have no names. Unless something else names them, each address and port counts as
- * a Service port of its own, and the virtual servers of a node port on all node addresses count as one. Leaves out the internal policy,
- * which only endpoints would show. Without the sets, the external policy is unknown. If only some virtual servers were printed, some real
- * servers may be missing too.
+ * a Service port of its own, and a node port's virtual servers on all node addresses count as one. Leaves out the internal policy, which
+ * only endpoints would show. Without the sets, the external policy is unknown. If only some virtual servers were printed, some real servers
+ * may be missing too.
  */
 export function decompileIpvs(
   state: KernelState,
@@ -52,7 +52,7 @@ export function decompileIpvs(
   const isPart = !shown.virtualServers;
   const reader = new ServersReader(state, shown.sets);
   const isNodePort = findNodePortServers(state);
-  // Some listening addresses appear only in sets, because their virtual servers are gone or the dump lacks them.
+  // Some addresses appear only in sets, because their virtual servers are gone or the dump lacks them.
   const known = new Set<string>();
   for (const server of state.virtualServers) {
     const { family, protocol, port } = server;
@@ -91,11 +91,11 @@ const setsByKind: { readonly [K in PortAddress['kind']]: SetId | undefined } = {
 };
 
 class ServersReader {
-  /** Collects Service ports. Each has a virtual server for each of its addresses, and one on each node address for its node port. */
+  /** The Service ports found so far. Each has a virtual server on each of its addresses, and one on each node address for its node port. */
   readonly drafts = new Map<string, PortDraft>();
   readonly #entries = new Set<string>();
   readonly #ranges = new Map<string, Network[]>();
-  /** Endpoints on the node, such as "10.244.1.2:80". Undefined if nothing lists them. */
+  /** The endpoints on the node, such as "10.244.1.2:80". Undefined if nothing lists them. */
   readonly #onNode: Set<string> | undefined;
   readonly #showsSets: boolean;
   readonly #masquerade: ReadonlyMap<string, MasqueradedClients>;
@@ -136,7 +136,7 @@ class ServersReader {
     }
     const onNode = this.#onNode;
     if (taking.length === 0) draft.refusals.add('reject');
-    // Under policy Local, if no real server is on the node, traffic goes to real servers on all nodes.
+    // Under policy Local, traffic goes to real servers on all nodes if none is on this node.
     else if (isLocal && onNode && taking.every((endpoint) => !onNode.has(endpoint))) draft.goesToAll = true;
   }
 
@@ -178,19 +178,19 @@ class ServersReader {
   }
 }
 
-/** Finds which packets are masqueraded. Rules match sets, so one rule applies to all entries of a set. */
+/** Finds which clients' packets are masqueraded, for each set. Rules match sets, so one rule applies to all entries of a set. */
 function readMasquerade({ iptables }: KernelState): ReadonlyMap<string, MasqueradedClients> {
   const found = new Map<string, MasqueradedClients>();
   for (const family of families) {
     const nat = iptables[family]?.nat;
     const marks = (rule: Rule): boolean => jumpChain(rule) === baseChains.markMasquerade;
-    // The load balancers' chain marks packets for masquerading, unless an earlier rule in the chain returns them.
+    // The load balancers' chain marks packets for masquerading, unless an earlier rule in that chain returns them.
     const marksBalanced = nat?.get(baseChains.loadBalancer)?.rules.some(marks) ?? false;
     for (const chain of [baseChains.services, baseChains.nodePort]) {
       for (const rule of nat?.get(chain)?.rules ?? []) {
         const match = rule.args.find((arg) => arg.kind === 'match-set');
         const isBalanced = chain === baseChains.services && jumpChain(rule) === baseChains.loadBalancer;
-        // If the set must also contain the source, the packets are from endpoints to themselves.
+        // If the set must also contain the source, the rule is for packets from endpoints to themselves.
         if (!match || match.directions.includes('src') || !(marks(rule) || (isBalanced && marksBalanced))) continue;
         const set = parseSetName(match.set)?.set;
         const clients = markedClients(conditionsOf(rule.args));

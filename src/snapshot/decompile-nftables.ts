@@ -33,7 +33,7 @@ import {
   type SourceRange,
 } from './decompiled-port.ts';
 
-/** Reads Service ports from kube-proxy's tables, by the names of chains. `whole`: families whose table is complete. */
+/** Reads Service ports from kube-proxy's tables, using the names of chains. `whole`: the families whose table is complete. */
 export function decompileNftables(
   state: KernelState,
   owners: Owners,
@@ -44,7 +44,7 @@ export function decompileNftables(
     .flatMap((table) => new TableReader(table, owners, whole.includes(table.family)).read());
 }
 
-/** Sets and maps with addresses and node ports. The firewall map comes first, because only load balancers' addresses are in it. */
+/** The sets and maps with addresses and node ports. The firewall map comes first, because it holds only addresses of load balancers. */
 const readSets = [
   nftSets.firewallIPs,
   nftSets.serviceIPs,
@@ -112,14 +112,14 @@ class TableReader {
       draft[policy] = leadsTo.kind === 'local';
       if (this.#toAllClusterIPs) draft.masquerade.clusterIP ??= this.#toAllClusterIPs;
     }
-    // Under policy Local, packets are dropped because another node may have endpoints.
+    // Packets are dropped instead of refused only under policy Local, because another node may have endpoints.
     if (value?.kind === 'drop') {
       draft[policy] = true;
       draft.refusals.add('drop');
     } else if (value?.kind === 'goto' && value.chain === nftChains.reject) draft.refusals.add('reject');
   }
 
-  /** Returns the kind of an address. Only the firewall map shows whether an external address is an external IP or a load balancer IP. */
+  /** Returns the kind of an address. For an external address, only the firewall map shows the kind: it holds load balancer IPs. */
   #kindOf(address: string, set: string, leadsTo: NftName | undefined): PortAddress['kind'] {
     if (set === nftSets.firewallIPs) return 'load-balancer-ip';
     if (leadsTo) return leadsTo.kind === 'external' ? 'unknown' : 'cluster-ip';
@@ -139,12 +139,12 @@ class TableReader {
       const endpoints = [...endpointsOfChain(chain), ...drawn.flatMap((each) => this.#endpointOf(each))];
       this.#readAffinity(chain, drawn, draft);
       for (const endpoint of endpoints) draft.addEndpoint(endpoint, name.kind === 'local' ? 'Local' : 'Cluster');
-      // A chain for policy Local leads to only some of the endpoints.
+      // Only the chain for policy Cluster leads to all endpoints.
       const namesAll = drawn.every((each) => this.#endpointOf(each).length > 0);
       if (name.kind === 'cluster') draft.showsEndpoints ||= endpoints.length > 0 && namesAll;
     } else if (name.kind === 'external') {
       if (clients) draft.masquerade.external ??= clients;
-      // A `fib` match on the source exists only under policy Local, where it sends the node's own packets to endpoints on all nodes.
+      // A `fib` match on the source exists only under policy Local. There, it sends the node's own packets to endpoints on all nodes.
       draft.externalPolicyLocal = matchesIn(chain).some(({ left }) =>
         left.some(({ name: field }) => field.startsWith('fib ')),
       );
@@ -178,7 +178,7 @@ class TableReader {
       });
   }
 
-  /** Reads session affinity: each endpoint then has a chain of its own and a set of clients with a timeout. */
+  /** Reads session affinity. If a port has it, each endpoint has its own chain and its own set of clients with a timeout. */
   #readAffinity({ rules }: NftChain, drawn: readonly string[], draft: PortDraft): void {
     const looks = rules.flatMap(({ expressions }) => {
       const lists = expressions.flatMap((each) =>
@@ -210,7 +210,7 @@ class TableReader {
   }
 }
 
-/** Sorts the addresses, because their order in the kernel means nothing. */
+/** Sorts the addresses, because their order in the kernel has no meaning. */
 function sortAddresses(port: DecompiledPort): DecompiledPort {
   const sort = (addresses: readonly Address[] = []) => addresses.toSorted((a, b) => compareText(a.text, b.text));
   return { ...port, loadBalancerIPs: sort(port.loadBalancerIPs), otherIPs: sort(port.otherIPs) };

@@ -21,7 +21,7 @@ import { type DecompiledPort, endpointAt, PortDraft } from './decompiled-port.ts
 export interface ShownServices {
   readonly mode: ProxyMode | undefined;
   readonly ports: readonly DecompiledPort[];
-  /** Facts, such as node ports, of a chain or map that no packet gets to, with the Service ports that would have these facts. */
+  /** The facts in chains and maps that no packet reaches, such as node ports, with the Service ports that these facts would belong to. */
   readonly unreached: readonly UnreachedPorts[];
   readonly leftovers: Leftovers;
 }
@@ -29,7 +29,7 @@ export interface ShownServices {
 type UnreachedPorts = Unreached & { readonly ports: readonly DecompiledPort[] };
 
 export interface Leftovers {
-  /** Chains of iptables mode on a node in IPVS mode. */
+  /** Chains of iptables mode that are left on a node in IPVS mode. */
   readonly chains: readonly LeftChain[];
   readonly ports: readonly DecompiledPort[];
   readonly virtualServers: readonly VirtualServer[];
@@ -39,8 +39,8 @@ export interface Leftovers {
 
 /**
  * Reads Services from a state. In iptables and userspace mode, kube-proxy's comments name the Services; in nftables mode, the names of
- * chains do. IPVS mode shows only addresses. Leftovers of another mode are listed separately. `weighServer`: how certainly a virtual server
- * is kube-proxy's. `coverage`: what is shown in full.
+ * chains do. IPVS mode shows only addresses. Leftovers of another mode are listed separately. `weighServer`: how certain it is that a
+ * virtual server is kube-proxy's. `coverage`: which parts are shown in full.
  */
 export function decompile(
   state: KernelState,
@@ -116,7 +116,7 @@ function decompileUserspace({ iptables, proxyPorts }: KernelState): readonly Dec
         const draft = drafts.get(key) ?? new PortDraft(label, family, protocol);
         drafts.set(key, draft);
         if (!address) draft.nodePort ??= port;
-        // kube-proxy writes the rule for a Service port's cluster IP first. Rules with further conditions are for external IPs.
+        // kube-proxy writes the rule for a Service port's cluster IP first. A rule with further conditions is for an external IP.
         else if (isOfAddressType || findArg(rule, 'physdev-is-in')) draft.addAddress('external-ip', address, port);
         else if (!draft.addresses.has(address.text))
           draft.addAddress(draft.hasClusterIP() ? 'load-balancer-ip' : 'cluster-ip', address, port);

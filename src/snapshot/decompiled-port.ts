@@ -7,7 +7,7 @@ import { type Address, type Family, hostNetwork, type Protocol } from '../kernel
 import type { Match } from '../kernel/nftables/table.ts';
 
 export interface DecompiledPort extends ShownPort {
-  /** Undefined if nothing shows endpoints, for example because the dump has only sets. */
+  /** The endpoints. Undefined if nothing shows them, for example because the dump has only sets. */
   readonly endpoints: readonly DecompiledEndpoint[] | undefined;
   readonly fallback: 'no-endpoints' | 'local-drops' | 'local-to-all' | undefined;
   readonly masquerade: Masquerade | undefined;
@@ -16,7 +16,7 @@ export interface DecompiledPort extends ShownPort {
   readonly proxyPort: number | undefined;
 }
 
-/** A rule for session affinity, which sends clients in a list to the chain of the endpoint that they used before. */
+/** A rule for session affinity. It sends the clients in a list to the chain of the endpoint that they used before. */
 interface Lookup {
   readonly chain: string;
   readonly list: string;
@@ -28,7 +28,7 @@ interface EndlessChain {
   readonly lacks: string | undefined;
 }
 
-/** Which clients' packets are masqueraded, so that endpoints see the node's address. */
+/** Which clients' packets are masqueraded. Endpoints then see the node's address as the source. */
 export interface Masquerade {
   clusterIP?: MasqueradedClients;
   external?: MasqueradedClients;
@@ -38,11 +38,11 @@ type DecompiledEndpoint = NonNullable<ShownPort['endpoints']>[number] & {
   readonly takes: readonly TrafficPolicy[];
   /** Set for a real server with weight 0, which gets no new connections. */
   readonly draining?: true | undefined;
-  /** In IPVS mode: the addresses, and `nodePortPlace`, of the virtual servers that have this real server. */
+  /** In IPVS mode: the addresses of the virtual servers that have this real server. `nodePortPlace` stands for those on the node port. */
   readonly at?: readonly string[] | undefined;
 };
 
-/** If a tool printed a range in another form than a network, only its text is known. */
+/** A range that limits clients. Only its text is known if a tool printed the range in another form than a network. */
 export type SourceRange = NonNullable<ShownPort['sourceRanges']>[number];
 
 /** Stands for the node port in a list of listening addresses. */
@@ -81,7 +81,7 @@ function whoIsAsked({ left: [field], right }: Match): LocalTraffic | 'node' | un
 
 const serviceLabel = /^(?:([^/: ]+)\/)?([^/: ]+)(?::([^/: ]+))?$/;
 
-/** Reads the names in a kube-proxy label, which some tools print without the namespace. An address as label contains no names. */
+/** Reads the names in a kube-proxy label. Some tools print it without the namespace. A label that is an address has no names. */
 function readLabel(label: string): Pick<ShownPort, 'namespace' | 'service' | 'portName'> {
   const [, namespace, service, portName = ''] = serviceLabel.exec(label) ?? [];
   return { namespace, service, portName: service === undefined ? undefined : portName };
@@ -97,7 +97,7 @@ export function endpointOn(address: Address): DraftEndpoint {
   return { label: address.text, address, port: undefined };
 }
 
-/** Parses "ip:port". Returns only the label if the address was replaced by a name before pasting. */
+/** Parses "ip:port". If someone replaced the address by a name before pasting, returns only the label. */
 export function endpointNamed(label: string): DraftEndpoint {
   return { label, ...(parseSocketAddress(label) ?? { address: undefined, port: undefined }) };
 }
@@ -112,13 +112,13 @@ export class PortDraft {
   externalPolicyLocal: boolean | undefined;
   affinitySeconds: number | undefined;
   hidesAffinity = false;
-  /** Undefined in nftables mode, which has no rule for this port. */
+  /** The health check node port. Undefined in nftables mode, which has no rule for it. */
   healthCheckNodePort: number | undefined;
   scheduler: string | undefined;
   readonly addresses = new Map<string, PortAddress>();
-  /** Whether packets from outside the source ranges are dropped, even if the ranges are not shown. */
+  /** Whether packets from outside the source ranges are dropped. This may be known even if the ranges are not shown. */
   hasFirewall = false;
-  /** Whether the dump would show rules that drop packets. If such rules would be shown but are not, the source ranges restrict nothing. */
+  /** Whether the dump would show rules that drop packets. If it shows none, the source ranges restrict nothing. */
   showsFirewall = false;
   readonly sourceRanges = new Map<string, SourceRange>();
   readonly refusals = new Set<'reject' | 'drop'>();
@@ -139,7 +139,7 @@ export class PortDraft {
     this.protocol = protocol;
   }
 
-  /** Adds an address. If an earlier rule has shown the address's kind, that kind stays. */
+  /** Adds an address. If an earlier rule showed what kind of address it is, that kind stays. */
   addAddress(kind: PortAddress['kind'], address: Address, port: number | undefined): void {
     const known = this.addresses.get(address.text);
     if (!known || known.kind === 'unknown') this.addresses.set(address.text, { kind, address });
@@ -153,9 +153,9 @@ export class PortDraft {
   }
 
   /**
-   * Notes how long a chain keeps session affinity, in seconds. The time is 0 unless each endpoint's clients are both written to its list
-   * and looked up there. Keeps the shortest time, because a port has affinity only if all its chains give it. `drawn`: the endpoints'
-   * chains that the chain chooses at random. `writes`: whether a chain adds to a list, as far as the dump shows.
+   * Notes how long a chain keeps session affinity, in seconds. The time is 0 unless each endpoint's clients are both written to a list and
+   * looked up in that list. Keeps the shortest time, because a port has affinity only if all its chains give it. `drawn`: the endpoints'
+   * chains that the chain chooses from at random. `writes`: whether a chain adds clients to a list, as far as the dump shows.
    */
   noteAffinity(
     drawn: readonly string[],
@@ -169,7 +169,7 @@ export class PortDraft {
   }
 
   /**
-   * Records that a chain for external clients does not lead to the chain for policy Local. On a node without endpoints, this is normal,
+   * Records that a chain for external clients does not lead to the chain for policy Local. On a node without endpoints this is normal,
    * because kube-proxy drops the clients' packets there.
    */
   lackLocal(chain: string, local: string): void {
@@ -191,7 +191,7 @@ export class PortDraft {
       : this.refusals.has('reject')
         ? 'no-endpoints'
         : undefined;
-    // kube-proxy drops packets for lack of a local endpoint only if other nodes have endpoints, which no rule shows.
+    // kube-proxy drops packets for lack of a local endpoint only if other nodes have endpoints. No rule shows those.
     const areShown =
       this.endpoints.size > 0 || refusal === undefined ? this.showsEndpoints : refusal === 'no-endpoints';
     const endpoints = areShown
@@ -234,7 +234,7 @@ export class PortDraft {
   #addressesByKind(): Pick<ServicePort<undefined>, 'clusterIP' | 'externalIPs' | 'loadBalancerIPs' | 'otherIPs'> {
     const all = [...this.addresses.values()];
     const of = (wanted: PortAddress['kind']) => all.flatMap(({ kind, address }) => (kind === wanted ? [address] : []));
-    // Anonymised Services that got the same name look like one Service with several cluster IPs.
+    // Anonymised Services with the same name look like one Service with several cluster IPs.
     const [clusterIP, ...others] = of('cluster-ip');
     return {
       clusterIP,

@@ -36,7 +36,7 @@ export function targetPortOf(port: ShownPort, side: Snapshot): number | string |
 export function lackOfEndpoints(port: ShownPort, side: Snapshot): PortFault | undefined {
   const fault = faultsOfPort(port, side).find(({ code }) => code !== 'undeclared-port');
   const { endpoints = [] } = port;
-  // A dump shows only endpoints in use, and these are ready.
+  // A dump shows only endpoints that are in use, and these are ready.
   if (fault || endpoints.length === 0 || side.kind === 'dump') return fault;
   const details = { service: serviceName(port), endpoints: endpoints.length, publishes: false, isScaledToZero: false };
   const unready = diagnose('no-ready-endpoint', details);
@@ -54,14 +54,14 @@ export function unseenPodsOf(faults: readonly PortFault[]): UnseenPods | undefin
 }
 
 /**
- * Finds missing jumps whose target chain exists. kube-proxy makes each of these jumps (iptablesJumpChains, nftablesJumpChains), so another
+ * Finds missing jumps whose target chain exists. kube-proxy always makes these jumps (iptablesJumpChains, nftablesJumpChains), so another
  * program removed them.
  */
 export function findRemovedJumps(side: Snapshot, mode: ProxyMode, family: Family): readonly MissingJump[] {
   return missingJumps(side, mode, family).filter((jump) => jump.hasTarget && isRead(side, jump));
 }
 
-/** Finds removed jumps without which no packet to a Service is translated. */
+/** Finds removed jumps that all translation depends on: without them, no packet to a Service is translated. */
 export function findLostJumps(side: Snapshot, mode: ProxyMode, family: Family): readonly MissingJump[] {
   return translates(mode) ? findRemovedJumps(side, mode, family).filter(leadsToServices) : [];
 }
@@ -70,13 +70,13 @@ function translates(mode: ProxyMode): boolean {
   return !programs(mode, 'virtualServers') && !programs(mode, 'proxyPorts');
 }
 
-/** Returns what packets lose without a jump: translation, masquerading, or the rules of the chain. */
+/** Returns what packets lose if a jump is missing: translation, masquerading, or the rules of the chain. */
 export function effectOfJump(jump: MissingJump, mode: ProxyMode): 'services' | 'masquerading' | 'rules' {
   if (leadsToServices(jump)) return translates(mode) ? 'services' : 'rules';
   return entryOf(jump) === 'postrouting' ? 'masquerading' : 'rules';
 }
 
-/** Finds a missing jump of the packet's way, from `hook` or POSTROUTING, without which kube-proxy does not masquerade packets. */
+/** Finds a missing jump that masquerading depends on. The jump is from `hook`, where the packet comes in, or from POSTROUTING. */
 export function findUnmasqueraded(
   side: Snapshot,
   mode: ProxyMode,
@@ -88,13 +88,13 @@ export function findUnmasqueraded(
   );
 }
 
-/** Returns kube-proxy's table in a family if the table is dormant, so that no packet reaches its rules. */
+/** Returns the name of kube-proxy's table in a family, if the table is dormant and no packet reaches its rules. */
 export function findDormantTable({ doubts }: Snapshot, family: Family): string | undefined {
   const table = `${nftFamily[family]} ${nftTableName}`;
   return doubts.some((doubt) => doubt.kind === 'other-table' && doubt.table === table) ? table : undefined;
 }
 
-/** Finds jumps that the kernel may have although an incomplete listing lacks them. */
+/** Finds jumps that the kernel may have, although a listing lacks them, because the listing is incomplete. */
 export function findUnshownJumps(side: Snapshot, mode: ProxyMode): readonly MissingJump[] {
   return families.flatMap((family) => missingJumps(side, mode, family).filter((jump) => !isRead(side, jump)));
 }

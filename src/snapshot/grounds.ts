@@ -2,7 +2,7 @@ import type { Grounds } from '../base/findings/files.ts';
 import type { ModeSource } from '../kube-proxy/modes.ts';
 import type { CompiledSnapshot } from './snapshot.ts';
 
-/** Returns what a state depends on. `modeFrom`: where the mode comes from, if `assumed` does not show it. */
+/** Returns what a state depends on. `modeFrom`: what the mode comes from, if `assumed` does not show it. */
 export function groundsOf({ nodeName, mode, families, assumed }: CompiledSnapshot, modeFrom?: ModeSource): Grounds {
   return {
     node: nodeName === '' ? undefined : nodeName,

@@ -5,7 +5,7 @@ import type { SocketAddress } from '../kernel/ports-and-marks.ts';
 import type { CompiledSnapshot, Snapshot } from './snapshot.ts';
 
 export interface HealthAnswer {
-  /** '200 or 503' if no node is named, 'unknown' if the input lacks the Service's endpoints. */
+  /** '200 or 503' if no node is named. 'unknown' if the input lacks the Service's endpoints. */
   readonly status: 200 | 503 | '200 or 503' | 'unknown';
   readonly local: number;
 }
@@ -15,15 +15,15 @@ export function healthAnswerOf({ readyEndpoints, ...check }: ServiceHealthCheck,
   const local = readyEndpoints.filter(({ nodeName }) => nodeName === side.nodeName).length;
   const isGiven = side.kind === 'dump' || side.info(serviceName(check))?.endpointsGiven !== false;
   if (!isGiven) return { status: 'unknown', local };
-  // The unnamed node may be one with endpoints.
+  // The unnamed node may have endpoints or not.
   if (side.nodeName === '' && readyEndpoints.length > 0) return { status: '200 or 503', local };
   return { status: local > 0 ? 200 : 503, local };
 }
 
-/** Returns a finder for health checks. kube-proxy listens on the addresses that serve node ports (newServiceHealthServer). */
+/** Returns a finder for health checks. kube-proxy listens for them where node ports are served (newServiceHealthServer). */
 export function healthCheckFinder(side: CompiledSnapshot): (at: SocketAddress) => ServiceHealthCheck | undefined {
   const keyOf = ({ family, port }: Pick<ServiceHealthCheck, 'family' | 'port'>): string => `${family} ${port}`;
-  // If several Services have the same port, the first Service gets it.
+  // If several Services have the same port, the first of them gets it.
   const checks = new Map(side.cluster.healthChecks.toReversed().map((check) => [keyOf(check), check]));
   const [ipv4, ipv6] = families.map((family) => planNodePorts(side.settings, side.node, family).addresses);
   return ({ address: { family, text }, port }) => {
@@ -32,7 +32,7 @@ export function healthCheckFinder(side: CompiledSnapshot): (at: SocketAddress) =
   };
 }
 
-/** Reports whether load balancers get the same answer from both, as far as known. No answer means that kube-proxy does not listen. */
+/** Reports whether load balancers get the same answer from both, as far as known. If kube-proxy does not listen, there is no answer. */
 export function isSameAnswer(one: HealthAnswer | undefined, other: HealthAnswer | undefined): boolean {
   if (!one || !other) return one === other;
   return one.status === other.status || one.status === 'unknown' || other.status === 'unknown';

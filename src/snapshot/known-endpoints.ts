@@ -5,7 +5,7 @@ interface KnownEndpoint {
   readonly address: Address;
   readonly port: number;
   readonly isLocal: boolean | undefined;
-  /** '' if unknown. */
+  /** '' if the node is unknown. */
   readonly nodeName: string;
 }
 

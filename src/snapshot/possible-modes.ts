@@ -9,9 +9,9 @@ import { showsAllAddresses } from '../kube-proxy/unshown.ts';
 import { showsIptablesAsNft, type Snapshot } from './snapshot.ts';
 
 /**
- * Returns the modes that a node's kube-proxy may have. If no object shows the mode, only the listings of all these modes together show that
- * the node has no Services. IPVS mode always makes kube-ipvs0 (syncProxyRules in pkg/proxy/ipvs/proxier.go), and nftables mode removes the
- * jumps of the others when it starts (CleanupLeftovers).
+ * Returns the modes in which a node's kube-proxy may run. If no object shows the mode, the node has no Services only if the listings of all
+ * these modes show none. IPVS mode always makes kube-ipvs0 (syncProxyRules in pkg/proxy/ipvs/proxier.go). nftables mode removes the jumps
+ * of the other modes when it starts (CleanupLeftovers).
  */
 export function possibleModes(side: Snapshot): readonly ProxyMode[] {
   const { mode, state, coverage } = side;
@@ -38,7 +38,7 @@ export function hasOwnJumps({ iptables }: KernelState): boolean {
   );
 }
 
-/** Reports whether some possible mode of a node programs a kind of object. */
+/** Reports whether any of the node's possible modes programs a kind of object. */
 export function mayProgram(side: Snapshot, kind: Parameters<typeof programs>[1]): boolean {
   return possibleModes(side).some((mode) => programs(mode, kind));
 }

@@ -15,7 +15,7 @@ interface Judged {
   readonly settings: ProxySettings | undefined;
 }
 
-/** Decides which virtual servers are kube-proxy's: all compiled ones, none in --ipvs-exclude-cidrs, and the rest by evidence. */
+/** Decides which virtual servers are kube-proxy's: compiled ones are, those in --ipvs-exclude-cidrs are not; evidence decides the rest. */
 export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualServer) => Evidence {
   const sides = [from, to];
   const ofServices = sides.filter((side) => side.kind !== 'dump').flatMap((side) => side.state.virtualServers);
@@ -43,7 +43,7 @@ export function weighServersOfSides(from: Judged, to: Judged): (server: VirtualS
   };
 }
 
-/** Labels virtual servers with their Service port: these, and the state's on node ports. IPVS itself stores no names. */
+/** Labels virtual servers with their Service port: those of `named`, and the state's on node ports. IPVS stores no names. */
 export function nameServers({ virtualServers, sets, links }: KernelState, named: readonly ShownPort[]): KernelState {
   const state = { ...emptyState, virtualServers, sets, links };
   const isNodePort = findNodePortServers(state);

@@ -49,12 +49,12 @@ import { nameServers, weighServersOfSides } from './server-owners.ts';
 
 export type Snapshot = CompiledSnapshot | DumpedSnapshot;
 
-/** Objects from manifests beside a state: further senders, policies, and objects such as Ingresses that route traffic to Services. */
+/** Objects from manifests beside a state: further senders, policies, and objects that route traffic to Services, such as Ingresses. */
 export type SnapshotObjects = {
   readonly [List in SnapshotList]: readonly ObjectLists[List][number][];
 } & {
   readonly unread: UnreadLists;
-  /** What kustomizations change, as text. kpc ignores these changes. */
+  /** What kustomizations change, in words. kpc ignores these changes. */
   readonly kustomized: readonly string[];
   /** What kustomizations take from outside the input. */
   readonly untaken: readonly Untaken[];
@@ -108,17 +108,17 @@ interface SnapshotAssumptions {
   readonly pods: ReadonlySet<string>;
   readonly clusterCIDRs: readonly string[];
   readonly families: readonly Family[];
-  /** Workloads with a nodeSelector or affinity that no Node meets, so that their Pods are assumed on any Node. */
+  /** Workloads whose nodeSelector or affinity no Node meets. Their Pods are assumed to be on any Node. */
   readonly unplaced: readonly string[];
   readonly node: boolean;
   readonly mode: boolean;
 }
 
-/** Facts about a snapshot, as functions that are called once, on first use. */
+/** Facts about a snapshot. Each function is called only once, when the fact is first used. */
 interface Facts {
   readonly name: string;
   readonly state: () => KernelState;
-  /** A state whose items have origins, which explain the items in `state`; undefined if no state has origins. */
+  /** A state whose items have origins. The origins explain the items in `state`. Undefined if no state has origins. */
   readonly labels?: (() => KernelState | undefined) | undefined;
   readonly flows?: readonly TrackedFlow[] | undefined;
   readonly routes?: KnownRoutes | undefined;
@@ -135,29 +135,27 @@ interface CompiledFacts extends Facts {
   readonly families: readonly Family[];
   readonly assigned: readonly AssignedService[];
   readonly assumedEndpoints?: readonly AssumedWorkload[] | undefined;
-  /** The networks assumed for clusterCIDR. Undefined if the input names them. */
+  /** The networks that kpc assumes for clusterCIDR. Undefined if the input names networks. */
   readonly assumedClusterCIDRs?: readonly string[] | undefined;
   readonly assumedFamilies?: readonly Family[] | undefined;
   readonly portFaults?: (() => readonly PortFault[]) | undefined;
-  /** The assumed Nodes, of which this node may be one. */
+  /** The Nodes that kpc assumes. This node may be one of them. */
   readonly assumedNodes?: readonly string[] | undefined;
-  /** The Nodes of the input, and assumed ones. Missing for a bundle. */
+  /** The Nodes of the input and those that kpc assumes. Missing for a bundle. */
   readonly nodes?: ReadonlyMap<string, Node> | undefined;
-  /** What a dump on the other side shows of the same node. */
+  /** The dump on the other side of a comparison, if it shows the same node. */
   readonly host?: DumpedSnapshot | undefined;
   readonly onNode?: ((name: string) => CompiledSnapshot | undefined) | undefined;
-  /**
-   * Returns the input as kpc reads it outside a comparison, for a side that flags cannot reproduce. Undefined if that reading is unusable.
-   */
+  /** Returns the input as kpc reads it without a comparison. Set if no flags reproduce this side. Undefined if that reading is unusable. */
   readonly alone?: ((node: string) => Snapshot | undefined) | undefined;
   readonly isModeAssumed?: boolean | undefined;
   readonly ownFields?: CompiledSnapshot['ownFields'];
-  /** Decisions taken over from the other side, as flags and values that reproduce this snapshot by itself. */
+  /** What this side takes from the other side, as flags with values. With these, kpc makes this snapshot without the other side. */
   readonly taken?: Readonly<Record<string, string>> | undefined;
   readonly kpcVersion: string;
   readonly isAsCompiled: boolean;
   readonly behaviours: Behaviours;
-  /** Returns the Services as a kube-proxy with other behaviours reads them; missing for a bundle. */
+  /** Returns the Services as a kube-proxy with other behaviours reads them. Missing for a bundle. */
   readonly readBy?: ((does: Behaviours) => Cluster) | undefined;
   readonly compile: (cluster: Cluster, node?: NodeContext) => KernelState;
 }
@@ -167,9 +165,9 @@ interface DumpedFacts extends Facts {
   readonly doubts: readonly Doubt[];
   readonly log?: ProxyLog | undefined;
   readonly hostAddresses?: readonly Address[] | undefined;
-  /** Services from manifests beside the dump, which give the dump's objects names. */
+  /** The Services from manifests beside the dump. They give names to the dump's objects. */
   readonly named?: Cluster | undefined;
-  /** The release of the manifests beside the dump. kpc describe follows flows as in this release. */
+  /** The release of the manifests beside the dump. kpc describe follows flows as that release does. */
   readonly release?: Release | undefined;
   readonly reached?: ShownServices | undefined;
 }
@@ -214,17 +212,17 @@ abstract class Known<Own extends Facts> {
     return (this.#owners ??= findOwners(labels ? [labels, namedState] : [namedState]));
   }
 
-  /** The state without objects of other programs that would be taken for a Service's. */
+  /** The state without objects of other programs that could be mistaken for a Service's. */
   get namedState(): KernelState {
     return this.state;
   }
 
   abstract readonly shown: ShownServices;
   abstract readonly ports: readonly ShownPort[];
-  /** The Service ports that names mean: those on the node, or what manifests beside the node have where they differ. */
+  /** The Service ports that a name refers to: those on the node, or those in the manifests beside the node where the two differ. */
   abstract readonly namedPorts: readonly ShownPort[];
   abstract readonly addresses: AddressIndex;
-  /** Like `addresses`, with further Services, which rules or manifests name although nothing on this node leads packets to them. */
+  /** Like `addresses`, with more Services: those that rules or manifests name, although nothing on this node leads packets to them. */
   abstract readonly claims: AddressIndex;
   /** '' if no node is named. */
   abstract readonly nodeName: string;
@@ -234,7 +232,7 @@ abstract class Known<Own extends Facts> {
     return this.#shown.get(keyOfPort({ family, label }));
   }
 
-  /** Finds the addresses where the state serves node ports. */
+  /** Finds the addresses at which the state serves node ports. */
   get listeners(): FindListeners {
     return (this.#listeners ??= findNodePortListeners(this.state));
   }
@@ -243,7 +241,7 @@ abstract class Known<Own extends Facts> {
     return (this.#held ??= addressesOn(this.state.links));
   }
 
-  /** Addresses of hosts: Nodes, Pods on the host network, and the API server. */
+  /** The addresses of hosts: those of Nodes, of Pods on the host network, and of the API server. */
   get addressesOfHosts(): ReadonlySet<string> {
     return (this.#ofHosts ??= new Set([
       ...this.objects.nodes.flatMap(({ object }) => object.addresses.map(({ address }) => address)),
@@ -260,7 +258,7 @@ abstract class Known<Own extends Facts> {
     return (this.#endpoints ??= knownEndpoints(this.addresses, this.claims, this.nodeName));
   }
 
-  /** Services from manifests as written, by "namespace/name". */
+  /** The Services as the manifests give them, by "namespace/name". */
   get written(): ReadonlyMap<string, Service> {
     return (this.#services ??= new Map(this.objects.services.map(({ object }) => [fullName(object.metadata), object])));
   }
@@ -287,7 +285,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   readonly assumedEndpoints: readonly AssumedWorkload[] | undefined;
   readonly assumed: SnapshotAssumptions;
   readonly taken: Readonly<Record<string, string>> | undefined;
-  /** The fields of a configuration that neither settings nor rules show. Undefined without a configuration. */
+  /** The fields of a configuration that appear neither in settings nor in rules. Undefined without a configuration. */
   readonly ownFields: Readonly<Record<string, unknown>> | undefined;
   readonly kpcVersion: string;
   readonly isAsCompiled: boolean;
@@ -376,7 +374,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     return (this.#services ??= decompile(this.state, this.owners, () => 'certain', this.coverage));
   }
 
-  /** The node's own addresses, all on one link, because nothing shows which link has which address. */
+  /** The node's own addresses. All are on one link, because nothing shows which link has which address. */
   get links(): readonly Link[] {
     const { hostAddresses, nodeIPs } = this.node;
     const own = hostAddresses.length > 0 ? hostAddresses : bothFamilies.map((family) => nodeIPs[family]);
@@ -397,7 +395,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     return this.assumed.node ? this.otherNodes.flatMap((name) => this.onNode(name) ?? []) : [];
   }
 
-  /** The input's Nodes, if this node may be any of them. Undefined if the node is known. */
+  /** All Nodes of the input, if this node may be any of them. Undefined if the node is known. */
   get anyOf(): ReadonlyMap<string, Node> | undefined {
     const { nodes } = this.facts;
     return nodes && nodes.size > 1 && this.nodeName === '' ? nodes : undefined;
@@ -415,7 +413,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
     return host ? side?.besideDump(host) : side;
   }
 
-  /** What tools show of the node besides kube-proxy's objects; undefined if no dump is part of the comparison. */
+  /** What a dump shows of the node besides kube-proxy's objects. Undefined if no dump is part of the comparison. */
   get host(): DumpedSnapshot | undefined {
     return this.facts.host;
   }
@@ -446,7 +444,7 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   }
 }
 
-/** A node as shown by a dump. The output of tools does not show the Services that the state was made for. */
+/** A node as a dump shows it. The output of tools does not show the Services for which kube-proxy made the state. */
 export class DumpedSnapshot extends Known<DumpedFacts> {
   readonly kind = 'dump';
   readonly families = bothFamilies;
@@ -486,7 +484,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     return this;
   }
 
-  /** Weighs whether a virtual server is kube-proxy's. */
+  /** Judges whether a virtual server is kube-proxy's. */
   get weighServer(): ReturnType<typeof weighServersOfSides> {
     return (this.#weighServer ??= weighServersOfSides(this, this));
   }
@@ -512,7 +510,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     return { ...found, ports };
   }
 
-  /** The Services that the dump shows, including Services in a dormant table, which no packet reaches. */
+  /** The Services that the dump shows, including those in a dormant table, which no packet reaches. */
   get #all(): ShownServices {
     if (this.#reached) return this.#reached;
     const { state } = this;
@@ -549,7 +547,7 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
     return this.state.links.filter(({ name }) => name !== serviceLink);
   }
 
-  /** Names the dump's objects by the Services in a release's manifests. */
+  /** Names the dump's objects after the Services in manifests that are read for a release. */
   namedBy(named: Cluster, release: Release): DumpedSnapshot {
     return this.with({ named, release, labels: () => nameServers(this.state, named.servicePorts) });
   }
@@ -565,8 +563,8 @@ export class DumpedSnapshot extends Known<DumpedFacts> {
 }
 
 /**
- * Takes from the manifests what the kernel does not show: the kinds of addresses, and the health check node port if `isCheck`, because the
- * mode has no rules for it or a set has it.
+ * Adds from the manifests what the kernel does not show: the kinds of addresses, and the health check node port. Adds that port only if
+ * `isCheck` accepts it, because the mode has no rules for it or a set has it.
  */
 function withUnshown(
   shown: DecompiledPort,
@@ -587,7 +585,7 @@ function withUnshown(
   };
 }
 
-/** Takes each written Service port as shown if that has all its addresses and ports, else as written. */
+/** Returns each written Service port as shown, if the dump shows all its addresses and ports, or else as written. */
 function withWritten(shown: readonly ShownPort[], written: readonly ServicePort[]): readonly ShownPort[] {
   const serviceOf = (port: ShownPort): string => `${port.family} ${serviceName(port)}`;
   const services = new Set(written.map(serviceOf));
@@ -605,7 +603,7 @@ function withWritten(shown: readonly ShownPort[], written: readonly ServicePort[
   ];
 }
 
-/** Adds other programs' tables, and kube-proxy's own tables if they are dormant. */
+/** Adds the tables of other programs, and kube-proxy's own tables if they are dormant. */
 export function stateWithOthers({ state, doubts }: Pick<Snapshot, 'state' | 'doubts'>): KernelState {
   const others = doubts.flatMap((doubt) => (doubt.kind === 'other-table' ? (doubt.tables ?? []) : []));
   if (others.length === 0) return state;
@@ -613,7 +611,7 @@ export function stateWithOthers({ state, doubts }: Pick<Snapshot, 'state' | 'dou
   return { ...state, nftables: [...state.nftables, ...tables.values()] };
 }
 
-/** Reports whether only nft lists the chains of iptables mode and their hooks. Only iptables-save names the Services. */
+/** Reports whether only nft lists iptables mode's chains and their hooks. The Services' names are only in the output of iptables-save. */
 export function showsIptablesAsNft({ doubts }: Pick<Snapshot, 'doubts'>): boolean {
   return doubts.some(
     (doubt) =>

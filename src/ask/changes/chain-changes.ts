@@ -31,7 +31,7 @@ export function listChainChanges(delta: FamilyTablesDelta, owners: SideOwners): 
   );
 }
 
-/** Counts the chains that change. Listing each change would compare rule by rule, which is slow if a whole mode is removed. */
+/** Counts the chains that change. Listing each change would mean a comparison rule by rule, which is slow if a whole mode is removed. */
 export function countChainChanges(delta: FamilyTablesDelta): readonly CountedChange[] {
   const tables = rulesPlaces.flatMap((place) => delta[place] ?? []);
   return tables.flatMap(({ changes }) => {
@@ -90,7 +90,7 @@ function iptablesChainChange(
   return { ...changeOf('chain', 'chain', change, fields), family, edited, isOtherVariant: at !== family };
 }
 
-/** Returns a shared chain's changes: one for each Service port that gains or loses rules, and one for rules that no Service port owns. */
+/** Returns a shared chain's changes: one for each Service port that gains or loses rules, and one for all rules without an owner. */
 function sharedChanges(
   place: PlacedTable & { readonly chain: string },
   from: readonly Rule[],

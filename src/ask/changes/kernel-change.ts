@@ -28,7 +28,7 @@ export const changedObjects = [
 
 export type ChangedObject = (typeof changedObjects)[number];
 
-/** The known facts about a change to each kind of object, as JSON prints them. '' and undefined mean none. */
+/** The known facts about a change to each kind of object, as JSON prints them. '' and undefined mean that there is no value. */
 interface ChangeFields {
   readonly 'virtual-server': {
     readonly protocol: Protocol;
@@ -47,7 +47,7 @@ interface ChangeFields {
     readonly family: Family;
     readonly table: TableName;
     readonly chain: string;
-    /** Whether Service ports share the chain, so that the edits are one owner's. */
+    /** Whether Service ports share the chain. If so, the edits are only one owner's. */
     readonly shared: boolean;
   };
   readonly 'nft-table': NftAt &
@@ -78,7 +78,7 @@ interface ChangeFields {
   };
   readonly address: { readonly link: string; readonly address: string };
   readonly link: { readonly link: string; readonly addresses: number };
-  /** `reason`: why the node decided on this value . */
+  /** `reason`: why the node decided on this value. */
   readonly sysctl: {
     readonly name: string;
     readonly from: string | undefined;
@@ -128,7 +128,7 @@ interface ChangeOfAny {
   readonly change: ChangeKind;
   readonly family?: Family | undefined;
   readonly place?: Place | undefined;
-  /** For an iptables chain: the rules whose texts are in `added` and `removed`. */
+  /** The rules whose texts are in `added` and `removed`, if the object is an iptables chain. */
   readonly edited?: readonly Rule[];
   /** Whether the object is in the iptables variant (legacy or nft) that kube-proxy does not use. */
   readonly isOtherVariant?: boolean;

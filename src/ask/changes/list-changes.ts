@@ -42,7 +42,7 @@ const lists: { readonly [K in ObjectKind]: (delta: KernelDelta[K], owners: SideO
   modules: (changes) => changes.map(({ change, name }) => moduleChange(name, change)),
 };
 
-/** Objects of Services first, objects that every node has last. */
+/** Lists the objects of Services first and the objects that every node has last. */
 export const readingOrder = Object.keys(lists) as readonly ObjectKind[];
 
 export function listKernelChanges(
@@ -76,7 +76,7 @@ const noOwners: Owners = {
   ofNftElement: none,
 };
 
-/** Counts the objects that a delta changes, in the order in which a node gets new objects; for each kind, additions first. */
+/** Counts the objects that a delta changes, in the order in which a node creates objects. For each kind, additions come first. */
 export function countChanges(delta: KernelDelta): readonly ChangeCount[] {
   return objectKinds.flatMap((kind) => {
     const counts =
@@ -105,12 +105,12 @@ export function moduleChange(name: string, change: ChangeKind): KernelChange {
   return changeOf('module', 'kernel module', change, { name });
 }
 
-/** A change to a file that kpc-apply writes on the node, and that no state shows. '' stands for a missing file. */
+/** Returns a change to a file that kpc-apply writes on the node. No state shows this file. '' stands for a missing file. */
 export function settingChange(name: string, from: string, to: string): KernelChange {
   return changeOf('setting', 'setting', 'changed', { name, from, to });
 }
 
-/** A change to one of the balancer's ports. Only compiled states have such ports, so the owner is always known. */
+/** Returns a change to one of the balancer's ports. Only compiled states have such ports, so the owner is always known. */
 function proxyPortChange({ from, to }: Pair<ProxyPort>): KernelChange {
   const port = itemOf({ from, to });
   const [before, after] = [from, to].map((each) => each?.endpoints.map(formatSocketAddress) ?? []);
@@ -128,7 +128,7 @@ function timeoutsChange({ from, to }: TimeoutsChange): KernelChange {
   return changeOf('ipvs-timeouts', 'IPVS timeouts', 'changed', { from, to });
 }
 
-/** Returns the changes of an object and of its content that Service ports own. Content without an owner is only counted. */
+/** Returns the change of an object, and the changes of its content that Service ports own. Content without an owner is only counted. */
 function withContent(content: readonly KernelChange[], whole: (free: number) => KernelChange): readonly KernelChange[] {
   const owned = content.filter(({ owner }) => owner !== undefined);
   return [whole(content.length - owned.length), ...owned];

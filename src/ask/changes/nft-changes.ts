@@ -50,8 +50,8 @@ export function listNftChanges(deltas: readonly NftTableDelta[], owners: SideOwn
 }
 
 /**
- * Lists the changes of a table. For an added or removed table, lists what Service ports own and counts the rest. If one side has parts that
- * kpc keeps only as text, reports that the table is replaced, and lists all other differences too.
+ * Lists the changes of a table. For an added or removed table, lists what Service ports own and counts the rest. If either side has parts
+ * that kpc keeps only as text, reports that the table is replaced and also lists all other differences.
  */
 function tableChanges(pair: Pair<NftTable>, owners: SideOwners): readonly KernelChange[] {
   const { from, to } = pair;
@@ -103,7 +103,7 @@ function nftChainChange(pair: Pair<NftChain>, at: NftAt, owners: SideOwners): Ke
   const chain = itemOf(pair);
   const change = kindOfChange(from, to);
   const edits = compareRules(from?.rules.map(nftRuleMeaning) ?? [], to?.rules.map(nftRuleMeaning) ?? []);
-  // Chains of the same shape differ at most in their rules' targets.
+  // Chains of the same shape differ in nothing but their rules' targets.
   const isOfTargets = from && to && shapeOf(from) === shapeOf(to);
   const targets = isOfTargets ? compareRules(targetNames(from), targetNames(to)) : compareRules([], []);
   const hasBase = from && to && !isSameBase(from.base, to.base);
@@ -156,7 +156,7 @@ function propertiesOf(set: AnySet): string {
   return formatSetProperties({ ...set, comment: undefined }).join('; ');
 }
 
-/** Pairs the elements that are in both lists with different values. Elements without a counterpart on side TO come first. */
+/** Pairs the elements that are in both lists with different values. Elements that only TO has come first. */
 function pairElements(removed: readonly Element[], added: readonly Element[]): readonly Pair<Element>[] {
   const pairs = pairUp(removed, added, ({ key }) => keyMeaning(key));
   return [...pairs.filter(({ to }) => !to), ...pairs.filter(({ to }) => to)];

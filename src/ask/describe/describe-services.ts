@@ -108,7 +108,7 @@ function describePort(port: ServicePort, service: ServiceInfo, view: CompiledSna
   };
 }
 
-/** Returns the node. If no node is named, returns a Node for each way in which Nodes may treat the Service port. */
+/** Returns the node, if one is named. Otherwise returns one Node for each way in which Nodes may treat the Service port. */
 function identitiesOf({ endpoints }: ServicePort, { node, anyOf }: CompiledSnapshot): readonly NodeIdentity[] {
   if (!anyOf) return [node];
   const named = new Set(endpoints.flatMap(({ status: { nodeName, nodeHints } }) => [nodeName, ...nodeHints]));
@@ -128,14 +128,14 @@ function seePort(port: ServicePort, node: NodeIdentity, service: ServiceInfo, vi
 
 type UseKind = NonNullable<EndpointUse['cluster']>['kind'];
 
-/** Returns how all nodes use an endpoint under a policy: `where` if only some use it, undefined if the port lacks the policy. */
+/** Returns how nodes use an endpoint under a policy: `where` if only some nodes use it; undefined if the port lacks the policy. */
 function useOnAll<Where extends string>(
   kinds: readonly (UseKind | undefined)[],
   where: Where,
 ): UseKind | Where | undefined {
   const isUsed = kinds.some((kind) => kind === 'ready' || kind === 'last-resort');
   if (isUsed && kinds.some((kind) => kind !== kinds[0])) return where;
-  // Only the endpoint's own node shows why the endpoint is not used.
+  // Only the endpoint's own node shows why no node uses the endpoint.
   return kinds.find((kind) => kind !== 'other-node') ?? kinds[0];
 }
 
@@ -166,7 +166,7 @@ function describeEndpoint(
     endpoint: endpoint.label,
     node: nodeName,
     condition: conditionOf(endpoint),
-    /** How the endpoint is used under policy Cluster and under policy Local. Undefined if the port does not have that policy. */
+    /** How the endpoint is used under policy Cluster, and under policy Local. Undefined if the port lacks that policy. */
     cluster,
     local,
     zoneHints: zoneHints.length > 0 ? zoneHints : undefined,
@@ -179,8 +179,8 @@ function describeEndpoint(
 export type KernelItem = ReturnType<typeof collectKernelItems>[number];
 
 /**
- * Collects the kernel objects that these ports add to a node without Services. An entry or address that several Service ports need is in
- * the state once, under the first port's name.
+ * Collects the kernel objects that these ports add to a node without Services. If several Service ports need an entry or address, the state
+ * has it once, under the first port's name.
  */
 function collectKernelItems(label: string, ports: readonly ServicePort[], { compile, owners }: CompiledSnapshot) {
   const [without, alone] = [[], ports].map((servicePorts) =>
@@ -207,8 +207,8 @@ export interface DnsRecord {
 }
 
 /**
- * Returns the DNS records of a Service, as in DNS-based service discovery (version 1.1.0) and CoreDNS. A headless Service has a record for
- * each ready endpoint, named by its hostname or else by its address with dashes.
+ * Returns the DNS records of a Service, as defined in DNS-based service discovery (version 1.1.0) and as CoreDNS serves them. A headless
+ * Service has a record for each ready endpoint. The record's name is the endpoint's hostname, or else the endpoint's address with dashes.
  */
 function dnsRecords(service: ServiceInfo, clusterDomain: string): readonly DnsRecord[] {
   const name = `${service.name}.${service.namespace}.svc.${clusterDomain}.`;

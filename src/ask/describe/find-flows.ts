@@ -28,7 +28,7 @@ export interface StaleGroup {
 export interface FlowFindings {
   readonly listed: number;
   readonly stale: readonly StaleGroup[];
-  /** What happens to the flows if the dump's Services become those of the manifests. Undefined without manifests. */
+  /** What happens to the flows if the Services in the manifests replace the dump's. Undefined without manifests. */
   readonly change: FlowChange | undefined;
 }
 
@@ -99,10 +99,10 @@ function leadsToPorts(ports: readonly ShownPort[], state: KernelState): (flow: T
     targets.has(answers.address.text);
 }
 
-/** What a release's kube-proxy does with UDP flows when a node's Services become those of the manifests. */
+/** What a release's kube-proxy does with UDP flows when the Services in the manifests replace a node's Services. */
 export interface FlowChange {
   readonly release: Release;
-  /** Flows that end, or may end, without a serving endpoint. The groups with the most flows come first. */
+  /** Flows that lead, or may lead, to no serving endpoint. The groups with the most flows come first. */
   readonly groups: readonly {
     readonly port: ShownPort | undefined;
     readonly destination: string;
@@ -119,7 +119,7 @@ interface ChangedServices {
   readonly before: readonly ShownPort[];
   readonly after: readonly ShownPort[];
   readonly release: Release;
-  /** Whether the dump shows all of a family's Service ports, with names. */
+  /** Whether the dump shows all of the family's Service ports, with their names. */
   readonly isBeforeKnown: (family: Family) => boolean;
   readonly isToNode: (flow: TrackedFlow) => boolean;
 }
@@ -141,7 +141,7 @@ function followChange(flows: readonly TrackedFlow[], services: ChangedServices):
   return { release, groups: [...groups.values()].sort((a, b) => b.flows - a.flows) };
 }
 
-/** Returns a function that finds a flow's fate. The fate is undefined if the flow continues to an endpoint, or does not go to a Service. */
+/** Returns a function that finds a flow's fate: undefined if the flow continues to an endpoint or does not go to a Service. */
 function fateFinder(flows: readonly TrackedFlow[], services: ChangedServices) {
   const { before, after, release, isBeforeKnown, isToNode } = services;
   const rules = forgottenFlows(behavioursOf(release));
@@ -151,12 +151,12 @@ function fateFinder(flows: readonly TrackedFlow[], services: ChangedServices) {
   );
   const portsOf = (found: ReturnType<typeof findStaleFlows>) => new Map(found.map(({ flow, port }) => [flow, port]));
   const forgotten = portsOf(findStaleFlows(flows, { ports: after, gone }, { ...rules, isToNode }));
-  // Counting all former ports as gone includes flows to addresses that a port has lost.
+  // Also covers flows to addresses that a remaining port has lost, because all former ports count as gone.
   const everything = { withoutEndpoints: true, ofGone: 'to-addresses', isToNode } as const;
   const stale = portsOf(findStaleFlows(flows, { ports: after, gone: before }, everything));
   const live = portsByFront(after);
   const former = portsByFront(before);
-  /** Reports whether the fate would be different if a removed port had had the address. */
+  /** Reports whether the fate would be different if the flow's address had belonged to a removed port. */
   const dependsOnBefore = (flow: TrackedFlow): boolean => {
     if (rules.ofGone === 'none' || isBeforeKnown(flow.family)) return false;
     return rules.ofGone === 'to-cluster-ip' || !live.has(formatSocketAddress(flow.destination));
@@ -189,7 +189,7 @@ function nodePortOf({ family, destination }: TrackedFlow): string {
   return `${family} ${destination.port}`;
 }
 
-/** Reports whether NAT sends a flow to another destination than its client asked for. */
+/** Reports whether NAT sends a flow to a destination other than the one its client asked for. */
 function isTranslated({ destination, answers }: TrackedFlow): boolean {
   return formatSocketAddress(destination) !== formatSocketAddress(answers);
 }

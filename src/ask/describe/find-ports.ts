@@ -35,7 +35,7 @@ export type PortRole =
   | { readonly kind: PortAddress['kind'] | 'node-port' | 'health-check-node-port' | 'name' | 'port' }
   | { readonly kind: 'endpoint'; readonly endpoint: string };
 
-/** Reads the node's addresses from a dump. If the state shows no address in a family, any address counts as the node's. */
+/** Reads the node's addresses from a dump. If the state shows no addresses of a family, any address of that family counts as the node's. */
 export function nodeOfDump(state: KernelState, coverage: Pick<Coverage, 'virtualServers'>): AskedNode {
   const own: Readonly<Record<Family, Set<string>>> = { ipv4: new Set(), ipv6: new Set() };
   for (const { name, addresses } of state.links) {
@@ -120,14 +120,14 @@ function hasOwnPort({ port, protocol }: ShownPort, { number }: Asked): boolean {
   return number !== undefined && number.port === port && !number.isOfNode && (number.protocol ?? protocol) === protocol;
 }
 
-/** Finds the endpoints at an address. Dumps and Services without ports may show only addresses. */
+/** Finds the endpoints at an address. Endpoints in dumps, and of Services without ports, may have an address but no port. */
 function endpointsAt({ endpoints = [] }: ShownPort, { text }: Address, port: number | undefined) {
   return endpoints.filter(
     (each) => each.address?.text === text && (port === undefined || each.port === undefined || each.port === port),
   );
 }
 
-/** Reports whether a node port listens at an address. `deaf`: node ports do not listen on this address of the node. */
+/** Reports whether a node port listens at an address. `deaf`: the address is the node's, but node ports do not listen there. */
 function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes' | 'deaf' | 'no' {
   const { nodePort, family, protocol } = port;
   if (asked.port === undefined || asked.port !== nodePort || asked.address.family !== family) return 'no';
@@ -136,8 +136,8 @@ function listensAt(port: ShownPort, asked: AskedAddress, node: AskedNode): 'yes'
 }
 
 /**
- * Returns why no Service answers at an address: node ports do not listen on this node address, or the address's Services have other ports.
- * Undefined for any other reason.
+ * Returns why no Service answers at an address: node ports do not listen on this address of the node, or the Services with this address
+ * have other ports. Undefined for any other reason.
  */
 export function explainUnanswered(
   ports: readonly ShownPort[],
@@ -197,7 +197,7 @@ export interface ClaimedAddress {
 export function claimedAt({ address, port, protocol }: AskedSocket, dump: DumpedSnapshot): ClaimedAddress | undefined {
   const { family } = address;
   if (!showsTranslation(dump, family, ['nat'])) return undefined;
-  // In nftables mode of 1.34 and 1.35, the rule that masquerades names no port. It claims none where rules lead from the address.
+  // In nftables mode of 1.34 and 1.35, the masquerade rule names no port. It is no claim if other rules lead from the address.
   const isLed = dump.addresses.servicesAt(address.text).length > 0;
   const isAsked = (each: ShownPort): boolean =>
     (port === undefined || (each.port === undefined ? !isLed : each.port === port)) &&
@@ -209,7 +209,7 @@ export function claimedAt({ address, port, protocol }: AskedSocket, dump: Dumped
   return claimed && { by: named ? 'manifests' : 'rules', label: claimed.label };
 }
 
-/** Returns why kube-proxy programs nothing on this node for an address in the input; undefined if kube-proxy does. */
+/** Returns why kube-proxy programs nothing on this node for an address in the input. Undefined if kube-proxy programs something. */
 export function whyUnprogrammed(
   asked: AskedSocket,
   { objects: { services, nodes }, cluster, node }: CompiledSnapshot,
@@ -240,8 +240,8 @@ export function whyUnprogrammed(
 }
 
 /**
- * Reports whether all rules that take packets to Services are shown, so that a rule not shown does not exist. Rules that lead to endpoints
- * are in table nat alone. Table filter has those of Services without endpoints.
+ * Reports whether the dump shows all rules that take packets to Services. If so, a rule that it does not show does not exist. Rules that
+ * lead to endpoints are only in table nat; rules for Services without endpoints are in table filter.
  */
 export function showsTranslation(
   side: DumpedSnapshot,

@@ -135,7 +135,7 @@ function explainIdle(pods: readonly Sourced<Pod>[]): NoSubject | undefined {
   return { kind: 'idle-pods', pods: idle };
 }
 
-/** Returns the ports of a Service that kube-proxy does not program, for a headless Service with endpoints that have no ports. */
+/** Returns the ports of a Service that kube-proxy does not program, including a headless Service whose endpoints have no ports. */
 function portsNotProgrammed(service: ServiceInfo): readonly ShownPort[] {
   const { namespace, name, skipped, ports, headlessEndpoints } = service;
   if (skipped === undefined) return [];

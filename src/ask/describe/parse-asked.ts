@@ -27,7 +27,7 @@ export interface Asked {
   readonly text: string;
   readonly address: AskedAddress | undefined;
   readonly number: AskedPort | undefined;
-  /** The text read as a Service name in two ways: as written, and without kubectl's prefix. */
+  /** The text read as a Service name, once as written and once without kubectl's prefix. */
   readonly names: readonly AskedName[];
 }
 
@@ -36,7 +36,7 @@ export function parseAsked(text: string): Asked {
   return { text, address: parseAskedAddress(text), number: parseAskedPort(text), names };
 }
 
-/** Reads "10.96.0.80", "10.96.0.80:80", "[fd00::10]:80/tcp", "fd00::10", or iptables-save's "10.96.0.80/32"; else undefined. */
+/** Reads "10.96.0.80", "10.96.0.80:80", "[fd00::10]:80/tcp", "fd00::10", or iptables-save's "10.96.0.80/32". Undefined for other text. */
 export function parseAskedAddress(what: string): AskedAddress | undefined {
   const [, given = what, protocol] = /^(.*)\/(tcp|udp|sctp)$/i.exec(what) ?? [];
   const at = given.replace(/^localhost(?=:\d)/i, '127.0.0.1');
@@ -105,7 +105,7 @@ export function nameInKubectl(what: string): string | undefined {
   return /^(?:svc|services?)\/(.+)$/i.exec(what)?.[1];
 }
 
-/** Returns the name in a text that may be the name of a Service without its namespace: "web", "web:http" or "svc/web". */
+/** Returns the name in a text that may name a Service without its namespace: "web", "web:http" or "svc/web". */
 export function nameToQualify(what: string): string | undefined {
   return /^(?:(?:svc|services?)\/)?([a-z][a-z0-9-]*(?::[\w-]+)?)$/i.exec(what.trim())?.[1];
 }
@@ -132,13 +132,13 @@ function addressOfEntry(what: string): string {
 
 const elementKey = /^(?:(\S+) \. )?(?:(\S+) \. )?(tcp|udp|sctp) \. (\d{1,5})$/i;
 
-/** Matches a line that names a chain, set or map, or a rule without braces that leads to a single one of these. */
+/** Matches a line that names a chain, set or map, and a rule without braces that leads to only one of these. */
 const naming = /^(?:[^{}]* )?(?:(?:chain|set|map|goto|jump) |@)([^\s{}]+)(?: \{| comment "[^"]*")?$/;
 
 /**
- * Returns what a name, element or rule in an nftables listing refers to: "chain services {", "goto service-…", "10.96.0.1 . tcp . 80 :
- * goto …", "elements = { tcp . 30080 : drop }", "ip saddr 10.0.0.0/8 goto service-…". Elements become "10.96.0.1:80/tcp" and "30080/tcp".
- * A rule becomes the chain or map that it leads to. Returns any other text unchanged.
+ * Returns what a name, element or rule in an nftables listing refers to. Reads texts such as "chain services {", "goto service-…",
+ * "10.96.0.1 . tcp . 80 : goto …", "elements = { tcp . 30080 : drop }" and "ip saddr 10.0.0.0/8 goto service-…". Elements become
+ * "10.96.0.1:80/tcp" and "30080/tcp". A rule becomes the chain or map that it leads to. Returns any other text unchanged.
  */
 function bareNftName(what: string): string {
   const element = what.replace(/^elements = \{ ?/, '').replace(/(?:,| \})$/, '');

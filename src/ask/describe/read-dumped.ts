@@ -48,7 +48,7 @@ export interface DumpReading {
   readonly dump: DumpedSnapshot;
   readonly flows: FlowFindings | undefined;
   readonly notes: readonly DumpNote[];
-  /** Service ports in the manifests for which the node has no rule. Families whose rules are not all shown are left out. */
+  /** Service ports in the manifests for which the node has no rule. Leaves out families for which the dump does not show all rules. */
   readonly ruleless: readonly ShownPort[];
   /** Set if nothing is known about Services. `why` is undefined if the dump does not show the reason. */
   readonly nothing: { readonly why: NoService | undefined } | undefined;
@@ -82,7 +82,7 @@ export function knowsServices({ named }: DumpedSnapshot): boolean {
   return (named?.servicePorts ?? []).length > 0;
 }
 
-/** Returns what happens to a dump's flows when its Services become the other side's. Undefined if the dump lists no flows. */
+/** Returns what happens to a dump's flows when the other side's Services replace the dump's. Undefined if the dump lists no flows. */
 export function flowsOfChange(from: Snapshot, to: Snapshot): FlowChange | undefined {
   if (from.kind !== 'dump' || !from.flows || to.kind === 'dump') return undefined;
   return readDumped(from.namedBy(to.cluster, to.settings.release)).flows?.change;
@@ -95,7 +95,7 @@ function jumpNotes(
 ): readonly DumpNote[] {
   const told = new Set(unreached.map(({ to }) => ('name' in to ? to.name : undefined)));
   const removed = families.flatMap((family) => findRemovedJumps(side, mode, family));
-  // kubelet makes the jumps to its chain itself, and KUBE-SERVICES is emptied together with its jump to node ports.
+  // Leaves out the kubelet's own jumps, and the jump to node ports, which is lost only if all of KUBE-SERVICES is emptied.
   const lost = removed.filter((jump) => {
     const isHooked = jump.tool === 'nftables' || isBuiltInChain(jump.table, jump.from);
     return isHooked && !told.has(jump.to) && jump.to !== baseChains.kubeletFirewall;

@@ -16,8 +16,8 @@ import type { StatePair } from './foreign-items.ts';
 import type { ComparisonGap } from './not-compared.ts';
 
 /**
- * Drops sysctls that one side does not cover. A dump shows all sysctls of a node, or some of those that kube-proxy sets; a bundle has only
- * the sysctls that it sets. `unshownSysctls`: the sysctls that the other side should show.
+ * Drops sysctls that only one side covers. A dump shows all sysctls of a node, or some of those that kube-proxy sets. A bundle has only the
+ * sysctls that the bundle sets. `unshownSysctls`: the sysctls that one side has and the other should show but does not.
  */
 export function alignSides(
   from: Snapshot,
@@ -32,7 +32,7 @@ export function alignSides(
   return { from: before.side, to: after.side, unshownSysctls: [...before.unshown, ...after.unshown].sort() };
 }
 
-/** The sysctls that kube-proxy sets. If two nodes differ in other sysctls, that is not kube-proxy's doing. */
+/** The sysctls that kube-proxy sets. kube-proxy does not cause differences in any other sysctl. */
 const kubeProxySysctls: ReadonlySet<string> = new Set([
   ...proxyModes.flatMap((mode) => [...modeFacts[mode].sysctls, ...modeFacts[mode].conditionalSysctls]),
   'net.netfilter.nf_conntrack_max',
@@ -57,9 +57,7 @@ function alignSysctls(
   return { shown: new Map(asked.filter(isShared)), unshown };
 }
 
-/**
- * Keeps a dump's timeouts only where the compiled side sets them, because a timeout of 0 makes kube-proxy leave the kernel's value alone.
- */
+/** Keeps a dump's timeouts only if the compiled side sets them. With a timeout of 0, kube-proxy leaves the kernel's value alone. */
 function alignTimeouts(side: Snapshot, other: Snapshot): IpvsTimeouts | undefined {
   const own = side.state.ipvsTimeouts;
   if (side.kind !== 'dump' || other.kind === 'dump' || !own) return own;
@@ -69,8 +67,8 @@ function alignTimeouts(side: Snapshot, other: Snapshot): IpvsTimeouts | undefine
 }
 
 /**
- * If the other side was not compiled for a family, drops the dump's objects in this family, except objects of Services. kube-proxy makes
- * its base chains and sets in both families, even if the Services use only one.
+ * Drops the dump's objects in a family for which the other side was not compiled, but keeps the objects of Services. kube-proxy makes its
+ * base chains and sets in both families, even if the Services use only one.
  */
 export function dropUnusedFamily(
   changes: readonly KernelChange[],
@@ -101,7 +99,7 @@ export function diffSettings(from: Snapshot, to: Snapshot): readonly KernelChang
   });
 }
 
-/** Finds node addresses that only one side has, if both show some. In iptables mode, no rule shows where node ports listen. */
+/** Finds node addresses that only one side has, if both sides show some. In iptables mode, no rule shows where node ports listen. */
 export function diffNodeAddresses(
   from: Snapshot,
   to: Snapshot,
@@ -116,12 +114,12 @@ export function diffNodeAddresses(
   return { changes: listKernelChanges(delta, { from: nobody, to: nobody }), gaps: [] };
 }
 
-/** Every node has loopback addresses, so these do not count. */
+/** Loopback addresses do not count, because every node has them. */
 function knowsAddresses({ links }: Snapshot): boolean {
   return links.some(({ addresses }) => addresses.some(({ address }) => !isLoopback(address)));
 }
 
-/** Returns, by name, the settings that only kpc-apply uses, on the node, and that no state shows. */
+/** Returns, by name, the settings that only kpc-apply uses on the node and that no state shows. */
 export function nodeSettings({
   conntrack,
   healthzBindAddress,
@@ -137,7 +135,7 @@ export function nodeSettings({
 
 /**
  * Compares two states by what their rules do, ignoring comments. `comments`: the number of rules that differ only in comments. Also reports
- * a timeout that is no longer set and therefore keeps its value.
+ * a timeout that is no longer set, because the kernel then keeps the old value.
  */
 export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDelta; readonly comments: number } {
   const delta = diffStates(from, to);
@@ -166,8 +164,8 @@ export function diffAligned({ from, to }: StatePair): { readonly delta: KernelDe
 }
 
 /**
- * Pairs each rule that only one side has with a rule of the other side that differs only in its comment. Comments that name different
- * Service ports keep rules apart; a comment without a name matches any comment.
+ * Pairs each rule that only one side has with a rule of the other side that differs only in its comment. Rules whose comments name
+ * different Service ports are not paired. A comment without a name matches any comment.
  */
 function pairRules(from: readonly Rule[], to: readonly Rule[]): ReadonlyMap<Rule, Rule> {
   const pairs = new Map<Rule, Rule>();

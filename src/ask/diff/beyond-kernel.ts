@@ -21,19 +21,19 @@ import { stalePortsOf } from '../../cluster/stale-slices.ts';
 import { isUngiven, sourceFields, zoneFields, type ServiceChange } from './service-changes.ts';
 
 export type BeyondKernel =
-  /** Counts differing objects of a kind that kube-proxy does not read. */
+  /** The number of objects of a kind that differ. kube-proxy does not read this kind. */
   | ({ readonly kind: 'objects' } & CountedKind)
-  /** Counts unchanged objects of a kind that lead to a changed Service. */
+  /** The number of unchanged objects of a kind that lead to a changed Service. */
   | ({ readonly kind: 'ways' } & CountedKind)
   /** What kustomizations on either side take from outside the input. */
   | { readonly kind: 'untaken'; readonly of: SnapshotObjects['untaken'] }
   /** Facts in the manifests of one side that the other side, a bundle or golden, does not record. */
   | { readonly kind: 'unrecorded'; readonly objects: readonly CountedKind[]; readonly fields: readonly FieldOf[] }
-  /** What two bundles or goldens never record; `selectors`: the Services whose selectors not both record. */
+  /** What two bundles or goldens never record. `selectors`: the Services whose selectors at least one side does not record. */
   | { readonly kind: 'never-recorded'; readonly selectors: readonly string[] }
-  /** Packets from Pods of the node, if no node is named. */
+  /** Packets from Pods on the node, which are not compared if no node is named. */
   | { readonly kind: 'pods-on-node' }
-  /** The Services, workloads, Nodes or settings that were not fully compared. */
+  /** The Services, workloads, Nodes or settings that were not compared fully. */
   | { readonly kind: NamedBeyond; readonly names: readonly string[] };
 
 export interface CountedKind {
@@ -41,7 +41,7 @@ export interface CountedKind {
   readonly count: number;
 }
 
-/** A field of Services, or `readiness` (of the Pods of workloads). */
+/** A field of Services. `readiness` is a field of workloads' Pods. */
 interface FieldOf {
   readonly field: SourceName | 'readiness';
   readonly names: readonly string[];
@@ -52,9 +52,9 @@ interface FieldOfOne extends Pick<FieldOf, 'field'> {
 }
 
 type NamedBeyond =
-  /** Services without endpoints on both sides, with differences in the fields that endpoints are made from. */
+  /** Services without endpoints on both sides that differ in the fields that endpoints are made from. */
   | 'endpoints'
-  /** Services that differ in ports or in the fields that endpoints are made from, and whose EndpointSlices fit only one side. */
+  /** Services that differ in ports or in the fields that endpoints are made from, while their EndpointSlices fit only one side. */
   | 'kept-slices'
   /** Services with different session affinity, which affects only a client's later connections. */
   | 'later-connections'
@@ -64,28 +64,28 @@ type NamedBeyond =
   | 'own-settings'
   /** Settings of kube-proxy itself that only one side records. */
   | 'unrecorded-settings'
-  /** Settings that differ, but of which no single packet shows anything. */
+  /** Settings that differ, but whose effect no single packet shows. */
   | 'settings'
-  /** Services that prefer near endpoints differently, if nothing shows a Node's zone. */
+  /** Services that differ in their preference for near endpoints, if nothing shows a Node's zone. */
   | 'zones'
-  /** Services that differ and that are headless or of type ExternalName on a side. */
+  /** Services that differ and that are headless or of type ExternalName on at least one side. */
   | 'dns'
-  /** Services with one family that now ask for both: the API server adds the second one if the cluster has it. */
+  /** Services with one family that now ask for both families. The API server adds the second one if the cluster has it. */
   | 'second-family'
-  /** Services that are of type LoadBalancer on one side only, with addresses that the API server clears on the other. */
+  /** Services that are of type LoadBalancer on only one side, with addresses that the API server clears on the other. */
   | 'cleared-status'
   /** Nodes that only one side has. */
   | 'nodes'
-  /** The other Nodes of a side, if one node is compared. */
+  /** The other Nodes of a side, if only one node is compared. */
   | 'other-nodes'
-  /** Services with ports in a family that neither side has rules for. */
+  /** Services with ports in a family for which neither side has rules. */
   | 'other-family'
-  /** The Nodes, if none is named, and the sides' Nodes differ or one side records none. */
+  /** All Nodes, if no node is named and the sides' Nodes differ or one side records none. */
   | 'unnamed-node'
   /** Workloads whose Pods both sides assume to be ready, although the Pods' probes or readiness gates differ. */
   | 'readiness';
 
-/** Lists differences beyond the kernel. `changes`: how the sides' Services differ, as far as both show them. */
+/** Lists differences that the kernel's state does not show. `changes`: how the sides' Services differ, as far as both sides show them. */
 export function beyondKernel(
   from: Snapshot,
   to: Snapshot,
@@ -137,7 +137,7 @@ export function beyondPackets(
   return namedBeyond('dns', [...new Set(names)]);
 }
 
-/** Lists the Nodes that a comparison of one node leaves out. `compared`: the Nodes that it covers as well. `isChanged`: some Service is. */
+/** Lists the Nodes that a comparison of one node leaves out. `compared`: Nodes that it covers too. `isChanged`: some Service changed. */
 export function otherNodes(
   from: Snapshot,
   to: Snapshot,
@@ -150,7 +150,7 @@ export function otherNodes(
   return namedBeyond('other-nodes', [...others].filter((name) => !compared.includes(name)).toSorted(compareText));
 }
 
-/** kpc diff also compares the Nodes that kpc assumed on both sides. */
+/** Returns the Nodes that kpc assumed on both sides. kpc diff compares these too. */
 function assumedOnBoth(...sides: readonly Snapshot[]): readonly string[] {
   const [own = [], other = []] = sides.map((side) =>
     side.kind !== 'dump' && side.assumed.node ? side.otherNodes : [],
@@ -158,18 +158,18 @@ function assumedOnBoth(...sides: readonly Snapshot[]): readonly string[] {
   return own.filter((name) => other.includes(name));
 }
 
-/** Lists the other Nodes that kpc assumed. A bundle of one of them does not show what a change does on the others. */
+/** Lists the other Nodes that kpc assumed. A bundle for one of them does not show what a change does on the others. */
 export function otherAssumedNodes({ assumed, otherNodes: others }: CompiledSnapshot): readonly BeyondKernel[] {
   return assumed.node ? namedBeyond('other-nodes', others) : [];
 }
 
-/** Reports that no packet is from a Pod of the node, because no node is named, unless `others` states this. */
+/** Reports that no compared packet is from a Pod on the node, because no node is named. Returns nothing if `others` already says so. */
 export function unaskedPods(from: Snapshot, to: Snapshot, others: readonly BeyondKernel[]): readonly BeyondKernel[] {
   const isNamed = [from, to].some((side) => side.kind === 'dump' || side.nodeName !== '');
   return isNamed || others.some(({ kind }) => kind === 'unnamed-node') ? [] : [{ kind: 'pods-on-node' }];
 }
 
-/** Lists what kustomizations take from outside the input. A folder on both sides is listed once, as the last side has it. */
+/** Lists what kustomizations take from outside the input. A folder that is on both sides is listed once, as on the last side. */
 export function untaken(...sides: readonly Snapshot[]): readonly BeyondKernel[] {
   const all = sides.flatMap(({ objects }) => objects.untaken);
   const of = [...new Map(all.map((each) => [JSON.stringify([each.below, each.lacks]), each])).values()];
@@ -181,7 +181,7 @@ function namesOfStale(from: Snapshot, to: Snapshot): readonly string[] {
   return stale.map(({ service }) => service).toSorted(compareText);
 }
 
-/** What differs between two sides of the same manifests. */
+/** Lists what differs between two sides with the same manifests: schedulers, and settings of kube-proxy itself. */
 export function beyondSettings(from: Snapshot, to: Snapshot): readonly BeyondKernel[] {
   return [
     ...namedBeyond('schedulers', differingSchedulers(from, to)),
@@ -189,7 +189,7 @@ export function beyondSettings(from: Snapshot, to: Snapshot): readonly BeyondKer
   ];
 }
 
-/** Lists settings of kube-proxy itself that differ. A side without a configuration follows the other side's. */
+/** Lists settings of kube-proxy itself that differ. A side without a configuration follows the other side's configuration. */
 function differingOwn(from: CompiledSnapshot, to: CompiledSnapshot): readonly string[] {
   const [old, fresh] = [from.ownFields, to.ownFields];
   const names = old && fresh ? [...new Set([...Object.keys(old), ...Object.keys(fresh)])] : [];
@@ -224,7 +224,7 @@ function differingUnnamed(from: Snapshot, to: Snapshot): readonly string[] {
   return isSame || [from, to].some(({ nodeName }) => nodeName !== '') ? [] : namesOfNodes(from, to);
 }
 
-/** What kube-proxy reads from each Node. */
+/** Returns what kube-proxy reads from each Node, as text. */
 function nodesAsText({ objects }: Snapshot): readonly string[] {
   return objects.nodes.map(({ object }) => {
     return JSON.stringify([object.metadata.name, zoneOf(object), object.podCIDRs, object.addresses]);
@@ -279,7 +279,7 @@ function neverRecorded(from: CompiledSnapshot, to: CompiledSnapshot): readonly B
   return [{ kind: 'never-recorded', selectors: shared.filter((name) => old.has(name) || fresh.has(name)) }];
 }
 
-/** Returns facts in manifests that a bundle does not record. `lacking`: Services whose endpoint sources the bundle lacks. */
+/** Returns facts in the manifests that a bundle does not record. `lacking`: Services whose endpoint sources the bundle lacks. */
 export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>): readonly BeyondKernel[] {
   const { kustomized } = side.objects;
   const kinds = [...unreadObjects(side.objects).values()].map(({ kind }) => kind);
@@ -307,7 +307,7 @@ export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>)
   ];
 }
 
-/** Reports whether a Service's endpoints show the effect of a field, because kpc made the endpoints from Pods. */
+/** Reports whether a Service's endpoints show the effect of a field. They do if kpc made the endpoints from Pods. */
 function effectsShown(side: CompiledSnapshot): (info: ServiceInfo, field: SourceName) => boolean {
   const { slices, endpoints } = side.objects;
   const given = new Set([
@@ -352,7 +352,7 @@ function countUnknown(texts: readonly string[], known: readonly string[]): numbe
   return texts.filter((text) => !known.includes(text)).length;
 }
 
-/** Indexes, by kind and name, the objects that affect packets without kube-proxy's rules. Ignores creation times. */
+/** Indexes the objects that affect packets without kube-proxy's rules, by kind and name. Ignores creation times. */
 function unreadObjects({ policies, ingresses, gateways, referenceGrants }: SnapshotObjects) {
   const all = [
     ...policies.map(({ object }) => ({ kind: 'NetworkPolicy', object })),

@@ -37,7 +37,7 @@ interface ReadChanges {
 }
 
 /**
- * Compares the Service ports of two sides by what their states show, for example if one side is a dump, which does not record its Services.
+ * Compares the Service ports of two sides as their states show them. This serves sides that do not record their Services, such as dumps.
  * Facts about a port that a state hides do not count as differences.
  */
 function compareReadBack(from: Snapshot, to: Snapshot, owners: SideOwners): ReadChanges {
@@ -73,8 +73,8 @@ function diffEndpoints(from: DecompiledPort, to: DecompiledPort): readonly Servi
 }
 
 /**
- * Returns a port's endpoints for comparison with another port. If either port may listen at addresses that are not shown, returns only the
- * endpoints at addresses of both.
+ * Returns a port's endpoints for comparison with another port. If either port may have addresses that are not shown, returns only the
+ * endpoints at addresses that both ports have.
  */
 function endpointsBeside({ endpoints = [], hidesAddresses }: DecompiledPort, other: DecompiledPort) {
   if (!hidesAddresses && !other.hidesAddresses) return endpoints;
@@ -84,8 +84,8 @@ function endpointsBeside({ endpoints = [], hidesAddresses }: DecompiledPort, oth
 }
 
 /**
- * Reports whether these reasons fully explain a kernel change. Only changes to endpoints' chains, or to rules that choose among endpoints,
- * can be explained.
+ * Reports whether these reasons fully explain a kernel change. They can explain only changes to endpoints' chains, or to rules that choose
+ * among endpoints.
  */
 function follows(edit: KernelChange, reasons: readonly ServiceReason[]): boolean {
   if (edit.kind !== 'chain' || edit.fields.shared || edit.fields.reordered) return false;
@@ -181,14 +181,14 @@ export function areSidesSame(diff: SideDiff): boolean {
 
 function statesWithNames(side: Snapshot, other: Snapshot): readonly KernelState[] {
   const states = [side.labels ?? [], side.state, other.labels ?? [], other.state].flat();
-  // Without names for virtual servers, a change of mode would look like Services removed and added.
+  // If virtual servers had no names here, a change of mode would look as if all Services were removed and added again.
   const isUnnamed = side.kind === 'dump' && side.state.virtualServers.length > 0;
   if (!isUnnamed || other.state.virtualServers.length > 0) return states;
   return [...states, nameServers(side.state, other.ports)];
 }
 
 /**
- * Finds iptables mode's leftovers on the dump's node: chains that nothing jumps to (`dead`), and chains that packets still reach (`live`).
+ * Finds iptables mode's leftovers on the dump's node: `dead` chains, which nothing jumps to, and `live` chains, which packets still reach.
  */
 function findLeftovers(from: Snapshot, to: Snapshot): (change: KernelChange) => 'dead' | 'live' | undefined {
   const left = new Map(
@@ -259,7 +259,7 @@ function portsByLabel({ servicePorts }: Cluster): ReadonlyMap<string, readonly S
 
 /**
  * Returns the kind of change for a Service port that is not among the compared Services. The port is new if all its kernel objects are new,
- * unless parts that were not compared (another mode's, for example) had it before.
+ * unless a part that was not compared, such as another mode's, had the port before.
  */
 function kindOfPort(changes: readonly KernelChange[], wasThere: boolean, isThere: boolean): ChangeKind {
   const [first, ...others] = new Set(changes.map(effectOf));
@@ -267,7 +267,7 @@ function kindOfPort(changes: readonly KernelChange[], wasThere: boolean, isThere
   return first ?? 'changed';
 }
 
-/** In a shared chain, the change of the chain says nothing about a Service port. Only the port's own rules show what changed. */
+/** The change of a shared chain says nothing about a single Service port. Only the port's own rules show what changed. */
 function effectOf({ kind, change, fields }: KernelChange): ChangeKind {
   if (kind !== 'chain' || change !== 'changed' || fields.rulesFrom + fields.rulesTo === 0) return change;
   if (fields.rulesFrom === 0) return 'added';

@@ -28,7 +28,7 @@ export interface StatePair {
 export interface Separation {
   readonly own: StatePair;
   readonly foreign: () => StatePair;
-  /** Virtual servers that either kube-proxy or another program may own. */
+  /** Virtual servers that may belong to kube-proxy or to another program. */
   readonly unshown: StatePair;
   /** All of kube-proxy's objects on each side, including objects that the other side does not show. */
   readonly whole: StatePair;
@@ -66,15 +66,15 @@ export function coverForServices({ state, coverage }: Snapshot): KernelState {
 }
 
 /**
- * Decides which objects are kube-proxy's on either side. A kubelet fills KUBE-FIREWALL even if kube-proxy does not use it. In a dump,
- * KUBE-FIREWALL therefore counts only if the other side has rules in this chain.
+ * Decides which objects are kube-proxy's on either side. The kubelet also fills KUBE-FIREWALL, even if kube-proxy does not use it. If one
+ * side is a dump, KUBE-FIREWALL therefore counts only if the other side has rules in this chain.
  */
 function ownershipOfSides(from: Snapshot, to: Snapshot, weighServer: WeighServer): Ownership {
   const kubeletFirewall = wantsKubeletFirewall([from, to]);
   const { jump: weighJump } = weighEvidence(emptyState);
   const isOwnChain = (name: string, table: TableName): boolean => {
     const kind = classifyChain(table, name);
-    // Canary chains do not count, because they have nothing to do with Services and no compiler makes them.
+    // Canary chains do not count. They have nothing to do with Services, and kpc never compiles them.
     return kind === 'service' || kind === 'fixed' || (kind === 'shared' && kubeletFirewall);
   };
   return {
@@ -84,7 +84,7 @@ function ownershipOfSides(from: Snapshot, to: Snapshot, weighServer: WeighServer
     set: (name) => parseSetName(name) !== undefined,
     virtualServer: (server) => weighServer(server) === 'certain',
     link: (name) => name === serviceLink,
-    // A link that is up has a link-local address of its own.
+    // Any link that is up has a link-local address, which kube-proxy did not add.
     address: (address) => address.scope !== 'link',
     sysctl: () => true,
   };
@@ -115,8 +115,8 @@ function foreignState(state: KernelState, owns: Ownership, weighServer: WeighSer
 }
 
 /**
- * Returns the state of a node that kube-proxy programs as compiled. All else on the node stays as the dump shows it, with kube-proxy's
- * jumps where kube-proxy inserts them. The links are only kube-proxy's.
+ * Returns the state of a node after kube-proxy has programmed the compiled rules. All else on the node stays as the dump shows it, and
+ * kube-proxy's jumps are where kube-proxy inserts them. The links are only kube-proxy's.
  */
 export function stateOnNode(side: CompiledSnapshot, node: DumpedSnapshot): KernelState {
   const { state: wanted } = side;
@@ -153,7 +153,7 @@ function tablesOnNode(node: Tables = {}, own: Tables = {}, others: Tables = {}, 
 
 const noChains: ReadonlyMap<string, Chain> = new Map();
 
-/** Leaves kube-proxy's chains, and the jumps to them, out of a table of iptables as nft lists it. */
+/** Removes kube-proxy's chains, and the jumps to them, from an iptables table that nft lists. */
 function withoutOwn(table: NftTable, owns: Ownership): NftTable {
   const name = tableNames.find((each) => each === table.name);
   if (name === undefined) return table;

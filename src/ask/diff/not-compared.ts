@@ -13,13 +13,13 @@ import type { Doubt } from '../../dumps/dump.ts';
 import { possibleModes } from '../../snapshot/possible-modes.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 
-/** A part of the kernel that was not compared, because one side does not show it, and that may hide a difference. */
+/** A part of the kernel that was not compared because one side does not show it. It may hide a difference. */
 export interface ComparisonGap {
   readonly part: GapPart;
   readonly family: Family | undefined;
-  /** The table of rules; undefined for all tables. */
+  /** The table of the rules; undefined for all tables. */
   readonly table?: TableName | undefined;
-  /** The sysctls, if others were compared. */
+  /** The sysctls that were not compared, if others were. */
   readonly sysctls?: readonly string[] | undefined;
   readonly doubt?: Doubt | undefined;
   readonly beyond?: BeyondKernel | undefined;
@@ -41,7 +41,7 @@ const familyKinds = ['nftables', 'iptables'] as const;
 
 type FamilyKind = (typeof familyKinds)[number];
 
-/** Parts that a side may show, in the order of reports. Modules are left out, because a kernel has a module whenever something needs it. */
+/** Parts that a side may show, in the order of reports. Leaves out modules, because the kernel loads them whenever they are needed. */
 type Part =
   | { readonly kind: FamilyKind; readonly family: Family }
   | { readonly kind: Exclude<GapPart & ObjectKind, FamilyKind>; readonly family: undefined };
@@ -125,14 +125,14 @@ function holdsPart({ nftables, iptables, ...state }: KernelState, { kind, family
   }
 }
 
-/** A dump never shows IPVS timeouts, which is a gap only if the other side sets some. */
+/** Reports whether a side sets IPVS timeouts. No dump shows these timeouts, which is a gap only if the other side sets some. */
 function asksForTimeouts({ kind, state: { ipvsTimeouts } }: Snapshot): boolean {
   return kind !== 'dump' && Object.values(ipvsTimeouts ?? {}).some((seconds) => seconds > 0);
 }
 
 /**
- * Decides which kinds of objects to expect: the kinds that kube-proxy programs in the sides' modes. All current modes with iptables rules
- * leave similar objects.
+ * Decides which kinds of objects to expect: those that kube-proxy programs in the sides' modes. All current modes with iptables rules leave
+ * similar objects, so if one of these modes is possible, all of them count.
  */
 function askedOf(from: Snapshot, to: Snapshot): (kind: ObjectKind) => boolean {
   const known = [from, to].flatMap(possibleModes);
@@ -149,7 +149,7 @@ export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, fr
   const isAsked = askedOf(from, to);
   const isGap = ({ kind, family }: Part): boolean =>
     gaps.some((gap) => gap.part === kind && gap.family === family && gap.table === undefined);
-  // If both sides show no part in common, missing objects prove nothing about the nodes.
+  // If no part is shown by both sides, missing objects prove nothing about the nodes.
   if (parts.every((part) => !isAsked(part.kind) || part.kind === 'ipvsTimeouts' || isGap(part))) return 'nothing';
   if (lacksServicesOf(to, from) || lacksServicesOf(from, to)) return 'modeless';
   const mains: readonly (keyof KernelState)[] = modesOfSides(from, to).map((mode) => modeFacts[mode].mainKind);
@@ -163,7 +163,7 @@ export function extentOf(gaps: readonly ComparisonGap[], compared: StatePair, fr
   return gaps.every(({ held }) => !held) || parts.some(isCompared) ? 'part' : 'nothing';
 }
 
-/** Reports whether nothing shows a node's mode, and the node does not show the objects that hold the other side's Services. */
+/** Reports whether a node's mode is unknown and its dump leaves out the kind of object that holds the other side's Services. */
 function lacksServicesOf({ mode, ports }: Snapshot, { mode: own, coverage }: Snapshot): boolean {
   if (own || !mode) return false;
   return ports.some(({ family }) => {

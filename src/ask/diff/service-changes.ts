@@ -24,7 +24,7 @@ import {
 } from './service-reasons.ts';
 
 export interface ServicePortChange {
-  /** "namespace/name:port" on side TO, or on side FROM if side TO lacks the port. */
+  /** "namespace/name:port" as in TO, or as in FROM if TO lacks the port. */
   readonly label: string;
   readonly formerLabel?: string | undefined;
   readonly change: ChangeKind;
@@ -130,7 +130,7 @@ function diffSources(from: CompiledSnapshot, to: CompiledSnapshot): (service: st
   };
 }
 
-/** Compares kube-proxy's answers to load balancers' health checks, if both sides know them. Rules do not show these answers. */
+/** Compares kube-proxy's answers to load balancers' health checks, if both sides have a check. No rule shows these answers. */
 function diffHealthAnswers(
   from: CompiledSnapshot,
   to: CompiledSnapshot,
@@ -147,7 +147,7 @@ function diffHealthAnswers(
   };
 }
 
-/** Maps new labels to old ones, for renamed ports of the same number and protocol. To kube-proxy, these are different ports. */
+/** Maps new labels to old ones, for renamed ports that kept their number and protocol. To kube-proxy, these are different ports. */
 function findRenames(before: ClusterIndex, after: ClusterIndex): ReadonlyMap<string, string> {
   const numberOf = ([port]: readonly ServicePort[]) =>
     port ? `${port.namespace}/${port.service} ${port.port}/${port.protocol}` : '';
@@ -203,7 +203,7 @@ function portsOf({ ports }: ServiceInfo): readonly string[] {
   return ports.map(({ name, port, protocol }) => `${name === '' ? '' : `${name} `}${port}/${protocol}`);
 }
 
-/** Compares the DNS names of Pods, which only a headless Service has. Those of an added or removed Service are not listed. */
+/** Compares the DNS names of Pods, which only a headless Service has. Returns nothing for an added or removed Service. */
 function diffNames(from: ServiceInfo | undefined, to: ServiceInfo | undefined): readonly ServiceReason[] {
   if (!from || !to) return [];
   const ready = [from, to].map((service) => service.headlessEndpoints.filter((endpoint) => endpoint.ready));
@@ -263,7 +263,7 @@ function diffPorts(
     }
     const ofPort = [...fieldReason('protocol', old.protocol, port.protocol), ...diffFields(old, port)];
     reasons.push(...ofPort);
-    // Most Service ports are the same on both sides, and nodes use their endpoints in the same way, so they are skipped.
+    // Endpoints are compared only if the port or the node's use of it differs. For most Service ports, neither does.
     if (!isStale && (ofPort.length > 0 || !isSameUse(old, port, fromSide, toSide))) {
       const [before, after] = [endpointStates(old, fromSide, toSide), endpointStates(port, toSide, fromSide)];
       for (const each of diffEndpointStates(before, after)) reasons.push(each);

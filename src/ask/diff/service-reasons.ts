@@ -19,9 +19,9 @@ export type ServiceReason =
   | { readonly kind: 'service-added' | 'service-removed' | 'port-added' | 'port-removed' }
   | { readonly kind: 'programmed'; readonly from: Skip; readonly to: Skip }
   | { readonly kind: 'port-renamed'; readonly from: string; readonly to: string }
-  /** A value that differs; '' means none. */
+  /** A field whose value differs; '' means that there is none. */
   | { readonly kind: 'field'; readonly field: string; readonly from: string; readonly to: string }
-  /** Where a node port listens. `family` is set only if the port has both families. */
+  /** A change in where a node port listens. `family` is set only if the port has both families. */
   | ({ readonly kind: 'node-port'; readonly family: Family | undefined; readonly port: number } & ListenerChange)
   | {
       readonly kind: 'list';
@@ -68,7 +68,7 @@ export function listReason(name: string, from: readonly string[], to: readonly s
   return added.length + removed.length === 0 ? [] : [{ kind: 'list', field: name, added, removed }];
 }
 
-/** The number of a Service's endpoints on a side. "not given": only the other side's input shows its endpoints. */
+/** The number of a Service's endpoints on a side. "not given" if only the other side's input shows the endpoints. */
 type EndpointCount = number | 'not given';
 
 export function scaled(from: EndpointCount, to: EndpointCount): readonly ServiceReason[] {
@@ -82,7 +82,7 @@ export interface EndpointState {
   readonly zone?: string | undefined;
   readonly hints: readonly string[];
   readonly used: boolean;
-  /** Set if no node is named, and only nodes without the endpoint do not use it. */
+  /** Set if no node is named. The endpoint's own node then uses the endpoint, but nodes without it do not. */
   readonly usedByOwnNode?: true;
 }
 
@@ -104,8 +104,8 @@ export function diffEndpointStates(before: EndpointStates, after: EndpointStates
 }
 
 /**
- * Compares the addresses on which node ports listen on both sides. Two modes may listen on different addresses. The number in the manifests
- * then stays the same, but some node addresses stop answering.
+ * Compares the addresses on which node ports listen on both sides. Two modes may listen on different addresses. After a change of mode, the
+ * port number in the manifests is the same, but some node addresses no longer answer.
  */
 export function findNodePortReasons(
   from: Snapshot,
@@ -142,13 +142,13 @@ function nodePortListeners({ kind, state, coverage }: Snapshot) {
   return (nodePort: NodePort) => ({ addresses: find(nodePort), localhost: onLocalhost?.(nodePort) });
 }
 
-/** Explains load balancer addresses that only one side programs, because on the other side the load balancer handles their packets. */
+/** Explains load balancer addresses that only one side programs because, on the other side, the load balancer handles their packets. */
 export function ipModeReasons(service: string, from: CompiledSnapshot, to: CompiledSnapshot): readonly ServiceReason[] {
   const [before, after] = [ipModes(service, from), ipModes(service, to)];
   return [...before].flatMap(([ip, mode]) => fieldReason(`ipMode of ${ip}`, mode, after.get(ip) ?? mode));
 }
 
-/** A bundle or golden records only the addresses that kube-proxy programs. */
+/** Returns the ipMode of each load balancer address. A bundle or golden records only the addresses that kube-proxy programs. */
 function ipModes(service: string, { addresses, written }: CompiledSnapshot): ReadonlyMap<string, 'VIP' | 'Proxy'> {
   const proxied = (written.get(service)?.ingress ?? []).flatMap(({ ip, ipMode }) =>
     ipMode === 'Proxy' ? (parseAddress(ip ?? '')?.text ?? []) : [],
@@ -160,12 +160,12 @@ function ipModes(service: string, { addresses, written }: CompiledSnapshot): Rea
   ]);
 }
 
-/** Drops repeated reasons, because both families of a Service port may have the same reason. */
+/** Drops repeated reasons. Both families of a Service port may have the same reason. */
 export function uniqueReasons(reasons: readonly ServiceReason[]): readonly ServiceReason[] {
   return reasons.length < 2 ? reasons : uniqueBy(reasons, (each) => JSON.stringify(each));
 }
 
-/** Fields to compare, apart from addresses, session affinity, source ranges and endpoints. Undefined if unknown. */
+/** The fields to compare, except addresses and source ranges, which are lists. Undefined means that the value is unknown. */
 const comparedFields: Readonly<Record<string, (port: ShownPort) => number | string | undefined>> = {
   port: ({ port }) => port,
   nodePort: ({ nodePort }) => nodePort,
@@ -179,8 +179,8 @@ const comparedFields: Readonly<Record<string, (port: ShownPort) => number | stri
 };
 
 /**
- * Returns the differences between two Service ports. Leaves out the protocol, which an excerpt of rules may not show, and fields that a
- * side does not show. Without endpoints, a kernel shows no affinity and, in iptables mode, no source ranges.
+ * Returns the differences between two Service ports. Leaves out the protocol, which an excerpt of rules may not show, and any field that
+ * one side does not show. A kernel shows no affinity for a Service without endpoints and, in iptables mode, no source ranges for it.
  */
 export function diffFields(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
   const [ranges, others] = [from, to].map(({ sourceRanges }) => sourceRanges?.map(({ text }) => text));
@@ -194,7 +194,7 @@ export function diffFields(from: ShownPort, to: ShownPort): readonly ServiceReas
   ];
 }
 
-/** Compares addresses. An address missing on one side does not count if that side may have addresses that it does not show. */
+/** Compares addresses. An address that one side lacks does not count if that side may have addresses that it does not show. */
 function addressReasons(from: ShownPort, to: ShownPort): readonly ServiceReason[] {
   const [before, after] = [portAddresses(from), portAddresses(to)];
   const textsOf = (addresses: readonly PortAddress[], wanted?: PortAddress['kind']): readonly string[] =>
@@ -207,7 +207,7 @@ function addressReasons(from: ShownPort, to: ShownPort): readonly ServiceReason[
       from.hidesAddresses ? fresh.filter((each) => old.includes(each)) : fresh,
     );
   };
-  // An address of unknown kind on one side may be of any kind on the other, so the kinds are not compared.
+  // An address of unknown kind on one side may have any kind on the other, so kinds are not compared.
   if ([...before, ...after].some(({ kind }) => kind === 'unknown')) return listed('addresses');
   // Every Service port that kube-proxy programs has a cluster IP.
   const clusterIPs = from.clusterIP && to.clusterIP ? ([from.clusterIP.text, to.clusterIP.text] as const) : undefined;

@@ -48,14 +48,14 @@ export type CauseId = (typeof causeIds)[number];
 
 export interface Situation {
   readonly place: SenderPlace;
-  /** Whether kube-proxy on the new side can distinguish the sender, if it is a Pod, from clients outside the cluster. */
+  /** Whether kube-proxy on the new side can tell the sender from clients outside the cluster, if the sender is a Pod. */
   readonly detectsPods: boolean;
-  /** Whether a load balancer can see at a health check node port which nodes have an endpoint. */
+  /** Whether a health check node port shows load balancers which nodes have an endpoint. */
   readonly isChecked: boolean;
 }
 
 export type CauseReason =
-  /** The modes of both sides; undefined if nothing shows a side's mode. */
+  /** The modes of the two sides. A side's mode is undefined if nothing shows it. */
   | { readonly kind: 'modes'; readonly from: ModeOfSide | undefined; readonly to: ModeOfSide | undefined }
   | BehaviourReason
   | { readonly kind: 'fields'; readonly from: readonly FieldValue[]; readonly to: readonly FieldValue[] }
@@ -66,7 +66,7 @@ export type CauseReason =
   | LostRules
   | { readonly kind: 'losses'; readonly side: string; readonly family: Family; readonly losses: readonly Losing[] };
 
-/** Objects of kube-proxy that only the other side has. `lost`: the first of them. `more`: the number of others. */
+/** Objects of kube-proxy that `side` lacks and the other side has. `lost`: the first few of these. `more`: the number of the rest. */
 export interface LostRules {
   readonly kind: 'lost-rules';
   readonly side: string;
@@ -76,22 +76,22 @@ export interface LostRules {
 
 export interface ModeOfSide {
   readonly mode: ProxyMode;
-  /** The release, and its behaviours in this mode; undefined for a dump. */
+  /** The release, and its behaviours in this mode. Undefined for a dump, which does not show the release. */
   readonly by: { readonly release: Release; readonly does: readonly Behaviour[] } | undefined;
 }
 
-/** What stops a packet, other than kube-proxy. */
+/** A stop by something other than kube-proxy. */
 export type StopOfNode = Extract<Stop, { readonly kind: 'stranger' | 'kernel' }>;
 
 export type Losing = Extract<Outcome, { readonly loss: unknown }>;
 
-/** A field of a Service, with its value; undefined if the field is unset. */
+/** A field of a Service and its value. The value is undefined if the field is unset. */
 interface FieldValue {
   readonly field: 'internalTrafficPolicy' | 'externalTrafficPolicy' | 'sessionAffinity' | 'loadBalancerSourceRanges';
   readonly value: string | number | undefined;
 }
 
-/** Returns the same key for the same reason. Ignores rules' contents and origins, because a rule's place identifies it. */
+/** Returns the same key for equal reasons. Ignores the content and origin of rules, because a rule's place identifies it. */
 export function keyOfReason(reason: CauseReason): string {
   if (reason.kind === 'lost-rules') return `${reason.kind} ${reason.side}`;
   return JSON.stringify(reason, (key, value: unknown) => (key === 'rule' || key === 'origin' ? undefined : value));
@@ -103,7 +103,7 @@ interface ServiceCause {
 }
 
 /**
- * Finds a difference in the Services themselves that affects a destination, and that is then the cause, rather than a mode, release or
+ * Finds a difference in the Services themselves that affects a destination. Such a difference is the cause, rather than a mode, release or
  * setting. `ports`: the destination's ports on either side. Undefined if the Services are the same, or if a side does not show all of them.
  */
 export function findServiceCause(
@@ -133,13 +133,13 @@ export function findServiceCause(
   };
 }
 
-/** Reports whether no difference in mode, release or settings is known. A dump shows only the mode, and none if it has lost the rules. */
+/** Reports whether no difference in mode, release or settings is known. A dump shows at most the mode, and no mode without rules. */
 export function haveOneSetup([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): boolean {
   if (old.mode !== undefined && fresh.mode !== undefined && old.mode !== fresh.mode) return false;
   return !old.settings || !fresh.settings || isSameValue(old.settings, fresh.settings);
 }
 
-/** Reports whether both sides read manifests in the same way. Modes and releases read different fields. */
+/** Reports whether both sides read manifests in the same way. Different modes and releases read different fields. */
 function areReadAlike({ settings: old }: Scene['side'], { settings: fresh }: Scene['side']): boolean {
   if (!old || !fresh) return false;
   const { mode, release, ignoresExternalIPs } = old;

@@ -47,7 +47,7 @@ const neededBy: { readonly [M in ProxyMode]?: (nodes: readonly Node[]) => Steps 
   nftables: (nodes) => [...kernelsNeeded(nodes), { step: 'nft-version' }, { step: 'kube-proxy-version' }],
 };
 
-/** Lists rules in table filter that the new mode does not have, if the cluster has such traffic. */
+/** Lists the filter table's rules that the new mode lacks, if the cluster has traffic that they affect. */
 function filtersLost({ side: { mode: from, settings, ports } }: Scene, { side }: Scene): Steps {
   const { mode: to, settings: after } = side;
   if (!from || !to) return [];
@@ -86,9 +86,9 @@ const leftBehindBy: { readonly [M in ProxyMode]?: (from: Scene, to: Scene) => St
 };
 
 /**
- * Lists addresses for which nodes answer ARP requests only in IPVS mode, because these addresses are on kube-ipvs0. Linux answers on any
- * link for the addresses of all links, unless strictARP forbids it. In IPv6, a link answers only for its own addresses. A Node's own
- * address is never lost.
+ * Lists addresses for which nodes answer ARP requests only in IPVS mode, which puts these addresses on kube-ipvs0. In IPv4, Linux answers
+ * on every link for the addresses of all links, unless strictARP forbids it. In IPv6, a link answers only for its own addresses. A Node's
+ * own address is never lost.
  */
 function answersLost(from: Scene, { side: { mode: to } }: Scene): Steps {
   const { side } = from;
@@ -106,7 +106,7 @@ function answersLost(from: Scene, { side: { mode: to } }: Scene): Steps {
   return rows.filter(({ addresses }) => addresses.length > 0);
 }
 
-/** Lists settings that have another value only because the new side does not set them. */
+/** Lists settings whose value changes only because the new side does not set them. */
 function settingsLost({ side: { settings: before, ports } }: Scene, { side: { settings: after } }: Scene): Steps {
   if (!before || !after) return [];
   const modes = { from: before.mode, to: after.mode };
@@ -146,17 +146,17 @@ export interface AskedChange {
   readonly from?: ProxyMode | undefined;
   readonly to?: ProxyMode | undefined;
   readonly toKubernetesVersion?: string | undefined;
-  /** The configuration after the change, as the caller names it. */
+  /** The configuration after the change, in the form that the caller gives. */
   readonly toConfig?: unknown;
   readonly featureGates?: string | readonly string[] | undefined;
-  /** The only Node to change. */
+  /** The Node to change, if only one changes. */
   readonly node?: string | undefined;
 }
 
 interface Setup {
   readonly settings: { readonly mode: ProxyMode };
   readonly gates: FeatureGates;
-  /** The chosen mode and the reason for it; `default-mode` if neither a flag nor a configuration names a mode. */
+  /** States the chosen mode and the reason for it. The code is `default-mode` if neither a flag nor a configuration names a mode. */
   readonly modeNote: Finding | undefined;
 }
 
@@ -172,7 +172,7 @@ interface ChangedSide {
     readonly proxyMode: ProxyMode;
     readonly kubernetesVersion?: Release | 'auto';
     readonly featureGates?: readonly string[];
-    /** Drops gates that would keep kube-proxy from starting, because the preparations already name them. */
+    /** Drops gates that would keep kube-proxy from starting. The preparations already name these gates. */
     readonly refusedGates?: 'left-out';
     readonly isModeUnnamed?: boolean;
   };
@@ -184,12 +184,12 @@ export type Change =
       readonly from: ChangedSide;
       readonly to: ChangedSide;
       readonly announced: readonly Finding[];
-      /** Where the old mode comes from if the user did not name it. */
+      /** What set the old mode, if the user did not name it. */
       readonly modeFrom: ModeSource | undefined;
     }
   | { readonly kind: 'refused'; readonly why: ArgumentsOf<'bad-call'> };
 
-/** Returns why a change is impossible for any input; undefined if it may be possible. `version`: the old release, if given. */
+/** Returns why a change is impossible, whatever the input; undefined if it may be possible. `version`: the old release, if given. */
 export function findWrongChange(
   { from, toConfig, to = toConfig === undefined ? 'nftables' : undefined, toKubernetesVersion }: AskedChange,
   version: string | undefined,
@@ -202,7 +202,7 @@ export function findWrongChange(
   return from === to ? { problem: 'same-mode', mode: from, isNamed: true } : undefined;
 }
 
-/** Plans a change. `settled`: the settings that flags and `toConfig` give kube-proxy after it, without a flag for the mode. */
+/** Plans a change. `settled`: the settings that flags and `toConfig` give kube-proxy after the change, without a flag for the mode. */
 export function planChange(asked: AskedChange, before: SetupBefore, settled: Setup = before): Change {
   const wrong = findWrongChange(asked, before.version);
   if (wrong) return refusedChange(wrong);
@@ -223,12 +223,12 @@ function namedBy({ settings, modeNote }: Setup): ProxyMode | undefined {
 interface AskedUpgrade {
   readonly upgrade: Upgrade;
   readonly gates: FeatureGates;
-  /** The setup in the new configuration, if there is one. */
+  /** The setup that the new configuration describes, if there is one. */
   readonly after: Setup | undefined;
 }
 
 function planUpgrade(asked: AskedChange, before: SetupBefore, { upgrade, gates, after: own }: AskedUpgrade): Change {
-  // If no configuration names a mode, kpc compiles for IPVS mode, but kube-proxy runs in iptables mode.
+  // If no configuration names a mode, kpc compiles for IPVS mode although kube-proxy would run in iptables mode.
   const unnamed = unnamedBy(asked, before);
   const mode = asked.from ?? (unnamed === undefined ? before.settings.mode : 'iptables');
   const named = own ? namedBy(own) : unnamed === undefined ? mode : undefined;
@@ -243,7 +243,7 @@ function planUpgrade(asked: AskedChange, before: SetupBefore, { upgrade, gates, 
     kind: 'change',
     from: {
       words: `${from}${mode}`,
-      // An upgrade from a release that nothing names would be compared with a guess.
+      // Without a named release, "auto" keeps kpc from comparing the upgrade with a guessed release.
       options: {
         proxyMode: mode,
         isModeUnnamed: unnamed === 'nothing',
@@ -266,7 +266,7 @@ function planUpgrade(asked: AskedChange, before: SetupBefore, { upgrade, gates, 
   };
 }
 
-/** Returns the old releases, which a flag or the Nodes name. */
+/** Returns the old releases that a flag or the Nodes name. */
 function releasesBefore({ node }: AskedChange, { version = 'auto', nodes }: SetupBefore): readonly string[] {
   if (version !== 'auto') return [version];
   const changed = [...nodes].filter(([name]) => node === undefined || name === node);
@@ -282,7 +282,7 @@ function unnamedBy({ from }: AskedChange, { modeNote }: SetupBefore) {
 }
 
 function planMode(change: AskedChange, before: SetupBefore, after: Setup | undefined): Change {
-  // kube-proxy before Kubernetes 1.40 runs in iptables mode if nothing names one.
+  // kube-proxy before Kubernetes 1.40 runs in iptables mode if nothing names a mode.
   const { from = before.settings.mode, to = after ? (namedBy(after) ?? 'iptables') : 'nftables' } = change;
   if (from === to) return refusedChange({ problem: 'same-mode', mode: from, isNamed: false });
   for (const text of releasesBefore(change, before)) {
@@ -312,7 +312,7 @@ export function isRequired({ severity }: Finding): boolean {
 
 interface Upgrade {
   readonly minor: Minor;
-  /** The upgrade's release, or the newest release that kpc knows. */
+  /** The release to upgrade to, or the newest release that kpc knows if the upgrade is to a later one. */
   readonly release: Release;
 }
 

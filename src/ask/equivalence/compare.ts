@@ -28,7 +28,7 @@ export interface Difference {
   readonly packet: Packet;
   readonly from: Fate;
   readonly to: Fate;
-  /** Whether the first packets end alike, and only the rest of their connections differs. */
+  /** Whether the first packets end alike and only later packets of their connections end differently. */
   readonly isOfConnection: boolean;
   readonly answers?: Answers | undefined;
 }
@@ -39,12 +39,12 @@ export interface Answers {
 }
 
 export interface ClassCounts {
-  /** The number of classes compared, by one packet each. */
+  /** The number of classes compared. One packet is sent for each class. */
   classes: number;
-  /** Classes whose end is unknown: on both sides (`unknown`), or on one side only. */
+  /** The number of classes whose end is unknown: on both sides (`unknown`), or on only one side. */
   unknown: number;
   unknownOnOne: number;
-  /** Whether both sides show the outcome of a packet to a Service. */
+  /** Whether both sides show what happens to a packet to a Service. */
   knowsServices: boolean;
   /** Reasons, keyed by what would settle them. */
   readonly reasons: Map<string, Unsettled>;
@@ -62,7 +62,7 @@ export function addCounts(sum: ClassCounts, more: ClassCounts): void {
   for (const [key, reason] of more.reasons) sum.reasons.set(key, reason);
 }
 
-/** A reason why a packet's end is unknown on a side. */
+/** A reason why it is unknown how a packet ends on one side. */
 export interface Unsettled {
   readonly reason: Reason;
   readonly family: Family;
@@ -88,26 +88,26 @@ interface TurnTarget extends Destination {
 
 export interface Like extends TurnTarget {
   /**
-   * Maps an address that belongs to the other destination, such as its endpoint's, to the matching address of this destination. Leaves all
-   * other addresses unchanged.
+   * Maps an address that belongs to the other destination, such as its endpoint's address, to the matching address of this destination.
+   * Leaves all other addresses unchanged.
    */
   readonly insteadOf: (address: string) => string;
 }
 
-/** Called with a difference, the equivalent destinations of other Services, and the destination's `turn`. */
+/** Called with a difference, the equivalent destinations of other Services, and the `turn` of the destination that differs. */
 type OnDifference = (difference: Difference, alike: readonly Like[], turn: number) => void;
 
 export interface ComparisonOptions {
   readonly only?: Only | undefined;
   readonly isSingle?: boolean;
-  /** The most destinations, without equivalent ones, to trace. If there are more destinations, none is traced. */
+  /** The greatest number of destinations to trace, not counting equivalent ones. If there are more, none is traced. */
   readonly most?: number;
 }
 
 /**
- * Sends one packet of each class to both sides. Packets are in one class if neither side can distinguish them: destinations and ports are
- * split at every value in the rules, and sources at values that rules on the packet's path match. One destination represents all that
- * differ only in their Service, and the counts include all of these.
+ * Sends one packet of each class to both sides. Packets are in one class if neither side can distinguish them. To find the classes, kpc
+ * splits destinations and ports at every value in the rules, and sources at values that rules on the packet's path match. If destinations
+ * differ only in their Service, one represents them all, and the counts include all of them.
  */
 export function compareScenes(
   from: Scene,
@@ -136,13 +136,13 @@ export function compareScenes(
   const groups = groupTargets(all, likeness);
   const isTooMuch = groups.length > most;
   for (const group of isTooMuch ? none : groups) {
-    // If a result is uncertain, each destination may have reasons of its own.
+    // If the group's result is uncertain, each destination may have reasons of its own.
     if (!ask(group.first, group)) for (const each of group.others) ask(each);
   }
   return { ...counts, isTooMuch };
 }
 
-/** Reports whether a side shows anything of a family besides the node's addresses, which a kernel has in both. */
+/** Reports whether a side shows anything of a family. The node's own addresses do not count, because a kernel has some in both families. */
 function showsFamily(side: Scene['side'], family: Family): boolean {
   if (side.kind !== 'dump') return side.families.includes(family);
   const { coverage, state, ports } = side;
@@ -150,7 +150,7 @@ function showsFamily(side: Scene['side'], family: Family): boolean {
   return coverage.iptables[family].length > 0 || objects.some((each) => each.family === family);
 }
 
-/** The first address of each Service network, which Service default/kubernetes has even if the input lacks it. */
+/** Returns the first address of each Service network. Service default/kubernetes has this address, even if the input lacks the Service. */
 function firstOfServices({ cluster }: Scene['side']): readonly string[] {
   return (cluster?.serviceCidrs ?? []).map(({ network: { address } }) => addressAfter(address, 1).text);
 }
@@ -261,7 +261,7 @@ function compareTarget(
   return answer;
 }
 
-/** Returns each side's answer from kube-proxy to a packet for the node itself. Undefined for a dump, which shows no readiness. */
+/** Returns how each side's kube-proxy answers a packet to the node itself. Undefined for a dump, which shows no readiness. */
 export function healthAnswers({ side: old }: Scene, { side: fresh }: Scene) {
   if (old.kind === 'dump' || fresh.kind === 'dump') return undefined;
   const [ofOld, ofFresh] = [old, fresh].map((side) => {
@@ -279,8 +279,8 @@ export function healthAnswers({ side: old }: Scene, { side: fresh }: Scene) {
 }
 
 /**
- * Finds the health check ports separately, because in some modes no rule matches them. The node's own addresses have all health check
- * ports; a Service's addresses have only the Service's own.
+ * Returns a function that lists the health check ports at an address. No rule matches these ports in some modes, so rules do not show them.
+ * The node's own addresses have all health check ports; a Service's addresses have only that Service's port.
  */
 function healthCheckKeys(scenes: readonly Scene[]) {
   const compiled = scenes.filter(({ side }) => side.cluster !== undefined);
@@ -328,10 +328,10 @@ function* destinationsOf(
       ...healthChecksAt(address, isNode),
     ];
     const keys = new Set(only && isNode ? named.filter((key) => only.ports.has(key)) : named);
-    // If rules match an address only together with ports, its other ports behave like those of neighbouring addresses.
+    // If rules match an address only together with ports, packets to the address's other ports end like packets to neighbouring addresses.
     const isWhole = own?.isWhole !== false;
-    // In kube-proxy's rules, a match on ports alone applies only to the node's own addresses. For any other address, one port of each chain
-    // is enough.
+    // In kube-proxy's rules, a match on ports alone applies only to the node's own addresses. For any other address, kpc therefore tries
+    // only one port from each chain.
     if (isWhole && !isNode)
       for (const list of unbound.values()) keys.add(list[turns[address.family]++ % list.length] as ProtocolPort);
     if (isNode || isWhole) for (const key of free) keys.add(key);
@@ -352,8 +352,8 @@ export function endsAlike([from, to]: readonly [Fate, Fate], nodes: ReadonlyMap<
 }
 
 /**
- * Reports whether both sides know how the packet ends, or neither does. If a side is not manifests, returns true, because that side does
- * not show which facts were given.
+ * Reports whether both sides know how the packet ends, or neither side does. Returns true if a side is not manifests, because such a side
+ * does not show which facts were given.
  */
 function areKnownAlike(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   if (lackOtherEndpoints(fates, scenes)) return false;
@@ -362,7 +362,7 @@ function areKnownAlike(fates: readonly [Fate, Fate], scenes: readonly [Scene, Sc
   return from === to;
 }
 
-/** Reports whether a verdict is unknown because the input lacks endpoints that each side would derive from different fields. */
+/** Reports whether a verdict is unknown because the input lacks endpoints, and the two sides would derive these from different fields. */
 export function lackOtherEndpoints(fates: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   const missing = fates.flatMap(({ verdict, reasons }) =>
     verdict === 'unknown' ? reasons.flatMap((reason) => (reason.kind === 'missing-listing' ? reason.missing : [])) : [],
@@ -380,8 +380,8 @@ function haveSameSources(service: string, scenes: readonly [Scene, Scene]): bool
 }
 
 /**
- * Reports whether, as far as known, the share of working connections may be the same on both sides. A side without routes never shows that
- * a connection works.
+ * Reports whether the share of working connections may be the same on both sides, as far as known. A side without routes never shows that a
+ * connection works.
  */
 function workAlike([from, to]: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   if (from.verdict === 'unknown' || scenes.every(({ side: { routes } }) => !routes.ipv4 && !routes.ipv6)) return true;

@@ -33,12 +33,12 @@ export function portText({ label, family }: ShownPort): string {
   return `${label} ${family}`;
 }
 
-/** For a sender that is an endpoint of the Service: on which sides it is one. */
+/** Says on which sides the sender is an endpoint of the Service that it sends to. */
 type OwnEndpoint = 'kept' | 'removed' | 'added';
 
 /**
- * Returns undefined if the sender is not an endpoint of the Services that it sends to. If only one side has the Service, its endpoints
- * count as `kept`.
+ * Returns on which sides the sender is an endpoint of the Services that it sends to; undefined if it is one on neither side. If only one
+ * side has the Service, its endpoints count as `kept`.
  */
 export function ownEndpointOf(
   { address }: PlacedSender,
@@ -57,8 +57,8 @@ export function ownEndpointOf(
 }
 
 /**
- * Names the sender as precisely as the line needs. For load balancer addresses, this includes a source range named in a Service, because
- * kube-proxy applies such ranges only there.
+ * Names the sender as precisely as the report needs. For load balancer addresses, the name includes a source range from the Service,
+ * because kube-proxy applies source ranges only there.
  */
 export function senderOf(
   { who, address, place, among, isMoved }: PlacedSender,
@@ -120,7 +120,7 @@ export function destinationFinder(
   };
 }
 
-/** Returns the Service ports, by name and family, that have an endpoint that may get connections and that rules may name. */
+/** Returns, by name and family, the Service ports with an endpoint that may get connections, so that rules may name it. */
 export function servedPorts({ side: { ports } }: Scene): readonly string[] {
   const serves = (status: EndpointStatus | undefined): boolean =>
     !status || status.ready || (status.serving && status.terminating);
@@ -130,8 +130,8 @@ export function servedPorts({ side: { ports } }: Scene): readonly string[] {
 }
 
 /**
- * Reports whether a load balancer's source ranges exclude the sender on one side. The node has no single address, so it counts as excluded
- * if only one side has ranges.
+ * Reports whether a load balancer's source ranges exclude the sender on a side. The node has no single address, so it counts as excluded if
+ * only one side has ranges.
  */
 export function isShutOut(sender: Address | undefined, ports: readonly ShownPort[]): boolean {
   const lists = ports.map(sourceNetworks);

@@ -14,18 +14,18 @@ interface DifferingSysctl {
   readonly to: string;
 }
 
-/** Which parts of a node's state differ between two sides, so that they may be a cause. */
+/** The parts of a node's state that differ between two sides and so may be a cause. */
 export interface DifferingParts {
-  /** Whether kube-proxy's objects for these ports, or for all, differ. */
+  /** Reports whether kube-proxy's objects differ: those of these ports, or those that no port owns. */
   readonly rules: (ports: readonly ShownPort[]) => boolean;
-  /** What one side lacks, if it only lacks some of these objects, although the Service's endpoints are the same. */
+  /** Returns what one side lacks. Undefined if each side lacks something, or if nothing differs other than endpoints. */
   readonly lost: (ports: readonly ShownPort[]) => LostRules | undefined;
   readonly foreign: boolean;
   readonly kernel: boolean;
   readonly sysctls: readonly DifferingSysctl[];
 }
 
-/** Compares the sides as kpc diff does. What a compiled side takes from a dump, or does not show, counts as changed. */
+/** Compares the sides as kpc diff does. Parts that a compiled side takes from a dump, or does not show, count as changed. */
 export function differingParts([{ side: old }, { side: fresh }]: readonly [Scene, Scene]): DifferingParts {
   const { servicePorts, base, foreign } = diffSides(old, fresh, { foreign: true });
   const ofRules = base.filter(({ kind }) => !ofNode.has(kind));
@@ -59,7 +59,7 @@ export function differingParts([{ side: old }, { side: fresh }]: readonly [Scene
   };
 }
 
-/** The most lost objects to name. */
+/** The number of lost objects to name. */
 const mostLost = 3;
 
 const ofNode: ReadonlySet<KernelChange['kind']> = new Set(['sysctl', 'setting', 'module', 'ipvs-timeouts']);
@@ -83,7 +83,7 @@ function nodeParts({ routes, state: { links } }: Scene['side']) {
   return { routes, links: links.filter(({ name }) => name !== serviceLink) };
 }
 
-/** kpc diff leaves out the policies of iptables' built-in chains. */
+/** Returns the policies of iptables' built-in chains, which kpc diff leaves out. */
 function chainPolicies({ state: { iptables } }: Scene['side']) {
   return families.map((family) =>
     Object.values(iptables[family] ?? {}).map((table) =>

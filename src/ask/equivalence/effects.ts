@@ -53,7 +53,7 @@ export const destinationKinds = [
   'node',
 ] as const;
 
-/** Senders at one place: those inside one range but outside the ranges within it. */
+/** Senders at one place. They are inside the range `within` but outside the ranges `without`. */
 export interface SenderRange {
   readonly kind: 'range';
   readonly who: SenderName;
@@ -96,19 +96,19 @@ export const effectFields = {
 const printed = objectOf(effectFields);
 
 export interface Effect extends Shaped<typeof printed> {
-  /** Sorted by their keys. */
+  /** The senders, sorted by their keys. */
   readonly senders: readonly EffectSender[];
   readonly from: End;
   readonly to: End;
   readonly choice: EffectChoice | undefined;
-  /** Why the example's end is unknown on the side that explains the effect. */
+  /** Why it is unknown how the example ends on the side that explains the effect. */
   readonly lacks: readonly Unsettled[];
 }
 
 export interface Divergence {
   readonly cause: CauseId;
   readonly reasons: readonly CauseReason[];
-  /** The addresses on which only one side serves node ports, or the sockets on which only one answers health checks, sorted. */
+  /** Sorted. The addresses on which only one side serves node ports, or the sockets on which only one side answers health checks. */
   readonly served: { readonly old: readonly string[]; readonly new: readonly string[] };
   readonly situations: readonly Situation[];
   readonly severity: EffectSeverity;
@@ -116,6 +116,6 @@ export interface Divergence {
   readonly servicePorts: readonly string[];
   readonly effects: readonly Effect[];
   readonly classes: number;
-  /** The names of the traced nodes that show this effect; '' for a node without a Node object. */
+  /** The names of the traced nodes that show this effect. '' stands for a node without a Node object. */
   readonly nodes: readonly string[];
 }

@@ -1,4 +1,4 @@
-// How packets of one kind end on a side, in values that can be compared as JSON.
+// Describes how packets of one kind end on a side, in values that can be compared as JSON.
 import type { ShownPort } from '../../cluster/model.ts';
 import type { Address } from '../../kernel/address.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
@@ -25,7 +25,7 @@ export interface End extends StopCondition {
   /** The chosen endpoints, if the other side chooses differently. */
   readonly chosen: ChosenEndpoints | undefined;
   readonly sources: readonly SeenSource[] | undefined;
-  /** Which connections fail although their first packet arrives. */
+  /** How many of the connections whose first packet arrives fail later. */
   readonly loses: 'all' | 'some' | 'none';
   /** Whether kube-proxy stops a pod's packet because no setting tells it which clients are pods. */
   readonly isUndetected: boolean;
@@ -36,7 +36,7 @@ type ChosenEndpoints =
   | { readonly kind: 'shares'; readonly shares: readonly number[] }
   | { readonly kind: 'endpoints'; readonly on: 'unknown' | 'this-node' | 'other-nodes' | 'all-nodes' };
 
-/** Whose address receivers see. */
+/** Whose address receivers see as the source. */
 export type SeenSource = 'client' | 'node' | 'service';
 
 export interface SeenSources {
@@ -73,7 +73,7 @@ function judgeLoss(fate: Fate): End['loses'] {
   return isNearly(lost, 1) ? 'all' : 'some';
 }
 
-/** A dump does not show the nodes of endpoints, but the other side may. The side's own scene is the first in `scenes`. */
+/** A dump does not show the nodes of endpoints, but the other side may. The first scene in `scenes` is the side's own. */
 function chosenOf(choice: Choice, { endpoints }: Fate, scenes: readonly Scene[]): ChosenEndpoints | undefined {
   if (choice === 'same') return undefined;
   if (choice === 'other-shares') {
@@ -88,7 +88,7 @@ function chosenOf(choice: Choice, { endpoints }: Fate, scenes: readonly Scene[])
   return { kind: 'endpoints', on: places.has(true) ? 'this-node' : 'other-nodes' };
 }
 
-/** How the two sides choose endpoints: alike, the same endpoints with other shares, or other endpoints. */
+/** Whether both sides choose endpoints alike, the same endpoints with other shares, or other endpoints. */
 type Choice = 'same' | 'other-shares' | 'other-endpoints';
 
 /** Compares the choice of endpoints. If the packets end differently on the two sides, there is no choice to compare. */
@@ -126,7 +126,7 @@ export function seenSources(
   return before.join() === after.join() ? undefined : { from: before, to: after };
 }
 
-/** Returns how connections fail, or may fail, after their first packet arrived; empty if no failure is known. */
+/** Returns how connections fail, or may fail, after their first packet has arrived. Empty if no failure is known. */
 export function lossesOf(fate: Fate): readonly Losing[] {
   if (fate.verdict === 'unknown') return [];
   const { kind, ways } = fate.connection();
@@ -144,7 +144,7 @@ interface StepCause {
   readonly because: readonly CauseReason[];
 }
 
-/** Causes that remain the cause even if a rule or sysctl also stops packets. */
+/** The causes that no rule or sysctl overrides, even if one also stops packets. */
 const settled: ReadonlySet<CauseId> = new Set([
   'lost-jump',
   'one-sided',
@@ -167,9 +167,9 @@ const ofSetup: ReadonlySet<CauseId> = new Set([
   'hairpin',
 ]);
 
-/** Returns a function that finds what decides a difference instead of the `cause`; undefined if there is nothing. */
+/** Returns a function that finds what, instead of the `cause`, decides a difference. The function returns undefined if nothing does. */
 export function stepFinder(scenes: readonly [Scene, Scene], isOneSetup: boolean) {
-  // Rules compiled from manifests are never out of date.
+  // If both sides are compiled from manifests, their rules are never out of date.
   const areCompiled = scenes.every(({ side: { kind } }) => kind === 'manifests');
   let known: DifferingParts | undefined;
   return (cause: CauseId, { from, to }: Difference, ports: readonly ShownPort[]): StepCause | undefined => {
@@ -201,8 +201,8 @@ export function stepFinder(scenes: readonly [Scene, Scene], isOneSetup: boolean)
 }
 
 /**
- * Returns what stops some of the packets: rules of other programs, and the kernel. Leaves out packets from the endpoint to itself, because
- * these fail without a fault of the node.
+ * Returns what stops some of the packets: rules of other programs, or the kernel. Leaves out packets from an endpoint to itself, because
+ * these may fail without a fault on the node.
  */
 function stopsOf({ ways }: Fate): ReadonlyMap<string, StopOfNode> {
   const stops = ways.flatMap((way): readonly (readonly [string, StopOfNode])[] => {

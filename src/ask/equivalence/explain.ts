@@ -40,12 +40,12 @@ interface Explained {
   readonly cause: CauseId;
   readonly because: readonly CauseReason[];
   readonly ports: readonly ShownPort[];
-  /** Whether the packet goes from a pod to itself, and only fields of its Service may explain the difference. */
+  /** Whether the packet goes from a pod to itself. Only fields of its Service may then explain the difference. */
   readonly isHairpin?: boolean;
   readonly effect: Effect;
 }
 
-/** Returns two functions for the two sides of one node: one explains differences, the other finds packets' destinations. */
+/** Returns two functions for the two sides of one node. One explains differences; the other finds the destinations of packets. */
 export function explainer(...scenes: readonly [Scene, Scene]) {
   const nodes = knownOwnAddresses(scenes);
   const find = destinationFinder(scenes, nodes);
@@ -95,7 +95,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     if (behaviours.length > 0) return { cause: 'behaviour', because: behaviours, ports: target.ports, effect };
     const ofServices = isOpen || target.kind === 'health-check' ? undefined : serviceCause(target.ports);
     const isHairpin = cause === 'hairpin' && (!ofServices || ofServices.cause === 'service-fields');
-    // A difference in settings may change how a pod reaches itself, whatever the Service's policy.
+    // For a pod that sends to itself, a difference in settings may be the cause, whatever the Service's policy.
     if (ofServices && (isOneSetup || !isHairpin)) return { ...ofServices, ports: target.ports, isHairpin, effect };
     if (cause === 'connection') return { cause, because: whyFailing(difference, scenes), ports: target.ports, effect };
     const lost = isOfService.has(target.kind) && !isOpen ? findLost(difference, target.ports, lostJumps) : [];
@@ -113,8 +113,8 @@ function whyFailing({ packet, from, to }: Difference, scenes: readonly [Scene, S
 }
 
 /**
- * Finds the side that explains the difference, and a side whose own trace ends as in the comparison. Both are the same side if possible,
- * but only a side that does not know the end explains why.
+ * Finds the side that explains the difference, and a side on which a trace alone ends as in the comparison. These are the same side if
+ * possible. If the end is unknown on only one side, that side explains the difference.
  */
 function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, Scene]) {
   const [old, fresh] = scenes;
@@ -126,7 +126,7 @@ function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, 
   };
   const other = first === 'old' ? 'new' : 'old';
   if (isShown(first)) return { explains: first, shownBy: first } as const;
-  // A trace of the other side alone does not show that slices fit only one side.
+  // A trace of the other side alone does not show that EndpointSlices fit only one side.
   const shows = !lackOtherEndpoints([from, to], scenes) && isShown(other);
   const isUnknown = from.verdict === 'unknown' || to.verdict === 'unknown';
   return { explains: shows && !isUnknown ? other : first, shownBy: shows ? other : undefined } as const;
@@ -181,18 +181,18 @@ function causeOfDifference(
   const own = causeIds.find((each) => each === kind);
   if (own) return own;
   const stops = new Set([from, to].map((fate) => stopOf(fate)?.kind));
-  // One side's rules take an address of the node as a cluster IP that lacks the port.
+  // The rules of one side treat an address of the node as a cluster IP that lacks the port.
   const isOfClusterIP = stops.size > 1 && stops.has('unserved-port');
   if (kind === 'node') return isOfClusterIP ? 'unserved-port' : [from, to].some(isBalanced) ? 'proxy-port' : 'other';
   const delivers = new Set([from, to].map(({ endpoints }) => endpoints.length > 0));
   if (kind === 'node-port') {
     if (isLoopback(packet.destination)) return 'node-port-loopback';
-    // One side leaves the packet to the node itself, and the other side's rules translate it.
+    // One side leaves the packet to the node itself, and the other side's rules translate its address.
     if (isOfClusterIP || (from.verdict === 'local') !== (to.verdict === 'local')) return 'node-port-addresses';
   }
   if (stops.has('stranger')) return 'other';
   if (!isServed) return 'no-endpoints';
-  // If one side's Service rules leave the packet unchanged, the choice of endpoints is not the cause.
+  // If a side's Service rules leave the packet unchanged, the choice of endpoints is not the cause.
   if ([from, to].some(({ verdict }) => verdict === 'local' || verdict === 'forwarded')) return 'other';
   if (isOwnEndpoint && delivers.has(true)) {
     const [before, after] = [from, to].map(({ endpoints }) => {
@@ -215,7 +215,7 @@ function isBalanced({ steps }: Fate): boolean {
   return steps.some((step) => step.kind === 'listener' && step.server.program === 'balancer');
 }
 
-/** Compares the shares of connections that are not known to fail, whichever endpoints they reach. */
+/** Judges a difference by the share of connections that are not known to fail, whichever endpoints they reach. */
 function severityOfDifference({ sender, from, to, answers }: Difference, { kind }: KnownDestination): EffectSeverity {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'unknown';
   const shareOf = (fate: Fate, isAnswered: boolean): number => {
@@ -227,22 +227,22 @@ function severityOfDifference({ sender, from, to, answers }: Difference, { kind 
     shareOf(to, !answers || admits(answers.to, answers.from)),
   ];
   if (isNearly(before, after)) return isNearly(before, 0) ? 'fails-otherwise' : 'changes';
-  // Nobody relies on a cluster IP that fails in part for clients outside the cluster, so how large this part is decides nothing.
+  // Nobody outside the cluster relies on a cluster IP that fails for part of the connections, so the size of that part does not matter.
   if (kind === 'cluster-ip' && sender.place === 'outside' && isPart(before) && isPart(after)) return 'changes';
   return before > after ? 'breaks' : 'opens';
 }
 
-/** Load balancers send nothing to a node that answers 503, as to one that does not answer. */
+/** Reports whether an answer counts as success. A 503 counts only if the other side answers too, because it is as bad as no answer. */
 function admits(own: HealthAnswer | undefined, other: HealthAnswer | undefined): boolean {
   return own !== undefined && (own.status !== 503 || other !== undefined);
 }
 
-/** The chosen endpoints, as sorted text. */
+/** The chosen endpoints under each policy, as sorted text. */
 type Choice = Readonly<Record<'cluster' | 'local', string>>;
 
 /**
  * Returns a function that finds the behaviours that make the two kube-proxies choose different endpoints. Behaviours are the cause only if
- * packets reach the endpoints that each side chooses under the same policy.
+ * packets reach the endpoints that both sides choose under the same policy.
  */
 function behaviourFinder(
   { side: old }: Scene,

@@ -37,7 +37,7 @@ interface Gathered {
   readonly reasons: Map<string, CauseReason>;
   readonly situations: Map<string, Situation>;
   readonly served: { readonly old: Set<string>; readonly new: Set<string> };
-  /** The equivalent destinations whose Services were added last. */
+  /** The equivalent destinations whose Services were added last. Used to avoid adding them again. */
   alike: readonly Like[];
 }
 
@@ -54,7 +54,7 @@ export class Findings {
       const { explain, find } = (explained ??= explainer(from, to));
       const { ports, effect: found, ...blamed } = explain(difference);
       const { cause, because } = findStep(blamed.cause, difference, ports) ?? blamed;
-      // In a whole cluster's report, differences with one cause must not be split by number of endpoints.
+      // A report for a whole cluster must not split differences with one cause by the number of endpoints.
       const effect = { ...found, choice: undefined, classes: 1 + alike.length };
       const known = this.#byCause.get(cause) ?? {
         effects: new Map(),
@@ -74,7 +74,7 @@ export class Findings {
       known.alike = alike;
       for (const reason of [modes, ...because]) known.reasons.set(keyOfReason(reason), reason);
       const server = serverOf(cause, difference);
-      // No setting makes a kube-proxy answer that has no such health check.
+      // Advice on the setup does not help if the new kube-proxy has no such health check, because no setting makes it answer.
       const isOfSetup = cause !== 'health-check' || (server === 'old' && !isOneSetup && hasCheck(to, difference));
       if (needsAdvice(effect.severity) && isOfSetup) {
         const { side } = to;
@@ -117,7 +117,7 @@ export class Findings {
   }
 }
 
-/** Returns the only side that serves a node port, even if for lack of endpoints it refuses the packet, or that answers a health check. */
+/** Returns the side that alone serves a node port or answers a health check. A side that refuses for lack of endpoints serves too. */
 function serverOf(cause: CauseId, { from, answers }: Difference): 'old' | 'new' | undefined {
   if (cause === 'node-port-addresses') return from.verdict === 'local' ? 'new' : 'old';
   if (cause !== 'health-check' || !answers || (answers.from && answers.to)) return undefined;
@@ -128,13 +128,13 @@ function hasCheck({ side }: Scene, { packet }: Difference): boolean {
   return side.kind !== 'dump' && side.cluster.healthChecks.some(({ port }) => port === packet.port);
 }
 
-/** Reports whether kube-proxy takes a pod with this address for one of the cluster. */
+/** Reports whether kube-proxy recognises a sender with this address as a pod of the cluster. */
 function detects({ settings, node }: CompiledSnapshot, family: Family, address: Address | undefined): boolean {
   const local = detectLocalTraffic(settings, node, family);
   return local !== undefined && (local.kind !== 'from-network' || !address || contains(local.network, address));
 }
 
-/** Returns the name of the node that both sides describe; '' without a Node object. */
+/** Returns the name of the node that both sides describe; '' if there is no Node object. */
 export function nodeOf({ side: from }: Scene, { side: to }: Scene): string {
   return from.node?.name ?? to.nodeName;
 }
@@ -180,18 +180,18 @@ export interface ServiceEffect extends Effect {
 }
 
 interface AskedThere {
-  /** `id`: the protocol with address and port, or with the family and port if the destination may have any address. */
+  /** `id`: the protocol, address and port. If the destination may have any address, the family stands in place of the address. */
   readonly id: string;
   readonly example: Effect['example'];
 }
 
 export interface ServiceEffects extends Pick<ClassCounts, 'unknown' | 'unknownOnOne'> {
   readonly effects: readonly ServiceEffect[];
-  /** Whether Pods that reach themselves through a Service are treated differently, which effects do not include. */
+  /** Whether the sides treat Pods that reach themselves through a Service differently. `effects` does not include such differences. */
   readonly touchesHairpins: boolean;
 }
 
-/** Sends one packet of each class to both sides. Returns the differences by Service; undefined for too many destinations. */
+/** Sends one packet of each class to both sides. Returns the differences by Service; undefined if there are too many destinations. */
 export function effectsByService(from: Scene, to: Scene, options?: ComparisonOptions): ServiceEffects | undefined {
   const { explain, find } = explainer(from, to);
   let touchesHairpins = false;
@@ -237,7 +237,7 @@ export function effectsByService(from: Scene, to: Scene, options?: ComparisonOpt
 
 interface Gathering {
   readonly turn: number;
-  /** "ipv4 30080" */
+  /** The family and port, as in "ipv4 30080". */
   readonly port: string;
   readonly ports: readonly ShownPort[];
   readonly effect: Effect;
@@ -270,7 +270,7 @@ const none: readonly never[] = [];
 export interface Compared extends Readonly<Omit<ClassCounts, 'reasons'>> {
   readonly reasons: readonly Unsettled[];
   readonly findings: readonly Divergence[];
-  /** The names of the nodes that packets were sent to; '' for a node without a Node object. */
+  /** The names of the nodes that packets were sent to; '' stands for a node without a Node object. */
   readonly asked: readonly string[];
 }
 

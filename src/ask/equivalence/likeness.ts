@@ -24,12 +24,12 @@ interface LikenessSide {
   readonly ungiven: ReadonlySet<string>;
   readonly stale: Scene['stale'] | undefined;
   readonly node: string;
-  /** kube-proxy's answer to the Service's health checks, which depends on the ready endpoints of all its ports. */
+  /** Returns kube-proxy's answer to the Service's health checks, which depends on the ready endpoints of all the Service's ports. */
   readonly answer: (port: ServicePort) => HealthAnswer['status'] | undefined;
   readonly shapes: Map<ServicePort, Shape | undefined>;
 }
 
-/** Everything, except names, that decides how packets to a Service port end. */
+/** Everything except names that decides how packets to a Service port end. */
 interface Shape {
   readonly number: number;
   /** The addresses of the port and of its endpoints, without duplicates, in the order that the shape describes. */
@@ -48,24 +48,24 @@ interface Use {
 
 export interface Described {
   readonly shape: string;
-  /** The destination's own address, its endpoints' and all others involved, in the same order for equivalent destinations. */
+  /** All addresses involved: the destination's own, its endpoints' and others. Equivalent destinations list theirs in the same order. */
   readonly addresses: readonly string[];
 }
 
-/** Numbers addresses and Service ports in order of first appearance, so that descriptions that differ only in names become equal. */
+/** Numbers addresses and Service ports in order of first appearance. Descriptions that differ only in names then become equal. */
 interface Cast {
   readonly addresses: Map<string, number>;
   readonly ports: Map<string, number>;
 }
 
 /**
- * Finds equivalent destinations: neither side distinguishes their packets, except by the addresses and names of Services with the same
+ * Finds equivalent destinations. Neither side distinguishes packets to these, except by the addresses and names of Services with the same
  * shape. Only compiled sides have equivalent destinations, because their states follow from their Services.
  */
 export class Likeness {
   readonly #sides: readonly LikenessSide[];
   readonly #clients: Clients;
-  /** Addresses that have no equivalent: the node's own, and addresses of senders that represent many others. */
+  /** Addresses without an equivalent: the node's own, and those of senders that represent many others. */
   readonly #single: ReadonlySet<string>;
   readonly #cuts: Cuts;
   readonly #shapes = new Map<string, number>();
@@ -78,7 +78,7 @@ export class Likeness {
     this.#cuts = cuts;
   }
 
-  /** Returns undefined for sides that were read from a node, and for a mode that gives each Service port a listening port of its own. */
+  /** Returns undefined for sides that were read from a node, and for a mode in which each Service port has its own listening port. */
   static of(
     scenes: readonly [Scene, Scene],
     { spans }: Questions,
@@ -111,7 +111,7 @@ export class Likeness {
     });
   }
 
-  /** Describes the destinations at an address. Undefined if no Service uses the address, or if no other destination is equivalent. */
+  /** Describes the destinations at an address. Undefined if no Service uses the address, or if no other destination can be equivalent. */
   at(address: Address): (key: ProtocolPort) => Described | undefined {
     const cast: Cast = { addresses: new Map([[address.text, 0]]), ports: new Map() };
     const told: unknown[] = [this.#kindOf(address)];
@@ -128,7 +128,7 @@ export class Likeness {
       const asked = uses.map((use, i) => askedWords(use, key, atNode[i] ?? none)).join(' ');
       if (atNode.every(({ length }) => length === 0))
         return isPart ? { shape: `${own} ${asked}`, addresses } : this.#describeIdle(address, key);
-      // If several Services have this node port, their names decide which Service gets packets, so no other destination is equivalent.
+      // If several Services have this node port, their names decide which Service gets packets, so no other destination can be equivalent.
       if (atNode.some(areOfSeveral)) return undefined;
       const further = { addresses: new Map(cast.addresses), ports: new Map(cast.ports) };
       const toldHere: unknown[] = [own, asked];
@@ -153,7 +153,7 @@ export class Likeness {
     return { side, claims, serves, asked: claims.map(({ protocol, port }) => portKey(protocol, port)), reached };
   }
 
-  /** Adds all facts about the ports that decide how packets end. Returns false if the ports' shapes do not cover all these facts. */
+  /** Adds all facts about the ports that decide how packets end. Returns false if the ports' shapes do not cover all of these facts. */
   #tell(ports: readonly ServicePort[], side: LikenessSide, told: unknown[], cast: Cast): boolean {
     told.push('|');
     for (const port of ports) {

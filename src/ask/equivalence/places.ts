@@ -23,7 +23,7 @@ interface PlacedNetwork {
   readonly network: Network;
 }
 
-/** Finds a sender's place by the first endpoint or network that matches the sender's address. */
+/** Finds a sender's place: that of the first endpoint or network that matches the sender's address. */
 export class Places {
   readonly #networks = new Map<string, PlacedNetwork>();
   readonly #lengths: { readonly [F in Family]: Set<number> } = { ipv4: new Set(), ipv6: new Set() };
@@ -50,7 +50,7 @@ export class Places {
     return this.#placeOfEndpoint(address) ?? this.networkOf(address)?.place;
   }
 
-  /** Reports whether the input names exactly this address. The address's place then says nothing about neighbouring addresses. */
+  /** Reports whether the input names exactly this address. If so, the address's place says nothing about neighbouring addresses. */
   isHost(address: Address): boolean {
     if (this.#placeOfEndpoint(address) !== undefined) return true;
     return this.networkOf(address)?.network.prefixLength === addressBits[address.family];
@@ -86,7 +86,7 @@ export function placesOfSenders(scenes: readonly Scene[]): Places {
     });
   const compiled = scenes.flatMap(({ side }) => (side.kind === 'dump' ? [] : side));
   const own = compiled.flatMap(({ node }) => node.podCIDRs);
-  // If nothing names an endpoint's node, the node's pod networks or a dump's routes may show it.
+  // If nothing names an endpoint's node, the node's pod networks or a dump's routes may show whether the endpoint is here.
   const placeOfEndpoint = (address: Address): SenderPlace | undefined => {
     for (const { side, evaluate } of scenes) {
       const [first] = side.endpoints.at(address.text);

@@ -12,7 +12,7 @@ import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 import { isKubeProxyTable } from '../../kube-proxy/nft-table.ts';
 import type { Packet, PacketProtocol } from '../../packet/packet.ts';
 
-/** A protocol and port, as "tcp 80". */
+/** A protocol and a port, such as "tcp 80". */
 export type ProtocolPort = string;
 
 export function portKey(protocol: string, port: number): ProtocolPort {
@@ -26,7 +26,7 @@ export function readPortKey(key: ProtocolPort): Pick<Packet, 'protocol' | 'port'
 
 const transports: readonly Exclude<PacketProtocol, 'icmp'>[] = ['tcp', 'udp', 'sctp'];
 
-/** Arguments of iptables rules that match destinations or input interfaces, which most rules do not have. */
+/** The kinds of arguments of iptables rules that match destinations or input interfaces. Most rules have no such argument. */
 const askingKinds: ReadonlySet<RuleArg['kind']> = new Set([
   'destination',
   'destination-port',
@@ -41,14 +41,14 @@ interface AskedDestination {
   isWhole: boolean;
 }
 
-/** Collects the destinations and input interfaces that rules match. The sources that rules match are in each packet's fate. */
+/** Collects the destinations and input interfaces that rules match. The sources that rules match are in the fate of each packet. */
 export class Questions {
   readonly destinations = new Map<string, AskedDestination>();
   readonly spans: AddressSpan[] = [];
   readonly ports = new Map<unknown, ProtocolPort[]>();
-  /** Ports that other programs' rules match, which may affect any packet, not only packets to the node. */
+  /** Ports that other programs' rules match. Such rules may affect any packet, not only packets to the node. */
   readonly foreignPorts = new Set<ProtocolPort>();
-  /** Addresses that a mode gives the node for Services, so that no client has one. */
+  /** Addresses of Services that a mode gives to the node. No client has such an address. */
   readonly held = new Set<string>();
   readonly interfaces = new Set<string>();
   readonly #readSets = new Set<unknown>();
@@ -89,7 +89,7 @@ export class Questions {
     for (const name of ['lo', 'kube-ipvs0']) this.interfaces.delete(name);
   }
 
-  /** Returns, for each protocol, a port that no rule matches, and a ping. */
+  /** Returns, for each protocol, a port that no rule matches. For ICMP, returns a ping. */
   freePorts(): readonly ProtocolPort[] {
     const bound = [...this.destinations.values()].flatMap(({ ports }) => [...ports]);
     const taken = new Set([...[...this.ports.values()].flat(), ...bound]);
@@ -114,7 +114,7 @@ export class Questions {
     else if (ports.length > 0) this.ports.set(asker, [...ports]);
   }
 
-  /** Adds the address and ports that one rule matches. `readSet`: reads a named set that the rule looks up by these fields. */
+  /** Adds the address and ports that one rule matches. `readSet` reads a named set in which the rule looks up these fields. */
   #readRule(
     conditions: readonly (Expression | RuleTerm)[],
     asker: unknown,

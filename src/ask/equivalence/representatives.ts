@@ -16,7 +16,7 @@ import { PlanMemo, endpointClass, statusOf, type TrafficPlan } from '../../clust
 import type { Scene } from '../trace/scene.ts';
 import { portKey, type ProtocolPort } from './questions.ts';
 
-/** The part of a node's packets to compare: packets to these addresses, and to these ports of the node itself. */
+/** The packets to compare on a node: packets to these addresses, and to these ports of the node itself. */
 export interface Only {
   readonly addresses: ReadonlySet<string>;
   readonly ports: ReadonlySet<ProtocolPort>;
@@ -40,33 +40,33 @@ export function packetsToPlaced(servicePorts: readonly ServicePort[]): Only | un
   return placed.length === 0 ? undefined : packetsTo(placed);
 }
 
-/** A node that represents others, with the packets to compare. `only` is undefined for all packets. */
+/** A node that represents other nodes, with the packets to compare on it. `only` is undefined if all packets are compared. */
 export interface StandIn {
   readonly node: string;
   readonly only: Only | undefined;
 }
 
-/** A node, and the nodes that represent it; only itself if all its packets are traced. */
+/** A node, with the nodes that represent it. If all its packets are traced, only the node itself is listed. */
 export interface Represented {
   readonly node: string;
   readonly by: readonly string[];
 }
 
-/** A cluster as one side reads it. The manifests of two sides may differ in anything, and the releases may follow different hints. */
+/** A cluster as one side reads it. The manifests of the two sides may differ in any way, and their releases may follow different hints. */
 export interface ClusterSide {
   readonly nodes: ReadonlyMap<string, Node>;
   readonly cluster: Pick<Cluster, 'servicePorts' | 'addresses' | 'serviceCidrs'>;
   readonly settings: ProxySettings;
-  /** Each node's addresses that its Node object does not list. */
+  /** Each node's addresses that the Node object does not list. */
   readonly hosts?: ReadonlyMap<string, readonly Address[]> | undefined;
 }
 
 /**
  * Chooses the nodes that together show every difference between a cluster's nodes, except their own addresses. How a node treats packets to
- * a Service depends on these facts: which of the Service's endpoints the node uses and has (if a traffic policy, hints or the endpoints'
- * addresses decide that), the kinds of the node's addresses, which of these are also Service addresses, the kinds of its endpoints, and
- * which networks in settings and Services contain its addresses and its Pods' addresses. A node represents only itself if it or its
- * endpoints differ between the sides.
+ * a Service depends on which of the Service's endpoints it uses and has, if a traffic policy, hints or the endpoints' addresses decide
+ * that. It also depends on the kinds of the node's addresses and of its endpoints, on which of the node's addresses are Service addresses
+ * too, and on which networks in settings and Services contain addresses of the node and its Pods. A node represents only itself if it or
+ * its endpoints differ between the sides.
  */
 export function chooseStandIns(sides: readonly ClusterSide[], names: readonly string[]) {
   const shapes = sides.map(nodeShapes);
@@ -79,7 +79,7 @@ export function chooseStandIns(sides: readonly ClusterSide[], names: readonly st
       [...nodes.values()].flatMap(({ addresses }) => addresses.map(({ address }) => address)),
     ),
   );
-  /** Reports whether the endpoint's address also belongs to a Node or Service, so that the endpoint is treated as a Node or Service. */
+  /** Reports whether the endpoint's address also belongs to a Node or Service. kpc then treats the endpoint like that Node or Service. */
   const isStrange = ({ address: { text } }: Endpoint): boolean =>
     ofNodes.has(text) || sides.some(({ cluster }) => cluster.addresses.servicesAt(text).length > 0);
   const bound = groupBy(
@@ -100,7 +100,7 @@ export function chooseStandIns(sides: readonly ClusterSide[], names: readonly st
     return first;
   };
   const found = names.map((name): StandIn & { readonly by: ReadonlySet<string> } => {
-    // A node that differs between the sides may resemble other nodes on one side only, so it represents no other node.
+    // A node that differs between the sides may resemble another node on only one of them, so it represents no other node.
     if (new Set(owns.map((ownOf) => ownOf(name))).size > 1) return { node: name, only: undefined, by: new Set([name]) };
     const like = firstWith(shapes.map(({ shapeOf }) => shapeOf(name)).join(' '), name);
     const identity = { name, zone: zoneOf(sides[0]?.nodes.get(name)) };
@@ -110,7 +110,7 @@ export function chooseStandIns(sides: readonly ClusterSide[], names: readonly st
       const known = seen.get(key);
       if (known !== undefined) return known;
       const used = new Set(plans.map(endpointsIn));
-      // If the sides use different endpoints, two nodes are alike only if both use the same endpoints on each side.
+      // If the two sides use different endpoints, nodes are alike only if they use the same endpoints on each side.
       const classes = plans.map((plan) => endpointClass(plan, kindOf));
       return firstWith(key, firstWith([of, ...(used.size > 1 ? [...used] : []), ...classes].join(' | '), name));
     });
@@ -131,7 +131,7 @@ function endpointsIn({ clusterEndpoints, localEndpoints }: TrafficPlan): string 
   return [clusterEndpoints, localEndpoints].map((list) => list.map(({ label }) => label).join()).join(' / ');
 }
 
-/** Returns functions that find what distinguishes a node from others on a side, and which networks contain an address. */
+/** Returns two functions: one finds what distinguishes a node from others on a side, the other finds which networks contain an address. */
 function nodeShapes(side: ClusterSide) {
   const { nodes, cluster, hosts } = side;
   const { servicePorts } = cluster;
@@ -224,8 +224,8 @@ function ownOfNodes({ nodes, cluster: { servicePorts } }: ClusterSide): (name: s
 type Side = Scene['side'];
 
 /**
- * Returns pairs of both sides on single Nodes that together show every difference in packets to these Service ports; none if a side is a
- * dump or is compiled for a named Node.
+ * Returns pairs of the two sides on single Nodes. Together, these show every difference in packets to these Service ports. Empty if a side
+ * is a dump or is compiled for a named Node.
  */
 export function pairsOnAny(
   from: Side,

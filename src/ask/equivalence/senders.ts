@@ -15,7 +15,7 @@ import type { Questions } from './questions.ts';
 
 export interface PlacedSender extends Sender {
   readonly place: SenderPlace;
-  /** The network that determines the sender's place, if one does. */
+  /** The network that decides the sender's place, if a network does. */
   readonly among?: Network | undefined;
   readonly isMoved?: boolean;
 }
@@ -28,8 +28,8 @@ const placesOfKinds: { readonly [K in (typeof senderKinds)[number]]: SenderPlace
 };
 
 /**
- * Reports whether the sender's packets to the address can reach a node with these own addresses. Every node programs all Services, so a
- * Pod's own node handles the Pod's packets to a Service. Other nodes send packets only to the node's own addresses.
+ * Reports whether the sender's packets to the address can reach a node that has `nodes` as its own addresses. Every node programs all
+ * Services, so a Pod's packets to a Service are handled on the Pod's own node. Other nodes send packets only to this node's own addresses.
  */
 export function existsOn(nodes: ReadonlyMap<string, Address>, sender: PlacedSender, to: Address): boolean {
   const { enters, address: own, place } = sender;
@@ -41,11 +41,11 @@ export function existsOn(nodes: ReadonlyMap<string, Address>, sender: PlacedSend
   // No router forwards packets to a link-local address.
   if (isLinkLocal(to) && (place === 'other-node' || place === 'outside') && !(own && isLinkLocal(own))) return false;
   if (place === 'other-node' && !nodes.has(to.text)) return false;
-  // No client has an address that a mode gives the node for a Service.
+  // Some modes give the node addresses of Services. No client has such an address.
   return enters !== undefined || !own || nodes.has(own.text);
 }
 
-/** Returns the node's addresses, without the addresses that kube-proxy adds. */
+/** Returns the node's addresses, except those that kube-proxy adds. */
 export function knownOwnAddresses(scenes: readonly Scene[]): ReadonlyMap<string, Address> {
   const own = scenes.flatMap(({ links }) => links.flatMap(({ addresses }) => addresses));
   return new Map(own.map(({ address }) => [address.text, address]));
@@ -59,7 +59,7 @@ interface ClientSide {
 
 export class Clients {
   readonly usual: { readonly [F in Family]: readonly PlacedSender[] };
-  /** A dump comes last, because it shows the least about senders. */
+  /** A dump is last in this list, because it shows the least about senders. */
   readonly #sides: readonly ClientSide[];
   readonly #links: { readonly ofPods: readonly string[]; readonly others: readonly string[] };
   readonly #held: ReadonlySet<string>;
@@ -117,12 +117,12 @@ export class Clients {
     return uniqueBy(ways, (way) => interfaceOf(way, isRouted)).map((way) => ({ ...placed, enters: way }));
   }
 
-  /** Reports whether the sender is an endpoint that runs on this node on one side, and elsewhere on the other. */
+  /** Reports whether the sender is an endpoint that runs on this node according to one side, and elsewhere according to the other. */
   #runsElsewhere({ text }: Address): boolean {
     return new Set(this.#sides.flatMap(({ scene }) => scene.side.endpoints.at(text)[0]?.isLocal ?? [])).size > 1;
   }
 
-  /** Reports whether the two sides' manifests differ here. Dumps and bundles show only some networks and addresses, so they never count. */
+  /** Reports whether `read` tells the sides' manifests apart. Dumps and bundles never count, because they show too little. */
   #differs(read: (side: ClientSide) => SenderPlace | boolean | undefined): boolean {
     return this.#sides.every(({ scene }) => scene.side.kind === 'manifests') && new Set(this.#sides.map(read)).size > 1;
   }

@@ -10,7 +10,7 @@ const { ignore: ignoreAnnotation } = ownAnnotations;
 
 export interface Ignore {
   readonly code: string;
-  /** "namespace/name", or a name alone, which matches in any namespace; undefined for all Services. */
+  /** "namespace/name", or only a name, which matches in any namespace. Undefined for all Services. */
   readonly service?: string | undefined;
   /** Where the ignore is written: "--ignore", or the name of the file. */
   readonly by: string;
@@ -22,8 +22,8 @@ interface Scoped extends Ignore {
 }
 
 /**
- * Leaves out findings that flags, kpc.yaml and objects' annotations accept. Errors cannot be ignored: an input with an error is not
- * compiled, so the rest of it stays unchecked.
+ * Leaves out findings that flags, kpc.yaml and objects' annotations accept. Errors cannot be ignored, because an input with an error is not
+ * compiled and the rest of it would stay unchecked.
  */
 export function applyIgnores(
   findings: readonly Finding[],

@@ -22,7 +22,7 @@ export interface LintInput {
   readonly services: readonly LintedService[];
   /** The input's Nodes, without assumed ones. */
   readonly nodes: readonly CompiledSnapshot[];
-  /** One snapshot for each node, or for the unnamed node '' if the input has no Nodes. */
+  /** One snapshot for each node. If the input has no Nodes, the only snapshot is for the unnamed node ''. */
   readonly snapshots: readonly CompiledSnapshot[];
 }
 
@@ -30,18 +30,18 @@ export interface LintedService extends Sourced<Service> {
   readonly name: string;
   /** The Service as written, without the values that kpc assigned. */
   readonly written: Service;
-  /** Whether the Service was printed from a cluster together with all its running Pods. */
+  /** Whether the Service was read from a cluster whose running Pods are all in the input. */
   readonly isOfCluster: boolean;
   readonly skipped: ServiceInfo['skipped'];
   /** The Service's ports in both families; empty if kube-proxy skips the Service. */
   readonly ports: readonly ServicePort[];
   readonly slices: readonly Sourced<EndpointSlice>[];
-  /** Whether the input gives the Service's endpoints (or shows that there are none), or kpc assumes endpoints. */
+  /** Whether the Service's endpoints are known: the input gives them, or shows that there are none, or kpc assumes them. */
   readonly isGiven: boolean;
-  /** Whether the input shows all endpoints of the Service, by the Service's slices or Endpoints, or by a cluster's Pods. */
+  /** Whether the input shows all endpoints of the Service, through its EndpointSlices or Endpoints, or through a cluster's Pods. */
   readonly knowsEndpoints: boolean;
   readonly selected: readonly Sourced<Pod>[];
-  /** The number of selected Pods when all replicas run; Infinity for a DaemonSet. */
+  /** The number of selected Pods if all replicas run; Infinity for a DaemonSet. */
   readonly selectedCount: number;
   /** Whether the Service selects only workloads without replicas. */
   readonly isScaledToZero: boolean;
@@ -62,7 +62,7 @@ export function readLintInput(loaded: LoadedInputs, { node: only, ipFamily }: No
   return { input: { loaded, services: readLintedServices(loaded), nodes, snapshots }, diagnostics };
 }
 
-/** Reports whether flags or the input name the mode; otherwise the settings are kube-proxy's defaults. */
+/** Reports whether flags or the input name the mode. If not, the settings are kube-proxy's defaults. */
 export function namesMode({ configured, modeNote }: LoadedInputs): boolean {
   return configured || modeNote?.code !== 'default-mode';
 }
@@ -116,7 +116,7 @@ function hasPods({ object }: Sourced<Workload>): boolean {
   return object.replicas !== 0 || isScaledDown(object);
 }
 
-/** Returns how many replicas each Pod from asPods represents; Infinity for a DaemonSet. */
+/** Returns how many replicas each Pod from `asPods` represents; Infinity for a DaemonSet. */
 function podsOf({ object: { kind, replicas = Number.POSITIVE_INFINITY } }: Sourced<Workload>): number {
   return kind === 'StatefulSet' ? Math.min(1, replicas) : replicas;
 }

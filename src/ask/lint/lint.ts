@@ -21,7 +21,7 @@ import { namesMode, readLintInput, type LintInput } from './lint-input.ts';
 import { ruleCodes, lintRuleOf } from './rules.ts';
 import { subjectsOf, type Subjects } from './subjects.ts';
 
-/** Returns how a claimed packet ends, as kpc trace would for the same input. Undefined if kpc trace has no answer. */
+/** Returns how a claimed packet ends according to kpc trace for the same input. Undefined if kpc trace has no answer. */
 type TracePacket = (claim: PacketClaim) => PacketEnd | undefined;
 
 function packetTracer({ snapshots }: LintInput): TracePacket {
@@ -62,19 +62,19 @@ export interface LintOutcome {
   readonly mode: ProxyMode;
   readonly namesMode: boolean;
   readonly services: number;
-  /** The number of Services for which the input has no endpoints, so that endpoints were not checked. */
+  /** The number of Services whose endpoints were not checked, because the input has none. */
   readonly unserved: number;
   readonly nodes: number;
   readonly snapshots: readonly CompiledSnapshot[];
   readonly files: readonly string[];
-  /** Each file's path relative to the command-line argument that led to the file. */
+  /** Each file's path relative to the command-line argument from which kpc found the file. */
   readonly below: ReadonlyMap<string, string>;
 }
 
 export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: readonly Ignore[]): LintOutcome {
   const { input, diagnostics } = readLintInput(loaded, options);
   const subjects = subjectsOf(loaded);
-  // After an error, leave out lint rules' findings, because the error may have caused them.
+  // After an error, the findings of lint rules are left out, because the error may have caused them.
   const isOfRules = (code: FindingCode): boolean => (input ? lintRuleOf(code)?.check : lintRuleOf(code)) !== undefined;
   const said = [...diagnostics, ...diagnoseNothingRead(loaded, diagnostics)]
     .filter((each) => !isOfRules(each.code) && (isError(each) || !isOfCompiling(each.code)))
@@ -84,7 +84,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   const ofObjects = said.filter((each) => !isNote(each));
   const found = input ? judge(ofObjects, input, subjects) : ofObjects;
   const { kept, ignored, idle } = applyIgnores(found, ignores, loaded.inputs, subjects);
-  // If the rules have not run, an ignore that matches nothing may still be needed.
+  // If the rules have not run, an ignore that matches nothing may still be needed later.
   const shownIdle = input ? idle : idle.filter(isCertain);
   return {
     findings: sortDiagnostics([...kept, ...shownIdle]),
@@ -102,7 +102,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
   };
 }
 
-/** Returns an error if kpc reads none of the input's objects, because a check of nothing must not pass. */
+/** Returns an error if kpc reads none of the objects in the input. A check of nothing must not pass. */
 function diagnoseNothingRead({ inputs }: LoadedInputs, said: readonly Finding[]): readonly Finding[] {
   if (hasObjects(inputs) || inputs.skipped.size === 0 || said.some(isError)) return [];
   const kinds = [...inputs.skipped].map(([kind, number]) => count(number, kind));
@@ -141,7 +141,7 @@ function showSaid(said: readonly Finding[], input: LintInput, trace: TracePacket
   });
 }
 
-/** Returns how a packet ends; undefined if that is unknown, 'otherwise' if the end disproves the finding. */
+/** Returns how a packet ends. Undefined if that is unknown; 'otherwise' if the packet's end disproves the finding. */
 function show(packet: PacketClaim | undefined, trace: TracePacket): Finding['evidence'] | 'otherwise' {
   const verdict = packet && trace(packet);
   if (!packet || verdict === undefined) return undefined;

@@ -22,11 +22,11 @@ export interface RuleFinding<Code extends FindingCode> {
   readonly packet?: PacketClaim | undefined;
 }
 
-/** A rule of kpc lint for one code. Either the rule's `check` finds the problem, or compiling does. */
+/** A kpc lint rule for one code. The problem is found either by the rule's `check` or by compiling. */
 export interface LintRule<Code extends FindingCode> {
-  /** Finds the problem. Replaces compiling's own finding with this code, which names several Services at once. */
+  /** Finds the problem. The findings, which may name several Services, replace compiling's findings with this code. */
   readonly check?: (input: LintInput) => readonly RuleFinding<Code>[];
-  /** Returns a packet that shows compiling's finding with this code. `service`: the Service that the finding names, if it names one. */
+  /** Returns a packet that shows compiling's finding with this code. `service`: the Service that the finding names, if any. */
   show?(details: ArgumentsOf<Code>, input: LintInput, service: LintedService | undefined): PacketClaim | undefined;
 }
 
@@ -52,12 +52,12 @@ export function claimedSocket({
   return { port, protocol };
 }
 
-/** Returns a packet that reaches no endpoint, from the node to the cluster IP. Any input shows an address of the node. */
+/** Returns a packet from the node to the cluster IP, which reaches no endpoint. Any input shows an address of the node. */
 export function claimRefused(port: ServicePort, { nodes }: LintInput): PacketClaim {
   return { ...claimedSocket(port), from: 'node', to: port.clusterIP, node: nodes[0]?.nodeName ?? '', ends: unanswered };
 }
 
-/** Returns a client's packet to a node port that leads to endpoints. Undefined if no node's address is known. */
+/** Returns a client's packet to a node port that has endpoints. Undefined if no node's address is known. */
 export function toNodePort(port: ServicePort, { nodes }: LintInput): PacketClaim | undefined {
   const known = nodes.find(({ node }) => !isLoopback(node.nodeIPs[port.family]));
   if (!known) return undefined;
@@ -70,13 +70,13 @@ interface PortOnNodes {
   readonly port: ServicePort;
   readonly node: CompiledSnapshot;
   readonly nodes: readonly CompiledSnapshot[];
-  /** The names of `nodes`, and the number of all nodes. The family is set if the Service has two and the condition holds for only one. */
+  /** The names of `nodes`, and the number of all nodes. The family is set only if the Service has both families. */
   readonly on: OnNodes;
 }
 
 /**
- * Returns, for each family, the first port of the Service for which the condition holds on some node, and all nodes where it holds for any
- * port.
+ * For each family, returns the first port of the Service for which the condition holds on some node. Also returns all nodes on which the
+ * condition holds for any port.
  */
 export function findNodes(
   { name }: LintedService,
@@ -101,8 +101,8 @@ export function findNodes(
 }
 
 /**
- * Does the same as findNodes, for missing endpoints. Returns nothing if the input does not show all endpoints of the Service. Reports both
- * families together if they lack endpoints on the same nodes.
+ * Like findNodes, but for missing endpoints. Returns nothing if the input does not show all endpoints of the Service. Reports both
+ * families as one if they lack endpoints on the same nodes.
  */
 export function findLacks(...[service, input, lacks]: Parameters<typeof findNodes>): readonly PortOnNodes[] {
   const gaps = service.knowsEndpoints ? findNodes(service, input, lacks) : [];
@@ -123,7 +123,7 @@ export function ofRestricted<Code extends FindingCode>(check: CheckService<Code>
   });
 }
 
-/** Reports whether the ranges admit everyone, so that they restrict nothing. */
+/** Reports whether the ranges admit every client and so restrict nothing. */
 export function admitsEveryone({ object: { spec } }: LintedService): boolean {
   return spec.loadBalancerSourceRanges.some((range) => /\/0+$/.test(range.trim()));
 }

@@ -34,10 +34,10 @@ import {
 import { ignoredService, misspelledKey, unknownService } from './rules/references.ts';
 import { fullSet, idleAffinity, ipvsEnds, laxARP, longComment, unnamedMode } from './rules/settings.ts';
 
-/** For findings from compiling that no packet shows. */
+/** The rule for compiling's findings that no packet shows. */
 const told = {};
 
-/** The order in which ignored findings are listed. */
+/** The rules, in the order in which ignored findings are listed. */
 const rules: { readonly [Code in LintCode]: LintRule<Code> } = {
   'local-without-endpoint': localWithoutEndpoint,
   'undetected-pods': undetectedPods,

@@ -1,22 +1,22 @@
 import { type Address, addressAt, addressBits, addressNumber, type Family, isSpecial } from '../../kernel/address.ts';
 import { isSingle, type AddressSpan } from '../../kernel/address-range.ts';
 
-/** Documentation addresses, which stand for the rest of the world, unless a span separates them from it. */
+/** Documentation addresses. They stand for the rest of the world, unless a span separates them from it. */
 const preferred: { readonly [F in Family]: readonly bigint[] } = {
   ipv4: [0xc6336463n, 0xcb007163n, 0xc0000263n],
   ipv6: [0x20010db8ffff00000000000000000063n, 0x3fff0000000000000000000000000063n],
 };
 
-/** Bounds of ranges whose addresses no host has. */
+/** The bounds of ranges whose addresses no host has. */
 const worldCuts: { readonly [F in Family]: readonly bigint[] } = {
   ipv4: [1n << 24n, 127n << 24n, 128n << 24n, 224n << 24n],
   ipv6: [2n, 0xfe80n << 112n, 0xfec0n << 112n, 0xff00n << 112n],
 };
 
-/** Kinds of addresses, such as pods' and clients', that need separate representatives even if no rule distinguishes them. */
+/** Kinds of addresses, such as those of pods and of clients. Each kind needs its own representatives, even if no rule distinguishes it. */
 export interface Kinds {
   readonly of: (address: Address) => string;
-  /** Addresses where the kind changes, except at single hosts, which count as taken. */
+  /** Addresses at which the kind changes. Leaves out single hosts, because they count as taken. */
   readonly cuts: { readonly [F in Family]: readonly bigint[] };
 }
 
@@ -24,7 +24,7 @@ const oneKind: Kinds = { of: () => '', cuts: { ipv4: [], ipv6: [] } };
 
 /**
  * Returns one address for each cell. A cell is all addresses of one kind that the spans cannot distinguish. Skips addresses that no host
- * can have, such as multicast, taken ones (each of these is its own cell), and cells that contain one of the `known` addresses.
+ * can have, such as multicast; taken addresses, each of which is its own cell; and cells that contain one of the `known` addresses.
  */
 export function representatives(
   family: Family,

@@ -19,7 +19,7 @@ export function packetOf(sender: Sender, target: Destination): Packet {
 }
 
 /**
- * Reports whether an address belongs to no pod and no node in the manifests. A client with such an address uses a Service's external
+ * Reports whether an address belongs to no pod and no node in the manifests. A client with such an address uses the Service's external
  * addresses.
  */
 function isClientOutside(address: Address | undefined, { side, links }: Scene): boolean {
@@ -34,14 +34,14 @@ function isClientOutside(address: Address | undefined, { side, links }: Scene): 
   return networks.length + side.node.podCIDRs.length > 0 && !isOwn && !isNode && !isPod;
 }
 
-/** Returns the sender's own node if it is certainly another than the scene's: '' if its name is unknown. */
+/** Returns the name of the sender's own node if this is certainly not the scene's node; '' if the name is unknown. Otherwise undefined. */
 export function homeElsewhere({ who }: Pick<Sender, 'who'>, { side: { nodeName } }: Scene): string | undefined {
   if (who.kind === 'remote-pod') return '';
   if (who.kind !== 'named-pod' && who.kind !== 'endpoint') return undefined;
   return who.home === '' || nodeName === '' || who.home === nodeName ? undefined : who.home;
 }
 
-/** Reports whether the node of a pod handles the pod's packets to this address: each node does so for Services' addresses. */
+/** Reports whether a pod's own node handles the pod's packets to this address. It does if the address is a Service's. */
 export function isTakenBySender({ address }: Pick<Destination, 'address'>, { side, links }: Scene): boolean {
   return side.endpoints.isOfService(address.text) && !addressesOn(links).has(address.text);
 }
@@ -75,7 +75,7 @@ export function ask(
     const packet = packetOf(sender.value, target.value);
     const isUnplaced = isUnplacedDestination(packet, scene);
     const found = scene.evaluate({ ...packet, isUnplaced });
-    // In IPVS mode, each address of the node has virtual servers of its own, so an address that is not shown has none in the state.
+    // In IPVS mode, each of the node's addresses has its own virtual servers. An address that is not shown therefore has none in the state.
     const isBlind = isUnplaced && scene.side.state.virtualServers.length > 0;
     const fate = isBlind && found.otherwise?.verdict === 'local' ? { ...found, otherwise: undefined } : found;
     return { kind: 'read', value: { sender: sender.value, target: target.value, fate } };

@@ -7,13 +7,13 @@ import { showsTranslation } from '../describe/find-ports.ts';
 import type { Destination } from './question.ts';
 import { servicePortAt, servicesWithoutEndpoints } from './service-ends.ts';
 
-/** What only a dump and what only the manifests beside it have. */
+/** What only the dump has (`node`), and what only the manifests beside it have. */
 export interface OneSided {
   readonly node: readonly string[];
   readonly manifests: readonly string[];
 }
 
-/** Compares the Service port that a packet is for with the manifests beside the dump, if the dump shows the port. */
+/** Compares the Service port that a packet goes to with the manifests beside the dump. Undefined if the dump does not show the port. */
 export function besideManifests(target: Destination, side: Snapshot) {
   const named = side.kind === 'dump' ? side.named : undefined;
   const { family } = target.address;
@@ -39,7 +39,7 @@ function placesOf(port: ShownPort): readonly string[] {
 
 function compareEndpoints({ endpoints: held }: DecompiledPort, written: ServicePort): OneSided {
   const { internalPolicyLocal, externalPolicyLocal, endpoints } = written;
-  // Under policy Local and with hints, kube-proxy leaves out endpoints.
+  // kube-proxy leaves out some endpoints under policy Local and with hints.
   const areAllUsed =
     !internalPolicyLocal &&
     !externalPolicyLocal &&

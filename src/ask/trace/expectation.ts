@@ -19,15 +19,15 @@ import { wrong, type Read, type Sender, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
 export interface WrittenExpectation {
-  /** A verdict, "fails", a list of endpoints, or endpoints with their shares of connections. */
+  /** A verdict, "fails", a list of endpoints, or endpoints with the share of connections that each gets. */
   readonly expect: string | readonly string[] | Readonly<Record<string, number>>;
   /** "kept", "masqueraded", "mixed" or an address. */
   readonly source: string | undefined;
 }
 
 /**
- * Expected ends other than endpoints. A packet that is expected to arrive is also expected to get a working connection. `fails`: the
- * connection does not work, whatever happens to its first packet.
+ * The ends that a test can expect, other than endpoints. A packet that is expected to arrive must also get a working connection. `fails`:
+ * the connection must not work, whatever happens to its first packet.
  */
 const expectedEnds = [...verdicts, 'fails'] as const;
 
@@ -118,20 +118,20 @@ function findEndpoint(
 
 export type Unexpected =
   /**
-   * `works`: the connection works but should fail. `verdict`: the packet ends differently. `fails`: the packet ends as expected, but its
-   * connection fails.
+   * `works`: the connection works, although it should fail. `verdict`: the packet ends differently. `fails`: the packet ends as expected,
+   * but the connection fails.
    */
   | { readonly kind: 'works' | 'fails' }
-  /** The packet is delivered, but not to the Service that was asked about. */
+  /** The packet is delivered to another Service than the test names. */
   | { readonly kind: 'other-service' }
   | { readonly kind: 'verdict'; readonly expected: string }
-  /** `lost`: a share of the connections ends differently. `failing`: a share ends as expected and then fails. */
+  /** `lost`: a share of the connections ends differently. `failing`: a share of them ends as expected but then fails. */
   | { readonly kind: 'lost' | 'failing'; readonly share: number }
   | { readonly kind: 'endpoints'; readonly reached: readonly string[]; readonly missed: readonly string[] }
   | { readonly kind: 'share'; readonly endpoint: string; readonly share: number; readonly wanted: number }
   | { readonly kind: 'source'; readonly expected: string; readonly seen: ReturnType<typeof seenSource> };
 
-/** How far a written share may differ from the computed share, because people round. */
+/** How far a share in a test may differ from the computed share. People write rounded shares. */
 const tolerance = 0.005;
 
 export function compareFate(
@@ -161,7 +161,7 @@ export function compareFate(
   return faults;
 }
 
-/** Returns the endpoints' shares of connections, without failing ones, by "address:port". */
+/** Returns each endpoint's share of connections, by "address:port". Connections that fail do not count. */
 export function sharesOf(fate: Fate): ReadonlyMap<string, number> {
   const reached = fate
     .connection()
@@ -177,7 +177,7 @@ function compareReached(
 ): readonly Unexpected[] {
   const faults: Unexpected[] = [];
   const missed: string[] = [];
-  // If shares are given, the remaining connections are expected to fail, so an endpoint without a working connection need not be listed.
+  // If shares are given, the remaining connections are expected to fail. A test then need not list an endpoint without working connections.
   const hasShares = expected.some(({ share }) => share !== undefined);
   const others = new Set([...reached].flatMap(([at, share]) => (hasShares && share <= tolerance ? [] : [at])));
   for (const { words, address, port, share: wanted } of expected) {

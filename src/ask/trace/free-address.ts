@@ -9,7 +9,7 @@ export function networksOfLinks(links: readonly Link[]): readonly Network[] {
     .flatMap(({ address, prefixLength }) => parseNetwork(`${address.text}/${prefixLength}`) ?? []);
 }
 
-/** Returns addresses that no host has: the first and last of each network, and all that routes list as broadcast. */
+/** Returns addresses that no host has: the first and last address of each network, and all addresses that routes list as broadcast. */
 function addressesOfNoHost(network: Network, scene: Scene): ReadonlySet<string> {
   const ends = [network, ...networksOfLinks(scene.links)].flatMap((each) => {
     const size = 2 ** (addressBits[each.family] - each.prefixLength);
@@ -20,7 +20,7 @@ function addressesOfNoHost(network: Network, scene: Scene): ReadonlySet<string> 
   return new Set([...ends, ...ofRoutes].map(({ text }) => text));
 }
 
-/** freeAddressIn counts down from this host number, because routers and endpoints often have low numbers. */
+/** The host number from which freeAddressIn counts down, because routers and endpoints often have low numbers. */
 const tried = 250;
 const blockSize = 256;
 /** The number of blocks to search in a large network. */

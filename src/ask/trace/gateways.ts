@@ -13,12 +13,12 @@ import {
 import type { Maybe } from '../../packet/reason.ts';
 import { labelsOfNamespace, selectsLabels, type Scene } from './scene.ts';
 
-/** Where requests come in: a listener of a Gateway or ListenerSet, or the controller of Ingresses. */
+/** A place where requests come in: a listener of a Gateway or ListenerSet, or the controller of Ingresses. */
 export interface Entrance {
   readonly gateway: string | undefined;
-  /** The object that routes name as parent: "Gateway shop/web" or "ListenerSet shop/more". */
+  /** The object that routes name as their parent: "Gateway shop/web" or "ListenerSet shop/more". */
   readonly owner: string;
-  /** Undefined if the entrance accepts everything, as for Ingresses and for a parent that the input lacks. */
+  /** Undefined if the entrance accepts everything. Ingresses do, and so does a parent that is not in the input. */
   readonly listener: GatewayListener | undefined;
   readonly attachment: Attachment;
   readonly routes: ReadonlyMap<Sourced<Ingress>, Attachment>;
@@ -26,7 +26,7 @@ export interface Entrance {
 
 type EntrancePlace = Omit<Entrance, 'routes'>;
 
-/** Why a route or listener is refused, or what its acceptance assumes. */
+/** Says why a route or listener is refused, or what must hold for it to be accepted. */
 interface Attachment {
   readonly refusal?: AttachmentRefusal | undefined;
   readonly doubt?: AttachmentDoubt | undefined;
@@ -35,7 +35,7 @@ interface Attachment {
 export type AttachmentRefusal =
   | { readonly kind: 'no-listener-sets'; readonly owner: string; readonly namespace: string }
   | { readonly kind: 'conflict'; readonly listener: string }
-  /** The listener accepts another route, which is older or has a name that sorts first. */
+  /** The listener accepts another route instead, which is older or has a name that sorts first. */
   | { readonly kind: 'rival'; readonly route: string }
   | { readonly kind: 'other-listener' }
   | { readonly kind: 'protocol'; readonly protocol: string }
@@ -45,7 +45,7 @@ export type AttachmentRefusal =
 
 export type AttachmentDoubt =
   | { readonly kind: 'no-owner'; readonly owner: string }
-  /** `taker` accepts objects from this namespace only if the namespace has certain labels, which the input lacks. */
+  /** `taker` accepts objects from this namespace only if the namespace has certain labels. The input does not show whether it has them. */
   | { readonly kind: 'no-labels'; readonly taker: TakerName; readonly namespace: string };
 
 type TakerName = { readonly owner: string } | { readonly listener: string };
@@ -103,8 +103,8 @@ function entrancePlaces(
 }
 
 /**
- * The kinds of routes for each listener protocol. Listeners of one layer can share a port if their hosts differ. Controllers may define
- * other protocols.
+ * The kinds of routes that each listener protocol accepts. Listeners of one layer can share a port if their hosts differ. Controllers may
+ * define other protocols.
  */
 const protocols: ReadonlyMap<string, { readonly layer: string; readonly kinds: readonly Ingress['kind'][] }> = new Map([
   ['HTTP', { layer: 'http', kinds: ['HTTPRoute', 'GRPCRoute'] }],
@@ -114,7 +114,7 @@ const protocols: ReadonlyMap<string, { readonly layer: string; readonly kinds: r
   ['UDP', { layer: 'udp', kinds: ['UDPRoute'] }],
 ]);
 
-/** Reports whether nothing distinguishes two listeners for a connection (GatewaySpec.Listeners in apis/v1). */
+/** Reports whether a connection cannot tell two listeners apart (GatewaySpec.Listeners in apis/v1). */
 function areIndistinct(one: GatewayListener, other: GatewayListener): boolean {
   const [first, second] = [one, other].map(({ protocol }) => protocols.get(protocol)?.layer);
   if (one.port === undefined || one.port !== other.port || !first || !second) return false;
@@ -161,7 +161,7 @@ function hostsOf(routes: readonly IngressRoute[]): readonly string[] {
 }
 
 /**
- * Returns the hosts of a route that a listener accepts; '' means any host. A listener ignores hosts outside its own host
+ * Returns the hosts of a route that a listener accepts; '' means any host. A listener ignores hosts that its own host does not cover
  * (HTTPRouteSpec.Hostnames in apis/v1).
  */
 export function takenHosts(hosts: readonly string[], { listener }: Pick<Entrance, 'listener'>): readonly string[] {
@@ -214,8 +214,8 @@ export function fitsHost(pattern: string, host: string): boolean {
 }
 
 /**
- * Reports whether a route may use a Service: one in the route's own namespace, or one that a ReferenceGrant in the Service's namespace
- * allows.
+ * Reports whether a route may use a Service. It may use a Service in its own namespace, and one that a ReferenceGrant in the Service's
+ * namespace allows.
  */
 export function isGranted(
   { kind, metadata: { namespace: own } }: Ingress,

@@ -20,7 +20,7 @@ export interface WantedRequest {
   readonly path: string;
 }
 
-/** `isRequest`: whether the text is certainly a request. Routes for any host do not match a text that may name something else. */
+/** `isRequest`: whether the text is certainly a request. If the text may name something else, routes for any host do not match it. */
 type AskedRequest = WantedRequest & { readonly isRequest: boolean };
 
 export function namesHost({ hosts }: IngressRoute, { host }: Pick<WantedRequest, 'host'>): boolean {
@@ -39,7 +39,7 @@ export function readRequest(to: string): WantedRequest | undefined {
   };
 }
 
-/** Finds the routes for a request: routes of the most specific listener in each Gateway, and the best route among all Ingresses. */
+/** Finds the routes for a request: in each Gateway, the routes of the most specific listener; among all Ingresses, the best route. */
 export function followRequest(request: AskedRequest, scene: Scene): readonly Followed[] {
   const weigh = ({ listener }: Entrance): number => weighHost(listener?.host ?? '', request.host);
   const byGateway = groupBy(listEntrances(scene), ({ gateway = '' }) => gateway);
@@ -75,7 +75,7 @@ interface MatchedRoute {
   readonly from: Sourced<Ingress>;
   readonly route: IngressRoute;
   readonly entrance: Entrance;
-  /** How specific the match is. The weights are in the Gateway API's order of precedence (HTTPRouteRule in apis/v1). */
+  /** How specific the match is. The weights are listed in the Gateway API's order of precedence (HTTPRouteRule in apis/v1). */
   readonly weights: readonly number[];
 }
 
@@ -99,13 +99,13 @@ function weighHost(pattern: string, host: string): number {
 }
 
 /**
- * Weighs a path: an exact path beats the longest prefix. Patterns weigh most, but count only as possible matches, because controllers rank
+ * Weighs a path. An exact path beats the longest prefix. Patterns weigh most but count only as possible matches, because controllers rank
  * them differently.
  */
 function weighPath({ path, pathType }: IngressRoute): number {
   if (pathType === 'pattern') return Number.POSITIVE_INFINITY;
   if (pathType === 'exact') return Number.MAX_SAFE_INTEGER;
-  // A gRPC method without a service ranks below every match with a service.
+  // A match on only a gRPC method ranks below every match on a gRPC service.
   return pathType === 'suffix' ? (path?.length ?? 0) / 1000 : (path?.length ?? -1);
 }
 

@@ -31,14 +31,14 @@ import {
   type WantedRequest,
 } from './ingress-request.ts';
 
-/** The path of requests through an Ingress or a Gateway API route, from the controller on. */
+/** The path of requests through an Ingress or a Gateway API route, starting at the controller. */
 export interface IngressWay {
   readonly ingress: string | undefined;
-  /** The requested Gateway or route, if no route in the input is attached to it. */
+  /** The Gateway or route in the question, if no route in the input is attached to it. */
   readonly idle: string | undefined;
   readonly objects: readonly FollowedObject[];
   readonly faults: readonly Finding[];
-  /** Whether some requests go to a Service. The controller that sends them is assumed to be a pod on this node. */
+  /** Whether some of the requests go to a Service. The controller that sends these is assumed to be a pod on this node. */
   readonly reachesService: boolean;
   readonly traces: readonly Trace[];
 }
@@ -55,7 +55,7 @@ export interface FollowedObject {
 }
 
 export interface RoutedRequests extends Pick<IngressRoute, 'hosts' | 'path' | 'pathType'> {
-  /** Whether the method, headers or query also decide, so that only some requests take this route. */
+  /** Whether the route also depends on the method, headers or query, so that only some requests take it. */
   readonly isConditional: boolean;
   readonly ends: readonly RouteEnd[];
   readonly copies: readonly RouteEnd[];
@@ -86,7 +86,7 @@ export function followIngress(question: Question, scene: Scene): Read<IngressWay
   return isSure ? absent({ problem: 'no-ingress-of-host', request: question.to }) : undefined;
 }
 
-/** Returns the objects, without their routes, that have the request's host but that no entrance accepts, to explain the refusal. */
+/** Returns the objects that have the request's host but that no entrance accepts, without their routes. They explain the refusal. */
 function refusedOf(request: Parameters<typeof namesHost>[1], scene: Scene): readonly Followed[] {
   const entrances = listEntrances(scene);
   const taken = new Set(entrances.flatMap(takenBy));
@@ -96,12 +96,12 @@ function refusedOf(request: Parameters<typeof namesHost>[1], scene: Scene): read
   });
 }
 
-/** Reports whether a text is a host with a path, unlike "namespace/name", because a namespace has no dots. */
+/** Reports whether a text is a host with a path. A host has dots, unlike the namespace in "namespace/name". */
 function hasPath({ to }: Pick<Question, 'to'>, { host }: Pick<WantedRequest, 'host'>): boolean {
   return host.includes('.') && to.includes('/');
 }
 
-/** Reports whether a text names nothing in the cluster but may be a host: one with three labels or more, or with a path. */
+/** Reports whether a text names nothing in the cluster but may be a host. It may be one if it has three labels or more, or a path. */
 function isNoService({ to, namespace }: Question, request: WantedRequest, scene: Scene): boolean {
   const labels = request.host.split('.').filter((label) => label !== '').length;
   if (labels < (hasPath({ to }, request) ? 2 : 3) || /\.svc(?:[.:/]|$)/.test(to)) return false;
@@ -113,7 +113,7 @@ function isNoService({ to, namespace }: Question, request: WantedRequest, scene:
   return found.kind === 'wrong' && found.diagnostic.code === 'not-found';
 }
 
-/** Kinds of objects that requests from outside depend on. An object that was not read may route a request, or forbid its path. */
+/** The kinds of objects that requests from outside depend on. An object that was not read may route a request or forbid its path. */
 const waysIn = [
   ['ingresses', 'Ingresses', 'routes'],
   ['gateways', 'Gateways'],
@@ -211,7 +211,7 @@ function followObject({ from, routes, entrances }: Followed, scene: Scene) {
   return { object: followed, targets };
 }
 
-/** Returns a route with only the hosts that at least one entrance accepts. */
+/** Returns a route with only those hosts that at least one entrance accepts. */
 function asTaken(route: IngressRoute, entrances: readonly { readonly entrance: Entrance }[]): IngressRoute {
   const hosts = new Set(entrances.flatMap(({ entrance }) => takenHosts(route.hosts, entrance)));
   return { ...route, hosts: hosts.has('') ? [] : [...hosts] };
@@ -229,7 +229,7 @@ function requestsOf(routes: readonly IngressRoute[]): readonly RoutedRequests[] 
       const all = own.flatMap(({ backends }) => endsOf(backends, isCopy));
       return uniqueBy(all, (end) => JSON.stringify(end));
     }) as [RouteEnd[], RouteEnd[]];
-    // An unconditional route gets every request that conditional routes leave.
+    // An unconditional route gets every request that the conditional routes leave.
     return { hosts, path, pathType, isConditional: own.every(({ isConditional }) => isConditional), ends, copies };
   });
 }

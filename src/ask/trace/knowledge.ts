@@ -30,7 +30,7 @@ import { circumstance, lacks, unreadRule, type Missing, type Reason } from '../.
 import { doubtedEnds, localhostListeners, addressKind } from './service-ends.ts';
 import { isIn, type PodTraffic } from './pod-networks.ts';
 
-/** Returns a side's state, with what other programs have on the node and the sysctl that kube-proxy's rules imply. */
+/** Returns a side's state. The state includes what other programs have on the node, and a sysctl that kube-proxy's rules imply. */
 export function wholeState(side: Snapshot): KernelState {
   if (side.kind !== 'dump') return side.host ? stateOnNode(side, side.host) : side.state;
   const { state, coverage, mode } = side;
@@ -54,8 +54,8 @@ function withLocalnet({ iptables, sysctls }: KernelState): KernelState['sysctls'
 }
 
 /**
- * Collects what is known about a side's node. Parts that no dump shows count as unknown, not as absent. `clusterIPs`: cluster IPs without a
- * Service on this side, which no node has. `stale`: ports whose endpoints may belong to the other side.
+ * Collects what is known about a side's node. Parts that no dump shows are unknown rather than absent. `clusterIPs`: cluster IPs that no
+ * Service on this side has, so that no node has them either. `stale`: ports whose endpoints may belong to the other side.
  */
 export function knowledgeOf(
   side: Snapshot,
@@ -96,7 +96,7 @@ export function knowledgeOf(
       isOutward && (kind !== 'dump' || (showsAll(family) && coverage.links && !isUnread(/^ip /))),
     hasAllSysctls: host === undefined,
     lacksEntries: (set) => isUnread(/^ipset/) || unlisted.some(({ endsOfSets }) => endsOfSets?.includes(set)),
-    // If a table is only partly shown, its gap covers its policies too. iptables refuses policy DROP in table nat.
+    // The gap for a table that is only partly shown covers the table's policies too. iptables refuses policy DROP in table nat.
     lacksPolicies: (family, table) =>
       host !== undefined && table !== 'nat' && coverage.iptables[family].includes(table),
     listeners: localhostListeners(side),
@@ -109,7 +109,7 @@ export function knowledgeOf(
     sendsFrom: nodeIPs && Object.fromEntries(nodeIPs.map((address) => [address.family, address])),
     isOwn: ({ text }) => own.has(text),
     isElsewhere: findElsewhere(side, podTraffic, clusterIPs, isHeld),
-    // A packet to a node port likely goes to an address of the node. The node also has the addresses of virtual servers.
+    // If a packet goes to a node port, its destination is likely an address of the node. Addresses of virtual servers are the node's too.
     isLikelyOwn: ({ destination, port, protocol }) =>
       servers.has(destination.text) ||
       (ports.length === 0 && isUsualNodePort(port)) ||
@@ -126,8 +126,8 @@ function isAtNodePort(ports: readonly ShownPort[], to: Address, port: number, pr
 }
 
 /**
- * Returns a test for addresses that the node does not have: pods' and endpoints' addresses elsewhere, and cluster IPs unless the mode gives
- * them to the node.
+ * Returns a test for addresses that the node does not have: addresses of pods and endpoints elsewhere, and cluster IPs unless the mode
+ * gives these to the node.
  */
 function findElsewhere(
   side: Snapshot,
@@ -137,7 +137,7 @@ function findElsewhere(
 ): Knowledge['isElsewhere'] {
   const { kind, nodeName, ports, endpoints } = side;
   const clusterIPs = isHeld === false ? ports.flatMap(({ clusterIP }) => clusterIP ?? []) : [];
-  // In manifests compiled without a named node, no endpoint is on the node.
+  // If manifests are compiled without a named node, no endpoint is on the node.
   const isOther = (isLocal: boolean | undefined): boolean => kind !== 'dump' && (isLocal ?? nodeName !== '') === false;
   const elsewhere = new Set([...others, ...clusterIPs.map(({ text }) => text)]);
   return (address) => {
@@ -157,7 +157,7 @@ function servicesByAddress({ claims }: Snapshot, isHeld: boolean): Knowledge['se
   };
 }
 
-/** Reports whether the mode gives each node the addresses of Services; undefined if it is unknown whether the mode does. */
+/** Reports whether the mode gives each node the addresses of Services. Undefined if the node's possible modes differ in this. */
 function holdsServices(side: Snapshot): boolean | undefined {
   const [first, ...others] = new Set(possibleModes(side).map((mode) => programs(mode, 'links')));
   return others.length > 0 ? undefined : first;
@@ -196,7 +196,7 @@ function unshownMasquerading({ state, coverage }: Snapshot, mode: ProxyMode, fam
   };
 }
 
-/** Returns the order of nftables tables. kube-proxy creates its own when it starts, so after those that a dump shows. */
+/** Returns the order of nftables tables. kube-proxy creates its own tables when it starts, so they come after those that a dump shows. */
 function tablesShown(side: Snapshot, shown: Snapshot): Pick<Knowledge, 'listed' | 'listsRuleset'> {
   const made = side === shown ? [] : side.state.nftables;
   const later = made.map(({ family, name }) => [`${family} ${name}`, { listing: laterTables, place: 0 }] as const);
@@ -208,7 +208,7 @@ function showsRuleset({ coverage }: Snapshot, family: Family): boolean {
   return coverage.nftables.includes(family) && coverage.lacksTables !== true;
 }
 
-/** Joins the gaps of a node whose mode is unknown: only all listings together show that no rule is a Service's. */
+/** Joins the gaps of a node whose mode is unknown. Only all listings together can show that no rule belongs to a Service. */
 function listingGaps(side: Snapshot, doubted: readonly Gap[], family: Family): readonly Gap[] {
   const own = gapsOfFamily(side, family);
   const all = [...own, ...doubted.filter((gap) => gap.family === family)];
@@ -288,14 +288,14 @@ function unlistedGap(family: Family, unlisted: Unlisted, servers: readonly Virtu
   };
 }
 
-/** Makes a gap for rules at an interface, which see incoming packets before all other rules, and outgoing packets after all others. */
+/** Makes a gap for rules at an interface. Such rules see incoming packets before all other rules, and outgoing packets after them. */
 function hookedGap(family: Family, at: NonNullable<Gap['at']>, reason: Reason): Gap {
   const station =
     at.end === 'input' ? { hook: 'prerouting', priority: -Infinity } : { hook: 'postrouting', priority: Infinity };
   return { family, stations: [station as Station], reason, at };
 }
 
-/** Makes gaps for rules that see bridged frames, or the neighbour requests that IPv4 packets need. */
+/** Makes gaps for rules that see bridged frames, or that see the neighbour requests that IPv4 packets need. */
 function gapsOfFrames(
   by: 'bridge' | 'arp',
   { end, interfaces: named, addresses }: NonNullable<Gap['at']>,
@@ -332,7 +332,7 @@ function programGaps(links: readonly Link[]): readonly Gap[] {
   });
 }
 
-/** Returns the links that have these interfaces as ports, because later rules see only such links. */
+/** Returns the links that have these interfaces as ports. Later rules see only those links. */
 function mastersOf(interfaces: readonly string[], links: readonly Link[]): readonly string[] {
   const isNamed = (port: string): boolean => interfaces.some((name) => isLinkNamed(name, port));
   return links.flatMap(({ name, master }) => (master !== undefined && isNamed(name) ? [master] : []));

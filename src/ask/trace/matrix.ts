@@ -29,7 +29,7 @@ type TargetKind = PortAddress['kind'] | 'node-port';
 export interface Matrix {
   /** The senders' names, as on the command line. */
   readonly senders: readonly string[];
-  /** Sorted by address, then by sender; a sender has no cell in a family in which it has no address. */
+  /** Sorted by address, then by sender. A sender that has no address of a family has no cells in that family. */
   readonly cells: readonly MatrixCell[];
   /** Cells for which no packet is sent, because no address of the sender is known. */
   readonly open: readonly OpenCell[];
@@ -37,7 +37,7 @@ export interface Matrix {
 }
 
 interface CellPlace {
-  /** The sender's column. A sender named in the question may also be of a usual kind. */
+  /** The sender's column. The sender that the question names may also be one of the usual kinds. */
   readonly from: string;
   readonly column: number;
   readonly kind: TargetKind;
@@ -51,8 +51,8 @@ interface OpenCell extends CellPlace {
 }
 
 /**
- * Sends a packet to each address of the Service ports from each kind of sender: the usual kinds, an endpoint on the node, a client that
- * source ranges treat differently from the usual one, and the sender named in the question.
+ * Sends a packet from each sender to each address of the Service ports. The senders are the usual kinds, an endpoint on the node, a client
+ * that source ranges treat differently from the usual client, and the sender that the question names.
  */
 export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: NamedSender): Matrix {
   const told = ports.map((port) => toldApart(port, scene));
@@ -75,7 +75,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
     return targetsOfPort(port, scene).flatMap(({ kind, ...target }) =>
       senders.flatMap(({ read, ...name }): readonly MatrixCell[] => {
         const sender = read.kind === 'read' ? read.value : undefined;
-        // Every host has its own loopback addresses, and a pod elsewhere reaches Services through its own node.
+        // Every host has its own loopback addresses, and a pod on another node reaches Services through that node.
         if (isLoopback(target.address) && (!sender || sender.enters)) return [];
         const isElsewhere = sender ? homeElsewhere(sender, scene) !== undefined : name.from === 'remote-pod';
         if (isElsewhere && isTakenBySender(target, scene)) return [];
@@ -93,7 +93,7 @@ export function traceMatrix(ports: readonly ShownPort[], scene: Scene, named?: N
 
 const ofRanges: ReadonlySet<TargetKind> = new Set(['load-balancer-ip', 'unknown']);
 
-/** Returns an outside client that the source ranges treat differently from the usual outside client; undefined if there is none. */
+/** Returns a client outside the cluster that the source ranges treat differently from the usual one. Undefined if there is none. */
 function toldApart(port: ShownPort, scene: Scene): string | undefined {
   const { family } = port;
   const ranges = sourceNetworks(port);
@@ -111,8 +111,8 @@ function toldApart(port: ShownPort, scene: Scene): string | undefined {
 }
 
 /**
- * Returns a test of whether an endpoint that no nodeName places may be on the node. It is not if its address is another Node's. In a dump,
- * the sets for packets from endpoints to themselves list the local endpoints. If a dump lacks the set, any endpoint may be local.
+ * Returns a test of whether an endpoint without a nodeName may be on the node. It may not if its address is another Node's. In a dump, the
+ * sets for packets from endpoints to themselves list the local endpoints. If a dump lacks these sets, any endpoint may be local.
  */
 function findEndpointsHere(side: Snapshot): (endpoint: Endpoint<undefined>) => boolean {
   const {

@@ -8,14 +8,14 @@ interface NamedWorkload {
   readonly name: string;
 }
 
-/** The Pods of a name: one Pod, or all Pods of one workload. */
+/** The Pods that a name refers to: one Pod, or all Pods of one workload. */
 interface NamedPods {
   readonly name: string;
   readonly pods: readonly Pod[];
   readonly near: readonly string[];
 }
 
-/** Finds Pods by a name like "client", "pod/shop/client" or "deployment/web". Without a namespace, the name may be of any. */
+/** Finds Pods by a name such as "client", "pod/shop/client" or "deployment/web". If it has no namespace, any namespace counts. */
 export function findNamedPods(words: string, namespace: string | undefined, side: Scene['side']): Read<NamedPods> {
   const { pods } = side;
   const workload = workloadOf(words);
@@ -66,7 +66,7 @@ function listWorkloads(pods: Scene['side']['pods'], kind: string): readonly stri
   return [...new Set([...pods.values()].flatMap((pod) => fullNameOfOwner(pod, kind) ?? []))];
 }
 
-/** Finds a workload that kpc can place on no Node. */
+/** Finds a workload that kpc cannot place on any Node. */
 function pendingOf({ kind, name }: NamedWorkload, side: Scene['side']) {
   if (side.kind === 'dump') return undefined;
   const isMeant = (owner: string): boolean =>
@@ -83,8 +83,8 @@ function textOf({ kind, name }: NamedWorkload): string {
 }
 
 /**
- * Returns the full name of a Pod's workload of a kind. A ReplicaSet between a Deployment and its Pods is named after the Deployment, plus a
- * hash of the Pod template.
+ * Returns the full name of the workload of this kind that owns a Pod. Between a Deployment and its Pods is a ReplicaSet, which is named
+ * after the Deployment, plus a hash of the Pod template.
  */
 function fullNameOfOwner({ metadata: { namespace, labels }, owner }: Pod, kind: string): string | undefined {
   if (!owner) return undefined;

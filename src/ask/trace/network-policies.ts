@@ -20,12 +20,12 @@ import type { Trace } from './question.ts';
 type PolicyDirection = 'ingress' | 'egress';
 
 export interface PolicyFinding {
-  /** ingress: at the endpoints' Pods; egress: at the sender's Pod. */
+  /** ingress: judged at the endpoints' Pods; egress: judged at the sender's Pod. */
   readonly direction: PolicyDirection;
   /**
    * - refused: whichever client the network plugin sees
    * - refused-node, refused-client: if the plugin sees the node's address as the client, or the client before masquerading
-   * - refused-endpoint: if the plugin sees the endpoint instead of the address that the sender asked for, which policies allow
+   * - refused-endpoint: if the plugin sees the endpoint as the destination, and not the address that the sender asked for
    * - unknown: the input lacks labels that the policies match
    */
   readonly verdict: 'refused' | 'refused-node' | 'refused-client' | 'refused-endpoint' | 'unknown';
@@ -50,7 +50,7 @@ export function judgePolicies(trace: Trace, scene: Scene): readonly PolicyFindin
   return reached.length === 0 ? found : [{ direction: 'ingress', verdict: 'unknown', policies: [], endpoints }];
 }
 
-/** Pods by label, in the policy's own namespace if `namespaces` is missing. */
+/** Selects Pods by label. If `namespaces` is missing, the Pods must be in the policy's own namespace. */
 type PodSelection = Omit<Extract<PolicyPeer, { readonly kind: 'pods' }>, 'kind'>;
 
 interface Judgement {
@@ -60,7 +60,7 @@ interface Judgement {
 
 const allowed: Judgement = { allowed: true, policies: [] };
 
-/** Returns the verdict. If the network plugin may see either the client or the node as the client, both judgements count. */
+/** Returns the verdict. If the network plugin may see either the client's or the node's address as the client, both judgements count. */
 function sumUpJudgements([first = allowed, asNode = first]: readonly Judgement[]): readonly [
   PolicyFinding['verdict'] | undefined,
   Judgement['policies'],
@@ -160,7 +160,7 @@ class PolicyJudge {
     return address === undefined || own.some((each) => each.address.text === address.text);
   }
 
-  /** Judges a Pod's connection. A Pod that policies select accepts only connections that at least one of these policies allows. */
+  /** Judges a Pod's connection. If policies select the Pod, at least one of these must allow the connection. */
   #judgePod(direction: PolicyDirection, pod: KnownPod | undefined, connection: JudgedConnection): Judgement {
     const selecting = this.#policies.flatMap((policy) => {
       const { object } = policy;
@@ -170,14 +170,14 @@ class PolicyJudge {
       return [{ policy, selects, allows }];
     });
     const isAllowed = someOf(selecting, ({ selects, allows }) => all(selects, allows));
-    // If a policy would allow the connection, it makes no difference whether that policy selects the Pod.
+    // A policy that allows the connection cannot cause a refusal, whether or not it selects the Pod.
     const mayRefuse = selecting.some(({ selects, allows }) => selects === true || allows !== true);
     if (isAllowed === true || !mayRefuse) return allowed;
     const isRefused = isAllowed === false && selecting.some(({ selects }) => selects);
     return { allowed: isRefused ? false : undefined, policies: selecting.map(({ policy }) => policy) };
   }
 
-  /** Reports whether a policy selects a Pod. If an address may be any Pod's, only policies for every Pod select it. */
+  /** Reports whether a policy selects a Pod. If the address may be any Pod's, only policies for all Pods count as selecting it. */
   #selectsSubject({ subject, metadata }: NetworkPolicy, pod: KnownPod): Maybe {
     const selects = this.#selects({ pods: subject, namespaces: undefined }, pod, metadata.namespace);
     return pod.namespace === undefined && selects === undefined ? false : selects;
@@ -218,7 +218,7 @@ class PolicyJudge {
     }
   }
 
-  /** The network plugin decides whether port rules apply to pings. */
+  /** Reports whether a port rule covers a connection. For pings, that depends on the network plugin. */
   #isPort(portRule: PolicyPort, { server, protocol }: JudgedConnection): Maybe {
     if (protocol === 'icmp') return undefined;
     const pod = this.#podAt(server.address);
@@ -232,8 +232,8 @@ class PolicyJudge {
 }
 
 /**
- * Reports whether a port rule covers a port of a Pod. `named`: the Pod's named ports. Undefined if the rule names a port and the Pod's
- * ports are unknown.
+ * Reports whether a port rule covers a port of a Pod. `named`: the Pod's named ports. Undefined if the rule refers to a port by name and
+ * the Pod's ports are unknown.
  */
 export function allowsPort(
   { protocol, port, endPort }: PolicyPort,
@@ -248,8 +248,8 @@ export function allowsPort(
 }
 
 /**
- * Indexes Pods by address: the input's Pods and those that kpc assumes. If an endpoint's Pod is missing, the Service's selector gives some
- * of its labels. Leaves out host-network Pods, because network plugins do not treat them as Pods.
+ * Indexes Pods by address: the input's Pods and those that kpc assumes. If the Pod of an endpoint is not in the input, the Service's
+ * selector gives some of the Pod's labels. Leaves out host-network Pods, because network plugins do not treat them as Pods.
  */
 function knownPods({ side: { objects, ports, pods } }: Scene): ReadonlyMap<string, KnownPod> {
   const { services, nodes } = objects;

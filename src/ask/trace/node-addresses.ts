@@ -11,7 +11,7 @@ interface NodeSocket {
 
 type Known = Pick<Scene, 'links' | 'side'>;
 
-/** Returns the node's addresses that links show. If these show none but loopback, adds the addresses where rules serve the node port. */
+/** Returns the node's addresses that links show. If these are only loopback addresses, adds those where rules serve the node port. */
 export function nodeAddressesFor(socket: NodeSocket, known: Known): readonly Address[] {
   const shown = known.links
     .flatMap((link) => link.addresses)
@@ -21,8 +21,8 @@ export function nodeAddressesFor(socket: NodeSocket, known: Known): readonly Add
 }
 
 /**
- * Chooses an address of the node: the one that kube-proxy takes for the node's (NodeContext's nodeIPs), else one where rules serve the node
- * port, else the first.
+ * Chooses an address of the node: one that kube-proxy uses as the node's (NodeContext's nodeIPs), else one where rules serve the node port,
+ * else the first.
  */
 export function nodeAddressFor(socket: NodeSocket, known: Known): Address | undefined {
   const own = nodeAddressesFor(socket, known).filter((address) => !isLoopback(address));

@@ -36,7 +36,7 @@ export function isLocalElsewhere(
   return policy === 'Local' && endpoints.length > 0 && isElsewhere;
 }
 
-/** Reports a pod that policy Local treats as an outside client, because kube-proxy does not recognise pods (kubernetes issue 131765). */
+/** Reports whether policy Local treats a pod as an outside client because kube-proxy cannot recognise pods (kubernetes issue 131765). */
 export function isUndetectedPod({ sender, target, fate }: Trace, { side }: Scene): boolean {
   const { mode } = side;
   const port = servicePortAt(target, side);
@@ -75,23 +75,23 @@ export function lostJumpsOf({ side }: Scene): LostJumps {
   return { ipv4: ipv4 ?? [], ipv6: ipv6 ?? [] };
 }
 
-/** Stops that a packet meets because no Service rule matched it. All other stops come earlier, or do not depend on Service rules. */
+/** Ways in which a packet is stopped because no Service rule matched it. All other stops come earlier or do not depend on Service rules. */
 const stopsOfUntaken: ReadonlySet<Stop['kind']> = new Set(['unserved-port', 'no-local-endpoints', 'kube-proxy']);
 
-/** Reports whether the packet is unchanged or stopped, because no rule that translates Service addresses matched it. */
+/** Reports whether no rule that translates Service addresses matched the packet, so that it stayed unchanged or was stopped. */
 function isUntaken({ fate }: Pick<Trace, 'fate'>): boolean {
   const end = fate.otherwise ?? fate;
   const stop = stopOf(end);
   return stop ? stopsOfUntaken.has(stop.kind) : end.verdict === 'local' || end.verdict === 'forwarded';
 }
 
-/** The place where a packet's path to its Service's endpoints is broken. `to`: the chain not reached; undefined for an endpoint. */
+/** The place where a packet's path to its endpoints is broken. `to`: the chain that the packet misses; undefined for an endpoint. */
 interface LostLink {
   readonly from: string;
   readonly to: string | undefined;
 }
 
-/** Which of kube-proxy's rules a node lacks, so that a packet to a Service reaches no endpoint. */
+/** Rules of kube-proxy that a node lacks, so that a packet to a Service reaches no endpoint. */
 type Lost =
   | { readonly kind: 'dormant-table'; readonly table: string }
   | ({ readonly kind: 'link' } & LostLink)
@@ -118,7 +118,7 @@ export function lostWayOf(trace: Trace, scene: Scene): Lost | undefined {
   return side.mode && port && isUnserved ? { kind: 'unserved-port', label: port.label } : undefined;
 }
 
-/** Finds the missing jump without which a packet to a Service's endpoint keeps its source, so that it may be lost on the way or there. */
+/** Finds the missing jump without which a packet to an endpoint keeps its source, and may be lost on the way or at the endpoint. */
 export function unmasqueradedBy({ sender, target, fate }: Trace, { side }: Scene): MissingJump | undefined {
   const end = fate.otherwise ?? fate;
   const stop = stopOf(end);
@@ -130,7 +130,7 @@ export function unmasqueradedBy({ sender, target, fate }: Trace, { side }: Scene
   return findUnmasqueraded(side, side.mode, target.address.family, sender.enters ? 'prerouting' : 'output');
 }
 
-/** Returns why a packet is dropped or refused: what stops it, or 'kube-proxy' if some of kube-proxy's rules are missing. */
+/** Returns what drops or refuses a packet. Returns 'kube-proxy' if the reason is that some of kube-proxy's rules are missing. */
 export function causeOf(trace: Trace, scene: Scene): Stop | undefined {
   const stop = stopOf(trace.fate.otherwise ?? trace.fate);
   return stop && lostWayOf(trace, scene) ? { kind: 'kube-proxy' } : stop;
@@ -169,8 +169,8 @@ function takesAt(port: ShownPort, { address, port: number }: Asked): boolean {
 }
 
 /**
- * Returns a Service's port if this node port is known to lack the packet's family. Either manifests show this, or the dump shows other
- * Services of the family.
+ * Returns the Service port with this node port, if the node port certainly does not exist in the packet's family. Either manifests show
+ * this, or the dump shows other Services of the family.
  */
 export function otherFamilyAt({ address: { family }, port }: Asked, side: Snapshot): ShownPort | undefined {
   const isAsked = ({ nodePort }: ShownPort): boolean => port !== 0 && nodePort === port;
@@ -181,13 +181,13 @@ export function otherFamilyAt({ address: { family }, port }: Asked, side: Snapsh
   return found.some((each) => each.family === family) ? undefined : found[0];
 }
 
-/** If no rule matched the packet, returns the Service port that manifests or other rules of a dump give the packet's destination. */
+/** If no rule matched the packet, returns the Service port that has its destination in manifests or in other rules of the dump. */
 function unprogrammedAt({ target, fate }: Pick<Trace, 'target' | 'fate'>, side: Snapshot): ClaimedAddress | undefined {
   const { family } = target.address;
   if (side.kind !== 'dump' || !showsTranslation(side, family, ['nat'])) return undefined;
   const end = fate.otherwise ?? fate;
   const served = servicePortAt(target, side);
-  // KUBE-PROXY-FIREWALL names the address too, and drops packets that no earlier rule accepted.
+  // KUBE-PROXY-FIREWALL also names the address. It drops packets that no earlier rule accepted.
   if (served && !isLeftToFirewall(end)) return undefined;
   const isShown = end.verdict === 'local' && showsTranslation(side, family);
   const atNodePort = isShown ? side.named?.addresses.nodePortsAt(target.port) : undefined;

@@ -19,7 +19,7 @@ import { sceneOfSender } from './read-sender.ts';
 import { isPassedBy, isUnaddressed, type Trace } from './question.ts';
 import type { Scene } from './scene.ts';
 
-/** A test's settings for the scene, named like the flags. Command-line flags override these settings, which override kpc.yaml. */
+/** A test's settings for the scene. They are named like the flags. Flags on the command line override them, and they override kpc.yaml. */
 export interface SceneSettings {
   readonly file?: readonly string[];
   readonly hostAddresses?: string | undefined;
@@ -32,7 +32,7 @@ export interface SceneSettings {
 
 export interface TestContext {
   readonly given: SceneSettings;
-  /** The inputs named in kpc.yaml, used if neither the command line nor the test file names any. */
+  /** The inputs that kpc.yaml names. They are used if neither the command line nor the test file names any. */
   readonly file: readonly string[] | undefined;
   readonly locate: (testFile: string, path: string) => string;
 }
@@ -44,14 +44,14 @@ export interface PacketTest extends WrittenExpectation {
   readonly protocol: PacketProtocol | undefined;
   readonly namespace: string | undefined;
   readonly settings: readonly SceneSettings[];
-  /** Reports whether the test, or else its file, has a setting, and no flag of the command line overrides it. */
+  /** Reports whether the test or its file has a setting that no flag on the command line overrides. */
   readonly has: (field: string) => boolean;
   readonly place: (field?: string, index?: number) => NonNullable<Finding['place']>;
   readonly isDoubtful: (field: string, index?: number) => boolean;
 }
 
 export interface PacketResult extends Pick<PacketTest, 'name'> {
-  /** As the test writes them. */
+  /** The sender as the test writes it. */
   readonly from: string;
   readonly to: string;
   readonly place: Location;
@@ -88,7 +88,7 @@ export function readPacketTests(
   return tests;
 }
 
-/** Reads tests. The command line names the inputs, or else the test file or kpc.yaml. */
+/** Reads tests. The inputs are those that the command line names, or else the test file, or else kpc.yaml. */
 function readTestDocument(
   document: InputDocument,
   { given, file: usual, locate: locateFrom }: TestContext,
@@ -106,13 +106,13 @@ function readTestDocument(
   const always = {
     file,
     ...(raw.hostAddresses ? { hostAddresses: locate(raw.hostAddresses) } : {}),
-    // As with -n, objects that name no namespace get this one.
+    // As with -n, objects without a namespace get this one.
     ...(namespace === undefined ? {} : { namespace }),
   };
   const isNodeGiven = given.node !== undefined || given.allNodes !== undefined;
   return tests.map((test, i): PacketTest => {
     const path = ['tests', i];
-    // A setting that the test leaves out is the file's.
+    // If the test leaves out a setting, the setting's place is in the file's own fields.
     const pathOf = (field?: string, index?: number): readonly (string | number)[] => {
       if (field === undefined) return path;
       const isOfFile = !isPresent(test, field) && isPresent(raw, field);
@@ -162,7 +162,7 @@ const flagsOfFields = [
   ['nodes', '--node', 'node'],
 ] as const;
 
-/** Returns the places in a test file of the values that flags have there. */
+/** Returns the places of the values that flags have in a test file. */
 export function flagPlacesOf({ place, has }: PacketTest): ReadonlyMap<string, Finding['place']> {
   return new Map(flagsOfFields.flatMap(([field, flag]) => (has(field) ? [[flag, place(field)] as const] : [])));
 }
@@ -230,7 +230,7 @@ export function runPacketTest(
       const expected = readExpectation(test, trace?.target.address.family, namespace, scene);
       for (const { field, details } of expected.kind === 'wrong' ? expected.faults : []) refuse(field, details);
       for (const { end, diagnostic } of read.kind === 'wrong' ? read.faults : []) {
-        // Another Node is the sender's own.
+        // With --all-nodes, a Node that is not the sender's own is skipped, because the sender's node handles the packet.
         if (settings.allNodes && isPassedBy(diagnostic, namesOfKnownNodes(scene))) continue;
         const problem = isUnaddressed(diagnostic) || isPassedBy(diagnostic) ? 'unsent' : 'refused';
         refuse(end, { problem, field: end, error: cite(diagnostic) }, end === 'from' ? j : i);
@@ -246,7 +246,7 @@ function namesOfKnownNodes({ side }: Scene): readonly string[] {
   return side.objects.nodes.map(({ object }) => object.metadata.name);
 }
 
-/** Returns a requirement of the test that a bundle or dump cannot meet, because it has only one node, mode and release. */
+/** Returns a requirement of the test that a bundle or dump cannot meet, because either has only one node, mode and release. */
 function findMisfit({ node, proxyMode, kubernetesVersion }: SceneSettings, { side }: Scene) {
   const { kind, mode: own } = side;
   if (kind === 'manifests') return undefined;

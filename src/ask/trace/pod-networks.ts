@@ -10,7 +10,7 @@ import { sendersAsked } from '../../snapshot/decompiled-port.ts';
 
 export interface PodTraffic {
   readonly networks: readonly Network[];
-  /** Interface names, or prefixes that end in "*". */
+  /** The names of interfaces, or prefixes of names that end in "*". */
   readonly interfaces: readonly string[];
 }
 
@@ -18,7 +18,7 @@ export interface PodTraffic {
 const markChains: ReadonlySet<string> = new Set([nftChains.markForMasquerade, baseChains.markMasquerade]);
 
 /**
- * Finds how a state's rules recognise pods: packets to a cluster IP are masqueraded unless they come from a pod (isLocal in
+ * Finds out how a state's rules recognise pods. The rules masquerade packets to a cluster IP unless the packets come from a pod (isLocal in
  * pkg/proxy/util/localdetector.go).
  */
 export function podTrafficOf({ iptables, nftables }: KernelState): PodTraffic {

@@ -16,18 +16,18 @@ export interface Question {
 
 export interface Sender {
   readonly who: SenderName;
-  /** Undefined for the node itself, which chooses its source by routes. */
+  /** Undefined for the node itself, because routes decide which source it uses. */
   readonly address: Address | undefined;
   readonly enters: Packet['enters'];
   readonly isPod?: boolean;
-  /** Whether kpc chose the address as one of many that such a sender may have. */
+  /** Whether kpc chose the address from many that such a sender may have. */
   readonly isExample?: boolean;
 }
 
 export type SenderName =
   | { readonly kind: 'node' | 'pod' | 'remote-pod' | 'external' | 'client' }
   | { readonly kind: 'endpoint'; readonly isLocal: boolean | undefined; readonly home: string }
-  /** `home`: the name of its node, '' if unknown. `on`: that node, and whether the pod is on the host network there. */
+  /** `home`: the name of the pod's node; '' if unknown. `on`: whether the pod is on this node, and whether it is on the host network. */
   | {
       readonly kind: 'named-pod';
       readonly name: string;
@@ -48,9 +48,9 @@ export interface Trace {
   readonly fate: Fate;
 }
 
-/** What a stop depends on apart from rules. */
+/** What a stop depends on, besides rules. */
 export interface StopCondition {
-  /** The Service. kpc chose the nodes of its Pods, and packets are stopped on nodes without one. */
+  /** Set if kpc chose the nodes of a Service's Pods, and packets are stopped on nodes without such a Pod. The value is the Service. */
   readonly placed: string | undefined;
   readonly unseen: UnseenPods | undefined;
 }
@@ -101,7 +101,7 @@ export function hasNoNames({ from, to }: Pick<Question, 'from' | 'to'>): boolean
   return parseAskedAddress(to) !== undefined && (isOfKind || parseAddress(from) !== undefined);
 }
 
-/** Returns the "namespace/name" entries that are spelled like the wanted name, which may lack a namespace. */
+/** Returns the "namespace/name" entries whose spelling is close to the wanted name, which may lack a namespace. */
 export function nearNames(wanted: string, names: readonly string[]): readonly string[] {
   const bare = (name: string): string => (wanted.includes('/') ? name : name.slice(name.indexOf('/') + 1));
   const near = [...new Set(names)].filter((name) => nearest(wanted, [bare(name)]).length > 0);
@@ -117,7 +117,7 @@ export function isUnaddressed({ code, arguments: details }: Finding): boolean {
   return code === 'bad-packet' && details.problem === 'no-address-for';
 }
 
-/** Reports whether the packet does not pass the node, because the sender's own node handles it. `names`: the nodes that it may be. */
+/** Reports whether the sender's own node, not this one, handles the packet. `names`: the nodes that may be the sender's. */
 export function isPassedBy({ code, arguments: details }: Finding, names?: readonly string[]): boolean {
   return code === 'bad-packet' && details.problem === 'other-node' && names?.includes(details.home) !== false;
 }

@@ -66,7 +66,7 @@ export function readDestination(
   return wrong({ problem: 'which-port', to, ports, example: joinHostPort(address.text, own[0]?.port ?? 80) });
 }
 
-/** Reads "10.96.0.1:https": an address and the name of a port there. Undefined for any other text. */
+/** Reads an address with the name of a port there, such as "10.96.0.1:https". Undefined for any other text. */
 function readPortName({ to, protocol }: DestinationQuestion, { side }: Scene): Read<Destination> | undefined {
   const [, host = '', port = ''] = /^\[?(.+?)\]?:([a-z0-9-]+)$/.exec(to) ?? [];
   const address = parseAddress(host);
@@ -124,7 +124,7 @@ function readDnsName(
   });
 }
 
-/** A port of any address of the node: "node:30080" if not of IPv6, for which trace would take an IPv4 address. */
+/** Returns the text for a port at any address of the node. kpc trace reads "node:30080" as IPv4, so IPv6 is "node/ipv6:30080". */
 export function nodeSocketText({ port, protocol }: Pick<Packet, 'port' | 'protocol'>, family: Family): string {
   const node = family === 'ipv6' ? 'node/ipv6' : 'node';
   return protocol === 'icmp' ? node : `${node}:${port}`;
@@ -136,7 +136,7 @@ function parseNodeSocket(text: string) {
   return { port: Number(port), family: families.find((each) => each === named) };
 }
 
-/** Reads a port of the node. Undefined for any other text. "node" without a port may also be the name of a Service. */
+/** Reads a port of the node. Undefined for any other text. "node" without a port may be the name of a Service instead. */
 function readNodeSocket(
   { to, protocol = 'tcp', namespace }: DestinationQuestion,
   ofSender: Family | undefined,
@@ -162,7 +162,7 @@ function joinNames(service: string, portName = ''): string {
   return portName === '' ? service : `${service}:${portName}`;
 }
 
-/** Returns a port's number if rules show it, or else the port's name. */
+/** Returns a port's number if rules show it. Otherwise returns the port's name. */
 function nameNumber({ port, portName = '', protocol }: ShownPort): string {
   return port === undefined ? portName : `${port}/${protocol}`;
 }
@@ -260,7 +260,7 @@ function wayTo(shown: ShownPort, isOutside: boolean, scene: Scene) {
   const addresses = portAddresses(shown);
   const find = (kind: PortAddress['kind']) => addresses.find((each) => each.kind === kind)?.address;
   const clusterIP = find('cluster-ip');
-  // Beside the cluster IP, an address of unknown kind is a load balancer's or an external IP.
+  // If the cluster IP is known, an address of unknown kind is a load balancer address or an external IP.
   const other = clusterIP && find('unknown');
   const outer = isOutside ? (find('load-balancer-ip') ?? find('external-ip') ?? other) : undefined;
   if (isOutside && !outer && nodePort) {

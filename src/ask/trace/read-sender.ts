@@ -77,7 +77,7 @@ export function readSender({ from, inInterface, namespace }: NamedSender, family
   const { nodeName, hostNetwork } = pod.spec;
   const own = pod.status?.addresses.find((each) => each.family === family);
   const isHere = nodeName !== '' && nodeName === side.node?.name;
-  // To the kernel, a Pod on the host network is the node itself. In a dump, the node may have no name.
+  // To the kernel, a Pod on the host network is the node itself. A dump may not show the node's name.
   if (hostNetwork && (isHere || (own && isHeldByNode(own, scene))))
     return read({
       who: { kind: 'named-pod', name: podName, home: nodeName, on: 'this-host' },
@@ -94,7 +94,7 @@ function whoIsClient({ text }: Address, { side: { endpoints } }: Scene): SenderN
   return own ? { kind: 'endpoint', isLocal: own.isLocal, home: own.nodeName } : { kind: 'client' };
 }
 
-/** Reports whether the node has the address, including addresses that it has only for a Service. */
+/** Reports whether the node has the address, even if only for a Service. */
 function isHeldByNode(address: Address, { side, links }: Scene): boolean {
   const { text } = address;
   return (
@@ -105,8 +105,8 @@ function isHeldByNode(address: Address, { side, links }: Scene): boolean {
 }
 
 /**
- * Returns the scene for the packets of a Pod or endpoint: its own node, if the input has that Node and nothing names another. Returns the
- * present scene for any other sender.
+ * Returns the scene for a sender's packets. For a Pod or endpoint, this is the scene of its own node, if the input has that Node and
+ * nothing names another. For any other sender, it is the present scene.
  */
 export function sceneOfSender({ from, namespace }: Pick<Question, 'from' | 'namespace'>, scene: Scene): Scene {
   const { side } = scene;
@@ -116,7 +116,7 @@ export function sceneOfSender({ from, namespace }: Pick<Question, 'from' | 'name
   return own ? sceneOf(own) : scene;
 }
 
-/** Returns the node of a Pod or an endpoint; '' if there is none, or it is unknown. */
+/** Returns the node of a Pod or endpoint; '' if it has none, or its node is unknown. */
 function homeOf(from: string, namespace: string | undefined, side: Scene['side']): string {
   if (senderKinds.some((each) => each === from)) return '';
   const address = parseAddress(from);
@@ -134,7 +134,7 @@ function nodesUnnamed({ side }: Scene): Wrong | undefined {
   return side.node?.name === '' && nodes > 1 ? wrong({ problem: 'no-node-named', nodes }) : undefined;
 }
 
-/** Returns the interface by which kube-proxy recognises pods; cni0 if it recognises them by address. */
+/** Returns the interface by which kube-proxy recognises pods. Returns cni0 if kube-proxy recognises pods by address. */
 function podInterface({ side, podTraffic }: Scene, family: Family): string | undefined {
   const [seen] = podTraffic.interfaces;
   if (side.kind === 'dump') return seen?.replace(/\*$/, '0');
@@ -183,9 +183,9 @@ function findPod(
 }
 
 /**
- * Picks a pod address for a dump, which does not show where endpoints are. Pods have addresses in the network that the rules name, or else
- * in the Pod networks of Nodes beside the dump. Pods of this node are in a link's network inside that network, or have routes of their own.
- * If nothing names a network, picks an address next to an endpoint's. If routes are listed, they must lead to the address.
+ * Picks a pod address for a dump, because a dump does not show where endpoints are. Pods have addresses in the network that the rules name,
+ * or else in the Pod networks of Nodes beside the dump. Pods of this node have addresses in a link's network inside that network, or routes
+ * of their own. If nothing names a network, picks an address next to an endpoint's. If routes are listed, they must lead to the address.
  */
 function findPodOfDump(kind: 'pod' | 'remote-pod', family: Family, scene: Scene): Address | undefined {
   const wide = podNetworks(family, scene);

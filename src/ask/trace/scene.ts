@@ -20,8 +20,8 @@ export interface Scene {
   readonly links: readonly Link[];
   readonly evaluate: Evaluator;
   /**
-   * Evaluates a packet like `evaluate`, which returned `fate`, but without facts from the other side of a comparison, as `kpc trace` does.
-   * Evaluates again only a packet that may end differently.
+   * Evaluates a packet as `kpc trace` does, without facts from the other side of a comparison. `fate`: what `evaluate` returned for the
+   * packet. Only a packet that may end differently is evaluated again.
    */
   readonly alone: (packet: Packet, fate: Fate) => Fate | undefined;
   readonly stale: StalePorts;
@@ -30,7 +30,7 @@ export interface Scene {
 
 /**
  * Reports whether a packet goes to a node port at an address that is not in the input. A Node lists one or two addresses, but a node may
- * have more: on another network card, from a VPN, or a virtual IP.
+ * have more, such as those of another network card, of a VPN, or a virtual IP.
  */
 export function isUnplacedDestination(
   { destination, port, protocol }: Packet,
@@ -83,8 +83,8 @@ function evaluateAlone({ evaluate, alone }: Scene): (packet: Packet) => Fate | u
 }
 
 /**
- * Gives the node a placeholder address if the input shows none. A node always has an address, and node ports listen there if they listen on
- * all addresses or the primary one.
+ * Gives the node a placeholder address if the input shows none. A node always has an address, and node ports listen at that address if they
+ * listen at all addresses or at the primary one.
  */
 function atSomeAddress(side: Snapshot): Snapshot {
   if (side.kind === 'dump' || !side.isAsCompiled) return side;
@@ -111,7 +111,7 @@ function evaluatorOf(
   return evaluateOnAny(side, own, (one) => evaluatorOf(one, one.links, podTraffic, clusterIPs, stale));
 }
 
-/** Returns the other side's cluster IPs that no Service on this side has. Nothing on this side shows that the node lacks such addresses. */
+/** Returns the other side's cluster IPs that no Service on this side has. This side does not show that the node lacks them. */
 function clusterIPsOnlyOf(other: Snapshot, side: Snapshot): ReadonlySet<string> {
   const own = new Set(side.ports.flatMap(({ clusterIP }) => clusterIP?.text ?? []));
   return new Set(other.ports.flatMap(({ clusterIP }) => (clusterIP && !own.has(clusterIP.text) ? clusterIP.text : [])));
@@ -128,12 +128,12 @@ export function isLocalEndpoint({ side: { endpoints } }: Scene, endpoint: Socket
   return endpoints.isLocal(endpoint);
 }
 
-/** Parts of a state that a dump may lack, and that are then assumed to equal the other side's. */
+/** The parts of a state that a dump may lack. kpc then assumes that they are the same as on the other side. */
 export const partsOfDump = ['sets', 'virtualServers', 'links', 'sysctls'] as const;
 
 /**
- * Completes two sides of one node. Facts that one side lacks, such as the node's addresses, its cluster IPs and, beside a dump, all that
- * other programs have on the node, come from the other. `wholes`: the sides with their objects, if the scenes lack them.
+ * Completes two sides of one node. Facts that one side lacks, such as the node's addresses and cluster IPs, come from the other side. If
+ * that side is a dump, all that other programs have on the node comes from it too. `wholes`: sides with objects, if the scenes lack these.
  */
 export function onOneNode(
   from: Scene,
@@ -181,7 +181,7 @@ function showsAddresses({ coverage, links }: DumpedSnapshot, scene: Scene): bool
 
 export interface KnownLabels {
   readonly labels: Readonly<Record<string, string>>;
-  /** `isWhole`: whether these are all labels. */
+  /** Whether `labels` holds all labels. */
   readonly isWhole: boolean;
 }
 
@@ -191,7 +191,7 @@ export function selectsLabels(selector: LabelSelector, { labels, isWhole }: Know
   );
 }
 
-/** kube-apiserver labels every Namespace with its name. */
+/** Returns a namespace's labels. kube-apiserver labels every Namespace with its name. */
 export function labelsOfNamespace(namespace: string | undefined, { side: { objects } }: Scene): KnownLabels {
   if (namespace === undefined) return { labels: {}, isWhole: false };
   const own = objects.namespaces.find(({ object }) => object.metadata.name === namespace);
@@ -200,8 +200,8 @@ export function labelsOfNamespace(namespace: string | undefined, { side: { objec
 }
 
 /**
- * Finds a packet's fate if the input has several Nodes and no Node is named: the fate that all Nodes share, or unknown. `own` evaluates on
- * a node without a name, which has neither endpoints nor a Node's address.
+ * Finds a packet's fate if the input has several Nodes and no Node is named. The result is the fate that all Nodes share, or unknown. `own`
+ * evaluates the packet on a node without a name, which has neither endpoints nor a Node's address.
  */
 function evaluateOnAny(side: Snapshot, own: Evaluator, make: (one: Snapshot) => Evaluator): Evaluator {
   const { anyOf } = side.kind === 'dump' ? { anyOf: undefined } : side;
@@ -261,7 +261,7 @@ class StandIns {
     return names.size > 0 ? [...names].toSorted() : [other];
   }
 
-  /** Returns one Node of each class, and a second one if the class's endpoints differ between Nodes. */
+  /** Returns one Node of each class, and a second Node if the Nodes of that class have different endpoints. */
   #namesOf(port: ServicePort): readonly string[] {
     const known = this.#ofPorts.get(port);
     if (known) return known;
@@ -286,7 +286,7 @@ class StandIns {
     return found;
   }
 
-  /** Returns the side on one Node. Only the Node that a packet is sent to keeps its own addresses. */
+  /** Returns the side as it is on one Node. Only the Node that a packet is sent to keeps its own addresses. */
   snapshotOf(name: string, isOwner: boolean): CompiledSnapshot | undefined {
     const one = this.#side.onNode(name);
     const { nodeIPs, hostAddresses } = this.#side.node;

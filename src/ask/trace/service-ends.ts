@@ -25,8 +25,8 @@ import { findLocalhostHandling } from '../../kube-proxy/node-port-listeners.ts';
 import type { ProxyListener, Step } from '../../packet/step.ts';
 
 /**
- * Returns the Service port that a destination belongs to. A Service's address has no node ports, unless the node has the address on a link
- * of its own: kube-ipvs0 does not count (GetAllLocalAddressesExcept in pkg/proxy/ipvs).
+ * Returns the Service port that a destination belongs to. Node ports do not listen at a Service's address, unless a link of the node other
+ * than kube-ipvs0 has that address (GetAllLocalAddressesExcept in pkg/proxy/ipvs).
  */
 export function servicePortAt(
   { address, port, protocol }: Pick<Packet, 'port' | 'protocol'> & SocketAddress,
@@ -52,8 +52,8 @@ export function addressKind(port: ShownPort, { text }: Address): PortAddress['ki
 /**
  * Finds missing input that decides how packets end:
  *
- * - a Service's endpoints: a packet refused because there are none may be delivered
- * - EndpointSlices that fit this side of a comparison, and not only the other side
+ * - a Service's endpoints: a packet that is refused because there are none may be delivered
+ * - EndpointSlices that fit this side of a comparison, if those in the input fit only the other side
  * - rules or virtual servers: one that is not shown may match the packet
  * - ServiceCIDRs: a packet that no rule matches may be dropped, if its address is a cluster IP that no Service has
  */
@@ -75,7 +75,7 @@ export function doubtedEnds(side: Snapshot, gaps: readonly Gap[], stale: StalePo
     if (verdict === 'delivered' && stale.size > 0) return staleAt(servicePortAt(packet, side)?.label);
     if (verdict !== 'local' && verdict !== 'forwarded') return undefined;
     const port = servicePortAt(packet, side);
-    // In iptables mode, the node's own packets to an external address of a Service without endpoints match no rule.
+    // In iptables mode, no rule matches the node's own packets to an external address of a Service without endpoints.
     const open = port && addressKind(port, address) ? (staleAt(port.label) ?? ungiven.get(port.label)) : undefined;
     if (open) return open;
     const blind = gaps.find(
@@ -90,8 +90,8 @@ export function doubtedEnds(side: Snapshot, gaps: readonly Gap[], stale: StalePo
 }
 
 /**
- * Finds Services whose endpoints the input lacks, keyed by the labels of their ports. In a cluster, a Service with a selector always has an
- * EndpointSlice, even if it is empty.
+ * Finds Services whose endpoints are missing from the input, keyed by the labels of their ports. In a cluster, a Service with a selector
+ * always has an EndpointSlice, which may be empty.
  */
 function ungivenEndpoints(side: Snapshot): ReadonlyMap<string, Reason> {
   if (side.kind === 'dump') return new Map();
@@ -130,8 +130,8 @@ function lacksServiceCIDRs({ settings, objects }: Snapshot): boolean {
 }
 
 /**
- * Finds where kube-proxy itself listens for TCP node ports on localhost (localnodeportproxy): on 127.0.0.1 and ::1 only. kube-proxy
- * connects from the node's address to a random endpoint; under policy Local, to an endpoint on the node. Without such an endpoint,
+ * Finds where kube-proxy itself listens for TCP node ports on localhost (localnodeportproxy). It listens only on 127.0.0.1 and ::1, and
+ * connects from the node's address to a random endpoint. Under policy Local, the endpoint is on the node; without such an endpoint,
  * kube-proxy does not listen.
  */
 export function localhostListeners(side: Snapshot): readonly ProxyListener[] {
@@ -141,7 +141,7 @@ export function localhostListeners(side: Snapshot): readonly ProxyListener[] {
     if (protocol !== 'TCP' || port === undefined) return [];
     return handlingOf({ family, protocol, port }) === 'listens' ? [{ shown, protocol, port }] : [];
   });
-  // Computed only if needed, because few nodes have listeners and few commands use them.
+  // Most nodes have no such listeners, so the endpoints are looked up only if there are some.
   if (taken.length === 0) return [];
   const endpointsOf = side.kind === 'dump' ? shownEndpoints : chosenEndpoints(side);
   return taken.flatMap(({ shown, protocol, port }): readonly ProxyListener[] => {
@@ -157,7 +157,7 @@ function compareSockets(one: SocketAddress, other: SocketAddress): number {
   return compareAddresses(one.address, other.address) || one.port - other.port;
 }
 
-/** Looks up the endpoints that kube-proxy connects to. Undefined for a Service without endpoints in the input. */
+/** Returns a function that looks up the endpoints that kube-proxy connects to. Undefined for a Service whose endpoints the input lacks. */
 function chosenEndpoints(side: CompiledSnapshot): (port: ShownPort) => readonly SocketAddress[] | undefined {
   const known = new Map<ShownPort, ServicePort>(side.cluster.servicePorts.map((port) => [port, port]));
   const ungiven = servicesWithoutEndpoints(side);
@@ -182,15 +182,15 @@ function shownEndpoints(port: ShownPort): readonly SocketAddress[] | undefined {
   return shown?.every((each) => each !== undefined) ? shown : undefined;
 }
 
-/** `by`: the Service port that the rules name; undefined if only the endpoints are not those of the Service asked about. */
+/** `by`: the Service port that the rules name. Undefined if the rules name the right port but lead to other endpoints. */
 export interface OtherService {
   readonly asked: string;
   readonly by: string | undefined;
 }
 
 /**
- * Finds out whether a dump's rules treat a packet as one of another Service than the manifests beside the dump give its destination to, by
- * the rules' names, or by endpoints of which the Service has none. Such rules are older than a Service that reuses a cluster IP.
+ * Finds out whether a dump's rules send a packet to another Service than the one that has its destination in the manifests beside the dump.
+ * The rules' names show this, or endpoints that the manifests' Service lacks. Such rules are older than a Service that reuses a cluster IP.
  */
 export function otherServiceOf(
   { verdict, endpoints: reached, steps }: KnownFate,

@@ -8,13 +8,14 @@ import type { Fate } from '../../packet/packet.ts';
 import type { Action, RouteDecision, RuleStep, Step } from '../../packet/step.ts';
 
 /**
- * Why a packet is dropped or refused, judged only by the rule that does it:
+ * Says why a packet is dropped or refused. Only the rule that stops the packet decides:
  *
  * - no-endpoints: kube-proxy refuses the packet because its Service has no endpoints
  * - no-local-endpoints: kube-proxy drops the packet because its Service has policy Local and no endpoint on this node
- * - no-server: IPVS or a balancer has no endpoint to send the packet to, for either of these reasons
+ * - no-server: IPVS or a balancer has no endpoint to send the packet to, for one of the two reasons above
  * - source-ranges: the packet comes from outside a load balancer's source ranges
- * - unserved-port, unserved-address: the packet goes to a cluster IP without this port, or to one that no Service has
+ * - unserved-port: the packet goes to a cluster IP without this port
+ * - unserved-address: the packet goes to a cluster IP that no Service has
  * - kernel: routing drops the packet
  * - kube-proxy: another rule of kube-proxy stops the packet
  * - stranger: a rule or policy that is not kube-proxy's stops the packet
@@ -58,7 +59,7 @@ export function stopOf({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): Sto
       const kind = isOfIptables(last) ? iptablesStop(markerOf(last, rules), rules) : nftStop(last);
       if (kind === 'stranger') return { kind, step: last };
       if (kind !== 'no-endpoints' && kind !== 'no-local-endpoints') return { kind };
-      // In a chain that all Services share, the previous rule names the Service port.
+      // In a chain that all Services share, the rule before this one names the Service port.
       return { kind, servicePort: (last.origin ?? rules.at(-2)?.origin)?.servicePort };
     }
   }
@@ -80,18 +81,18 @@ function iptablesStop({ table, chain, action }: RuleStep, rules: readonly RuleSt
     case baseChains.externalServices:
       return action.kind === 'reject' ? 'no-endpoints' : 'no-local-endpoints';
     case baseChains.proxyFirewall:
-      // The firewall chain drops every packet that was not sent to an endpoint, including packets that the ranges admit, and packets whose
-      // source was never tested.
+      // The firewall chain drops every packet that was not sent to an endpoint. This includes packets that the ranges admit, and packets
+      // whose source was never tested.
       if (!rules.some((rule) => jumpsToKind(rule, 'firewall'))) return 'kube-proxy';
       return rules.some(admits) ? 'no-local-endpoints' : 'source-ranges';
     case baseChains.sourceRangesFirewall:
-    // If the ranges do not admit a node, that node treats a load balancer's address as its own.
+    // In IPVS mode, a node has load balancer addresses itself. This chain stops its packets to them if the ranges exclude it.
     case baseChains.accessOutFilter:
       return 'source-ranges';
     case baseChains.accessFilter:
       return 'unserved-port';
     case baseChains.kubeletFirewall:
-      // Up to 1.23, IPVS mode used a chain with this name, in table nat, for source ranges.
+      // Up to 1.23, IPVS mode had a chain with this name in table nat. It enforced source ranges.
       return table === 'nat' ? 'source-ranges' : 'kube-proxy';
   }
   const kind = parseServiceChain(chain)?.kind;
@@ -108,7 +109,7 @@ function admits(rule: RuleStep): boolean {
   return parseServiceChain(rule.chain)?.kind === 'firewall' && jumpsToKind(rule, 'external');
 }
 
-/** Reports whether another program than kube-proxy made a rule, by the names of its table and chain. */
+/** Reports whether a program other than kube-proxy made a rule, judging by the names of its table and chain. */
 function isStrange(rule: RuleStep): boolean {
   return isOfIptables(rule) ? !isNamedByKubeProxy(rule.chain) : !isKubeProxyTable(rule.table);
 }
@@ -117,7 +118,7 @@ function isStrange(rule: RuleStep): boolean {
 export function diversionIn(steps: readonly Step[]): RuleStep | undefined {
   const rules = steps.filter((step) => step.kind === 'rule');
   const own = rules.findIndex(leadsToKubeProxy);
-  // A verdict that ends a table of iptables does not end nft's tables.
+  // A verdict that ends an iptables table does not end nft's tables.
   const isOfNft = rules.some((rule) => !isOfIptables(rule) && !isStrange(rule));
   const isBefore = (i: number): boolean => !isOfNft && (own < 0 || i < own);
   return rules.find((rule, i) => isStrange(rule) && (translates(rule) || (isBefore(i) && passesBy(rule))));
@@ -134,8 +135,8 @@ function translates({ action }: RuleStep): boolean {
 }
 
 /**
- * Finds a rule that ends a chain, so that a packet that no rule of a Service took passes by these rules. `tables`: nat, and also filter if
- * the Service has no endpoints, so that kube-proxy refuses its packets there.
+ * Finds a rule that ends a chain early, so that the packet bypasses the Service rules. `tables`: nat; also filter if the Service has no
+ * endpoints, because kube-proxy then refuses the packets there.
  */
 export function bypassIn(steps: readonly Step[], tables: readonly TableName[]): RuleStep | undefined {
   const rules = steps.filter((step) => step.kind === 'rule').filter(isOfIptables);
@@ -155,7 +156,7 @@ export function bypassIn(steps: readonly Step[], tables: readonly TableName[]): 
   });
 }
 
-/** Reports whether IPVS mode's own RETURN, which is for packets from a loopback address, is meant. */
+/** Reports whether this is the RETURN rule that IPVS mode itself makes for packets from a loopback address. */
 function returnsLoopback(rule: RuleStep): boolean {
   if (rule.tool !== 'iptables') return false;
   return rule.rule.args.some((arg) => arg.kind === 'source' && isLoopback(networkOfRange(arg.range).address));

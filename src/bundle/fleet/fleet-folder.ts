@@ -19,7 +19,7 @@ import { basename, dirname, join } from 'node:path';
 
 export interface NodeFiles {
   readonly files: BundleFiles;
-  /** SHA-256 by file name, for files that other nodes may share. */
+  /** The SHA-256 of each file that other nodes may share, by file name. */
   readonly digests: Manifest['files'];
 }
 
@@ -33,16 +33,16 @@ export type NodeDifference =
 type CompareUntil = 'unless-equal' | 'unless-alike';
 
 /**
- * A folder with one bundle folder per node. Equal files are hard links to one file. A node's folder is replaced as a whole, so after a
- * kill the next run skips finished folders and writes the rest.
+ * A folder that holds one bundle folder for each node. Equal files are hard links to one file. A node's folder is replaced as a whole, so
+ * if a run is killed, the next run skips the folders that are finished and writes the rest.
  */
 export class FleetFolder {
   readonly folder: string;
   readonly #paths: Map<string, string>;
-  /** Maps the identity of a file that was read to its SHA-256, so that links to the file need no reading. */
+  /** Maps the identity of a file that was read to its SHA-256. Other links to the same file then need not be read. */
   readonly #verified = new Map<string, string>();
 
-  /** The folder as first found: whether it is itself a bundle, and its few names that begin with a dot. */
+  /** What the folder held when it was first looked at: whether it is itself a bundle, and its few names that begin with a dot. */
   #found: Promise<{ readonly isBundle: boolean; readonly hidden: readonly string[] }> | undefined;
 
   constructor(folder: string, links: ReadonlyMap<string, string> = new Map()) {
@@ -54,12 +54,12 @@ export class FleetFolder {
     return this.#paths;
   }
 
-  /** Writes a node's folder. With `inputs` (their SHA-256), writes only if the inputs or the folder changed. */
+  /** Writes a node's folder. `inputs`: the SHA-256 of the inputs. If it is given, writes only if the inputs or the folder changed. */
   async write(node: string, make: () => NodeFiles, inputs?: string): Promise<WrittenNode | FolderProblem> {
     try {
       const { isBundle, hidden } = await (this.#found ??= this.#look());
       if (isBundle) return { kind: 'is-a-bundle', folder: this.folder };
-      // Remove only this node's files, because another run may be writing other nodes.
+      // Removes only what a killed run left of this node, because another run may be writing other nodes.
       for (const entry of hidden.filter((name) => isRemainOf(node, name))) {
         removeTree(join(this.folder, entry));
       }
@@ -111,16 +111,16 @@ export class FleetFolder {
     return true;
   }
 
-  /** Stamps are beside the nodes' folders, because a bundle's folder holds only what the node needs. */
+  /** Returns the path of a node's stamp. Stamps are beside the nodes' folders, because a bundle's folder holds only what the node needs. */
   #stampPath(node: string): string {
-    // Add "~", because readers would take the stamp of a node called services.json for manifests.
+    // With "~" at the end, nobody reads the stamp of a node called services.json as manifests.
     return join(this.folder, stamps, `${node}~`);
   }
 
   async #write(node: string, bundle: NodeFiles): Promise<WrittenNode | FolderProblem> {
     const target = join(this.folder, node);
     if ((await this.#compare(node, bundle, 'unless-equal')).kind === 'same') return 'unchanged';
-    // Do not flush each file, because the next run finds and rewrites files that a power cut left incomplete.
+    // Files are not flushed one by one, because the next run finds and rewrites files that a power cut left incomplete.
     const place = (path: string, text: string, name: string) => this.#place(path, text, bundle, name);
     const problem = await replaceFolder(target, bundle.files, place);
     if (problem) return problem;
@@ -140,7 +140,7 @@ export class FleetFolder {
     try {
       const present = new Set(await readdir(target));
       const differing: string[] = [];
-      // The manifest comes first and nearly always decides.
+      // The manifest comes first, because it nearly always decides.
       for (const name of new Set([...bundle.files.keys(), ...present])) {
         const same = present.has(name) && (await this.#isSame(target, name, bundle, differs));
         if (same) continue;
@@ -171,7 +171,7 @@ export class FleetFolder {
       try {
         return await link(known, path);
       } catch {
-        // Linking failed, because the file is gone, has too many links, or cannot be linked. Later files may link to the new file instead.
+        // The link failed: the file is gone, has too many links, or cannot be linked. Later files may link to the new file instead.
         this.#paths.delete(digest);
       }
     }
@@ -181,7 +181,7 @@ export class FleetFolder {
   async #look() {
     const entries = await this.#entries();
     return {
-      // A node may be called manifest.json, but then the name is a folder's. Test: bundle/fleet/node-names.test.ts.
+      // A node may be called manifest.json, but then the entry is a folder. Test: bundle/fleet/node-names.test.ts.
       isBundle: entries.some((entry) => heads.has(entry.name) && !entry.isDirectory()),
       hidden: entries.map(({ name }) => name).filter((name) => name.startsWith('.')),
     };
@@ -194,13 +194,13 @@ export class FleetFolder {
     });
   }
 
-  /** Lists the folders that `isMeant` selects and that hold only a bundle or golden. */
+  /** Lists the folders that `isMeant` accepts and that hold nothing but a bundle or golden. */
   async list(isMeant: (name: string) => boolean): Promise<readonly string[]> {
     const folders = (await this.#entries()).filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
     const own: string[] = [];
     for (const { name } of folders.filter((entry) => isMeant(entry.name))) {
       const path = join(this.folder, name);
-      // Skip an unreadable folder, such as lost+found, because it belongs to another program.
+      // A folder that cannot be read, such as lost+found, is skipped, because it belongs to another program.
       const files = await readdir(path).catch((): string[] => []);
       if (files.some((file) => heads.has(file)) && (await listStrangers(path)).length === 0) own.push(name);
     }
@@ -229,12 +229,12 @@ function hashOf(...parts: readonly (string | Buffer)[]): string {
   return hash.digest('hex');
 }
 
-/** Identifies a file and its content. Changes when the file is rewritten, but not when it gets another link. */
+/** Returns a key for a file and its content. The key changes when the file is rewritten, but not when the file gets another link. */
 function identifyFile({ dev, ino, size, mtimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs].join(' ');
 }
 
-/** Returns the SHA-256 of all inputs of a node's bundle, and of this program. services.json stands for all Services and endpoints. */
+/** Returns the SHA-256 of this program and of all inputs of a node's bundle. services.json stands for all Services and endpoints. */
 export function hashInputs(inputs: BundleInputs, gates: ReadonlyMap<string, boolean>, texts: BundleTexts): string {
   const { cluster, node, settings, families, assigned, assumedEndpoints, kpcVersion, assumed } = inputs;
   const services = texts.digest('services.json', texts.writeServices(cluster));

@@ -5,7 +5,7 @@ export interface Shard {
   readonly count: number;
 }
 
-/** Reads "I/N", with I from 0 to N-1. Returns undefined for any other text. */
+/** Reads "I/N", where I is from 0 to N-1. Undefined for any other text. */
 export function parseShard(text: string): Shard | undefined {
   const match = /^(\d{1,6})\/(\d{1,6})$/.exec(text);
   if (!match) return undefined;
@@ -14,8 +14,7 @@ export function parseShard(text: string): Shard | undefined {
 }
 
 /**
- * Reports whether the node is in the shard. Depends only on the node's name and N, so a new node does not move other nodes to another
- * shard.
+ * Reports whether the node is in the shard. This depends only on the node's name and N, so a new node moves no other node to another shard.
  */
 export function isInShard(node: string, { index, count }: Shard): boolean {
   const digest = hashBinary(node);

@@ -7,7 +7,7 @@ const table = Uint32Array.from({ length: 256 }, (_, byte) => {
   return value;
 });
 
-/** Continues gzip's checksum (RFC 1952) from `sum`. */
+/** Continues gzip's checksum (RFC 1952) over more bytes. `sum`: the checksum of all bytes before them. */
 export function crc32(bytes: Uint8Array, sum: number): number {
   // Node has its own crc32 since 20.15 and 22.2.
   const { crc32: native } = zlib as Partial<typeof zlib> & { readonly crc32?: typeof crc32 };
@@ -20,19 +20,19 @@ export function crc32InScript(bytes: Uint8Array, sum: number): number {
   return ~value >>> 0;
 }
 
-/** The gzip header, and the trailer's length. The header has no name, comment or time, and says that the system is unknown. */
+/** The gzip header, and the length of the trailer. The header has no name, comment or time, and says that the system is unknown. */
 const gzipHead = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255]);
 const gzipTail = 8;
 
 /** The block size in bytes. A header is one block, and contents are padded to whole blocks. */
 const block = 512;
 
-/** Offsets and lengths in a header (ustar, POSIX.1-1988). */
+/** Offsets and lengths of fields in a tar header (ustar, POSIX.1-1988). */
 const nameLength = 100;
 const size = { start: 124, end: 135 };
 const checksum = { start: 148, length: 8 };
 
-/** The reason for not reading an archive: writeArchive would not write it, it is damaged, or `admit` refuses it. */
+/** Why an archive is not read: writeArchive would not write it, it is damaged, or `admit` refuses it. */
 export type ArchiveProblem = 'no-pack' | 'damaged' | 'too-large' | 'not-signed';
 
 export class ArchiveError extends Error {
@@ -49,7 +49,7 @@ export function writeArchive(files: ReadonlyMap<string, string>): Buffer {
   return compress(writeTar(files));
 }
 
-/** Gzips with kpc's header, which is the same on every system. */
+/** Compresses with kpc's gzip header, which is the same on every system. */
 export function compress(bytes: Uint8Array): Buffer {
   const packed = gzipSync(bytes, { level: 9 });
   gzipHead.copy(packed);
@@ -88,8 +88,8 @@ export function isGzip(bytes: Buffer): boolean {
 
 /**
  * Returns the files of an archive. Unpacks a file only when it is requested, and only if `admit` accepts its name and size. Throws an
- * ArchiveError unless writeArchive would write the archive, apart from choices of compression. So no link, folder, path, owner, odd header
- * or non-UTF-8 text gets through, and all readers of tar find the same files.
+ * ArchiveError unless writeArchive would write the same archive, apart from its compression. So no link, folder, path, owner, odd header or
+ * non-UTF-8 text gets through, and all programs that read tar find the same files.
  */
 export async function* readArchive(
   packed: Buffer,
@@ -145,7 +145,7 @@ class Unpacked {
     return taken;
   }
 
-  /** Throws an ArchiveError if bytes are left or gzip's checks fail. */
+  /** Throws an ArchiveError if bytes are left over or gzip's checks fail. */
   async end(): Promise<void> {
     if (this.#piece.length > 0 || (await this.#next())) throw new ArchiveError('no-pack');
     const tail = this.#packed.subarray(gzipHead.length + this.#engine.bytesWritten);

@@ -6,23 +6,23 @@ import { ArchiveError, isGzip, readArchive, writeArchive } from './archive.ts';
 import { readTar } from './read-tar.ts';
 import { bytesOf, readSignature, signatureFile } from './signature.ts';
 
-/** Limit on the bytes of a pack, because the whole pack is in memory before it is checked. Compression shrinks rules to a tenth. */
+/** The most bytes in a pack, because the whole pack is in memory before it is checked. Compression shrinks rules to a tenth. */
 export const largestPack = 2 ** 25;
 
 const largestOf = new Map([
   [signatureFile, 4096],
-  // The manifest has a few lines per health check. The largest clusters have thousands of them.
+  // The manifest has a few lines for each health check. The largest clusters have thousands of health checks.
   ['manifest.json', 2 ** 23],
 ]);
 
-/** The files of a pack in order. Signature and manifest come first, because the other files are checked against them. */
+/** The files of a pack, in order. The signature and the manifest come first, because the other files are checked against these two. */
 const packNames: readonly string[] = [...new Set([signatureFile, 'manifest.json', ...[...knownNames].toSorted()])];
 
 export function beginsPack(name: string): boolean {
   return packNames.includes(name);
 }
 
-/** Reports whether a file begins like a pack. Does not check the rest of the file or its author. */
+/** Reports whether a file begins like a pack. The rest of the file, and who made it, may still be wrong. */
 export async function isPack(path: string): Promise<boolean> {
   let first = '';
   await readTar(path, true, (name) => {
@@ -46,9 +46,9 @@ export function isPackable(files: BundleFiles, pack: Buffer): boolean {
 }
 
 /**
- * Reads a pack; undefined if gzip did not write the file. `check` gets the signature and the manifest, which lists the SHA-256 of the other
- * files, before anything else is unpacked. If `check` throws, the reading ends. Throws an UnreadableFile for an archive that packFiles
- * would not write, and for files that exceed the signed size.
+ * Reads a pack. Undefined if gzip did not write the file. Before anything else is unpacked, `check` gets the signature and the manifest,
+ * which lists the SHA-256 of the other files. If `check` throws, nothing more is read. Throws an UnreadableFile for an archive that
+ * packFiles would not write, and if the files are larger than the signed size.
  */
 export async function readPack(
   path: string,
@@ -57,7 +57,7 @@ export async function readPack(
   return unpack(path, readRegularFile(path, largestPack), check);
 }
 
-/** Like readPack, but takes bytes; `path` is only for messages. */
+/** Like readPack, but takes bytes. `path` appears only in messages. */
 export async function unpack(
   path: string,
   packed: Buffer,

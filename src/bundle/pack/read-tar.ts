@@ -6,13 +6,13 @@ import { UnreadableFile, type Unread } from '../../base/unread.ts';
 
 const block = 512;
 
-/** Limit on the bytes of an unpacked archive. A larger archive is assumed to be an attempt to fill the disk. */
+/** The most bytes in an unpacked archive. A larger archive is taken as an attempt to fill the disk. */
 const largestArchive = 2 ** 31;
 const mostEntries = 200_000;
 
 const longestName = 2 ** 14;
 
-/** Limit on line ends in kept files. Unlike elsewhere, empty lines count. */
+/** The most line ends in the files that are kept. Unlike elsewhere, empty lines count too. */
 const mostLineEnds = 10 * mostLines;
 
 export interface TarFile {
@@ -23,9 +23,9 @@ export interface TarFile {
 type Wants = (path: string, bytes: number) => boolean | 'stop';
 
 /**
- * Reads the regular files of a tar archive by GNU tar, BSD tar or Python, gzipped or not. Writes nothing to disk, and skips links, devices
- * and paths outside the archive. Calls `wants` with each file's path and size first; `wants` may end the reading. Returns no files if the
- * source is not an archive. Throws an UnreadableFile for an archive that is damaged, cut off or too large.
+ * Reads the regular files of a tar archive that GNU tar, BSD tar or Python wrote, gzipped or not. Writes nothing to disk. Skips links,
+ * devices and paths that lead out of the archive. Calls `wants` with each file's path and size first; `wants` may end the reading. Returns
+ * no files if the source is not an archive. Throws an UnreadableFile for an archive that is damaged, cut off or too large.
  */
 export async function readTar(
   source: string,
@@ -45,7 +45,7 @@ export async function readTar(
   }
 }
 
-/** Takes the next `count` bytes; undefined at the end. With `isKept` false, skips them. */
+/** Takes the next `count` bytes. Undefined at the end. If `isKept` is false, skips the bytes. */
 type Take = (count: number, isKept?: boolean) => Promise<Buffer | undefined>;
 
 function takerOf(source: string, pieces: AsyncIterator<Buffer>, limit: number): Take {
@@ -110,7 +110,7 @@ async function readEntries(source: string, take: Take, wants: Wants): Promise<re
     }
     const path = cleanPath(longName ?? nameOfMember(header));
     longName = undefined;
-    // Skip links, devices and similar entries.
+    // Links, devices and similar entries are skipped.
     const answer = (kind === '0' || kind === '\0' || kind === '7') && path !== undefined && wants(path, size);
     if (answer === 'stop') return files;
     const bytes = await content(answer);
@@ -136,7 +136,7 @@ function paxPath(records: string): string | undefined {
   return /(?:^|\n)\d{1,6} path=([^\n]*)/.exec(records)?.[1];
 }
 
-/** Returns a relative path without "./"; undefined if the path leads out of the archive. */
+/** Returns a relative path without "./". Undefined if the path leads out of the archive. */
 function cleanPath(name: string): string | undefined {
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
   return name.startsWith('/') || parts.includes('..') || parts.length === 0 ? undefined : parts.join('/');

@@ -11,7 +11,7 @@ import type { signatureSchema } from '../schemas.ts';
 
 export const signatureFile = 'signature.json';
 
-/** The signer of a bundle, and a serial that grows with each bundle signed after it. */
+/** The signer of a bundle, with a serial number that grows with each bundle signed later. */
 export type Signature = Shaped<typeof signatureSchema>;
 
 export interface TrustedKey {
@@ -19,7 +19,7 @@ export interface TrustedKey {
   readonly key: KeyObject;
 }
 
-/** Identifies a bundle by the SHA-256 of its manifest, which lists the SHA-256 of each other file. */
+/** Identifies a bundle by the SHA-256 of its manifest. The manifest lists the SHA-256 of each other file. */
 export function digestOf(files: BundleFiles): string {
   return hashHex(files.get('manifest.json') ?? '');
 }
@@ -28,7 +28,7 @@ export function groupDigest(digest: string): string {
   return (digest.match(/.{8}/g) ?? []).join(' ');
 }
 
-/** Returns the signed bytes. They start with a purpose, so the signature cannot be reused elsewhere. */
+/** Returns the bytes to sign. They begin with their purpose, so that the signature cannot be reused for anything else. */
 function message(files: BundleFiles, { serial, bytes }: Pick<Signature, 'serial' | 'bytes'>): Buffer {
   const manifest = `manifest.json sha256 ${digestOf(files)}`;
   return Buffer.from(`kpc bundle\n${manifest}\nserial ${serial}\nbytes ${bytes}\n`);
@@ -53,7 +53,7 @@ function formatSignature({ keyId, serial, bytes, signature }: Signature): string
   return `${JSON.stringify({ keyId, serial, bytes, signature }, undefined, 2)}\n`;
 }
 
-/** Returns the unchecked signature; undefined if there is none, "damaged" if kpc would not write it. */
+/** Returns the signature without checking it. Undefined if there is none; "damaged" if kpc would not write it. */
 export function readSignature(files: BundleFiles): Signature | 'damaged' | undefined {
   const text = files.get(signatureFile);
   if (text === undefined) return undefined;
@@ -65,7 +65,7 @@ function isSignedBy({ key }: TrustedKey, files: BundleFiles, signature: Signatur
   return verify(null, message(files, signature), key, Buffer.from(signature.signature, 'base64'));
 }
 
-/** Returns the signature, or why none of these keys verifies it. `files`: at least the signature and the manifest. */
+/** Returns the signature, or why none of these keys verifies it. `files` must include the signature and the manifest. */
 export function checkSignature(
   path: string,
   files: BundleFiles,
@@ -99,11 +99,11 @@ export function readPrivateKey(pem: string): KeyObject | NoKey {
 }
 
 export function readPublicKeys(pem: string): readonly TrustedKey[] | NoKey {
-  // Refuse private keys, because they must not be on a node. A PEM reader would accept one by deriving its public key.
+  // A private key is refused, because none must be on a node. A PEM reader would accept it by deriving the public key.
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)) return { reason: 'private-key' };
   const blocks = pem.match(/-----BEGIN PUBLIC KEY-----[^-]*-----END PUBLIC KEY-----/g) ?? [];
   if (blocks.length === 0) return { reason: { problem: 'no-key', of: 'public' } };
-  // Refuse a file with other blocks, such as a certificate or a partly copied key.
+  // A file with other blocks, such as a certificate or an incompletely copied key, is refused.
   if (pem.split('-----BEGIN').length - 1 > blocks.length) return { reason: 'more-than-keys' };
   const keys: TrustedKey[] = [];
   for (const text of blocks) {

@@ -85,7 +85,7 @@ export const confirm = defineApplyCommand({
   },
 });
 
-/** Reports the outcome of a change. `nothing` and `what` are as in describeDone. */
+/** Reports the outcome of a change. `nothing` and `what` mean the same as in describeDone. */
 export async function reportOutcome(
   outcome: ChangeOutcome,
   terminal: ApplyTerminal,
@@ -168,7 +168,7 @@ export const rollback = defineApplyCommand({
   flags: ['to', 'list', 'dryRun', 'drainTimeout', 'balancerReload', 'unconfirmed', 'assumeAlone', 'force', 'stateDir'],
   run: (options, environment) =>
     interruptible(environment, async (signal) => {
-      // Do not leave a mark in the network, because without a record there is nothing to roll back.
+      // This session leaves no mark in the network, because without a record there is nothing to roll back.
       const session = await openSession(environment, { ...options, mayChange: false, signal });
       return runRollback(session, options, environment.terminal);
     }),
@@ -208,7 +208,7 @@ async function reportRollBack(result: RollBackOutcome, terminal: ApplyTerminal):
 }
 
 async function runStandBy(session: Session, id: string, terminal: ApplyTerminal): Promise<ExitStatus> {
-  // The parent process waits for this line, and may exit before the next one.
+  // The parent process waits for this line. It may exit before the next line.
   await terminal.out(`standing by for apply ${id}\n`);
   const outcome = await standBy(session, id);
   if (outcome === 'stuck') return reportStuck('unknown', terminal);

@@ -18,19 +18,19 @@ export interface ApplyEnvironment {
   readonly terminal: ApplyTerminal;
   readonly host: Host;
   readonly onEvent?: ((event: ChangeEvent) => void) | undefined;
-  /** Aborted by an uncaught error. The reason is the error's Failure: see catchUncaught. */
+  /** Aborted if there is an uncaught error. The reason is the error's Failure (see catchUncaught). */
   readonly fault?: AbortSignal | undefined;
 }
 
 interface SessionChoices extends Pick<Session, 'signal' | 'balancerReload'> {
   readonly stateDir: string;
-  /** Whether the command may change the node. If so, its records must belong to this network. */
+  /** Whether the command may change the node. If it may, its records must belong to this network. */
   readonly mayChange: boolean;
   readonly assumeAlone?: boolean;
   readonly force?: boolean;
 }
 
-/** Opens a command's session. Its host reports long waits. Warns about unfinished work in other networks. */
+/** Opens a command's session. The session's host reports long waits. Warns about unfinished work in other networks. */
 export async function openSession(
   environment: ApplyEnvironment,
   { stateDir, mayChange, signal = environment.fault, balancerReload, assumeAlone, force }: SessionChoices,
@@ -39,7 +39,7 @@ export async function openSession(
   const said = new Set<string>();
   const onEvent = (event: ChangeEvent): void => {
     environment.onEvent?.(event);
-    // Report each warning once, because a watch would repeat it in each round. Test: apply/other-variant.test.ts.
+    // Each warning is reported once, because a watch would otherwise repeat it in each round. Test: apply/other-variant.test.ts.
     if (event.kind === 'warning' && said.size === said.add(JSON.stringify(event.remark)).size) return;
     showEvent(event, terminal);
   };
@@ -48,7 +48,7 @@ export async function openSession(
       onEvent({ kind: 'waiting', command: formatCommand(command), since: host.now() - taken, limit });
     const result = await environment.host.run(command, { onWaiting, signal, ...patience });
     const cut = result.kind === 'ended' ? result.cut : undefined;
-    // Do not warn about a truncated listing, because the reader of the listing refuses it.
+    // There is no warning about a truncated listing, because the code that reads the listing refuses it.
     if (cut === 'stderr' || (cut && !command.room)) {
       onEvent(remark('cut-output', { command: formatCommand(command), most: mostSaid, of: cut }));
     }
@@ -107,15 +107,15 @@ export function reportWarning(problem: Remark, terminal: ApplyTerminal): Promise
   return terminal.tell(printable(sayApply(problem).text), { level: 'warning' });
 }
 
-/** Reports a change that could neither be finished nor rolled back. `left`: undefined if the node cannot be read. */
+/** Reports a change that could neither be finished nor rolled back. `left` is undefined if the node cannot be read. */
 export async function reportStuck(left: Plan | 'unknown' | undefined, terminal: ApplyTerminal): Promise<ExitStatus> {
   for (const text of describeStuck(left)) await terminal.tell(text);
   return exitStatus.notRestored;
 }
 
 /**
- * Runs work that an uncaught error aborts, such as an error in an event handler. Otherwise Node would exit and nothing could be rolled
- * back. Returns the work's result, and the error. Test: apply/handlers.slow.test.ts.
+ * Runs work that is aborted if there is an uncaught error, such as one in an event handler. Otherwise Node would exit, and nothing could be
+ * rolled back. Returns the work's result, and the error if there was one. Test: apply/handlers.slow.test.ts.
  */
 export async function catchUncaught<T>(work: (fault: AbortSignal) => Promise<T>) {
   const controller = new AbortController();
@@ -129,9 +129,9 @@ export async function catchUncaught<T>(work: (fault: AbortSignal) => Promise<T>)
 }
 
 /**
- * Runs `work`. Its signal aborts on the first SIGINT or SIGTERM, or when `fault` does, so that a change in progress can be rolled back.
- * Ignores SIGHUP, because a change that cuts off the operator's own connection must live to undo itself. Ignores Ctrl-Z, which would leave
- * a change half done with the lock held.
+ * Runs `work`. Its signal aborts on the first SIGINT or SIGTERM, and when `fault` aborts, so that a change in progress can be rolled back.
+ * SIGHUP is ignored, because a change that cuts off the operator's own connection must go on, to be able to undo itself. Ctrl-Z is ignored,
+ * because it would leave a change half done with the lock held.
  */
 export async function interruptible<T>(
   { fault }: Pick<ApplyEnvironment, 'fault'>,
@@ -155,7 +155,7 @@ interface MessageDetails {
   readonly help?: string | undefined;
 }
 
-/** A terminal for long-running commands. Its messages may go to a log. */
+/** A terminal for commands that run for long. Its messages may go to a log. */
 export interface ApplyTerminal extends Terminal {
   readonly tell: (text: string, details?: MessageDetails) => Promise<void>;
   readonly note: (remark: Remark) => Promise<void>;

@@ -10,7 +10,7 @@ export async function main(
   },
 ): Promise<number> {
   if (await printsVersion(argv, environment.terminal)) return exitStatus.ok;
-  // SIGHUP asks a watch to sync. A watch that is still starting will sync anyway, so ignore SIGHUP, which would end it.
+  // SIGHUP asks a watch to sync. A watch that is still starting will sync anyway. SIGHUP would end it now, so SIGHUP is ignored.
   const ignore = () => undefined;
   if (argv[0] === 'watch') process.on('SIGHUP', ignore);
   try {
@@ -21,7 +21,7 @@ export async function main(
   }
 }
 
-/** Set by scripts/build-binary.mjs. True if Node and the program are one file. */
+/** scripts/build-binary.mjs sets this. True if Node and the program are one file. */
 declare const KPC_IS_BINARY: boolean | undefined;
 
 export function ownProgram(): readonly string[] {

@@ -11,7 +11,7 @@ import type { Done, ExitStatus } from '../shared/terminal.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import type { ApplyEnvironment } from './environment.ts';
 
-/** Makes a new Option for each command, because each command wraps the Option's parser to record refused values. */
+/** Makes a new Option for each command. A command wraps the parser of its Option to record refused values, so commands cannot share one. */
 interface ApplyFlag<T> {
   (): Option;
   readonly value?: T;
@@ -29,7 +29,7 @@ function further<T>(make: ApplyFlag<T>): ApplyFlag<T> {
   return () => make().helpGroup(helpGroups.further);
 }
 
-/** Makes an option for a duration. `usual`: the default, as a user would type it. */
+/** Makes an option for a duration. `usual`: the default, in the form in which a user would type it. */
 function duration<T extends number | undefined>(
   flags: string,
   description: string,
@@ -169,7 +169,7 @@ export function defineApplyCommand<K extends FlagName>(definition: CommandDefini
     if (definition.bundle) command.argument(definition.bundle, 'its folder or pack');
     for (const name of definition.flags) command.addOption(flags[name]());
     command.action(async () => {
-      // Undefined if the user gave no optional bundle.
+      // This is undefined if the bundle is optional and the user gave none.
       const bundle = command.args[0] as string;
       done(await definition.run(command.opts() as Options<K>, environment, bundle));
     });
@@ -181,7 +181,7 @@ function parseFolder(folder: string): string {
   return resolve(folder);
 }
 
-/** Splits words at blanks. Refuses shell syntax, so that nobody relies on it. */
+/** Splits a text into words at blanks. Refuses shell syntax, so that nobody comes to rely on it. */
 function parseCommand(text: string): readonly string[] {
   const words = text.split(' ').filter(Boolean);
   if (words.length > 0 && /^[\w ./:=@%+,-]+$/.test(text)) return words;
@@ -196,14 +196,14 @@ function addNetworks(text: string, before: readonly string[]): readonly string[]
   return [...before, ...cidrs];
 }
 
-/** Reads the time for a confirmation. Refuses 0, because nobody could confirm so fast. */
+/** Reads the time in which to confirm. Refuses 0, because nobody could confirm that fast. */
 function parseConfirmTimeout(text: string): number {
   const milliseconds = readDurationOption(text);
   if (milliseconds > 0) return milliseconds;
   throw new InvalidArgumentError('Write a time that is long enough to run "kpc-apply confirm" in, like 1m.');
 }
 
-/** Reads "90s", "1m30s" or "500ms", as Go writes durations. Returns milliseconds. */
+/** Reads "90s", "1m30s" or "500ms", which are durations in Go's format. Returns milliseconds. */
 function readDurationOption(text: string): number {
   const seconds = readSeconds(text);
   if (seconds !== undefined && seconds >= 0) return Math.round(seconds * 1000);
@@ -215,7 +215,7 @@ function parseStateId(text: string): number {
   throw new InvalidArgumentError('Write the number of a state, as "kpc-apply rollback --list" shows it.');
 }
 
-/** Reads "0.0.0.0:10256" or "[::]:10256". A port alone, such as "9810", is on this machine only. */
+/** Reads "0.0.0.0:10256" or "[::]:10256". A port without an address, such as "9810", means this machine only. */
 function parseListenAddress(text: string): ListenAddress {
   const isPort = /^\d+$/.test(text);
   const parsed = parseSocketAddress(isPort ? `127.0.0.1:${text}` : text);

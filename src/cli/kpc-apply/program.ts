@@ -36,7 +36,7 @@ export async function runApplyProgram(argv: readonly string[], { terminal, host 
     terminal: makePatient(terminal, (text, details) =>
       called.logFormat === 'json' ? formatLogRecord(text, details, host.now()) : formatMessage(text, details),
     ),
-    // Continuing or undoing an unfinished change also counts as a change.
+    // Finishing or undoing an unfinished change also counts as a change.
     onEvent: ({ kind }: ChangeEvent) => {
       hasBegun ||= kind === 'step' || kind === 'recovering' || kind === 'putting-back';
     },
@@ -48,13 +48,13 @@ export async function runApplyProgram(argv: readonly string[], { terminal, host 
       return reportError(error, hasBegun, { ...environment, called });
     }
   });
-  // Exit explicitly, because resources that an error left open could keep the process alive.
+  // The process must exit explicitly, because resources that an error left open could keep it alive.
   if (fault) setTimeout(() => process.exit(), lastMilliseconds).unref();
   const isReported = status === exitStatus.notApplied || status === exitStatus.notRestored;
   return fault && !isReported ? reportFailedCommand(fault, hasBegun, environment.terminal) : status;
 }
 
-/** Milliseconds left for printing the last messages. */
+/** How many milliseconds remain for printing the last messages. */
 const lastMilliseconds = 2000;
 
 const commands = [doctor, plan, apply, confirm, rollback, verify, dump, cleanup, watch];
@@ -67,7 +67,7 @@ export function kpcApplyProgram(environment: ApplyEnvironment, call: Called = un
       command.hook('preAction', async (_, called) => {
         const { logFormat, output, stateDir } = called.opts<Partial<Options<'logFormat' | 'output' | 'stateDir'>>>();
         Object.assign(call, { command: `kpc-apply ${called.name()}`, logFormat, output } satisfies Called);
-        // Doctor reports an untrusted state folder among its other checks.
+        // doctor reports an untrusted state folder among its other checks.
         if (stateDir !== undefined && called.name() !== 'doctor') await assertTrustedState(environment.host, stateDir);
       });
       for (const add of commands) add(command, environment, done);
@@ -84,7 +84,7 @@ export function kpcApplyProgram(environment: ApplyEnvironment, call: Called = un
   };
 }
 
-/** Makes a terminal for long work. Messages replace the progress line. If the terminal has hung up, the work goes on without output. */
+/** Makes a terminal for long work. Messages replace the progress line. If the terminal hangs up, the work goes on without output. */
 function makePatient(terminal: Terminal, format: typeof formatMessage): ApplyTerminal {
   let isShowing = false;
   const status = (text: string): Promise<void> => {
@@ -123,7 +123,7 @@ async function reportError(
 }
 
 /**
- * Reports an error outside the usual failures. If a change had begun, the node's state is unknown, because nothing has read the node since.
+ * Reports an error that no command handles. If a change has begun, the node's state is unknown, because nothing has read the node since.
  */
 async function reportFailedCommand(fault: Failure, hasBegun: boolean, terminal: ApplyTerminal): Promise<ExitStatus> {
   const status = await reportFailure(fault, terminal);

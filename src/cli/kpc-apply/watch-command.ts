@@ -31,11 +31,11 @@ export const watch = defineApplyCommand({
       warn: (problem) => reportWarning(problem, terminal),
       note: terminal.note,
     });
-    // Import this here, because only this command needs Node's module for sockets.
+    // This module is loaded only here, because no other command needs Node's module for sockets.
     const { createWatchMonitor } = await import('../../apply/monitor/watch-monitor.ts');
     const monitor = createWatchMonitor(options, {
       host,
-      // Warn once for each port, because every round retries a port that is in use.
+      // A port that is in use gives only one warning, although every round tries it again.
       warn: async (problem) => {
         if (said.size !== said.add(JSON.stringify(problem)).size) await reportWarning(problem, terminal);
       },
@@ -53,7 +53,7 @@ export const watch = defineApplyCommand({
       rounds.stop();
       stopping.abort();
     };
-    // Stop, which rolls the current round back. The error may not recur in a new process.
+    // The watch stops, which rolls the current round back. A new process may not meet the error again.
     environment.fault?.addEventListener(
       'abort',
       () => {
@@ -103,7 +103,7 @@ async function syncOnce(
     if (isDone(outcome)) await watched.keep();
     return { isGood: !problem, bundle: { mark, manifest, listenOn }, outcome };
   } catch (error) {
-    // Go on after any error, because the next round may succeed.
+    // The watch goes on after any error, because the next round may succeed.
     const failure = explainError(error);
     await reportFailure(failure, terminal);
     return { isGood: watched.problem() === undefined, failure };

@@ -17,7 +17,7 @@ interface BundleOptions extends MessageOptions {
 
 const actions = ['pack', 'verify'] as const;
 
-/** The flags of each action. `pack` requires -o. */
+/** The flags of each action. `pack` needs -o. */
 const optionsOf: Readonly<Record<(typeof actions)[number], readonly (keyof BundleOptions)[]>> = {
   pack: ['out', 'sign', 'serial'],
   verify: ['trust'],

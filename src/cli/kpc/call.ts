@@ -29,16 +29,16 @@ interface Reported {
 
 class Ended extends Error {}
 
-/** One call of a command: its command line and its terminal. Only this folder uses the terminal. */
+/** One call of a command, with its command line and its terminal. Only code in this folder uses the terminal. */
 export class Call<Options extends MessageOptions = MessageOptions> {
   readonly command: Command;
   readonly program: Command;
   readonly argv: readonly string[];
   readonly options: Options;
   private readonly loud: Terminal;
-  /** Prints only results and errors with --quiet. */
+  /** The terminal for messages. With --quiet, prints only results and errors. */
   readonly terminal: Terminal;
-  /** Runs kpc, for a command that shows another command's output. */
+  /** Runs kpc. Used by a command that shows the output of another command. */
   readonly run: RunProgram;
   private readonly reported: Reported;
 
@@ -71,7 +71,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     return { command: `kpc ${this.command.name()}`, findings: [...sayFindings([...once]), ...refusals] };
   }
 
-  /** Ends the call without an answer, and prints the reasons for programs. `looked`: the nodes that lack the requested object. */
+  /** Ends the call without an answer. In a format for programs, prints the reasons. `looked`: the nodes that lack the requested object. */
   async fail(status: ExitStatus, looked: readonly Snapshot[] = []): Promise<ExitStatus> {
     await this.out(await formatFailure(this.options.output, this.said, looked));
     return status;
@@ -82,7 +82,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     return new Call(command, program, { ...this.loud, ...terminal }, argv, run, { ...options, ...more }, reported);
   }
 
-  /** Returns a call that prints each message once, because faults in manifests recur in every mode. */
+  /** Returns a call that prints each message only once. A fault in manifests recurs in every mode, for example. */
   once(): Call<Options> {
     const said = new Set<string>();
     const err = async (text: string): Promise<void> => {
@@ -115,17 +115,17 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     return this.command.getOptionValueSource(key) === 'cli';
   }
 
-  /** Joins the paths in the arguments and in -f. Paths in kpc.yaml count only if the command line has none. */
+  /** Joins the paths in the arguments and in -f. Paths in kpc.yaml count only if the command line has no paths. */
   inputs(named: readonly string[], file: readonly string[] | undefined): readonly string[] {
     const counts = this.isGiven('file') || named.length === 0;
     return [...named.map((path) => withSlashes(path)), ...(counts ? (file ?? []) : [])];
   }
 
-  /** Prints an input's diagnostics. Errors end the call, and are printed alone. With --strict, warnings are errors. */
+  /** Prints an input's diagnostics. If there are errors, prints only these and ends the call. With --strict, warnings are errors. */
   async report(input: { readonly diagnostics: readonly Finding[]; readonly files: ReadFiles }): Promise<void> {
     const said = makeStrict(input.diagnostics, this.options);
     const isRefused = said.some(isError);
-    // Also print how many files have errors, and how to continue without these files.
+    // Prints, besides the errors, how many files have errors and how to continue without these files.
     const counts = said.filter((each) => !isError(each) && each.code === 'left-out');
     const shown = isRefused ? [...counts, ...said.filter(isError)] : said;
     await this.print(shown, input.files);
@@ -154,7 +154,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     throw new Ended();
   }
 
-  /** Reports a refusal. Rethrows any other error, except the end of a command. */
+  /** Reports a refusal. Throws any other error again, except the end of a command. */
   async refuse(error: unknown): Promise<void> {
     if (error instanceof Refusal) {
       this.reported.refusals.push(error.finding);
@@ -179,7 +179,7 @@ export class Call<Options extends MessageOptions = MessageOptions> {
     if (text !== '') await this.out(text);
   }
 
-  /** Prints a result. `said`: a text for people that is not part of it. */
+  /** Prints a result. `said`: a text for people that is not part of the result. */
   async answer({ printed, said }: { readonly printed: string; readonly said: string }): Promise<void> {
     if (printed !== '') await this.out(printed);
     if (said !== '') await this.say(said);
@@ -196,7 +196,7 @@ interface Definition<Options extends MessageOptions> {
   readonly name: string;
   readonly summary?: string;
   readonly description?: string;
-  /** Each argument as in the help: "<from>" or "[input...]", its meaning and its choices. */
+  /** Each argument: its form in the help, such as "<from>" or "[input...]", its meaning and its choices. */
   readonly arguments?: readonly (readonly [usage: string, help: string, choices?: readonly string[]])[];
   readonly flags?: readonly Flag[];
   readonly isHidden?: boolean;

@@ -127,7 +127,7 @@ export const addCompileCommand = defineCommand<CommandOptions>({
     };
     if (isFleet(options)) return compileMany(call, opened, wordsFor);
     const made = compileOne(opened, options);
-    // Drop the note on the mode, because the summary or the answer names the mode.
+    // The note on the mode is dropped, because the summary or the answer names the mode.
     const isSaid = check !== undefined || (print === undefined && output === 'text');
     const { snapshot, gaps, diagnostics: found } = isSaid ? withoutDefaultMode(made) : made;
     await reportCompiled(call, [...gaps(), ...found], opened);
@@ -168,7 +168,7 @@ export const addThreadCommand = defineCommand({
   },
 });
 
-/** Set by scripts/build-binary.mjs. True if Node and the program are one file. Threads cannot load such a file. */
+/** scripts/build-binary.mjs sets this. True if Node and the program are one file. Threads cannot load such a file. */
 declare const KPC_IS_BINARY: boolean | undefined;
 const isBinary = typeof KPC_IS_BINARY !== 'undefined' && KPC_IS_BINARY;
 
@@ -215,7 +215,7 @@ async function compileMany(
   return exitStatus.ok;
 }
 
-/** Flags that matter for a check but not for writing the folder. The value says whether the flag takes a value. */
+/** The flags that matter for a check but not for writing the folder. The value says whether the flag has a value. */
 const left: ReadonlyMap<string, boolean> = new Map([
   ['--check', true],
   ['--output', true],
@@ -223,7 +223,7 @@ const left: ReadonlyMap<string, boolean> = new Map([
   ['--quiet', false],
 ]);
 
-/** Returns the command that rewrites the folder of --check: the same words, but with --golden or -o. */
+/** Returns the command that writes the folder of --check again: the same command, but with --golden or -o instead of --check. */
 export function acceptCommand(
   argv: readonly string[],
   folder: string,

@@ -5,7 +5,7 @@ import type { FileOptions } from '../../library/node/open.ts';
 import type { Completion, ValueRequest } from '../shared/common-commands.ts';
 import { applyKpcYaml, isConfigured } from './flags.ts';
 
-/** Finds candidates for values from kpc's data or input: codes, modes, releases, and names in the manifests of -f or kpc.yaml. */
+/** Finds candidates for values in kpc's data and input: codes, modes, releases, and names in the manifests of -f or kpc.yaml. */
 export async function findKpcValues(request: ValueRequest): Promise<readonly Completion[]> {
   const { of, typed } = request;
   if (of === 'explain code' || of === 'ignore')

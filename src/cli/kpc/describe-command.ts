@@ -87,13 +87,13 @@ export const addDescribeCommand = defineCommand<DescribeOptions>({
     refuseIdleOfDescription(call.given, opened, { what, node: options.node });
     refuseIdleStyle(options, opened.kind, what);
     const { loaded } = opened;
-    // Drop the note on the mode, because the output names the mode.
+    // The note on the mode is dropped, because the output names the mode.
     await call.report(withoutDefaultMode(reading));
     const side = reading.side ?? call.end();
     const release = followedRelease(side);
     if (release !== undefined && !reading.diagnostics.some(({ code }) => code === 'kubernetes-version'))
       await call.note({ problem: 'follows-release', release });
-    // A word with a slash names a Service or a path; the inputs of kpc.yaml do not show which.
+    // A word with a slash may name a Service or a path. If the inputs are from kpc.yaml, nothing shows which.
     const mayBePath = what?.includes('/') === true && named.length === 0 && !call.isGiven('file');
     const style = { width: terminal.width, isColoured: terminal.colour.out, mayBePath };
     const modeFrom = loaded && modeSourceOf(loaded);
@@ -121,7 +121,7 @@ function nodeDumper(call: Call<DescribeOptions>) {
 async function sortArguments(call: Call<DescribeOptions>) {
   const { words: args } = call;
   const { fromDump, node } = call.options;
-  // If a flag names an input, a word may be the subject, even if a folder has the same name.
+  // If a flag names an input, a word may be the subject, even if there is a folder with the same name.
   const isNamed = call.isGiven('file') || fromDump !== undefined;
   const holdsDump = async (word: string) =>
     fromDump === undefined && isPath(word) && (await findOther([word], node))?.kind === 'dump';
@@ -129,7 +129,7 @@ async function sortArguments(call: Call<DescribeOptions>) {
   for (const word of args) if ((isNamed && (await holdsDump(word))) || (await isInRevision(word))) inputs.add(word);
   const isInput = (word: string) => inputs.has(word) || (isNamed ? isFileName(word) : isPath(word));
   const asked = args.filter((word) => !isInput(word));
-  // Accept kubectl's form, "describe svc nginx". The single word "services" is a chain in nftables mode.
+  // kubectl's form, "describe svc nginx", is accepted. The single word "services" is not, because it is a chain in nftables mode.
   const isOfKind =
     (asked.length === 2 ? /^(?:svc|services?)$/i : /^(?:svc|service)$/i).test(asked[0] ?? '') && asked.length <= 2;
   const what = isOfKind ? asked[1] : asked[0];
@@ -140,7 +140,7 @@ async function sortArguments(call: Call<DescribeOptions>) {
   const mayBeSubject = what === undefined && rest.length > 0 && !isFileName(first) && !first.endsWith('/');
   const folder = mayBeSubject ? first : isNamed ? what : undefined;
   if (folder === undefined || !isPath(folder)) return { what, paths };
-  // A folder often has the name of a Service, so it is the subject if the other inputs have one called so.
+  // A folder often has the name of a Service. The word is therefore the subject if the other inputs have a Service with that name.
   const beside = mayBeSubject ? rest : paths;
   const isSubject = !(await findOther([folder], node)) && (await isFoundBeside(call, folder, beside));
   if (!isSubject) return { what: undefined, paths: [folder, ...beside] };
@@ -148,7 +148,7 @@ async function sortArguments(call: Call<DescribeOptions>) {
   return { what: folder, paths: beside };
 }
 
-/** Reports whether the inputs have a Service, or something that comes from one, of this name. */
+/** Reports whether the inputs have a Service with this name, or something that comes from one. */
 async function isFoundBeside(call: Call<DescribeOptions>, word: string, paths: readonly string[]): Promise<boolean> {
   const { options, terminal } = call;
   const named = [...(options.fromDump === undefined ? [] : [options.fromDump]), ...paths];

@@ -86,7 +86,7 @@ export const addDiffCommand = defineCommand<DiffFlags>({
   run: async (call) => {
     const { toKubernetesVersion, file: files = [], ...others } = call.options;
     if (toKubernetesVersion !== undefined) return diffReleases(call, toKubernetesVersion);
-    // If there are too few arguments, take the sides from -f.
+    // If there are too few arguments, the sides are taken from -f.
     const areInFiles = call.words.length < 2 && call.words.length + files.length === 2;
     const [from, to] = areInFiles ? [...call.words, ...files] : call.words;
     if (from === undefined || to === undefined) return refuse({ problem: 'no-side', first: from });
@@ -103,7 +103,7 @@ async function diffPaths(
 ): Promise<ExitStatus> {
   const { file: more = [] } = options;
   const found = await recognisePair([pathSide(paths[0]), pathSide(paths[1])], options);
-  // Check this before the flags about compiling are used.
+  // This is checked before the flags about compiling are used.
   refuseStrays(
     call.given.filter((each) => !isUsefulForStored(each, found)),
     found,
@@ -130,7 +130,7 @@ async function diffPaths(
   if (named) await call.report(named);
   const [from, to] = named?.sides ?? sides;
   const [before, after] = [from.settings?.release, to.settings?.release];
-  // If the releases differ, the manifests alone do not explain every difference.
+  // If the releases differ, the manifests alone do not explain all differences.
   if (before !== undefined && after !== undefined && before !== after) {
     const releases = { fromRelease: before, toRelease: after };
     await call.note({ problem: 'two-releases', from: from.name, to: to.name, ...releases });
@@ -173,7 +173,7 @@ async function print(
   const services = listSkipped(differences);
   if (services.length > 0) await call.note({ problem: 'skipped-on-both', services });
   const parts = listUncompared(differences);
-  // Print this list only for people, because in JSON it is part of the result.
+  // This list is printed only for people. In JSON, it is part of the result.
   if (parts.length > 0) await call.say(`note: not compared, because one side lacks them: ${parts.join(', ')}\n`);
   const isSame = isUnchanged(differences);
   const { output, limit } = call.options;

@@ -8,7 +8,7 @@ export const addExplainCommand = defineCommand({
   description: 'Explain a message by its code: what it means, an example, and what to do; or list all codes.',
   arguments: [['[code]', 'the code, as in [bad-value] at the end of a message']],
   run: async (call) => {
-    // Accept a code as messages show it: "[code]".
+    // A code may be written as messages show it: "[code]".
     const name = call.words[0]?.replace(/^\[(.*)\]$/, '$1');
     const found = name === undefined ? { text: listCodes() } : explain(name);
     if (!('text' in found)) {

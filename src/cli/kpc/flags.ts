@@ -36,17 +36,17 @@ function flagsOfCommand(command: Command): readonly Flag[] {
   return command.options.flatMap((option) => (option instanceof FlagOption ? [option.row] : []));
 }
 
-/** `cli`: flags on the command line. `config`: flags in kpc.yaml. */
+/** Returns the flags that are set. `cli`: on the command line. `config`: in kpc.yaml. */
 export function givenFlags(command: Command, sources: readonly ('cli' | 'config')[] = ['cli']): readonly Flag[] {
   return flagsOfCommand(command).filter((row) => {
     const source = command.getOptionValueSource(row.key);
     const isGiven = sources.some((each) => each === source);
-    // "--assume" and "--no-assume" share a key.
+    // "--assume" and "--no-assume" have the same key.
     return isGiven && (command.getOptionValue(row.key) === false) === (row.kind === 'off');
   });
 }
 
-/** Finds a flag without effect. Checks only the command line, because kpc.yaml holds flags for many calls. */
+/** Finds a flag that has no effect. Checks only the command line, because the flags in kpc.yaml are for many calls. */
 export function findIdleOption(command: Command): BadCall | undefined {
   return findIdleFlag(givenFlags(command).map((row) => ({ row, value: command.getOptionValue(row.key) as unknown })));
 }
@@ -73,7 +73,7 @@ export function outputFlag(formats: readonly string[], facts: Partial<Flag> = {}
   return flagRow('text', '--output <format>', 'how to print', { choices: formats, usual: formats[0], ...facts });
 }
 
-/** Returns the flags about compiling that init may write to kpc.yaml. */
+/** Returns the flags about compiling that kpc init may write to kpc.yaml. */
 export function flagsToKeep(command: Command): ReadonlyMap<string, string | readonly string[] | boolean> {
   return new Map(
     givenFlags(command).flatMap(({ name, key, kind, needs, isOfCall }) => {
@@ -85,8 +85,9 @@ export function flagsToKeep(command: Command): ReadonlyMap<string, string | read
 }
 
 /**
- * Returns a `kpc trace` command for the same input, without the packet. It repeats the settings of the command line and of kpc.yaml,
- * because kpc.yaml's section for trace may differ. `words`: the input. `settings`: more flags, which override the others.
+ * Returns a `kpc trace` command for the same input, without the packet's flags. It repeats the settings of the command line and of
+ * kpc.yaml, because kpc.yaml's own section for trace may have others. `words`: the input. `settings`: more flags, which override the
+ * others.
  */
 export function givenTraceWords(
   command: Command,
@@ -107,9 +108,7 @@ function flagWithValues(name: string, value: unknown): readonly string[] {
   return typeof value === 'boolean' ? [name] : [value].flat().flatMap((each) => [name, String(each)]);
 }
 
-/**
- * Returns the command of this call with its flags as in a shell, without its input and without the flags that render or fetch the input.
- */
+/** Returns this call's command with its flags, as typed in a shell. Leaves out its input, and the flags that render or fetch the input. */
 export function wordsOfCall(command: Command, words: readonly string[] = []): string {
   const flags = givenFlags(command)
     .filter(({ name, isOfCall, group }) => !isOfCall && group !== 'output' && name !== '--file')
@@ -117,7 +116,7 @@ export function wordsOfCall(command: Command, words: readonly string[] = []): st
   return ['kpc', command.name(), ...words, ...flags].join(' ');
 }
 
-/** Returns the same call with its input from a pipe. Keeps words that are not inputs. */
+/** Returns the command of this call with its input from a pipe. Keeps words that are not inputs. */
 export function pipedWords(command: Command): string {
   const isInput = command.registeredArguments.some((argument) => argument.name() === 'input');
   return wordsOfCall(command, [...(isInput ? [] : command.args.map(shellWord)), '-f -']);
@@ -127,7 +126,7 @@ const ofNode: ReadonlySet<string> = new Set(
   openFlags('programs').flatMap(({ name, isOfNode }) => (isOfNode ? [name] : [])),
 );
 
-/** Returns a `kpc trace` command for one side of a comparison, without the packet. `inputs` and `settings` are for manifests. */
+/** Returns a `kpc trace` command, without a packet, for one side of a comparison. `inputs` and `settings` apply only to manifests. */
 export function traceSide(
   command: Command,
   side: Snapshot,
@@ -147,12 +146,12 @@ export function configuredOf(program: Command): readonly ConfiguredCommand[] {
   return program.commands.filter((each) => isConfigured(each.name())).map(asConfigured);
 }
 
-/** Leaves out flags that would let a repository's kpc.yaml run a program. */
+/** Leaves out flags with which a repository's kpc.yaml could run a program. */
 function asConfigured(command: Command): ConfiguredCommand {
   return { name: command.name(), flags: flagsOfCommand(command).filter(({ isOfCall }) => !isOfCall) };
 }
 
-/** Applies the flags in kpc.yaml that the command line lacks. Returns undefined if there is no kpc.yaml. */
+/** Applies the flags in kpc.yaml that are not on the command line. Undefined if there is no kpc.yaml. */
 export function applyKpcYaml(
   command: Command,
   program: Command,
@@ -176,8 +175,8 @@ export function applyKpcYaml(
 }
 
 /**
- * Reads options from a revision's kpc.yaml instead of the working folder's. Returns undefined if the revision has none, or if the command
- * line names a file.
+ * Reads options from the kpc.yaml of a revision instead of the working folder's. Undefined if the revision has none, or if the command line
+ * names a kpc.yaml.
  */
 function optionsInTree(command: Command, program: Command, tree: FileTree) {
   if (command.getOptionValueSource('kpcYaml') === 'cli') return undefined;
@@ -186,13 +185,13 @@ function optionsInTree(command: Command, program: Command, tree: FileTree) {
   for (const { key } of givenFlags(command)) twin.setOptionValueWithSource(key, command.getOptionValue(key), 'cli');
   const found = applyKpcYaml(twin, program, undefined, tree);
   const elsewhere = givenFlags(command, ['config']);
-  // Turn off kpc.yaml, because a trace of one side would read the working folder's file.
+  // Without kpc.yaml, a trace of this side does not read the working folder's file.
   if (elsewhere.length > 0) twin.setOptionValueWithSource('kpcYaml', 'none', 'config');
   const without = Object.fromEntries(elsewhere.map(({ key }) => [key, undefined]));
   return found && { ...found, command: twin, options: { ...without, ...twin.opts() } };
 }
 
-/** Returns a reader of sides that are revisions, which uses the flags in each revision's kpc.yaml and prints a note about them. */
+/** Returns a function that reads sides that are revisions. It uses the flags in each revision's kpc.yaml, and prints a note about them. */
 export function readRevisions(call: {
   readonly command: Command;
   readonly program: Command;

@@ -10,7 +10,7 @@ import { nodeFlag } from '../../library/command-flags.ts';
 import { flagsToKeep, wordsOfCall } from './flags.ts';
 import { messageFlags, type MessageOptions } from './messages.ts';
 
-/** The file for the output of helm template or kubectl kustomize in advice. */
+/** The file name in advice to save the output of helm template or kubectl kustomize. */
 const rendered = 'rendered.yaml';
 
 export const addInitCommand = defineCommand<SetupOptions & MessageOptions>({
@@ -29,12 +29,12 @@ export const addInitCommand = defineCommand<SetupOptions & MessageOptions>({
   ],
   run: async (call) => {
     const named = call.inputs(call.words, call.options.file);
-    // kpc.yaml names files, so it cannot name a pipe.
+    // kpc.yaml names files, so the input cannot be a pipe.
     const into = { file: rendered, command: wordsOfCall(call.command, [rendered]) };
     const options = { ...call.options, into, file: named.length === 0 ? ['.'] : named };
     const given = flagsToKeep(call.command);
     const opened = await openSetup(options, given);
-    // Drop the note on the mode, because the output names the mode.
+    // The note on the mode is dropped, because the output names the mode.
     await call.report(withoutDefaultMode(opened));
     const { paths, summary } = await writeSetup(opened.setup, opened.snapshot ?? call.end(), options, given);
     await call.out(`Wrote ${printable(joinWords(paths))}: ${printable(summary)}\n`);

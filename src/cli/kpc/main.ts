@@ -3,7 +3,7 @@ import { unreadOf } from '../../base/unread.ts';
 import { unreadWords } from '../../say/words/unread.ts';
 import { type ExitStatus, type Terminal, exitStatus, printsVersion, processTerminal } from '../shared/terminal.ts';
 
-/** Runs kpc. Loads a command only when it is called, so that --version does not load the compiler. */
+/** Runs kpc. Loads only the command that is called, so that --version does not load the compiler. */
 export async function main(argv: readonly string[], terminal: Terminal = processTerminal()): Promise<number> {
   if (await printsVersion(argv, terminal)) return exitStatus.ok;
   try {
@@ -14,13 +14,13 @@ export async function main(argv: readonly string[], terminal: Terminal = process
   }
 }
 
-/** Reports an error that kpc did not expect. Returns a status other than 1, because 1 would mean a difference. */
+/** Reports an error that kpc did not expect. The status is not 1, because 1 would mean that there is a difference. */
 async function reportUnexpected(error: unknown, terminal: Terminal): Promise<ExitStatus> {
   const help = isSystemError(error) ? '' : '  help: this is a bug in kpc: report it with the command and its input\n';
   try {
     await terminal.err(`error: ${unreadWords(unreadOf(error))}\n${help}`);
   } catch {
-    // Ignore a failure of stderr. The status still reports the error.
+    // If stderr fails, this is ignored. The status still reports the error.
   }
   return exitStatus.badInput;
 }

@@ -33,13 +33,13 @@ export function quieten(terminal: Terminal, { quiet = false }: MessageOptions): 
   return quiet ? { ...terminal, quiet, interactive: false } : terminal;
 }
 
-/** Prints a note about the flags from a kpc.yaml. Only -q on the command line silences the note; a kpc.yaml cannot. */
+/** Prints a note about the flags that come from a kpc.yaml. A -q on the command line silences the note; a kpc.yaml cannot. */
 export async function sayTaken(taken: readonly string[], command: Command, terminal: Terminal): Promise<void> {
   const quiet = command.getOptionValueSource('quiet') === 'cli';
   for (const words of taken) await say(quieten(terminal, { quiet }), `note: ${words}\n`);
 }
 
-/** Turns warnings into errors with --strict. Adds the place in kpc.yaml to findings about its flags. */
+/** With --strict, turns warnings into errors. Adds the place in kpc.yaml to findings about flags that are set there. */
 export function makeStrict(
   diagnostics: readonly Finding[],
   { strict = false, flagPlaces }: MessageOptions,
@@ -50,7 +50,7 @@ export function makeStrict(
   });
 }
 
-/** The flags that belong to codes whose findings do not name a flag in an argument. */
+/** For codes whose findings do not name a flag in an argument: the flag that the code is about. */
 const flagOfCode: { readonly [Code in Finding['code']]?: string } = {
   'bad-feature-gate': '--feature-gates',
   'bad-host-addresses': '--host-addresses',
@@ -58,7 +58,7 @@ const flagOfCode: { readonly [Code in Finding['code']]?: string } = {
   'nothing-to-check': '--check',
 };
 
-/** Formats findings for a terminal; "" if wantedFindings selects none. */
+/** Formats findings for a terminal. Returns "" if wantedFindings selects none. */
 export function renderSaid(diagnostics: readonly Finding[], files: ReadFiles, terminal: Terminal): string {
   const wanted = wantedFindings(diagnostics, terminal);
   if (wanted.length === 0) return '';
@@ -73,13 +73,13 @@ export function formatRefusal(finding: SaidFinding, terminal: Terminal): string 
   return formatFindings([finding], () => '', terminal.colour.err);
 }
 
-/** Selects the findings to print. With --quiet, only errors and the note on what the result lacks. */
+/** Selects the findings to print. With --quiet, these are the errors and the note on what the result lacks. */
 export function wantedFindings(findings: readonly Finding[], { quiet }: Terminal): readonly Finding[] {
   if (!quiet) return findings;
   return findings.filter((each) => isError(each) || (each.code === 'left-out' && each.arguments.problem === 'all'));
 }
 
-/** Milliseconds between two updates of the status line. */
+/** The milliseconds between two updates of the status line. */
 const interval = 100;
 
 export function showProgress(total: number, terminal: Terminal): Progress {
@@ -100,7 +100,7 @@ export function showProgress(total: number, terminal: Terminal): Progress {
   };
 }
 
-/** Formats the errors of a call without an answer, in a format for programs. `looked`: as in Call.fail. */
+/** Formats the errors of a call that has no answer, in a format for programs. `looked` means the same as in Call.fail. */
 export async function formatFailure(
   format: string | undefined,
   said: SaidByCommand,

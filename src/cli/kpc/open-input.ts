@@ -39,7 +39,7 @@ export const clusterFlags: readonly Flag[] = [
   }),
 ];
 
-/** Uses the named paths, or kubectl's output if the command line asks for it. `words`: the same input on a command line. */
+/** Reads the named paths, or kubectl's output if the command line asks for it. `words`: the same input as words of a command line. */
 export async function nameInputs<Options extends FileOptions & MessageOptions & ClusterOptions>(
   call: Call<Options>,
   paths: readonly string[],
@@ -56,7 +56,7 @@ export async function nameInputs<Options extends FileOptions & MessageOptions & 
     call.say(`note: runs ${printable(callWords(started))}\n`),
   );
   if (read.warning !== undefined) await call.print([read.warning], new Map());
-  // Assume nothing by default, because a cluster's objects are complete.
+  // By default, nothing is assumed, because a cluster's objects are complete.
   const assume = call.isGiven('assume') ? {} : { assume: false };
   const readStdin = async () => read.text;
   const options = { file: [...file, '-'], readStdin, unread: read.unread, ...assume };
@@ -72,7 +72,7 @@ export function openInput(call: Call<InputFlags>): Promise<OpenedPaths> {
   return openPaths(call.options);
 }
 
-/** `sidesFor`: the sides that are asked in place of one, because senders choose their nodes. */
+/** `sidesFor`: returns the sides to use instead of one, because senders choose their nodes. */
 export async function openScenes(
   call: Call<InputFlags>,
   given: readonly Flag[],
@@ -99,9 +99,9 @@ export async function expectNodes(call: Call<InputFlags>, { loaded, nodes }: Ope
   call.end();
 }
 
-/** Reports a reading's findings. Then returns its snapshot or ends the call. */
+/** Reports a reading's findings. Then returns its snapshot, or ends the call if there is none. */
 export async function useReading(call: Call, reading: Reading): Promise<Snapshot> {
-  // Drop the note on the mode, because the output names the mode.
+  // The note on the mode is dropped, because the output names the mode.
   await call.report(withoutDefaultMode(reading));
   const { side } = reading;
   if (side) await call.print(findingsOfDoubts(side), new Map());
@@ -112,7 +112,7 @@ export async function expectManifests(call: Call, paths: readonly string[]): Pro
   const other = await findOther(paths);
   if (!other) return;
   const { path, kind, diagnostics } = other;
-  // The folder of one of its nodes would be refused too, so that advice is left out.
+  // The usual advice is to name the folder of one node. That folder would be refused too, so the advice is left out.
   const isFleet = diagnostics[0]?.code === 'nodes-folder';
   const isOther = kind !== 'unreadable' || isFleet;
   await call.print(

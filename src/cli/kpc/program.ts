@@ -34,7 +34,7 @@ export function kpcProgram(terminal: Terminal): Program {
     description: 'Compiles Kubernetes Services to the rules that kube-proxy programs, offline.',
     addCommands: async (program, done, argv) => {
       const [called = ''] = argv;
-      // Load only the called command if possible, because loading all would slow down the start.
+      // Only the called command is loaded if possible. Loading all commands would slow down the start.
       const own = Object.hasOwn(commands, called) && !mayUseKpcYaml(called, argv) ? commands[called] : undefined;
       for (const load of own ? [own] : Object.values(commands)) (await load())(program, terminal, done, argv);
       if (own) return;
@@ -131,7 +131,7 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   explain: async () => (await import('./explain-command.ts')).addExplainCommand,
 };
 
-/** Reports whether a kpc.yaml may hold flags for this call. Such a file may name flags of any command. */
+/** Reports whether a kpc.yaml may hold flags for this call. Such a file may name the flags of any command. */
 function mayUseKpcYaml(called: string, argv: readonly string[]): boolean {
   if (!isConfigured(called)) return false;
   return argv.some((word) => word.startsWith('--kpc-yaml')) || mayHoldFlags(argv);
@@ -201,7 +201,7 @@ interface Reporting {
 
 const kinds = new Map(openFlags('programs').map(({ name, kind }) => [name, kind]));
 
-/** Prevents a flag with an optional value from taking the next word, such as a file name, as its value. */
+/** Writes out the optional value of a flag. Otherwise the flag would take the next word, such as a file name, as its value. */
 function writeInFull(argv: readonly string[]): readonly string[] {
   const end = countBeforeEnd(argv);
   return argv.map((word, i) => {
@@ -213,7 +213,7 @@ function writeInFull(argv: readonly string[]): readonly string[] {
   });
 }
 
-/** Separates a line of iptables-save from the flags, because it begins like a flag. */
+/** Separates a line of iptables-save from the flags, because the line begins like a flag. */
 function separateRuleLine(argv: readonly string[]): readonly string[] {
   const line = argv.find((word) => /^-[AI] ./.test(word));
   return line === undefined || argv.includes('--') ? argv : [...argv.filter((word) => word !== line), '--', line];

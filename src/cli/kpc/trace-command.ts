@@ -115,7 +115,7 @@ export const addTestCommand = defineCommand<TestFlags>({
   },
 });
 
-/** Returns the flags that affect the answers but cannot be written in a file of tests, in words. */
+/** Returns, in words, the flags that affect the answers but cannot be written in a test file. */
 function unheldFlags({ given, command }: Call<TestFlags>): readonly string[] {
   const held = new Set<string>([...sceneSettings, 'config']);
   return given
@@ -136,7 +136,7 @@ async function runTests(call: Call<TestFlags>): Promise<ExitStatus> {
     stdin,
     (read) => new TestRun(read, { given, file: options.file, locate: pathFromTest }),
   );
-  // Leave out these flags, because tests may state them, and findMisfit compares them with the input.
+  // These flags are left out, because tests may state them, and findMisfit compares them with the input.
   const flags = call.given.filter(({ key }) => key !== 'proxyMode' && key !== 'kubernetesVersion');
   const quiet = call.once();
   let isUsable = true;

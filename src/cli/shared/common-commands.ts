@@ -6,7 +6,7 @@ import { countBeforeEnd } from './path-words.ts';
 import { exitStatus, type Done, type Terminal } from './terminal.ts';
 import { version } from '../../base/version.ts';
 
-/** Adds the command that prints everything that a bug report should contain. kpc and kpc-apply are released together. */
+/** Adds the command that prints everything that a bug report should contain. kpc and kpc-apply are always released together. */
 export function addVersionCommand(program: Command, terminal: Terminal, done: Done): void {
   program
     .command('version')
@@ -29,7 +29,7 @@ export function addVersionCommand(program: Command, terminal: Terminal, done: Do
     });
 }
 
-/** Adds the command that prints a shell's script, and the hidden command that this script calls. */
+/** Adds the command that prints a completion script for a shell, and the hidden command that this script calls. */
 export function addCompletionCommand(
   program: Command,
   terminal: Terminal,
@@ -59,7 +59,7 @@ async function answer(program: Command, shell: Shell, typed: string, findValues:
     const end = typed.lastIndexOf('\n');
     const words = splitShellLine(typed.slice(0, end));
     const found = await completeWords(program, words.slice(1), findValues);
-    // In bash, a word also begins after = and :, so complete only the part after them.
+    // In bash, a word also begins after = and :, so only the part after them is completed.
     const [word = '', part] = [words.at(-1), typed.slice(end + 1)];
     const known = word.endsWith(part) ? word.length - part.length : 0;
     return found.map(({ value }) => `${value.slice(known)}\n`).join('');
@@ -73,8 +73,8 @@ const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
 /**
- * Returns a shell's script. The script passes the typed words to the program without expanding them, and completes file names if the
- * program offers no candidates.
+ * Returns a shell's completion script. The script passes the typed words to the program without expanding them. If the program offers no
+ * candidates, the script completes file names.
  */
 function completionScript(shell: Shell, program: string): string {
   const name = `_${program.replaceAll('-', '_')}`;
@@ -130,22 +130,22 @@ export interface Completion {
   readonly help?: string | undefined;
 }
 
-/** Finds candidates. If there are none, the shell completes file names. */
+/** Finds candidates for a value. If there are none, the shell completes file names. */
 export type FindValues = (request: ValueRequest) => Promise<readonly Completion[]>;
 
 export interface ValueRequest {
   readonly program: Command;
   readonly called: Command;
   readonly before: readonly string[];
-  /** The key of a flag, or "command argument". */
+  /** The key of a flag, or a command and its argument as "command argument". */
   readonly of: string;
   readonly typed: string;
 }
 
-/** Characters without a meaning in any shell. A candidate with any other character is not offered. */
+/** Matches texts whose characters have no meaning in any shell. Candidates with other characters are not offered. */
 const plain = /^[\w.,:/@%+=-]+$/;
 
-/** Returns candidates for the last word. `words` follow the program's name. */
+/** Returns candidates for the last word. `words`: the words after the program's name. */
 export async function completeWords(
   program: Command,
   words: readonly string[],
@@ -214,7 +214,7 @@ function countOperands(command: Command, words: readonly string[]): number {
   return operands.length + Math.max(0, words.length - own.length - 1);
 }
 
-/** Splits a line like a shell, without expansion. The last word may be empty. */
+/** Splits a line into words as a shell does, but without expansion. The last word may be empty. */
 export function splitShellLine(line: string): readonly string[] {
   const words = line.match(/(?:\\.|'[^']*'?|"(?:\\.|[^"\\])*"?|[^\s\\'"])+|\s$/gs) ?? [''];
   return words.map((word) =>

@@ -1,7 +1,7 @@
 import { countBeforeEnd } from './path-words.ts';
 import { Help, type Command, type Option } from 'commander';
 
-/** The groups of options, in the order of the help. Options without a group come first. */
+/** The groups of options, in the help's order. Options without a group come first. */
 export const helpGroups = {
   input: 'Input:',
   nodes: 'Many nodes:',
@@ -14,10 +14,10 @@ const groupOrder: readonly string[] = ['Options:', ...Object.values(helpGroups)]
 
 const usualWidth = 80;
 
-/** The widest line of help, because longer lines are hard to read. */
+/** The most characters in a line of help, because longer lines are hard to read. */
 const mostWidth = 120;
 
-/** The widest option with its description on the same line. A longer option gets a line of its own. */
+/** The most characters in an option that has its description on the same line. A longer option has a line of its own. */
 const widestTerm = 24;
 
 export function helpWidth(width: number | undefined): number {
@@ -29,7 +29,7 @@ export function asksInShort(argv: readonly string[]): boolean {
   return words.length === 0 || (words.includes('-h') && !words.includes('--help'));
 }
 
-/** Wraps help to the terminal, with options in groups. The short form fits one screen. */
+/** Wraps the help to the width of the terminal and puts options into groups. The short form fits on one screen. */
 export function layOutHelp(command: Command, isShort: boolean): void {
   command.configureHelp({ ...command.configureHelp(), formatItem, groupItems, padWidth, ...(isShort ? inShort : {}) });
   for (const each of command.commands) layOutHelp(each, isShort);

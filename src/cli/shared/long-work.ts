@@ -2,14 +2,14 @@ import { Worker } from 'node:worker_threads';
 import type { Terminal } from './terminal.ts';
 
 /**
- * Values of the first item in the memory that the threads share: which thread may write the terminal's line. The second item says whether
- * the line shows the time.
+ * The values of the first item in the memory that the threads share. This item says which thread may write the terminal's line. The second
+ * item says whether the line shows the time.
  */
 const free = 0;
 const writing = 1;
 const taken = 2;
 
-/** Writes the line from the first second on. This runs in another thread, because timers do not fire during compilation. */
+/** Writes the line, after the first second. This code runs in another thread, because timers do not fire while kpc compiles. */
 const ticking = new URL(
   `data:text/javascript,${encodeURIComponent(`
   import { writeSync } from 'node:fs';
@@ -30,7 +30,7 @@ const ticking = new URL(
 `)}`,
 );
 
-/** On a terminal, shows after a second how long the work has taken, until the work prints its result or its own progress. */
+/** On a terminal, shows how long the work has taken, after the first second. Stops when the work prints its result or its own progress. */
 export async function showTimeTaken<Result>(
   name: string,
   terminal: Terminal,
@@ -40,7 +40,7 @@ export async function showTimeTaken<Result>(
   const shared = new Int32Array(new SharedArrayBuffer(8));
   const worker = new Worker(ticking, { workerData: { shared, name } });
   worker.unref();
-  // Ignore errors of the thread, because the work does not need the line.
+  // Errors of the thread are ignored, because the work does not need the line.
   worker.on('error', () => {});
   const takeLine = async (): Promise<void> => {
     while (Atomics.compareExchange(shared, 0, free, taken) === writing) Atomics.wait(shared, 0, writing, 10);
@@ -50,7 +50,7 @@ export async function showTimeTaken<Result>(
   const giveBack = (): void => {
     if (!isOver) Atomics.store(shared, 0, free);
   };
-  /** Hides the line while text is written. After a part of the result, the line does not return. */
+  /** Hides the line while a text is written. Once a part of the result is written, the line does not return. */
   const around = (write: (text: string) => Promise<void>, isResult: boolean) => async (text: string) => {
     isOver ||= isResult;
     await takeLine();
@@ -64,7 +64,7 @@ export async function showTimeTaken<Result>(
       status: around(terminal.status, true),
       err: around(terminal.err, false),
       readStdin: async () => {
-        // Stop showing the time while a user types input on the line.
+        // The time is not shown while a user types input on the line.
         await takeLine();
         const input = await terminal.readStdin();
         giveBack();

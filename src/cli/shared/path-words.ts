@@ -12,14 +12,14 @@ export function isFileName(word: string): boolean {
   return /^[.~]/.test(word) || !statSync(word).isDirectory();
 }
 
-/** Counts the words before "--", which ends the flags. */
+/** Counts the words before "--". No flags come after "--". */
 export function countBeforeEnd(words: readonly string[]): number {
   return words.includes('--') ? words.indexOf('--') : words.length;
 }
 
 const formats = /^(?:text|json|yaml|wide|name|(?:jsonpath|go-template|custom-columns).*)$/i;
 
-/** Refuses kubectl's `-o yaml`, which would write a folder called "yaml". */
+/** Refuses kubectl's `-o yaml`, because kpc would write a folder called "yaml". */
 export function parseOutFolder(folder: string): string {
   if (folder.trim() === '') throw new InvalidArgumentError('It needs the name of a folder.');
   if (!formats.test(folder)) return withSlashes(folder);

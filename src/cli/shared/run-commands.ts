@@ -13,22 +13,22 @@ import {
   type UsageFault,
 } from './usage-errors.ts';
 
-/** The definition of a program. Each command calls `done` with its exit status. */
+/** Defines a program. Each of its commands calls `done` with its exit status. */
 export interface Program {
   readonly name: string;
   readonly description: string;
-  /** Adds at least the command that the words name, or all commands if they name none. */
+  /** Adds at least the command that the words name. If they name none, adds all commands. */
   readonly addCommands: (program: Command, done: Done, argv: readonly string[]) => Promise<void> | void;
   readonly refuse: (faults: readonly UsageFault[], call: UsageCall) => Promise<void>;
   /**
-   * Reports wrong values on the command line and other errors before a command runs. Returns true if there are errors; the command then
+   * Reports wrong values on the command line and other errors, before a command runs. Returns true if there are errors. The command then
    * does not run.
    */
   readonly checkCommand?: (program: Command, called: Command, wrong: readonly UsageFault[]) => Promise<boolean>;
   readonly slips?: Slips;
 }
 
-/** Reports whether kubectl called this program as its plugin, which kubectl recognises by the name. */
+/** Reports whether kubectl called this program as its plugin. kubectl recognises a plugin by its name. */
 export function isKubectlPlugin(name: string): boolean {
   return [process.argv0, process.argv[1]].some(
     (path) => path !== undefined && basename(path, '.exe') === `kubectl-${name}`,
@@ -47,7 +47,7 @@ export function newProgram({ name, description }: Program): Command {
     .helpOption('-h, --help', 'print help: -h the usual flags, --help all');
 }
 
-/** Parses the command line and runs the command. Throws the command's errors. */
+/** Parses the command line and runs the command. Throws the errors that the command throws. */
 export async function runCommands(
   definition: Program,
   argv: readonly string[],
@@ -62,7 +62,7 @@ export async function runCommands(
     .configureOutput({
       writeOut: (text) => written.push(terminal.out(text)),
       writeErr: (text) => written.push(terminal.err(text)),
-      // Print nothing here, because the parser also throws the error, with its code.
+      // Nothing is printed here, because the parser also throws the error, with its code.
       outputError: () => {},
       getOutHelpWidth: () => helpWidth(terminal.width),
       getErrHelpWidth: () => helpWidth(terminal.width),
@@ -90,7 +90,7 @@ export async function runCommands(
     await program.parseAsync([...askForHelp(program, argv)], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    // After help and version, the parser also throws, with status 0.
+    // The parser also throws after help and version, with status 0.
     status = error.exitCode === 0 ? exitStatus.ok : exitStatus.badInput;
     if (status !== exitStatus.ok && error.code !== wrongFlags) {
       const usage = { program, argv, slips };
@@ -103,7 +103,7 @@ export async function runCommands(
 
 const wrongFlags = 'wrong-flags';
 
-/** Turns "kpc help nosuch" into a call, so that the parser reports an unknown name as in a call. */
+/** Turns "kpc help nosuch" into a call. The parser then reports an unknown name as it does for a call. */
 function askForHelp(program: Command, argv: readonly string[]): readonly string[] {
   const [called, topic] = argv;
   if (called !== 'help' || topic === undefined || topic === 'help') return argv;
@@ -198,8 +198,8 @@ export function notesOfCommand(program: string, command: string): readonly strin
 }
 
 /**
- * Adds notes and examples to the help of each command, and the first examples to the program's help. The short help only says how to see
- * the rest.
+ * Adds notes and examples to the help of each command, and the first examples to the program's help. The short help says only how to see
+ * these.
  */
 function addHelpTexts(program: Command, isShort: boolean): void {
   for (const command of program.commands) {

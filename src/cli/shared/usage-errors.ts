@@ -14,9 +14,9 @@ export interface UsageFault {
   readonly help?: string | undefined;
 }
 
-/** The parts of a call that can be read from a command line with errors. */
+/** The parts of a call that can be read even from a command line with errors. */
 export interface UsageCall {
-  /** "kpc trace", or the program alone if no command is named. */
+  /** "kpc trace", or only the program's name if no command is named. */
   readonly command: string;
   readonly output: string | undefined;
 }
@@ -79,7 +79,7 @@ function findSlip(word: string, known: Readonly<Record<string, string>> = {}): s
   return Object.hasOwn(known, word) ? known[word] : undefined;
 }
 
-/** Collects all refusals of flags and arguments, in command-line order. The parser alone would stop at the first. */
+/** Collects all errors in flags and arguments, in command-line order. The parser alone would stop at the first. */
 export function keepWrongValues(program: Command): readonly UsageFault[] {
   const wrong: UsageFault[] = [];
   for (const { options, registeredArguments } of program.commands) {

@@ -29,7 +29,7 @@ export type { FolderForm };
 export type WordsOfForm = (form: FolderForm, adds: readonly string[]) => CheckWords;
 
 export interface CompileRequest extends Omit<FileOptions, 'node'>, FleetChoice {
-  /** Only one of `out`, `golden` and `check` is set: the folder for a bundle or golden, or the folder to compare with. */
+  /** The folder to write a bundle or golden to, or to compare with. Only one of `out`, `golden` and `check` is set. */
   readonly out?: string | undefined;
   readonly golden?: string | undefined;
   readonly check?: string | undefined;
@@ -40,7 +40,7 @@ export interface CompileRequest extends Omit<FileOptions, 'node'>, FleetChoice {
 export interface OpenedToCompile {
   readonly loaded: LoadedInputs;
   readonly refusals: readonly Finding[];
-  /** The node of the folder to check. Set if nothing names a node and the input alone would lead to another one. */
+  /** The node of the folder to check. Set if nothing names a node and the input alone would lead to another node. */
   readonly nodeOfFolder?: string | undefined;
 }
 
@@ -50,9 +50,9 @@ export async function openToCompile(options: CompileRequest): Promise<OpenedToCo
   if (config !== undefined && print !== undefined) expectPrinted(print, await loadConfiguration(options));
   const asked = await loadInputs({
     ...options,
-    // If there are many nodes, their addresses are read after the nodes are known.
+    // If there are many nodes, their addresses are read once the nodes are known.
     hostAddresses: isHostFolder(hostAddresses) || hasMany ? undefined : hostAddresses,
-    // A check also reports which facts a golden does not record.
+    // A check also reports facts that a golden does not record.
     traffic: check !== undefined,
     emptyResult: options.allowEmpty ? 'allowed' : replacesFiles(options) ? 'refused' : 'of-a-cluster',
   });
@@ -64,7 +64,7 @@ export async function openToCompile(options: CompileRequest): Promise<OpenedToCo
   const isOpen = !hasMany && options.node?.[0] === undefined && loaded.settings.hostnameOverride === '';
   const isOther = node !== undefined && loaded.nodes.has(node) && node !== chooseNodeName(undefined, loaded);
   const nodeOfFolder = isOpen && isOther ? node : undefined;
-  // Keep only the note that no mode is named, because the folder itself shows any other mode.
+  // Of the notes about the mode, only the note that no mode is named is kept. The folder itself shows any other mode.
   const modeNote = loaded.modeNote?.code === 'default-mode' ? loaded.modeNote : undefined;
   return { loaded: { ...loaded, modeNote }, refusals: problem ? [problem] : [], nodeOfFolder };
 }
@@ -78,13 +78,13 @@ function expectInMode(print: string | undefined, mode: ProxyMode): void {
     refuse({ problem: 'no-such-file', file: printNames.get(print) ?? '', mode });
 }
 
-/** Returns the mode that has the file to print. Undefined if something else names a mode. */
+/** Returns the mode that has the file to print. Undefined if the input or a flag names a mode. */
 function impliedMode({ modeNote, settings }: LoadedInputs, file: string | undefined): ProxyMode | undefined {
   if (file === undefined || modeNote?.code !== 'default-mode') return undefined;
   return modeOfPrint(file, settings.mode);
 }
 
-/** `problem`: why no comparison with the folder is possible. */
+/** `problem`: why the input cannot be compared with the folder. */
 export async function lookAtChecked(checked: string, hasMany: boolean) {
   const { checkFolder, nodeOfFolder } = await import('../../snapshot/files/check-folder.ts');
   const { trees, faults } = await openTrees([checked]);
@@ -94,15 +94,15 @@ export async function lookAtChecked(checked: string, hasMany: boolean) {
 }
 
 /**
- * Reports whether the result would replace files. A whole cluster may have an empty result, but an empty result must not replace a bundle
- * or golden, which may program Services.
+ * Reports whether the result would replace files. The result for a whole cluster may be empty. An empty result must not replace a bundle or
+ * golden, because these may program Services.
  */
 function replacesFiles({ out, golden, check: checked }: CompileRequest): boolean {
   const folder = out ?? golden ?? checked;
   try {
     return folder !== undefined && existsSync(folder) && readdirSync(folder).length > 0;
   } catch {
-    // The problem is reported when the folder is written.
+    // The problem is reported later, when the folder is written.
     return false;
   }
 }
@@ -129,7 +129,7 @@ export function compileOne(
   return compileLoaded(own, { node, ipFamily, name: file?.join(', ') }, wrong);
 }
 
-/** Writes to the folder in the options, if they name one. Refuses a result that cannot be written. */
+/** Writes to the folder that the options name, if they name one. Refuses a result that cannot be written. */
 export async function writeSnapshot(
   snapshot: CompiledSnapshot,
   { out, golden, assume }: Pick<CompileRequest, 'out' | 'golden' | 'assume'>,
@@ -150,7 +150,7 @@ export async function writeGolden(folder: string, snapshot: CompiledSnapshot): P
   if (problem) refuse({ problem: 'folder', wrong: problem });
 }
 
-/** Refuses calls that cannot write anything, whatever the input: a file that the mode lacks, or several nodes without a folder. */
+/** Refuses calls that no input lets write anything: those for a file that the mode lacks, or for several nodes without a folder. */
 export function expectTarget(options: CompileRequest): void {
   const { print, out, golden, check } = options;
   if (isFleet(options) && (print ?? out ?? golden ?? check) === print) refuse({ problem: 'no-folder' });

@@ -36,7 +36,7 @@ export const noProgress: Progress = { step: async () => {}, end: async () => {} 
 
 interface RunOptions extends Omit<FileOptions, 'node'>, FleetChoice {
   readonly jobs: number;
-  /** Where options come from, which only the main thread needs to know. */
+  /** The places that options come from. Only the main thread needs these. */
   readonly flagPlaces?: unknown;
 }
 
@@ -58,7 +58,7 @@ export function openFleet({ loaded, refusals }: OpenedToCompile, options: RunOpt
 export async function writeFleetFolder(path: string, run: FleetRun, form: FolderForm, progress: Progress) {
   const folder = new FleetFolder(path);
   if (await isFile(path)) refuse({ problem: 'folder', wrong: { kind: 'is-a-file', folder: path } });
-  // A shard without nodes also gets a folder, because another program collects the folders of all shards.
+  // Even a shard without nodes gets a folder, because another program collects the folders of all shards.
   await mkdir(path, { recursive: true });
   const counts = { written: 0, unchanged: 0 };
   const snapshots: SnapshotJson[] = [];
@@ -78,7 +78,7 @@ export async function writeFleetFolder(path: string, run: FleetRun, form: Folder
   };
 }
 
-/** Compares the nodes' folders. If `withExample` is set, the report shows one difference in detail. */
+/** Compares the nodes' folders. If `withExample` is true, the report shows one difference in detail. */
 export async function checkFleetFolder(
   path: string,
   run: FleetRun,
@@ -154,17 +154,17 @@ async function writeNodes(
       const result = await writeFleetNode(folder, each, form);
       if (typeof result === 'object') return result;
       await done(result);
-      // The first node's folder now has the shared file, so all threads can link to that file.
+      // The shared file is now in the first node's folder, so all threads can link to it.
       if (index === 1) threads = startThreads(run, folder, form, done);
     }
     return (await Promise.all(threads.map(({ end }) => end))).find((problem) => problem !== undefined);
   } finally {
-    // Stopping a thread is safe at any time, because a folder is moved into place only when it is complete.
+    // Threads can safely be stopped at any time, because a folder is moved into place only when it is complete.
     await Promise.all(threads.map(({ worker }) => worker.terminate()));
   }
 }
 
-/** What a thread gets: texts instead of paths, because files may have changed in the meantime. */
+/** The input of a thread. It has texts instead of paths, because files may have changed in the meantime. */
 interface ThreadJob {
   readonly path: string;
   readonly form: FolderForm;
@@ -181,7 +181,7 @@ interface Thread {
 
 const threadCommand = 'fleet-thread';
 
-/** Starts the other threads. The main thread keeps the first node and every --jobs-th node after that. */
+/** Starts the other threads. The main thread keeps the first node and every --jobs-th node after it. */
 function startThreads(
   { loaded: { texts }, fleet, options }: FleetRun,
   { folder: path, links }: FleetFolder,
@@ -240,12 +240,12 @@ export async function runThread(): Promise<void> {
   }
 }
 
-/** Restores the methods of a TextFile, which are lost between threads. */
+/** Makes a TextFile again from one that came from another thread, because its methods are lost on the way. */
 function copyFile({ name, text, hasByteOrderMark, origin }: TextFile): TextFile {
   return new TextFile(name, hasByteOrderMark ? `\uFEFF${text}` : text, origin);
 }
 
-/** Writes a node's folder. A golden gets no hash: someone may have edited it, so it must be compared in full. */
+/** Writes a node's folder. A golden gets no hash. It must be compared in full, because someone may have edited it. */
 async function writeFleetNode(
   folder: FleetFolder,
   each: FleetNode,

@@ -28,17 +28,17 @@ export interface GivenFlag {
   readonly path: readonly string[];
 }
 
-/** Reports a fault in kpc.yaml. `atKey`: whether to place the fault at the value's key. */
+/** Reports a fault in kpc.yaml. `atKey`: whether the fault's place is the value's key. */
 export type Refuse = (path: FieldPath, details: ArgumentsOf<'bad-kpc-yaml'>, atKey?: boolean) => void;
 
-/** Reports whether a value can be used. null, which unsets the flag, and wrong values cannot. `called`: the flag's name in errors. */
+/** Reports whether a value can be used. A wrong value cannot, nor can null, which unsets the flag. `called`: the flag's name in errors. */
 export function hasRightValue({ row, value, path: at }: GivenFlag, refuse: Refuse, called = kpcYamlKey(row)): boolean {
   if (value === null) return false;
   const { choices } = row;
   const faults = findFaults(valuesOf[row.kind].check, value);
   for (const { problem, path, check, value: found, name } of faults) {
     if (Number.isNaN(found)) continue;
-    // Names an entry of a list ("ignore[0]"), or a field of an entry.
+    // Returns the name of an entry in a list ("ignore[0]"), or of a field of an entry.
     const entryAt = (steps: FieldPath) =>
       steps.reduce((entry: string, step) => `${entry}${typeof step === 'number' ? `[${step}]` : `.${step}`}`, called);
     const { expected } = valuesOf[row.kind !== 'codes' && path.length > 0 ? 'text' : row.kind];
@@ -74,7 +74,7 @@ export type Ignored = Shaped<typeof acceptedCodesSchema>;
 
 const yesOrNo = { check: onOrOff, expected: 'boolean' } as const;
 
-/** `expected`: the right kind of value, for the error about a wrong value. */
+/** For each kind of flag: a check for its values, and `expected`, the right kind of value, for the error about a wrong value. */
 const valuesOf = {
   on: yesOrNo,
   off: yesOrNo,
@@ -86,7 +86,7 @@ const valuesOf = {
   codes: { check: acceptedCodes, expected: 'ignores' },
 } as const satisfies Readonly<Record<FlagKind, object>>;
 
-/** Parses words as on the command line. Returns undefined for `false`, which unsets the flag. Refuses wrong values. */
+/** Parses words as on the command line. Undefined for `false`, which unsets the flag. Refuses wrong values. */
 export function valueOfWords(row: Flag, written: readonly string[]): unknown {
   const { kind, path, parse = path === undefined ? String : withSlashes } = row;
   const [first] = written;

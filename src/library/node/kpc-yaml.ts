@@ -29,7 +29,7 @@ import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 export interface KpcYaml {
   readonly file: TextFile;
   readonly diagnostics: readonly Finding[];
-  /** Keyed by the flag's long name. */
+  /** The places of the flags' values, keyed by the flag's long name. */
   readonly places: ReadonlyMap<string, Finding['place']>;
   readonly values: ReadonlyMap<string, unknown>;
   readonly ignores: readonly Ignore[];
@@ -49,8 +49,8 @@ function isOfOthers(key: string, { name, hasSides }: ConfiguredCall): boolean {
 }
 
 /**
- * Reads the flags that the command line does not set. `asked`: the file to read. By default this is the nearest kpc.yaml in `tree`, in the
- * working folder or above. Returns undefined if there is none.
+ * Reads the flags that the command line does not set. `asked`: the file to read; the default is the nearest kpc.yaml in `tree`, in the
+ * working folder or above. Undefined if there is no kpc.yaml.
  */
 export function readKpcYaml(
   call: ConfiguredCall,
@@ -112,19 +112,19 @@ export function readFlags(
 
 /** Finds the nearest kpc.yaml. Skips folders that any user may write to, such as /tmp. */
 function findKpcYaml(tree: FileTree = disk): string | undefined {
-  // On Windows, file modes do not show who may write, so only a repository is searched.
+  // On Windows, file modes do not show who may write to a folder, so only the repository is searched.
   const top = isWindows() ? findRepository('.') : undefined;
   for (let folder = resolve('.'); ; folder = dirname(folder)) {
     const path = tree.join(tree.pathAt(folder), kpcYaml);
     const isOpenToAll = !isWindows() && (statSync(folder).mode & 0o002) !== 0;
     if (!isOpenToAll && tree.exists(path) && !tree.isFolder(path))
       return tree === disk ? withSlashes(relative('.', path)) : path;
-    // A kpc.yaml outside a repository does not apply inside it.
+    // A kpc.yaml that is outside a repository does not apply inside it.
     if (existsSync(join(folder, '.git')) || folder === dirname(folder) || realPath(folder) === top) return undefined;
   }
 }
 
-/** Reports whether this folder or a folder above has a kpc.yaml, or a git revision that a word names may have one. */
+/** Reports whether this folder or a folder above it has a kpc.yaml, or whether a word names a git revision, which may have one. */
 export function mayHoldFlags(words: readonly string[]): boolean {
   return words.some((word) => revisionOf(word) !== undefined) || findKpcYaml() !== undefined;
 }
@@ -140,7 +140,7 @@ interface Home {
   readonly tree: FileTree;
 }
 
-/** Lists the flags for this call. Flags from the command's own section come first, because they override the common flags. */
+/** Lists the flags for this call. Flags from the command's own section come first, because these override the common flags. */
 function findFlags(value: unknown, call: ConfiguredCall, known: KnownKeys, refuse: Refuse): readonly GivenFlag[] {
   if (!isObject(value)) {
     refuse([], { problem: 'no-mapping', of: kpcYaml, found: foundOf(value) });
@@ -212,7 +212,7 @@ function readIgnores(
   });
 }
 
-/** Returns numbers as the file writes them, because the version 1.30 is not the number 1.3. */
+/** Returns numbers as they are written in the file, because the version 1.30 is not the number 1.3. */
 function asWritten(value: unknown, path: FieldPath, textAt: (path: FieldPath) => string): unknown {
   if (Array.isArray(value)) return value.map((item: unknown, i) => asWritten(item, [...path, i], textAt));
   if (typeof value !== 'number') return value;
@@ -225,18 +225,18 @@ function pathFromHome(path: string, { folder, tree }: Home): string {
 }
 
 /**
- * Returns why a path is refused. A kpc.yaml may come with a repository that the user does not know well. A kpc.yaml must therefore not make
- * kpc read and quote unrelated files, or replace unrelated folders.
+ * Returns why a path is refused. A kpc.yaml may come with a repository that the user does not know well. It must therefore not make kpc
+ * read and quote unrelated files, or replace unrelated folders.
  */
 function findStray(path: string, row: Flag, { folder: own, tree }: Home) {
   if (path === '-') return undefined;
-  // kpc only reads a revision, and a revision contains nothing from outside.
+  // A revision is only read, and it contains nothing from outside.
   if (tree !== disk) return isAbsolute(path) ? 'reads-outside' : undefined;
   if (row.path === 'written') return findStrayTarget(path, own);
   return readsOutside(path, own) ? 'reads-outside' : undefined;
 }
 
-/** Reports whether a path leads outside both the folder's repository and the working folder. */
+/** Reports whether a path leads out of both the folder's repository and the working folder. */
 export function readsOutside(path: string, folder: string): boolean {
   return !leadsInto(path, findRepository(folder)) && !leadsInto(path, '.');
 }

@@ -55,7 +55,7 @@ async function read(manifests: () => Promise<FileOptions | undefined>): Promise<
     const options = await manifests();
     return options && (await loadInputs({ ...options, render: false, assume: true, skipInvalid: true }));
   } catch {
-    // An unfinished command line is often wrong, so kpc offers no names and reports no error.
+    // A command line that is still being typed is often wrong. kpc then offers no names and reports no error.
     return undefined;
   }
 }

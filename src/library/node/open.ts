@@ -20,7 +20,7 @@ export type { FileOptions, FileTree, Opened, OpenedPaths, Reading, SideOptions, 
 
 export type ReadFiles = Reading['files'];
 
-/** Finds the first path that is not manifests. `diagnostics`: why the path cannot be read, if it cannot. */
+/** Finds the first path that is not manifests. `diagnostics`: why the path cannot be read, if it cannot be read. */
 export async function findOther(paths: readonly string[], node?: string) {
   for (const path of paths) {
     const { kind, diagnostics } = await readStoredSide(path, { node });
@@ -51,8 +51,8 @@ export async function lintFiles(
 }
 
 /**
- * Returns kubectl's output, the unread lists that no option replaces, and a warning about unread lists. Refuses if objects that are needed
- * cannot be read. `context`: a context in the kubeconfig.
+ * Returns kubectl's output, the lists that could not be read and that no option replaces, and a warning about these. Refuses if objects
+ * that are needed cannot be read. `context`: a context in the kubeconfig.
  */
 export async function readCluster(
   context: string | undefined,
@@ -82,7 +82,7 @@ export async function readCluster(
 export { callWords };
 export type { KubectlAnswer, Cluster, ClusterUse };
 
-/** The lists without which nothing is known about a Service on a node. */
+/** If one of these lists is missing, nothing is known about a Service on a node. */
 const needed: ReadonlySet<UnreadResource['list']> = new Set(['services', 'slices', 'nodes']);
 
 const standIns: { readonly [List in UnreadResource['list']]?: readonly (keyof FileOptions)[] } = {

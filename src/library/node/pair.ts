@@ -41,7 +41,7 @@ export type { AskedChange };
 
 export type FromTo<T> = readonly [from: T, to: T];
 
-/** A path, or manifests with options of their own. */
+/** A side of a comparison: a path, or manifests with options of their own. */
 export interface NamedSide {
   readonly name: string;
   /** Options for this side only, such as a mode. Undefined for a path. */
@@ -58,7 +58,7 @@ export function pathSide(name: string): NamedSide {
   return { name, adds: undefined };
 }
 
-/** Whether a word is a configuration depends only on the text that it names: on disk, in a revision or on standard input. */
+/** Reads a side's name. Only the text that it names, on disk, in a revision or on stdin, decides whether it is a configuration. */
 export async function readSide(name: string, readStdin?: SideOptions['readStdin']): Promise<NamedSide> {
   const setting = settingIn(name);
   if (setting) return { name, adds: setting };
@@ -75,12 +75,12 @@ function settingIn(name: string): NamedSide['adds'] {
   return { kubernetesVersion: name, sideOf: 'release' };
 }
 
-/** Reports whether a word is a mode or a release, and not a path. */
+/** Reports whether a word is a mode or release rather than a path. */
 export function namesSetting(name: string): boolean {
   return !existsSync(name) && settingIn(name) !== undefined;
 }
 
-/** The largest size of a configuration, in bytes. Larger files are manifests or dumps, and are left to their own readers. */
+/** The most bytes in a configuration. Larger files are manifests or dumps, and are left to the code that reads those. */
 const largestConfiguration = 2 ** 20;
 
 async function holdsConfiguration(path: string, readStdin: SideOptions['readStdin']): Promise<boolean> {
@@ -90,7 +90,7 @@ async function holdsConfiguration(path: string, readStdin: SideOptions['readStdi
   return file instanceof TextFile && file.text.length <= largestConfiguration && isConfiguration(file);
 }
 
-/** Reports whether a word names nothing: no mode, release, path or revision. */
+/** Reports whether a word names nothing: neither a mode or release, nor a path or revision. */
 export function isUnknownSide({ name, adds, found }: FoundSide): boolean {
   if (adds || found.kind !== 'manifests' || name === '-' || existsSync(name)) return false;
   return revisionOf(name) === undefined && findPathMistake(name) === undefined;
@@ -112,10 +112,10 @@ export function areStored(sides: FromTo<FoundSide>): boolean {
   return sides.every(({ found: { kind } }) => kind === 'bundle' || kind === 'dump');
 }
 
-/** Reports whether a flag affects sides without manifests: by giving a dump's objects names, or by selecting a node in a fleet. */
+/** Reports whether a flag affects sides without manifests: it names a dump's objects, or selects a node in a fleet. */
 export function isUsefulForStored({ key, needs }: Flag, sides: FromTo<FoundSide>): boolean {
   if (key === 'file') return sides.some(({ found }) => found.kind === 'dump');
-  // If the two names differ, the node's bundle was found inside the named folder.
+  // If these two names differ, the bundle was found in a node's folder inside the folder that the user named.
   if (needs === 'nodes') return sides.some(({ found, name }) => found.kind === 'bundle' && found.side.name !== name);
   return needs === undefined;
 }
@@ -127,7 +127,7 @@ export function refuseStrays(flags: readonly Flag[], sides: FromTo<FoundSide>): 
   refuse({ problem: 'idle-flag', flags: flags.map(({ name }) => name), because });
 }
 
-/** Refuses flags for manifests if no side is compiled from manifests, or if each side has its own value for the flag. */
+/** Refuses flags for manifests if neither side is compiled from manifests, or if each side has its own value for the flag. */
 export async function refuseIdleOfSides(given: readonly Flag[], sides: FromTo<FoundSide>): Promise<void> {
   const flags = given.filter(({ needs }) => needs !== undefined);
   refuseNamedTwice(
@@ -141,7 +141,7 @@ export async function refuseIdleOfSides(given: readonly Flag[], sides: FromTo<Fo
     sides,
   );
   if (ofFiles.length === 0) return;
-  // Reading a missing side reports it.
+  // If a side is missing, the code that reads the side reports this.
   for (const { name } of sides) if (name !== '-' && !existsSync(name) && !(await isInRevision(name))) return;
   refuse({ problem: 'idle-flag', flags: ['-f'], because: { kind: 'no-side' } });
 }
@@ -159,17 +159,17 @@ type OptionsOfRevision = (
 >;
 
 interface PairOptions extends SideOptions {
-  /** The command that compares, with its flags, as typed in a shell. */
+  /** The command that makes the comparison, with its flags, as the user would type it in a shell. */
   readonly compare?: string | undefined;
-  /** Undefined for all Nodes that both sides have, if nothing names one. */
+  /** Undefined to compare all Nodes that both sides have, if nothing names a Node. */
   readonly allNodes?: boolean | undefined;
-  /** Manifests that are already loaded, for sides that are only options. */
+  /** The manifests, already loaded, for sides that are only options. */
   readonly loaded?: LoadedInputs | undefined;
 }
 
 /**
- * Opens two sides. Manifests on one side are compiled with the other side's settings, together with the manifests in `beside`. A side that
- * is only options uses the manifests given for both sides. Refuses sides that cannot be compared.
+ * Opens two sides. If one side is manifests, kpc compiles it with the other side's settings and together with the manifests in `beside`. If
+ * a side is only options, it uses the manifests that are given for both sides. Refuses sides that cannot be compared.
  */
 export async function openPair(
   [from, to]: FromTo<FoundSide>,
@@ -177,7 +177,7 @@ export async function openPair(
   beside: readonly string[] = [],
   optionsOf: OptionsOfRevision = async () => undefined,
 ): Promise<FromTo<Opened>> {
-  // Objects that kube-proxy does not read can differ only between two inputs.
+  // Objects that kube-proxy does not read can differ only if the two sides are different inputs.
   const options = { ...given, traffic: !(from.adds && to.adds) };
   if ((from.adds || to.adds) && (options.file ?? []).length === 0) refuse({ problem: 'no-input', takes: 'both-sides' });
   if (options.allNodes && [from, to].some(({ found }) => found.kind !== 'manifests'))
@@ -233,7 +233,7 @@ function compileAlone(side: Opened | ManifestSide): Opened {
   return 'compile' in side ? side.compile({}, false) : side;
 }
 
-/** Names a side for `ofSides`. The name of a mode or release is not a path. */
+/** Returns a side's name for `ofSides`. The name of a mode or release is not a path. */
 export function calledSide({ name, adds }: NamedSide): CalledSide {
   return { name, isPath: !adds || adds.config !== undefined };
 }
@@ -250,7 +250,7 @@ export function readPair([from, to]: FromTo<Opened>, [before, after]: FromTo<Nam
   };
 }
 
-/** Returns what both sides are read as, or else a note on each. Two bundles have notes even if they are for the same node. */
+/** Returns how both sides are read if that is the same, or else a note on each. Two bundles always have notes. */
 function readAsOne(readings: FromTo<Reading>) {
   const [old, fresh] = readings.map(({ readAs }) => readAs);
   if (old?.as === 'manifests' && fresh && readAsWords(old) === readAsWords(fresh)) return { bothAs: old, notes: [] };
@@ -260,7 +260,7 @@ function readAsOne(readings: FromTo<Reading>) {
   return { bothAs: undefined, notes };
 }
 
-/** Returns a filter that drops a revision's warnings and notes if the new side has them too. */
+/** Returns a filter for a revision's diagnostics. The filter drops warnings and notes that the new side has too. */
 function keptBeside(path: string, fresh: readonly Finding[]): (each: Finding) => boolean {
   const revision = revisionOf(path);
   if (revision === undefined) return () => true;
@@ -284,12 +284,12 @@ export function expectChange(options: AskedChange & Pick<SideOptions, 'kubernete
 
 export type ChangeOptions = SideOptions & AskedChange & { readonly toConfig?: string | undefined };
 
-/** Opens a change of mode or an upgrade, with the announcements about this change. Refuses any other change. */
+/** Opens a change of mode or an upgrade. Also returns the announcements about this change. Refuses any other change. */
 export async function openChange(options: ChangeOptions) {
   const { before, after, asked } = optionsOfChange(options);
   const loaded = await loadInputs({ ...options, ...before });
   const settled = asked === '' ? undefined : await loadUnder({ ...options, ...after, proxyMode: undefined }, loaded);
-  // Opening the new side reports a configuration that cannot be read.
+  // If a configuration cannot be read, the code that opens the new side reports this.
   const isUnread = settled?.diagnostics.some(isError) === true;
   const change = isUnread
     ? planChange({ ...options, toConfig: undefined }, loaded)
@@ -304,7 +304,7 @@ export async function openChange(options: ChangeOptions) {
   return { loaded, pair, announced, allNodes, modeFrom };
 }
 
-/** Opens manifests, called `name`, for two releases. `compare` lists the differences; undefined if a diagnostic is an error. */
+/** Opens the manifests `name` for two releases. `compare` lists the differences; undefined if a diagnostic is an error. */
 export async function openUpgrade(
   name: string,
   options: SideOptions & { readonly foreign?: boolean | undefined },

@@ -80,7 +80,7 @@ export interface Setup extends SetupFacts {
   readonly options: Pick<FileOptions, 'kubernetesVersion' | 'node'>;
 }
 
-/** Chooses the release and node that the manifests show. An unnamed mode is written only as a comment, so that kpc still chooses. */
+/** Chooses the release and node that the manifests show. An unnamed mode is written only as a comment, so that kpc still chooses it. */
 function chooseSetup(loaded: LoadedInputs, options: SetupOptions, given: ReadonlyMap<string, unknown>): Setup {
   const { modeNote } = loaded;
   const nodes = [...loaded.nodes.keys()].toSorted();

@@ -1,4 +1,4 @@
-// Describes a dump's Services, leftovers of another mode, UDP flows and the kube-proxy log. Also makes the JSON of kpc describe.
+// Describes a dump's Services, objects that another mode left, UDP flows and the kube-proxy log. Also makes the JSON of kpc describe.
 import { count, formatCount, joinWords } from '../../base/printable.ts';
 import { nameSome } from '../words/rows.ts';
 import type { ShownPort } from '../../cluster/model.ts';
@@ -22,7 +22,7 @@ import { portJson } from '../port-facts.ts';
 import { addedRules, describePresent } from '../changes.ts';
 import type { KernelItem, ServiceDescription } from '../../ask/describe/describe-services.ts';
 
-/** Returns a table of a dump's Services, then leftovers of another mode, stale flows, and findings from the log. */
+/** Returns a table of a dump's Services, followed by what another mode left, stale flows and findings from the log. */
 export function describeDumpInWords(
   { dump, flows, ruleless }: DumpReading,
   limit: number,
@@ -53,7 +53,7 @@ function describeRuleless(ports: readonly ShownPort[]): string | false {
   );
 }
 
-/** Describes some Service ports of a dump with their stale flows, or chains and sets that belong to no Service port or to all. */
+/** Describes some of a dump's Service ports with their stale flows, or chains and sets that belong to no Service port or to all. */
 export function describeFoundPorts(
   ports: readonly DecompiledPort[],
   subjects: readonly SharedSubject[],
@@ -80,7 +80,7 @@ export function describeFoundPorts(
   ];
 }
 
-/** Tells how packets still reach a chain that was left: "nothing jumps to it", "still reached from PREROUTING". */
+/** Tells how packets reach a chain that another mode left: "nothing jumps to it", "still reached from PREROUTING". */
 function describeReach({ reachedFrom }: LeftChain): string {
   return reachedFrom.length === 0 ? 'nothing jumps to it' : `still reached from ${reachedFrom.join(', ')}`;
 }
@@ -107,7 +107,7 @@ export function describeLeftovers({ chains, virtualServers, sets, addresses }: L
     ...counted(dead, 'chain').map((text) => `${otherPartWords.dead.title}: ${text}`),
     ...live.map((left) => {
       const { table, chain } = left;
-      // In table filter, only chains that refuse packets count as leftovers.
+      // In table filter, the only chains that count as left over are those that refuse packets.
       const refuses = table === 'filter' ? ', which refuses packets,' : '';
       const what = `chain ${chain.name} (${table})${refuses} with ${count(chain.rules.length, 'rule')}`;
       return `${leftBy('iptables')}, ${describeReach(left)}: ${what}`;
@@ -138,7 +138,7 @@ const fates: { readonly [F in FlowFate]: string } = {
   unknown: 'unknown, because the dump does not show which Service port had this address',
 };
 
-/** Lists stale flows, with commands that delete exactly these flows. */
+/** Lists stale flows, with commands that delete these flows and no others. */
 function describeFlows({ listed, stale, change }: FlowFindings, limit: number, isAsked = anyPort): Block {
   const groups = stale.filter(({ port }) => isAsked(port));
   const total = groups.reduce((sum, { flows }) => sum + flows, 0);

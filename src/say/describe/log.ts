@@ -6,13 +6,13 @@ import { unlessEmpty } from '../formats/json.ts';
 import { logProblemWords } from '../words/log-problems.ts';
 import { cutBlock, lines, type Block } from '../lines.ts';
 
-/** Matches flags that shape rules, or that name settings which do. */
+/** Matches flags that determine the rules, and flags that name settings which do. */
 const shapingFlag =
   /^--(?:bind-address|cluster-cidr|config|conntrack-.*|detect-local-mode|feature-gates|hostname-override|ip(?:tables|vs)-.*|masquerade-all|nftables-.*|nodeport-addresses|pod-.*|proxy-mode)$/;
 
 const unsetFlags: ReadonlySet<string> = new Set(['', '[]', '0', '0s', 'false']);
 
-/** Describes a kube-proxy log: first the setup, then problems and what to do about them. */
+/** Describes a kube-proxy log: first the setup, then the problems and what to do about them. */
 export function describeLog(log: ProxyLog, limit: number): Block {
   const { firstTime, lastTime, unknown } = log;
   const span = firstTime === undefined ? '' : `, from ${firstTime} to ${lastTime ?? firstTime}`;

@@ -24,7 +24,7 @@ import { faultWords } from '../way/lack.ts';
 import { placeWithout } from '../way/stop.ts';
 import type { Because, PortRole } from '../../ask/describe/find-ports.ts';
 
-/** `limit`: how many lines of a list to print. `hasRules`: whether to show kernel objects. */
+/** `limit`: the most lines of a list to print. `hasRules`: whether to show kernel objects. */
 export interface NodeWords {
   readonly hasRules: boolean;
   readonly node: string;
@@ -68,7 +68,7 @@ export function describeServiceInWords(
   ];
 }
 
-/** Tells how the subject relates to the Service; undefined for the Service itself. */
+/** Tells how the text asked about relates to the Service. Undefined if it names the Service itself. */
 function describeBecause(because: Because): string | undefined {
   switch (because.kind) {
     case 'endpoint':
@@ -145,7 +145,7 @@ export function describeDecompiled(port: DecompiledPort, limit: number): Block {
     const use = takes.length > 0 ? `  for policy ${takes.join(' and ')}` : '';
     return label + (draining ? '  weight 0: no new connections' : use);
   });
-  // The port is unknown if a rule matches several ports, or all ports but one.
+  // The port is unknown if a rule matches several ports, or every port except one.
   const number = port.port === undefined ? `${port.protocol}, port unknown` : `port ${port.port}/${port.protocol}`;
   return [
     ...lines('heading', 0, port.label),
@@ -171,13 +171,13 @@ function headEndpoints({
     return `endpoints: unknown, because kube-proxy itself accepts connections, at port ${proxyPort}, and chooses one`;
   if (endpoints) return endpoints.length === 0 ? 'no endpoints' : `endpoints (${formatCount(endpoints.length)})`;
   if (fallback === 'local-drops') return 'endpoints: unknown, because the rules do not show endpoints on other nodes';
-  // Names what the dump lacks of the objects that lead to endpoints.
+  // Names the kind of object that the dump lacks and that would lead to endpoints.
   const lacking = service === undefined ? 'the virtual servers' : 'the objects that lead to them';
   const known = scheduler === undefined ? lacking : 'the real servers';
   return `endpoints: unknown, because the dump does not show ${internalPolicyLocal === undefined ? known : 'all the chains that lead to them'}`;
 }
 
-/** Lists policies, source ranges, what happens without an endpoint, and which clients are masqueraded. */
+/** Lists the policies and source ranges. Also says what happens without an endpoint, and which clients are masqueraded. */
 function pathLines(
   port: ShownPort,
   fallback: PortInFamily['fallback'],
@@ -245,7 +245,7 @@ function hintWords(hints: UnboundHints): string {
   }
 }
 
-/** Formats the endpoints as a table. On a narrow terminal, the last column keeps the most space, because it gives the reasons. */
+/** Formats the endpoints as a table. On a narrow terminal, the last column gets the most space, because it gives the reasons. */
 function endpointLines(endpoints: readonly EndpointDescription[], { limit, width }: NodeWords): Block {
   const rows = endpoints.map((endpoint) => {
     const words = `${useWords(endpoint)}${endpoint.assumed ? ' (assumed)' : ''}${at(endpoint.place)}`;

@@ -14,27 +14,27 @@ import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import { assumedNote } from '../port-facts.ts';
 import { faultInShort } from '../way/lack.ts';
 
-/** Columns of the table of all Services. Values that kpc assumed are marked with a star. */
+/** The columns of the table of all Services. A star marks a value that kpc assumed. */
 const headings = {
-  /** "namespace/name". For a dump, the name that it shows. */
+  /** "namespace/name". For a dump, the name that the dump shows. */
   service: 'SERVICE',
   type: 'TYPE',
-  /** Cluster IPs, load balancer IPs and external IPs, in this order. */
+  /** The cluster IPs, then the load balancer IPs, then the external IPs. */
   addresses: 'ADDRESSES',
-  /** For example "80/TCP, 443/TCP". */
+  /** The Service's ports, such as "80/TCP, 443/TCP". */
   ports: 'PORTS',
   nodePorts: 'NODE PORTS',
-  /** The number of ready endpoints, of all: "2/3". "?" if the input does not give them. */
+  /** The number of ready endpoints and of all endpoints, such as "2/3". "?" if the input does not give the endpoints. */
   endpoints: 'ENDPOINTS',
-  /** Policies that differ from the default. */
+  /** The policies that differ from the default. */
   policies: 'POLICIES',
-  /** Unusual facts, such as missing endpoints. */
+  /** Unusual facts, such as that the Service has no endpoints. */
   notes: 'NOTES',
 } as const;
 
 type ServiceRow = { readonly [Column in keyof typeof headings]: string };
 
-/** Columns that are left out if no Service has a value there. */
+/** The columns that are left out if no Service has a value for them. */
 const optionalColumns: ReadonlySet<keyof ServiceRow> = new Set(['nodePorts', 'policies', 'notes']);
 
 const policyWords: { readonly [P in UnusualPolicy]: string } = {
@@ -112,7 +112,7 @@ function summarizeAddresses({ service, clusterIPs, loadBalancerIPs, externalIPs 
 
 export type ServiceSummary = ReturnType<typeof summarizeServices>[number];
 
-/** Returns the table's rows as data, with numbers and lists in place of texts. */
+/** Returns the table's rows as data. Numbers and lists replace the texts. */
 export function summarizeServices(view: CompiledSnapshot) {
   return listKnownServices(view).map((known) => {
     const { service, clusterIPs, loadBalancerIPs, externalIPs, endpoints, policies, oddities, assumed } = known;
@@ -139,7 +139,7 @@ export function summarizeServices(view: CompiledSnapshot) {
   });
 }
 
-/** `named`: the Services in the manifests, which show the Services' types even if rules do not. */
+/** `named`: the Services in the manifests. These show the types of Services, which rules may not show. */
 export function rowsOfDump(ports: readonly ShownPort[], named: Cluster | undefined): readonly ServiceRow[] {
   const types = new Map(named?.services.map((service) => [fullName(service), service.type]));
   return ports.map((port) => ({
@@ -154,23 +154,23 @@ export function rowsOfDump(ports: readonly ShownPort[], named: Cluster | undefin
   }));
 }
 
-/** A node port in IPVS mode has no address of its own: it is at the node's addresses in one family. */
+/** Returns the addresses of a port. A node port in IPVS mode has none of its own: it listens at the node's addresses in one family. */
 function shownAddresses(port: ShownPort): string {
   const addresses = portAddresses(port);
   if (addresses.length > 0) return addresses.map(({ address }) => address.text).join(', ');
-  // If only part of a table was printed, the rules with the addresses may be missing.
+  // If only part of a table was printed, the rules that name the addresses may be missing.
   if (!port.nodePort) return '?';
   return port.family === 'ipv4' ? "the node's, IPv4" : "the node's, IPv6";
 }
 
 /**
- * Returns the type that the state shows. A LoadBalancer without an address looks like a NodePort. In nftables mode, an address other than
- * the cluster IP may be a load balancer IP or an external IP.
+ * Returns the Service type that the state shows. A LoadBalancer without an address looks like a NodePort. In nftables mode, an address that
+ * is not the cluster IP may be a load balancer IP or an external IP.
  */
 function kindsOf(port: ShownPort): string {
   const addresses = portAddresses(port);
   const has = (which: PortAddress['kind']) => addresses.some(({ kind }) => kind === which);
-  // Only Services of type LoadBalancer have a health check node port.
+  // Only a Service of type LoadBalancer has a health check node port.
   if (has('load-balancer-ip') || port.healthCheckNodePort) return 'LoadBalancer';
   const orMore = has('cluster-ip') && has('unknown') ? ' or LoadBalancer' : '';
   if (port.nodePort) return `NodePort${orMore}`;

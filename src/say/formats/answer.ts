@@ -23,20 +23,20 @@ export interface Answered<Markdown extends string | Promise<string> = string | P
   /** The command, and its messages that are not part of the answer. */
   readonly said: SaidByCommand;
   readonly text: () => string;
-  /** The result for programs. Undefined if findings kept kpc from an answer. */
+  /** The result for programs. Undefined if findings kept kpc from answering. */
   readonly result: () => unknown;
   readonly markdown: () => Markdown;
-  /** Findings to show at the lines of a pull request. */
+  /** Findings to show next to the lines of a pull request. */
   readonly findings: () => readonly SaidFinding[];
   /** The nodes that the answer is about. */
   readonly snapshots: () => readonly SnapshotJson[];
   /** Whether the answer depends on assumptions about these nodes. */
   readonly restsOnAssumed?: boolean;
-  /** What the answer leaves unknown. Absent if the answer is always complete. */
+  /** What the answer leaves unknown. Unset if the answer is always complete. */
   readonly lacks?: () => ArgumentsOf<'answer-lacks'>;
-  /** The files that were read. A finding that concerns none of them is shown at the first file. */
+  /** The files that were read. A finding that concerns none of them is shown at the first of these files. */
   readonly files?: readonly string[];
-  /** The name of JUnit's suite, by default the command. */
+  /** The name of the JUnit suite. The default is the command. */
   readonly suite?: string;
   /** What was checked, as JUnit test cases. */
   readonly cases: (findings: readonly SaidFinding[]) => readonly TestCase[];
@@ -56,14 +56,14 @@ export async function formatAnswer(output: AnswerOutput, answered: Answered, pat
   }
 }
 
-/** Says which side was taken as empty, without which a reader of the answer alone would be misled. */
+/** Says which side was treated as empty. A reader of the answer alone would otherwise be misled. */
 function emptySides({ findings }: SaidByCommand): readonly string[] {
   return findings.flatMap((each) =>
     each.code === 'reading' && each.arguments.problem === 'empty-side' ? [each.text] : [],
   );
 }
 
-/** Formats the findings for CI. Adds one entry for what the answer assumes, and one for what it leaves unknown. */
+/** Formats the findings for CI. Adds an entry for what the answer assumes and an entry for what it leaves unknown. */
 function formatForCi(
   output: Exclude<AnswerOutput, 'text' | 'json' | 'markdown'>,
   {
@@ -102,7 +102,7 @@ function formatForCi(
     case 'github':
       return formatGithub([...notes, ...findings], pathOf);
     case 'gitlab':
-      // In GitLab, every entry calls for attention. An answer without findings therefore does not list its assumptions.
+      // In GitLab, every entry demands attention. An answer without findings therefore does not list its assumptions.
       return formatGitlab(identify(findings.length === 0 && !lacks ? [] : [...findings, ...notes]), files, pathOf);
     case 'sarif':
       return formatSarif(identify(findings), assumes || lacks ? properties : undefined, files, pathOf);
@@ -111,10 +111,10 @@ function formatForCi(
   }
 }
 
-/** Codes of findings about the input that repeat the assumptions of the answer. */
+/** Codes of findings that only repeat the answer's assumptions about the input. */
 const saysAssumed: ReadonlySet<string> = new Set(['assumed', 'default-mode']);
 
-/** Returns the findings that kept a command from an answer, which people have already seen. */
+/** Returns the findings that kept a command from answering. `text` is empty, because people have already seen the findings. */
 export function refusalOf(said: SaidByCommand, looked: readonly Snapshot[]): Answered {
   const { findings } = said;
   const errors = findings.filter(({ severity }) => severity === 'error');
@@ -130,7 +130,7 @@ export function refusalOf(said: SaidByCommand, looked: readonly Snapshot[]): Ans
   };
 }
 
-/** Formats findings as a comment on a pull request, under a sentence that sums them up. */
+/** Formats findings as a comment on a pull request, under a sentence that sums up the findings. */
 export function findingsMarkdown(summary: string, findings: readonly SaidFinding[]): string {
   const items = findings.map(({ severity, code, text, help, trace, place }) => {
     const at = place && `${place.file}${place.line === undefined ? '' : `:${place.line}`}`;
@@ -142,7 +142,7 @@ export function findingsMarkdown(summary: string, findings: readonly SaidFinding
 }
 
 /**
- * Returns a case for each thing that was checked, and for each code and subject. A case fails if one of its findings is an error or a
+ * Returns a test case for each thing that was checked, and for each code and subject. A case fails if one of its findings is an error or a
  * difference.
  */
 export function casesOf(findings: readonly SaidFinding[], checked: readonly TestCase[] = []): readonly TestCase[] {
@@ -167,7 +167,7 @@ function caseName(finding: SaidFinding): string {
   return `${about?.kind === 'service' ? about.name : (place?.file ?? 'input')}: ${code}`;
 }
 
-/** Returns the finding's text or, for a difference, the list of its parts. */
+/** Returns the finding's text. For a difference, returns the list of its parts. */
 function caseLines(finding: SaidFinding): readonly string[] {
   const advice = helpWithTrace(finding)?.split('\n') ?? [];
   if (finding.code !== 'service-differs' && finding.code !== 'state-differs') return [finding.text, ...advice];

@@ -4,10 +4,10 @@ import type { Severity } from '../../base/findings/rows.ts';
 import type { ShownFinding } from '../words/said.ts';
 import type { Located } from '../../kernel/place.ts';
 
-/** Returns a file's path from the root of its repository, as GitHub and GitLab need it; undefined for standard input. */
+/** Returns a file's path from the root of its repository, which GitHub and GitLab need. Undefined for standard input. */
 export type PathOf = (file: string) => string | undefined;
 
-/** In each step, GitHub shows ten annotations of each level and silently drops the others. */
+/** GitHub shows only ten annotations of each level in each step, and silently drops the others. */
 const mostOfLevel = 10;
 
 const levels: Readonly<Record<Severity, 'error' | 'warning' | 'notice'>> = {
@@ -16,7 +16,7 @@ const levels: Readonly<Record<Severity, 'error' | 'warning' | 'notice'>> = {
   note: 'notice',
 };
 
-/** Formats commands that make GitHub annotate lines. The last command of each level counts the annotations that GitHub would drop. */
+/** Formats the commands that make GitHub annotate lines. For each level, the last command counts the annotations that GitHub would drop. */
 export function formatGithub(findings: readonly ShownFinding[], pathOf: PathOf): string {
   const bySeverity = groupBy(findings, ({ severity }) => severity);
   const hidden = new Set(
@@ -37,7 +37,7 @@ export function formatGithub(findings: readonly ShownFinding[], pathOf: PathOf):
   return [...shown, ...counts].join('');
 }
 
-/** Returns a place in the repository, because GitHub shows an annotation without a file only with the run. */
+/** Returns a place in the repository. GitHub shows an annotation without a file only on the page of the run. */
 function inRepository(place: Located | undefined, pathOf: PathOf): Located | undefined {
   const path = place && pathOf(place.file);
   return path === undefined ? undefined : { ...place, file: path };

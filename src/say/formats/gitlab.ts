@@ -5,7 +5,7 @@ import { helpWithTrace, type ShownFinding } from '../words/said.ts';
 
 const severities: Readonly<Record<Severity, string>> = { error: 'major', warning: 'minor', note: 'info' };
 
-/** Formats GitLab's code quality report. GitLab needs a line for each finding, so one about the whole input is at its first file. */
+/** Formats GitLab's code quality report. GitLab needs a line for each finding, so one about the whole input is at the first file. */
 export function formatGitlab(findings: readonly ShownFinding[], files: readonly string[], pathOf: PathOf): string {
   const issues = findings.map((finding) => {
     const { code, severity, text, page, fingerprint, place } = finding;

@@ -11,7 +11,7 @@ export interface SaidByCommand {
   readonly findings: readonly SaidFinding[];
 }
 
-/** An answer for programs. `result` is undefined if findings kept kpc from an answer. */
+/** An answer for programs. `result` is undefined if findings kept kpc from answering. */
 export interface CommandAnswer<T> {
   readonly command: string;
   readonly findings?: readonly Shaped<typeof finding>[];
@@ -19,7 +19,7 @@ export interface CommandAnswer<T> {
   readonly result?: T | undefined;
 }
 
-/** Makes the envelope of all answers. By its type, a command must print the shape published for it (src/say/outputs, schemas/). */
+/** Makes the envelope of all answers. Its type makes a command print the shape published for it (src/say/outputs, schemas/). */
 export function makeEnvelope<S extends Schema>({
   command,
   snapshots = [],
@@ -29,7 +29,7 @@ export function makeEnvelope<S extends Schema>({
   return { kpc: version, command, snapshots, findings, result };
 }
 
-/** Returns undefined for an empty list, to leave it out of JSON. */
+/** Returns undefined for an empty list, which keeps the list out of JSON. */
 export function unlessEmpty<T>(list: readonly T[]): readonly T[] | undefined {
   return list.length > 0 ? list : undefined;
 }

@@ -9,7 +9,7 @@ export interface TestCase {
   readonly output?: readonly string[];
 }
 
-/** `properties`: facts that apply to all cases. */
+/** `properties`: facts that apply to all of the cases. */
 export function formatTestSuite(
   name: string,
   cases: readonly TestCase[],

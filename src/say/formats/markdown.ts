@@ -2,10 +2,10 @@ import { count, printable } from '../../base/printable.ts';
 import type { Block, Line } from '../lines.ts';
 import { signs } from './text.ts';
 
-/** Maximum number of items shown per block. Further items are folded. */
+/** The most items that a block shows. Further items are folded. */
 const mostItems = 6;
 
-/** Formats blocks as a comment on a pull request: the summary first, commands and changes to the kernel folded. */
+/** Formats blocks as a comment on a pull request. The summary comes first; commands and changes to the kernel are folded. */
 export function formatMarkdown(blocks: readonly Block[], kernel: readonly Block[] = blocks): string {
   const all = blocks.flat();
   const commands = all.filter(({ role }) => role === 'command').map(({ text }) => text);
@@ -33,7 +33,7 @@ function formatBlock(block: Block): readonly string[] {
   ];
 }
 
-/** Roles of lines that are printed outside of their block. */
+/** The roles of lines that are printed outside their block. */
 const apart: ReadonlySet<Line['role']> = new Set(['heading', 'summary', 'command']);
 
 const words: { readonly [R in Line['role']]?: string } = { worse: '**worse**: ', better: '**better**: ' };
@@ -48,7 +48,7 @@ function isKernel({ role, name }: Line): boolean {
   return name === undefined && (role === 'added' || role === 'removed' || role === 'changed');
 }
 
-/** Returns the kernel changes of a block and all lines after the first change, under the block's title. */
+/** Returns the first kernel change of a block and all lines after it, under the block's title. */
 function kernelLines(block: Block): readonly string[] {
   const at = block.findIndex(isKernel);
   const title = block.find(({ role }) => role === 'heading');
@@ -61,7 +61,7 @@ export function foldCode(title: string, language: string, code: readonly string[
   return code.length === 0 ? [] : [fold(title, codeBlock(language, code))];
 }
 
-/** Formats a block of code, with a fence longer than any in the lines, so that no text from the input can end the block. */
+/** Formats a block of code. Its fence is longer than any fence in the lines, so that no text from the input can end the block. */
 export function codeBlock(language: string, lines: readonly string[]): string {
   const code = lines.map((each) => `${printable(each)}\n`).join('');
   const fence = delimit(code, 3);
@@ -74,7 +74,7 @@ export function inlineCode(text: string): string {
   return `${delimiter}${space}${code}${space}${delimiter}`;
 }
 
-/** Returns at least `least` backquotes, and more than the longest run of backquotes in the text. */
+/** Returns at least `least` backquotes, and always more than the longest run of backquotes in the text. */
 function delimit(text: string, least: number): string {
   const longest = [...text.matchAll(/`+/g)].reduce((most, [run]) => Math.max(most, run.length), 0);
   return '`'.repeat(Math.max(least, longest + 1));
@@ -89,7 +89,7 @@ export function listItems(items: readonly string[]): string {
   return items.map((item) => `- ${item}\n`).join('');
 }
 
-/** Escapes names and values from users, so that they do not become links, tags, headings or lines. */
+/** Escapes names and values from users. They must not become links, tags, headings or separate lines. */
 export function escapeMarkdown(text: string): string {
   return printable(text).replace(/[\\`*_[\]<>|#@]/g, '\\$&');
 }

@@ -9,9 +9,9 @@ import { helpWithTrace, type SaidFinding } from '../words/said.ts';
 const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', note: 'note' };
 
 /**
- * Formats findings as SARIF 2.1.0. Code scanning shows only results that have a place, so a finding about the whole input is placed at the
- * input's first file. Ignored findings are left out: GitHub does not read suppressions, and would open an alert for each. `properties`
- * apply to all results.
+ * Formats findings as SARIF 2.1.0. Code scanning shows only results with a place, so a finding about the whole input is placed at the
+ * input's first file. Ignored findings are left out, because GitHub does not read suppressions and would open an alert for each.
+ * `properties` apply to all results.
  */
 export function formatSarif(
   findings: readonly SaidFinding[],
@@ -68,14 +68,14 @@ function resultOf(finding: SaidFinding, rules: readonly FindingCode[], fallback:
     ruleIndex: rules.indexOf(code),
     level: levels[severity],
     message: { text: help === undefined ? text : `${text}\n${help}` },
-    // GitHub's code scanning rejects a whole file if one result has no place.
+    // GitHub's code scanning rejects the whole file if any result has no place.
     locations: [{ physicalLocation, logicalLocations }],
     partialFingerprints: { 'kpcFinding/v1': fingerprint },
     properties: trace && { trace: trace.command, verdict: trace.verdict },
   };
 }
 
-/** Returns a file's URI. A relative path starts at the repository's root. Standard input has no file. */
+/** Returns a file's URI. A relative path is relative to the repository's root. Undefined for standard input, which is not a file. */
 function artifactOf(file: string | undefined) {
   if (file === undefined) return { uri: 'stdin' };
   const [drive = ''] = /^[A-Za-z]:(?=\/)/.exec(file) ?? [];

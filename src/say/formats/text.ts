@@ -19,7 +19,7 @@ const styles: { readonly [R in Line['role']]: 'bold' | 'dim' | 'green' | 'red' |
   plain: undefined,
 };
 
-/** The sign before a line of each role. */
+/** The sign in front of a line of each role. */
 export const signs: { readonly [R in Line['role']]?: string } = {
   added: '+ ',
   better: '+ ',
@@ -61,14 +61,14 @@ export function countSeverities(all: readonly { readonly severity: string }[]): 
   });
 }
 
-/** Returns a line of an input file, counted from 1. '' if the line is unknown. */
+/** Returns the text of a line in an input file. Lines are counted from 1. '' if the line is unknown. */
 export type LineOf = (file: string, line: number) => string;
 
 const maxWidth = 120;
 
 /**
- * Formats findings for people, each as "path:line:col: error: text [code]" with its line and a caret, then "help: what to do". Ends with a
- * newline unless there are no findings. Control characters from the input become dots.
+ * Formats findings for people. Each is printed as "path:line:col: error: text [code]" with its line and a caret, then as "help: what to
+ * do". The result ends with a newline unless there are no findings. Control characters from the input become dots.
  */
 export function formatFindings(findings: readonly SaidFinding[], lineOf: LineOf, isColoured: boolean): string {
   const chalk = new Chalk({ level: isColoured ? 1 : 0 });
@@ -102,7 +102,7 @@ export function formatHelp(help: string | undefined): string {
   return help === undefined ? '' : `  help: ${printable(help)}\n`;
 }
 
-/** Returns a line, cut to the text around a column, and a caret below that column; undefined for a blank line. */
+/** Returns a line, cut to the text around a column, with a caret below that column. Undefined for a blank line. */
 function excerptLine(line: string, column: number): { readonly line: string; readonly caret: string } | undefined {
   if (line.trim() === '') return undefined;
   const start = column > maxWidth ? column - Math.floor(maxWidth / 2) : 0;

@@ -20,20 +20,20 @@ import type { KernelState } from '../../kernel/state.ts';
 import type { CheckResult } from '../../snapshot/files/check-folder.ts';
 
 /**
- * Finding the smallest difference between two very different files takes quadratic time. kpc gives up after this many changed lines, which
- * takes about four seconds. A limit in seconds would make the output depend on the machine.
+ * kpc gives up a comparison after this many changed lines, which takes about four seconds. To find the smallest difference between two very
+ * different files takes quadratic time. A limit in seconds would make the output depend on the machine.
  */
 const maxEditLength = 5000;
 
-/** The most lines (including empty ones) and characters of both files together. A diff may repeat all lines of both files. */
+/** The most lines (including empty ones) and characters that both files may have together. A diff may repeat all lines of both files. */
 const longest = { lines: mostLines, characters: 2 ** 27 };
 
 const headerOptions = { includeIndex: false, includeUnderline: false, includeFileHeaders: true };
 
 /**
- * Returns the unified diff of a file, with names as in diff -u. An absent side is /dev/null. Files that are too different to compare line
- * by line are shown as replaced whole. If a file is too long for a diff, one line says so. Characters that a terminal would act on become
- * dots. Test: a file that is too long for a diff differs in one line
+ * Returns the unified diff of a file, with names as in diff -u. If a side lacks the file, its name is /dev/null. Files that are too
+ * different to compare line by line are shown as replaced whole. If a file is too long for a diff, one line says so. Characters that a
+ * terminal would act on become dots. Test: diff/unified-diff.test.ts.
  */
 export function formatUnifiedDiff(
   name: string,
@@ -66,14 +66,14 @@ function endOfLine(text: string, start: number): number {
   return text.indexOf('\n', start) + 1 || text.length;
 }
 
-/** Returns the diff of two files. Undefined if the files are too different. */
+/** Returns the diff of two files. Undefined if the files are too different to compare line by line. */
 function compareLines(from: DiffedText, to: DiffedText): string | undefined {
   if (!mayBeAlike(from, to)) return undefined;
   const options = { context: 3, headerOptions, maxEditLength };
   return createTwoFilesPatch(from.path, to.path, from.text, to.text, undefined, undefined, options);
 }
 
-/** Returns the unified diffs of a folder's files, and the names of files that do not belong in a bundle, as diff -r does. */
+/** Returns the unified diffs of a folder's files. Also names the files that do not belong in a bundle, in the form that diff -r uses. */
 export function formatFileDiffs(
   folder: string,
   { pairs, strangers }: Extract<CheckResult, { readonly kind: 'differs' }>,
@@ -84,8 +84,8 @@ export function formatFileDiffs(
 }
 
 /**
- * Returns the unified diffs of two sides, in the form of a bundle's files. If a side is a dump, normalises rules and sorts chains by name,
- * because iptables-save writes rules in another form and order than kube-proxy.
+ * Returns the unified diffs of two sides, in the form of a bundle's files. If a side is a dump, also normalises the rules and sorts the
+ * chains by name, because iptables-save writes rules in another form and order than kube-proxy.
  */
 export function formatSideDiffs(one: Snapshot, other: Snapshot): string {
   const { from, to } = alignSides(one, other);
@@ -101,13 +101,13 @@ export function formatSideDiffs(one: Snapshot, other: Snapshot): string {
     .join('');
 }
 
-/** Estimates quickly whether few enough lines changed to compute the difference. Ignores the order of lines. */
+/** Estimates quickly whether few enough lines changed for an exact comparison. Ignores the order of lines. */
 function mayBeAlike(from: DiffedText, to: DiffedText): boolean {
   const difference = Math.abs(from.lines - to.lines);
   if (difference > maxEditLength) return false;
   const counts = new Map<string, number>();
   for (const line of linesOfSide(from)) counts.set(line, (counts.get(line) ?? 0) + 1);
-  // Of the lines that only one file has, the longer file has `difference` more than the shorter file.
+  // Counts the lines that only file `to` has. Their number and the difference in length give the number of lines that only `from` has.
   let added = 0;
   for (const line of linesOfSide(to)) {
     const count = counts.get(line) ?? 0;
@@ -125,7 +125,7 @@ function* linesOfSide({ text }: DiffedText): Generator<string> {
 }
 
 function replaceWhole(from: DiffedText, to: DiffedText): string {
-  // The lines are added as one text, because an array of lines would take many times the memory.
+  // The lines are added as one text, because an array of lines would need many times the memory.
   const hunk = { oldStart: 1, oldLines: from.lines, newStart: 1, newLines: to.lines, lines: [] };
   const names = { oldFileName: from.path, newFileName: to.path, oldHeader: undefined, newHeader: undefined };
   return formatPatch({ ...names, hunks: [hunk] }, headerOptions) + signed('-', from) + signed('+', to);
@@ -137,7 +137,7 @@ function signed(sign: string, { text }: DiffedText): string {
   return text.endsWith('\n') ? marked : `${marked}\n\\ No newline at end of file\n`;
 }
 
-/** Writes the inputs of a side. Inputs that only kpc-apply uses are included if the other side was compiled too. */
+/** Writes the inputs of a side. If the other side was compiled too, includes the inputs that only kpc-apply uses. */
 function writeInputs({ cluster, settings, state }: Snapshot, other: Snapshot) {
   if (!cluster || !settings || other.kind === 'dump')
     return { 'manifest.json': '', 'services.json': '', [sourcesSection]: '' };
@@ -155,7 +155,7 @@ function writeInputs({ cluster, settings, state }: Snapshot, other: Snapshot) {
   };
 }
 
-/** Writes the files of a state, including virtual servers that may be kube-proxy's. */
+/** Writes the files of a state. Includes virtual servers that may belong to kube-proxy. */
 function writeFiles(own: KernelState, unshown: KernelState, isDumped: boolean): Readonly<Record<string, string>> {
   const servers = [...own.virtualServers, ...unshown.virtualServers];
   const virtualServers = isDumped ? servers.sort(compareVirtualServers) : servers;
@@ -163,7 +163,7 @@ function writeFiles(own: KernelState, unshown: KernelState, isDumped: boolean): 
   const texts = stateFileNames.map(
     (name) => [name, joinText(stateFiles[name].format(state, freshTexts) ?? '')] as const,
   );
-  // Rules' positions are left out, because a single missing rule would shift all later positions.
+  // Leaves out the positions of rules, because one missing rule would shift all later positions.
   const plain = (text: string): string => (isDumped ? text.replace(/^-I (\S+) \d+ /gm, '-A $1 ') : text);
   return Object.fromEntries(texts.map(([name, text]) => [name, plain(text)]));
 }
@@ -182,7 +182,7 @@ function canonicalState(state: KernelState): KernelState {
 
 function canonicalTables(tables: Tables): Tables {
   const canonical = ({ name, rules }: Chain): Chain => ({ name, rules: actingRules(rules).map(canonicalRule) });
-  // A node's dump also has tables that contain no object of kube-proxy.
+  // A node's dump also has tables without any object of kube-proxy. These are left out.
   const shown = tableNames.filter((name) => {
     const chains = [...(tables[name]?.values() ?? [])];
     return chains.some((chain) => chain.rules.length > 0 || !isBuiltInChain(name, chain.name));
@@ -200,7 +200,7 @@ function canonicalTable({ family, name, chains, sets, counters }: NftTable): Nft
   };
 }
 
-/** Removes details that differ between versions of nft: some omit the flag dynamic, or print a size that nobody set. */
+/** Removes details that differ between versions of nft. Some versions omit the flag dynamic, or print a size that nobody set. */
 function canonicalSet(set: NftSet | NftMap): NftSet | NftMap {
   if (isLearned(set)) {
     const flags = set.flags.filter((flag) => flag !== 'dynamic');

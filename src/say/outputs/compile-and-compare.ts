@@ -18,7 +18,7 @@ import { choiceFields, destinationFields, effectFields, severitySchema } from '.
 import { change, flowChange, kernelChange, place, finding } from './envelope.ts';
 import { manifestSchema } from '../../bundle/schemas.ts';
 
-/** An Effect in the form in which it is printed. */
+/** The form in which an Effect is printed. */
 const printedEffectFields = {
   ...effectFields,
   senders: listOf(text),
@@ -78,7 +78,7 @@ const reason = openOf({
 
 const changes = listOf(kernelChange);
 
-/** The differences of one Service port: the reasons, if the sides show any, and the changes in the kernel. */
+/** The differences of one Service port: the reasons, if the sides show any, and the changes to the kernel. */
 export const servicePortDifference = objectOf({
   servicePort: about('"namespace/name" or "namespace/name:port"', text),
   formerServicePort: optional(about("the port's name before it was renamed", text)),

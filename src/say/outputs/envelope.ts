@@ -104,7 +104,7 @@ const assumed = named(
   }),
 );
 
-/** A node that a command examined, from any kind of input. */
+/** A node that a command examined. The input may be of any kind. */
 const snapshot = named(
   'snapshot',
   objectOf({

@@ -4,7 +4,7 @@ import { changedObjects } from '../../ask/changes/kernel-change.ts';
 import { conflictSchema } from '../../apply/plan/ownership-draft.ts';
 
 const plannedChangeSchema = objectOf({
-  /** "namespace/name:port", from the bundle or from comments of rules, or else the address. */
+  /** "namespace/name:port" from the bundle or from comments in the rules, or else the address. */
   servicePort: optional(about('absent if the change belongs to no Service', text)),
   action: oneOf('add', 'change', 'remove'),
   object: oneOf(...changedObjects),

@@ -55,7 +55,7 @@ function valuesOfStep(step: Step): readonly string[] {
   }
 }
 
-/** Returns a line that names the values which kpc chose because the input lacks them. Empty if kpc chose none. */
+/** Returns a line that names the values that kpc chose because the input lacks them. Empty if kpc chose none. */
 export function assumedLine(values: readonly string[], side: Snapshot): Block {
   const named = groupBy(assumedValues(values, side), ({ kind }) => kind);
   const parts = [...named].map(([kind, own]) => {
@@ -67,7 +67,7 @@ export function assumedLine(values: readonly string[], side: Snapshot): Block {
   return lines('dim', 1, all.length > 0 && `assumed: ${all.join(', ')}`);
 }
 
-/** Returns the workloads of these Pods for which no known Node is suitable. */
+/** `values`: the values in a trace. Returns the workloads of the Pods with these addresses, if no known Node suits the workload. */
 function unplacedAmong(values: readonly string[], side: Snapshot): readonly string[] {
   if (side.kind === 'dump') return [];
   const unplaced = new Set(side.assumed.unplaced);
@@ -78,14 +78,14 @@ function unplacedAmong(values: readonly string[], side: Snapshot): readonly stri
   return ownPods.filter(isAsked).map(({ workload }) => workload);
 }
 
-/** Names the Nodes that kpc assumed for workloads because no known Node is suitable. */
+/** Names the workloads for which kpc assumed a Node because no known Node suits them. */
 export function unplacedWords(workloads: readonly string[]): readonly string[] {
   return workloads.length === 0 ? [] : [`a Node that fits the nodeSelector or affinity of ${nameSome(workloads)}`];
 }
 
 const mostAssumed = 6;
 
-/** Returns the values, of these, that kpc chose because the input lacks them. */
+/** Returns those of the values that kpc chose because the input lacks them. */
 export function assumedValues(values: readonly string[], side: Snapshot) {
   const chosen = chosenValues(side);
   return [...new Set(values)].flatMap((value) => {
@@ -94,7 +94,7 @@ export function assumedValues(values: readonly string[], side: Snapshot) {
   });
 }
 
-/** Returns all values that kpc chose because the input lacks them, with the kind of each. */
+/** Returns all values that kpc chose because the input lacks them. Each value comes with its kind. */
 function chosenValues(side: Snapshot): ReadonlyMap<string, string> {
   if (side.kind === 'dump') return new Map();
   const { assumed, node } = side;

@@ -24,18 +24,18 @@ interface Ended extends Pick<Trace, 'fate'> {
   readonly target: Pick<Trace['target'], 'address'>;
 }
 
-/** How a connection ends, with a clause that tells why. */
+/** How a connection ends, with a clause that gives the reason. */
 export interface ConnectionInWords {
   readonly kind: Connection['kind'];
-  /** Undefined if the connection works, or if the end of its first packet already tells why it does not. */
+  /** Undefined if the connection works. Also undefined if the end of its first packet already says why it fails. */
   readonly reason: string | undefined;
-  /** Why some connections fail although their first packet ends as most do. */
+  /** Why some connections fail although their first packet ends like most first packets. */
   readonly failure: string | undefined;
   /** Why it is unknown whether the remaining connections work. */
   readonly doubt: string | undefined;
-  /** Whether the outcome is unknown because of something shown, such as a rule that only answers meet. */
+  /** Whether the outcome is unknown because of something that the input shows, such as a rule that only answers meet. */
   readonly isUndecided: boolean;
-  /** Keyed by endpoint ("address:port"); empty unless the endpoints differ. */
+  /** Keyed by endpoint ("address:port"). Empty unless the endpoints differ. */
   readonly byEndpoint: ReadonlyMap<string, Connection['kind']>;
 }
 
@@ -75,7 +75,7 @@ export function lossesWords(losses: readonly Losing[], family: Family): string {
   return firstReasons(losses.map(({ kind, loss }) => lossWords(loss, family, kind === 'fails')));
 }
 
-/** What a connection does, as words after "The connection". */
+/** The words after "The connection" that say what it does. */
 export const connectionDoes = {
   works: 'works',
   fails: 'fails',
@@ -92,7 +92,7 @@ export function outcomeWords(outcome: Outcome, family: Family, scene: Scene): re
     case 'depends':
       return [lossesWords([outcome], family)];
     case 'unknown': {
-      // A compiled input is not expected to show routes.
+      // Compiled inputs are not expected to show routes, so a doubt for lack of routes is left out.
       const isUsual = !isUndecided(outcome) && scene.side.kind !== 'dump';
       return isUsual ? [] : outcome.reasons.map((each) => reasonSentence(reasonWords(each, family, scene)));
     }
@@ -169,13 +169,13 @@ function lossWords(loss: Loss, family: Family, isSure: boolean): string {
   }
 }
 
-/** Returns a clause about the step that stops a packet. */
+/** Returns a clause about the step at which a packet stops. */
 export function endOfSteps(steps: readonly Step[]): string {
   const last = steps.at(-1);
   return last ? carrierWords(steps) + stoppedWords(last) : 'the node drops the packet';
 }
 
-/** Returns a clause that tells why no rule of a Service translates a packet. */
+/** Returns a clause that says why no rule of a Service translates a packet. */
 function untakenWords(steps: readonly Step[]): string {
   const diversion = diversionIn(steps);
   if (diversion) return `${whereOf(diversion)} keeps the packet from kube-proxy's rules`;
@@ -183,7 +183,7 @@ function untakenWords(steps: readonly Step[]): string {
   return chain === undefined ? 'no rule of a Service matches the packet' : `nothing in ${chain} leads to an endpoint`;
 }
 
-/** Describes packets that the node sends to a router which may be no nearer to the destination. */
+/** Describes packets that the node sends to a router that may be no nearer to the destination. */
 function detourWords(loss: Loss & { readonly kind: 'own-network' | 'sent-back' | 'closer-route' }): string {
   switch (loss.kind) {
     case 'own-network': {
@@ -212,7 +212,7 @@ const silenceWords = {
   'on-another-link': 'another interface has it',
 } as const satisfies Record<Exclude<ArpSilence, 'NOARP' | 'port' | 'no-port' | 'tentative'>, string>;
 
-/** Tells why neighbours do not learn each other's link addresses. */
+/** Says why neighbours do not learn each other's link addresses. */
 function neighbourWords(loss: Loss & { readonly kind: 'no-arp' | 'no-neighbour' }, family: Family): string {
   if (loss.kind === 'no-neighbour') {
     return `neighbour solicitations for ${loss.address.text} are lost on ${loss.link} (${endOfSteps(loss.steps)}): ${failsUnless} the sender already knows its link address`;
@@ -258,7 +258,7 @@ export function stopperWords(step: Step & { readonly kind: 'rule' | 'policy' }):
   return `${whereOf(step)} ${step.action.kind === 'reject' ? 'refuses' : 'drops'} the packet`;
 }
 
-/** If a tunnel's outer packet was stopped, returns the start of a clause that names this packet. */
+/** If a tunnel's outer packet was stopped, returns the start of a clause that names the outer packet. */
 export function carrierWords(steps: readonly Step[]): string {
   const carrier = steps.find(({ kind }) => kind === 'carrier');
   return carrier?.kind === 'carrier' ? `${carrier.link} carries it in ${outerWords(carrier)}, and ` : '';

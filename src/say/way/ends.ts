@@ -11,14 +11,14 @@ import { endOfSteps, outcomeWords } from './connection.ts';
 interface OtherEnd {
   readonly verdict: Verdict;
   readonly probability: number;
-  /** The endpoint that rules chose for a lost packet, if they chose one. */
+  /** The endpoint that rules chose for a lost packet. Undefined if they chose none. */
   readonly endpoint: SocketAddress | undefined;
   readonly connection: Outcome['kind'];
-  /** What decides how the packet ends, as a clause. '' if nothing more is known. */
+  /** A clause that says what decides how the packet ends. '' if nothing more is known. */
   readonly reason: string;
 }
 
-/** Lists the ends that differ from most, in the order of the rules; empty if it is unknown how packets end. */
+/** Lists the ends that differ from the end of most packets, in the order of the rules. Empty if it is unknown how packets end. */
 export function otherEnds({ fate: asked, target }: Pick<Trace, 'fate' | 'target'>, scene: Scene): readonly OtherEnd[] {
   const fate = asked.otherwise ?? asked;
   if (fate.verdict === 'unknown') return [];

@@ -1,4 +1,4 @@
-// Describes how packets of one kind end on a side, and why the outcome may be unknown.
+// Describes how packets of one kind end on a side, and why their end may be unknown.
 import { count, percent } from '../../base/printable.ts';
 import { nameSome } from '../words/rows.ts';
 import type { End, SeenSource } from '../../ask/equivalence/ends.ts';
@@ -10,7 +10,7 @@ export function nameOfSide(name: string): string {
   return name === '-' ? 'stdin' : name;
 }
 
-/** Tells why a packet's outcome is unknown on a side, and what would settle it. */
+/** Says why a packet's outcome is unknown on a side, and what would settle it. */
 export function lackWords(lacks: readonly Unsettled[]): string | undefined {
   const [first] = lacks;
   return first && `${nameOfSide(first.scene.side.name)}: ${nameSome(unsettledWords(lacks), mostReasons)}`;
@@ -67,7 +67,7 @@ const placeWords = {
   'all-nodes': 'endpoints on this and other nodes',
 } as const;
 
-/** Describes the chosen endpoints, or the share of connections that each gets. */
+/** Describes the chosen endpoints, or the share of connections that each endpoint gets. */
 function chosenWords(chosen: NonNullable<End['chosen']>): string {
   if (chosen.kind === 'endpoints') return ` to ${placeWords[chosen.on]}`;
   const shares = chosen.shares.map(percent);

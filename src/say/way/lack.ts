@@ -1,4 +1,4 @@
-// Tells why Services have no endpoints, why packets do not reach a Service's rules, why nothing was found, and what dumps do not show.
+// Says why Services have no endpoints, why packets do not reach a Service's rules, why nothing was found, and what dumps do not show.
 import type { UnseenPods } from '../../base/findings/services.ts';
 import { isIdle, type UnfitPod, type Unready } from '../../base/findings/lint.ts';
 import { count, joinWords } from '../../base/printable.ts';
@@ -41,7 +41,7 @@ export function faultWords(fault: PortFault): string {
   }
 }
 
-/** Tells in few words why a Service has no endpoints; undefined if the Service may have some. */
+/** Says in a few words why a Service has no endpoints. Undefined if the Service may have some. */
 export function faultInShort(fault: PortFault): string | undefined {
   switch (fault.code) {
     case 'selects-nothing':
@@ -66,7 +66,7 @@ function unreadyInShort(details: Unready): string {
   return pods === undefined ? 'empty EndpointSlices' : `its Pods ${unfitPodWords(pods, shortUnfit)}`;
 }
 
-/** Returns a clause that tells why no endpoint of a Service accepts connections. */
+/** Returns a clause that says why no endpoint of a Service accepts connections. */
 export function unreadyWords(details: Unready): string {
   const { endpoints, owner, unused, pods } = details;
   if (isIdle(details)) return `the ${owner} that it selects is scaled to 0`;
@@ -102,7 +102,7 @@ function unfitPodWords(pods: readonly UnfitPod[], words: Readonly<Record<UnfitPo
   );
 }
 
-/** Returns a clause that tells why a Service port has no endpoint. Undefined if that is unknown. */
+/** Returns a clause that says why a Service port has no endpoint. Undefined if the reason is unknown. */
 export function whyNoEndpoint(port: ShownPort, side: Snapshot): string | undefined {
   const fault = lackOfEndpoints(port, side);
   if (fault) return faultWords(fault);
@@ -115,7 +115,7 @@ export const lostJumpCause = "something removed kube-proxy's jump; restart kube-
 /** Why a node's rules may differ from the manifests. */
 export const unprogrammedCause = 'kube-proxy has not programmed it yet, or another program changed its rules';
 
-/** Tells why nothing leads to `to`. kube-proxy itself leaves node ports unserved if no node address is suitable. */
+/** Says why nothing leads to `to`. kube-proxy itself leaves node ports unserved if no address of the node is suitable. */
 export function lostRuleCause(to?: string): string {
   return to === baseChains.nodePorts || to === nftSets.serviceNodePorts
     ? "nodePortAddresses matches no address of the node, or something removed kube-proxy's rules"
@@ -126,7 +126,7 @@ export function unmasqueradedWords({ from, to }: Pick<MissingJump, 'from' | 'to'
   return `nothing in ${from} leads to ${to}, so kube-proxy masquerades no packet: ${lostRuleCause(to)}`;
 }
 
-/** Returns a sentence that tells what to do about a dormant table of kube-proxy. */
+/** Returns a sentence that says what to do about a dormant table of kube-proxy. */
 export function dormantWords(table: string): string {
   return `table ${table} is dormant, so no packet reaches its rules: delete the table and restart kube-proxy`;
 }
@@ -136,7 +136,7 @@ export function unshownJumpWords(from: readonly string[], to: string): string {
   return `nothing in the dump jumps from ${joinWords(from, 'or')} to ${to}, so it is not known whether packets reach the rules there`;
 }
 
-/** Returns ", unless …", with what may give a Service port endpoints that kpc cannot see; otherwise ''. */
+/** Returns ", unless …" followed by what may give a Service port endpoints that kpc cannot see. '' if there is no such thing. */
 export function unlessUnseen(pods: UnseenPods | undefined): string {
   if (!pods) return '';
   return pods.maker === undefined
@@ -180,7 +180,7 @@ export function noSubjectWords(nothing: NoSubject): string {
   }
 }
 
-/** Names the Service port that manifests or other rules of a dump give an address, although no rule on the node leads there. */
+/** Says that no rule leads from an address, and which Service port has it in manifests or in other rules of the dump. */
 export function unreachedWords({ by, label }: ClaimedAddress, address: string): string {
   return by === 'manifests'
     ? `the manifests have ${label} there, but this node has no rule for it: ${unprogrammedCause}`
@@ -213,7 +213,7 @@ function subjectHintWords(hint: SubjectHint | undefined): string {
   }
 }
 
-/** Returns a sentence saying that a dump shows no Service. */
+/** Returns the sentence "the dump shows no Service", with the reason if it is known. */
 export function noServiceWords(why: NoService | undefined): string {
   return `the dump shows no Service${why ? `: ${whyNoService(why)}` : ''}`;
 }
@@ -233,7 +233,7 @@ function whyNoService(why: NoService): string {
   }
 }
 
-/** The command that shows what a listing lacks. */
+/** For each kind of object that a listing may lack: the command that lists these objects. */
 export const fullListings: Readonly<Record<Unlisted['lacks'], string>> = {
   address: 'ip addr',
   set: 'ipset save',
@@ -251,7 +251,7 @@ export function unlistedWords({ by, entry, lacks }: Unlisted): string {
   return `${by} names ${entry}, but the dump lists no ${lacks} for it: the list is cut off, or ${or}`;
 }
 
-/** Returns a sentence for each output that was skipped because it is from another node or time than the first output of its kind. */
+/** Returns a sentence for each output that was skipped. Such an output is from another node or time than the first output of its kind. */
 export function describeSkippedListings(doubts: readonly Doubt[]): readonly string[] {
   return doubts.flatMap((doubt) =>
     doubt.kind === 'second-listing'

@@ -33,7 +33,7 @@ import { otherFamilyAt, unmasqueradedBy } from '../../ask/trace/obstacles.ts';
 import { bypassIn, diversionIn } from '../../ask/trace/stop.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 
-/** Lists notes that answer an operator's likely next questions. */
+/** Lists notes that answer the questions that an operator is likely to ask next. */
 export function listNotes(trace: Trace, scene: Scene): readonly string[] {
   const { target } = trace;
   const { side } = scene;
@@ -62,12 +62,12 @@ export function listNotes(trace: Trace, scene: Scene): readonly string[] {
   return notes.filter((note) => note !== undefined);
 }
 
-/** Tells how network policies would treat a delivered packet. */
+/** Says how network policies would treat a delivered packet. */
 export function policyNotes(trace: Trace, scene: Scene): readonly string[] {
   return judgePolicies(trace, scene).map((finding) => policyWords(finding, trace.fate));
 }
 
-/** Returns a note if a packet from another host would end differently on another link than the one where kpc assumed it comes in. */
+/** kpc assumes on which link a packet from another host comes in. Returns a note if the packet would end differently on another link. */
 function arrivalNote(trace: Trace, scene: Scene): string | undefined {
   const { sender, target, fate } = trace;
   const arrival = fate.verdict === 'unknown' ? undefined : fate.arrival();
@@ -95,7 +95,7 @@ function endKey({ verdict, endpoints }: Fate): string {
   return [verdict, ...endpoints.map(formatSocketAddress)].join(' ');
 }
 
-/** Returns a note on where the dump's flows between the same addresses go. */
+/** Returns a note that says where the dump's flows to the same destination go. */
 function existingFlowNote(trace: Trace, scene: Scene, port: ShownPort | undefined): string | undefined {
   const found = findExistingFlows(trace, scene);
   const labels = port?.endpoints && new Set(port.endpoints.map(({ label }) => label));
@@ -103,8 +103,8 @@ function existingFlowNote(trace: Trace, scene: Scene, port: ShownPort | undefine
 }
 
 /**
- * Notes that a local program's packet needs a route before any rule sees it. In IPVS mode, the node itself has the address, so no note is
- * needed.
+ * Notes that a local program's packet needs a route before any rule sees it. In IPVS mode, no note is needed, because the node itself has
+ * the address.
  */
 function routeNote({ sender, target, fate }: Trace, { side, links }: Scene): string | undefined {
   const { mode } = side;
@@ -118,7 +118,7 @@ function routeNote({ sender, target, fate }: Trace, { side, links }: Scene): str
   return `the node needs a route to ${address.text}, such as a default route: without one, its own connections fail with "Network is unreachable" before any rule sees them`;
 }
 
-/** Tells what the endpoints' shares mean for a single client. */
+/** Says what the endpoints' shares mean for a single client. */
 function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Scene): readonly string[] {
   const { steps, endpoints } = fate.otherwise ?? fate;
   if (endpoints.length < 2) return [];
@@ -135,7 +135,7 @@ function choiceNotes({ fate }: Trace, port: ShownPort | undefined, { side }: Sce
       ? `while it has connections (TIME_WAIT included) and for ${port.affinitySeconds} s after them`
       : `for ${port.affinitySeconds} s`;
     notes.push(`session affinity: these are the chances of a new client, which then keeps its endpoint ${keeps}`);
-    // Each Service port has its own chains and lists of clients.
+    // Each Service port has its own chains, and its own list of the clients that it remembers.
     if (side.ports.some((each) => serviceName(each) === serviceName(port) && each.label !== port.label))
       notes.push(
         'each port of the Service has its own session affinity: a client may reach one Pod at this port and another Pod at another port',
@@ -162,7 +162,7 @@ const schedulerWords: {
     'fills one endpoint until it has more active connections than its weight, then the next, and refuses clients if all are full: kpc does not know the order, and the shares are the chances of each to be first',
 };
 
-/** Notes that a Service asked by its name has an address of the other family, too, which the sender may use. */
+/** Returns a note if the question names a Service that also has an address of the other family, which the sender may use too. */
 function unaskedFamilyNote(port: ShownPort, { sender: { who, address, isExample }, target }: Trace, { side }: Scene) {
   const { label, family, nodePort } = port;
   const other = side.ports.find((each) => each.label === label && each.family !== family);
@@ -177,7 +177,7 @@ function unaskedFamilyNote(port: ShownPort, { sender: { who, address, isExample 
   return `${label} has an ${familyNames[other.family]} address too, which may fare differently: ask with --to ${to}`;
 }
 
-/** Notes that a node port was traced in a family that its Service lacks. */
+/** Returns a note if a node port was traced in a family that its Service does not have. */
 function otherFamilyNote({ target }: Trace, { side }: Scene): string | undefined {
   const other = otherFamilyAt(target, side);
   const isOwn = side.ports.some((each) => addressKind(each, target.address) !== undefined);
@@ -192,7 +192,7 @@ function listenerNote({ label, nodePort }: ShownPort, { fate }: Trace) {
     : undefined;
 }
 
-/** Names another program's rule that keeps a packet from kube-proxy's rules. */
+/** Returns a note that names another program's rule which keeps a packet from kube-proxy's rules. */
 function divertedNote(port: ShownPort, { fate }: Trace): string | undefined {
   const { verdict, steps, endpoints } = fate.otherwise ?? fate;
   const isUntaken = verdict === 'local' || verdict === 'forwarded';
@@ -218,10 +218,10 @@ function divertedNote(port: ShownPort, { fate }: Trace): string | undefined {
   }
 }
 
-/** Decisions by which the kernel drops packets with loopback addresses. */
+/** The decisions by which the kernel drops packets with loopback addresses. */
 const lostLoopbacks: ReadonlySet<RouteDecision['kind']> = new Set(['loopback-outside', 'loopback-source']);
 
-/** Tells why this address of the node serves no node port. */
+/** Says why this address of the node serves no node port. */
 function unservedNodePort(shown: ShownPort, trace: Trace, scene: Scene) {
   const { label, nodePort, protocol } = shown;
   const { target, fate } = trace;
@@ -259,7 +259,7 @@ function unservedNodePort(shown: ShownPort, trace: Trace, scene: Scene) {
   return `${label} has node port ${port}, which this node does not serve at ${address.text}: ${why}`;
 }
 
-/** Combines notes on many packets. Tells which policies may refuse some of the packets, and at which endpoints. */
+/** Combines the notes on many packets. Says which policies may refuse some of the packets, and at which endpoints. */
 export function policyLines(traces: readonly Trace[], scene: Scene): readonly string[] {
   const found = traces.flatMap((trace) => judgePolicies(trace, scene));
   const byPolicies = groupBy(found, (finding) => policyNames(finding));
@@ -322,17 +322,17 @@ function healthCheckNote({ target, fate }: Trace, { side }: Scene): string | und
   return check && `this is the ${healthCheckWords(check, side)}`;
 }
 
-/** The dump's flows to the same destination as the packet, and where these flows go. */
+/** The dump's flows to the packet's destination, and where these flows end. */
 interface ExistingFlows {
-  /** Whether these are only the sender's flows, rather than all clients' flows. */
+  /** True if these are only the sender's flows. False if they are all clients' flows. */
   readonly isSender: boolean;
-  /** Sorted by number of flows, highest first. */
+  /** The ends, sorted by their number of flows, with the highest number first. */
   readonly ends: readonly { readonly end: SocketAddress; readonly flows: number }[];
 }
 
 /**
- * Finds the listed flows to the packet's destination, because rules decide only about the first packet of a flow. Prefers the sender's own
- * flows.
+ * Finds the listed flows to the packet's destination. They matter because rules decide only about the first packet of a flow. If the sender
+ * has flows of its own there, returns only these.
  */
 export function findExistingFlows(
   { sender, target }: Pick<Trace, 'sender' | 'target'>,

@@ -24,9 +24,9 @@ import type { Scene } from '../../ask/trace/scene.ts';
 /** Why a verdict is unknown, and what would settle it. */
 export interface ReasonInWords {
   readonly kind: Reason['kind'];
-  /** A clause: "the dump lacks the output of ipset save". */
+  /** A clause, such as "the dump lacks the output of ipset save". */
   readonly text: string;
-  /** Alternative things to do, as imperatives: "add the output of ipset save". */
+  /** Ways to settle the verdict, as imperatives such as "add the output of ipset save". Each is enough. */
   readonly settle: readonly string[];
   /** The command or flag that settles the verdict, for programs. */
   readonly command?: string | undefined;
@@ -53,7 +53,7 @@ function wordsOfReason(reason: Reason, family: Family, scene: Scene): Omit<Reaso
           text: `kpc could not read all of ${typeof of === 'string' ? of : lineWords(of)}`,
           settle: checkOnNode,
         };
-      // Rules that iptables keeps in nftables (`xt`) are shown in full only by iptables' own listing.
+      // Some rules that iptables keeps in nftables (`xt`) are shown in full only by iptables' own listing.
       const command = jumpCommand({ tool: 'iptables', family });
       const isSaved = scene.side.coverage.iptables[family].length > 0;
       const answer =
@@ -112,7 +112,7 @@ function unshown({
   return { settle: [`look for the hosts on the node in ${command} and bridge vlan`], command };
 }
 
-/** Tells how to see, on the node, whether a rule matches packets that no listing describes. */
+/** Says how to see, on the node, whether a rule matches packets. No listing shows this. */
 function watch({ tool, table, chain }: RuleStep, family: Family): Pick<ReasonInWords, 'settle' | 'command'> {
   const command =
     tool === 'iptables' ? `${listCommands[family]} -t ${table} -vnL ${shellWord(chain)}` : 'nft monitor trace';
@@ -309,7 +309,7 @@ function listing(command: string): MissingInWords {
   return { text: `the dump lacks the output of ${command}`, command, settle: ['add it'] };
 }
 
-/** Describes missing nftables tables. nft prints a single table in the same form as a ruleset with only this table. */
+/** Describes missing nftables tables. Whether nft prints one table, or a ruleset with only one table, its output has the same form. */
 function nftablesWords({ family, chain }: Missing & { readonly kind: 'nftables' }, side: Snapshot): MissingInWords {
   const { state, coverage } = side;
   const command = jumpCommand({ tool: showsIptablesAsNft(side) ? 'iptables' : 'nftables', family });
@@ -343,13 +343,13 @@ function ownAddressWords(side: Scene['side']): Pick<MissingInWords, 'command' | 
   const command = 'ip addr';
   if (side.kind === 'dump')
     return { command, settle: ['add the output of ip addr', 'give the output of ip -j addr with --host-addresses'] };
-  // In a comparison of two sides, a trace cannot cover all Nodes at once.
+  // If two sides are compared, a trace cannot cover all Nodes at once.
   if (nodeName === '' && objects.nodes.length > 1)
     return { command: '--node', settle: ['name one of the Nodes with --node'] };
   const addressList = 'give the output of ip -j addr with --host-addresses';
   if (side.node.hostAddresses.some((each) => !isLoopback(each) && !isUnknownOwn(each)))
     return { command, settle: [addressList] };
-  // A difference is traced without the sides' objects, so an unnamed Node may exist although no Node is listed.
+  // kpc traces a difference without the sides' objects, so no Node may be listed although the input has some.
   const which = nodeName === '' ? 'name the Node with --node, and add it if the input lacks it' : 'add the Node';
   return { command, settle: [which, addressList] };
 }
@@ -374,7 +374,7 @@ function missingFlagWords(
       command: `--node ${one}`,
     };
   }
-  // Without a rule, the question comes from a check by the kernel or from the return path.
+  // Without a rule, what depends on the link is a check by the kernel, or the return path.
   if (reason.such !== undefined && !reason.rule) {
     return {
       text: 'the packet may arrive by several links of the node, and the outcome depends on which',
@@ -407,7 +407,7 @@ export function ruleText(step: RuleStep): string {
   return `${formatNftRule(step.rule)}${step.element ? ` → ${formatElement(step.element)}` : ''}`;
 }
 
-/** Returns the conditions under which an unknown fate has the other outcome, as a clause that begins with "if". */
+/** Returns the conditions under which an unknown fate has the other outcome. The clause begins with "if". */
 export function conditionWords({ reasons, otherwise }: Fate): string {
   const conditions = [
     ...(otherwise?.assumed.flatMap(({ reason, isSo }) => assumptionWords(reason, isSo) ?? []) ?? []),

@@ -3,7 +3,7 @@ import { compareText } from '../../kernel/compare.ts';
 import type { EffectSender } from '../../ask/equivalence/effects.ts';
 import type { SenderName } from '../../ask/trace/question.ts';
 
-/** Names the distinct senders, sorted by their words. `inShort`: shorter words for some of them. */
+/** Names the distinct senders, sorted by their full words. `inShort` gives shorter words for some of the senders. */
 export function senderTexts(
   senders: readonly EffectSender[],
   inShort: (kind: EffectSender['kind']) => string | undefined = () => undefined,

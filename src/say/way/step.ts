@@ -14,10 +14,10 @@ import type { Block } from '../lines.ts';
 
 export interface StepInWords {
   readonly hook?: Hook;
-  /** For example "iptables nat KUBE-SERVICES rule 3". */
+  /** The step's place, such as "iptables nat KUBE-SERVICES rule 3". */
   readonly where: string;
   readonly what: string;
-  /** The rule as its tool writes it. */
+  /** The rule in the form in which its tool writes it. */
   readonly rule?: string;
   readonly servicePort?: string | undefined;
   readonly place?: Location | undefined;
@@ -101,7 +101,7 @@ export function nodeClause(isLocal: boolean | undefined): string {
   return isLocal === undefined ? '' : isLocal ? ', on this node' : ', on another node';
 }
 
-/** Reports whether it is unknown if the rule matches, and the packet's fate depends on that. */
+/** Reports whether the packet's fate depends on whether the rule matches, and this is unknown. */
 function isDoubted(step: RuleStep, { reasons }: Pick<Fate, 'reasons'>): boolean {
   const where = whereOf(step);
   return step.action.kind !== 'unknown' && reasons.some(({ rule }) => rule !== undefined && whereOf(rule) === where);
@@ -149,20 +149,20 @@ const plainActions = {
   zone: 'is put into a zone of connection tracking',
 } as const;
 
-/** Describes a change of the mark. kube-proxy marks packets for masquerading with one bit, and flips that bit after masquerading. */
+/** Describes how a rule changes the mark. kube-proxy marks packets for masquerading with one bit, and flips that bit after masquerading. */
 function markWords({ stays, start, flip }: MarkChange): string {
   if (start === undefined && (stays ^ flip) >>> 0 === 0xffffffff) return 'is marked for masquerading';
   return stays === 0xffffffff && flip !== 0 ? 'loses its mark' : 'has its mark changed';
 }
 
-/** The path of packets from one kind of sender to one address, as drawn in a picture. */
+/** The path of packets from one kind of sender to one address, in the form in which a picture shows it. */
 export interface WayInWords {
-  /** The question, the node and the mode. */
+  /** The heading names the question, the node and the mode. */
   readonly heading: string;
   /** Lines about the values that kpc chose because the input lacks them. */
   readonly assumed: readonly string[];
   readonly from: string;
-  /** For example "10.96.0.10:80/tcp". */
+  /** The destination, such as "10.96.0.10:80/tcp". */
   readonly to: string;
   readonly verdict: string;
   readonly isGood: boolean;
@@ -212,7 +212,7 @@ export function describeWay(
   };
 }
 
-/** Returns the chains or virtual servers of the steps that change something, without repeats in a row. */
+/** Returns the chains and virtual servers on the path whose steps change something. Leaves out repeats in a row. */
 function stationsOnWay(
   steps: readonly Step[],
   endpoints: WayInWords['endpoints'],
@@ -223,14 +223,14 @@ function stationsOnWay(
   for (const step of steps) {
     const name = placeOf(step);
     if (name === undefined) continue;
-    // In each chain, the last step tells more than the first, so it replaces the first.
+    // In each chain, the last step says more than the first, so it replaces the first.
     if (stations.at(-1)?.name === name) stations.pop();
     const { hook, what } = stepInWords(step, trace, scene);
     const next = step.kind === 'rule' && 'chain' in step.action ? step.action.chain : undefined;
     // The trace follows only one of several endpoints. That endpoint's chain represents the chains of all endpoints.
     const isOfOne = endpoints.length > 1 && step.kind === 'rule' && step.action.kind === 'dnat';
     const does = isOfOne ? `${what}; each endpoint has its own chain` : what;
-    // If the step is a jump, the next station is its target.
+    // A jump needs no detail of its own, because the next station is its target.
     const detail = [...(hook === undefined ? [] : [hook]), ...(next === undefined ? [does] : [])].join(': ');
     stations.push({ name, detail, next });
   }

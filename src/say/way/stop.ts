@@ -1,4 +1,4 @@
-// Describes in words why a packet stops, for example because a jump of kube-proxy's was removed.
+// Describes why a packet stops, for example because someone removed one of kube-proxy's jumps.
 import { count, percent } from '../../base/printable.ts';
 import { failingShare, isArrival, isPart, lostShare, otherwiseShare, type KnownFate } from '../../packet/packet.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
@@ -32,7 +32,7 @@ import { addressKind, otherServiceOf, servicePortAt } from '../../ask/trace/serv
 import type { Scene } from '../../ask/trace/scene.ts';
 import { stopOf, type Stop } from '../../ask/trace/stop.ts';
 
-/** Tells why a packet is dropped or refused, or what policy Local does with a delivered packet. */
+/** Says why a packet is dropped or refused, or what policy Local does with a delivered packet. */
 export function causeNote(trace: Trace, scene: Scene): string | undefined {
   const fate = trace.fate.otherwise ?? trace.fate;
   const stop = causeOf(trace, scene);
@@ -46,8 +46,8 @@ export function causeNote(trace: Trace, scene: Scene): string | undefined {
 }
 
 /**
- * Returns, for programs, what stops a packet. If most packets arrive, returns what stops the first that does not. `text`: the note for
- * people or, if there is none, the place of the rule that stops the packet.
+ * Returns, for programs, what stops a packet. If most packets arrive, returns what stops the first one that does not arrive. `text`: the
+ * note for people or, if there is none, the place of the rule that stops the packet.
  */
 export function causeOfStop(trace: Trace, scene: Scene) {
   const fate = trace.fate.otherwise ?? trace.fate;
@@ -92,7 +92,7 @@ function stopWords(stop: Stop, port: ShownPort | undefined, trace: Trace, scene:
   }
 }
 
-/** Describes a virtual server that accepts the packet although the node's mode makes no virtual servers. */
+/** Describes a virtual server that accepts the packet, although the node's mode does not make virtual servers. */
 function leftServerWords({ steps }: Pick<KnownFate, 'steps'>, { side }: Scene): string | undefined {
   const { mode } = side;
   const server = steps.find((step) => step.kind === 'virtual-server')?.server;
@@ -111,7 +111,7 @@ function noLocalWords(port: ShownPort, trace: Trace): string {
   return `${policy} is Local, but ${port.label} has no endpoint on this node`;
 }
 
-/** Returns the assumptions and unseen facts that a verdict depends on, as words to add to the verdict. */
+/** Returns words to add to a verdict. They name the assumptions and unseen facts that the verdict depends on. */
 export function stopConditionWords({ placed, unseen }: StopCondition): string {
   return `${placed === undefined ? '' : ` ${placeWithout(placed)}`}${unlessUnseen(unseen)}`;
 }
@@ -120,7 +120,7 @@ export function placeWithout(service: string): string {
   return `on nodes without a Pod of ${service}`;
 }
 
-/** In IPVS mode, a virtual server may have no real servers although the Service has endpoints on other nodes. */
+/** Says why a server has no endpoint. In IPVS mode, the Service may still have endpoints on other nodes. */
 export function noServerWords(port: ShownPort, trace: Trace, scene: Scene): string {
   if (isLocalElsewhere(port, trace, scene)) return noLocalWords(port, trace);
   const { kind, mode } = scene.side;
@@ -134,7 +134,7 @@ function becauseOf(port: ShownPort, { side }: Scene): string {
   return why === undefined ? '' : `: ${why}`;
 }
 
-/** Returns a sentence, for all packets to a Service port, saying that the port has no endpoint, and why if known. */
+/** Returns a sentence saying that a Service port has no endpoint, and why, for all packets to it. Undefined if the reason is unknown. */
 export function lackNote({ target, fate }: Trace, scene: Scene): string | undefined {
   const kind = stopOf(fate.otherwise ?? fate)?.kind;
   const port = servicePortAt(target, scene.side);
@@ -144,7 +144,7 @@ export function lackNote({ target, fate }: Trace, scene: Scene): string | undefi
     : undefined;
 }
 
-/** Compares the source ranges in a dump's rules with the ranges in the manifests beside it. */
+/** Compares the source ranges in a dump's rules with the source ranges in the manifests beside the dump. */
 function rangesWords(port: ShownPort, { sender }: Trace, { side }: Scene): string {
   const { label, family } = port;
   const isDump = side.kind === 'dump';
@@ -163,7 +163,7 @@ function rangeTexts({ sourceRanges = [] }: ShownPort): string {
   return texts.toSorted().join(', ');
 }
 
-/** Describes packets to a cluster IP that kube-proxy refuses because of their port. */
+/** Describes packets to a cluster IP that kube-proxy refuses because the Service lacks their port. */
 function unservedPortWords({ target }: Trace, scene: Scene): string | undefined {
   const { address, port, protocol } = target;
   const own = scene.side.ports.filter((each) => addressKind(each, address) !== undefined);
@@ -176,13 +176,13 @@ function unservedPortWords({ target }: Trace, scene: Scene): string | undefined 
   return ownersWords(address.text, `${port}/${protocol.toUpperCase()}`, [owner]);
 }
 
-/** Tells what happens to a pod that kube-proxy does not recognise, and which setting changes this. */
+/** Says what happens to a pod that kube-proxy does not recognise, and which setting changes this. */
 export function undetectedNote(trace: Trace, scene: Scene): string | undefined {
   if (!isUndetectedPod(trace, scene)) return undefined;
   return `kube-proxy cannot recognise pods here, so it treats this pod as a client outside the cluster; set clusterCIDR, or choose another detectLocalMode: ${titleOfMode(scene.side.mode)} then sends packets from pods to all endpoints`;
 }
 
-/** Returns a sentence about a packet that the rules treat as one to another Service than the manifests. */
+/** Returns a sentence about a packet that the rules treat as a packet to another Service than the manifests do. */
 export function otherServiceNote({ target, fate }: Trace, { side }: Scene): string | undefined {
   const other = otherServiceOf(fate.otherwise ?? fate, target, side);
   if (!other) return undefined;
@@ -194,7 +194,7 @@ export function otherServiceNote({ target, fate }: Trace, { side }: Scene): stri
   return `${what}: ${unprogrammedCause}`;
 }
 
-/** Returns sentences about a Service port that the dump shows otherwise than the manifests beside it. */
+/** Returns sentences about a Service port that is not the same in the dump as in the manifests beside it. */
 export function besideManifestsNotes(trace: Trace, scene: Scene): readonly string[] {
   const { target, fate } = trace;
   const found = besideManifests(target, scene.side);
@@ -243,7 +243,7 @@ export function verdictWords(fate: KnownFate, { target }: Trace, scene: Scene): 
   }
 }
 
-/** A balancer without endpoints keeps its port open, so a mere check of the port succeeds. */
+/** A balancer without endpoints keeps its port open, so a check that only connects to the port succeeds. */
 const closedByBalancer = { end: 'refused', meaning: 'the connection is accepted, then closed at once' };
 
 const endWords = {
@@ -252,7 +252,7 @@ const endWords = {
   forwarded: { end: 'left to routing', meaning: 'no rule of a Service changes the packet' },
 } as const;
 
-/** Returns a sentence that tells why a packet to a Service does not reach its endpoints, and what to do about it. */
+/** Returns a sentence that says why a packet to a Service does not reach its endpoints, and what to do about it. */
 export function lostWayWords(trace: Trace, scene: Scene): string | undefined {
   const lost = lostWayOf(trace, scene);
   switch (lost?.kind) {

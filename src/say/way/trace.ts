@@ -30,7 +30,7 @@ import { conditionWords, reasonSentence, reasonWords } from './reason.ts';
 import { otherServiceOf, servicePortAt } from '../../ask/trace/service-ends.ts';
 import { isLocalEndpoint, type Scene } from '../../ask/trace/scene.ts';
 
-/** Describes a trace in words. Leaves out steps that do nothing. */
+/** Describes a trace in words. Leaves out steps that have no effect. */
 export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   const { sender, target, fate } = trace;
   const { side } = scene;
@@ -69,7 +69,7 @@ export function describeTrace(trace: Trace, scene: Scene): TraceInWords {
   };
 }
 
-/** Returns the Service port that a packet is sent to, as named in the question or found by address. */
+/** Returns the Service port that a packet is sent to. The question names it, or it is found by its address. */
 function labelOfTarget({ target }: Trace, { side }: Scene): string | undefined {
   return target.label ?? (isUnknownOwn(target.address) ? undefined : servicePortAt(target, side)?.label);
 }
@@ -79,17 +79,17 @@ function senderWords({ who, address, isExample }: Sender): string {
   return `${senderName(who)} (${isExample ? 'such as ' : ''}${address.text})`;
 }
 
-/** Returns a colon if a list of endpoints follows. */
+/** Returns a colon if a list of endpoints follows the verdict. */
 function colonIfDelivered({ verdict }: Pick<KnownFate, 'verdict'>): string {
   return verdict === 'delivered' ? ':' : '';
 }
 
-/** Adds what happens to the connection, if the first packet arrives but the connection may still fail. */
+/** Adds what happens to the connection if the first packet arrives but the connection may still fail. */
 function withConnection(fate: KnownFate, connection: ConnectionInWords): string {
   const { kind, reason, failure, doubt, isUndecided, byEndpoint } = connection;
   if (!isArrival(fate.verdict) || reason === undefined) return colonIfDelivered(fate);
   const open = shareOf(fate, (verdict, outcome) => verdict === fate.verdict && isOpen(outcome));
-  // The verdict already tells how many connections fail, and each other end has its own line.
+  // The verdict already says how many connections fail, and each other end has its own line.
   if (isPart(failingShare(fate)) || otherwiseShare(fate) > 0 || isPart(open)) {
     const why = failure === undefined ? '' : `: ${failure}`;
     const rest = doubt === undefined ? '' : `; whether ${percent(open)} of connections work is unknown: ${doubt}`;
@@ -138,7 +138,7 @@ export function listTraceLines(trace: TraceInWords): Block {
   ];
 }
 
-/** Reports whether a later routing step decides the same. The kernel may route a packet before and after a hook that changes nothing. */
+/** Reports whether a later routing step makes the same decision. The kernel may route a packet again after a hook that changed nothing. */
 function isRepeated(steps: readonly Step[], index: number): boolean {
   const step = steps[index];
   if (step?.kind !== 'route') return false;
@@ -150,7 +150,7 @@ function decisionKey({ decision, destination }: RouteStep): string {
   return JSON.stringify([decision, destination.text]);
 }
 
-/** Reports whether a jump leads to a rule that matches, or is the last step before an unknown end. */
+/** Reports whether a jump leads to a rule that matches. The last step before an unknown end counts too. */
 function leadsOn(steps: readonly Step[], index: number, endsInDoubt: boolean): boolean {
   const [step, next] = [steps[index], steps[index + 1]];
   if (step?.kind !== 'rule' || (step.action.kind !== 'jump' && step.action.kind !== 'goto')) return true;
@@ -158,7 +158,7 @@ function leadsOn(steps: readonly Step[], index: number, endsInDoubt: boolean): b
   return next.kind === 'rule' && next.chain === step.action.chain && leadsOn(steps, index + 1, endsInDoubt);
 }
 
-/** Tells why a verdict is unknown, with one reason on each line, and the outcome if these reasons did not apply. */
+/** Says why a verdict is unknown, with one reason on each line. Also gives the outcome if these reasons did not apply. */
 function unknownReasons(trace: Trace, scene: Scene): readonly string[] {
   const { fate, target } = trace;
   const reasons = fate.reasons.map((reason) => reasonWords(reason, target.address.family, scene));
@@ -265,7 +265,7 @@ function roundShare(share: number): number {
   return Number(share.toFixed(6));
 }
 
-/** Formats endpoints, which may see different sources: a pod that reaches itself sees the node's address. */
+/** Formats endpoints with the source that each sees. Sources may differ: a pod that reaches itself sees the node's address. */
 function endpointsJson({ endpoints }: KnownFate, connection?: ConnectionInWords) {
   return endpoints.map(({ address, port, probability, source, masqueradedAs }) => ({
     address: address.text,

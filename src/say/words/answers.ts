@@ -3,7 +3,7 @@ import type { ArgumentsOf } from '../../base/findings/codes.ts';
 import { count, formatCount, joinPhrases } from '../../base/printable.ts';
 import { nameSome, type WordsOf } from './rows.ts';
 
-/** Differences without a known Service: words for titles, and for use within sentences. */
+/** Words for differences that belong to no known Service. There are words for titles, and words for use within sentences. */
 export const otherPartWords: { readonly [P in OtherPart]: { readonly title: string; readonly what: string } } = {
   base: { title: 'Objects of no Service', what: 'objects of no Service' },
   foreign: { title: 'Objects of other programs', what: 'objects of other programs' },
@@ -15,7 +15,7 @@ export const otherPartWords: { readonly [P in OtherPart]: { readonly title: stri
   },
 };
 
-/** The most parts of a difference to name in its line. */
+/** The most parts of a difference that its line names. */
 const mostParts = 5;
 
 function parts(what: readonly string[], more = 0): string {
@@ -50,7 +50,7 @@ export const answerWords: WordsOf<typeof answerFindings> = {
       ...changed,
       ...unknownWords(unknowns),
       ...(beside.length > 0 ? [parts(beside)] : []),
-      // Last, because its phrases may have semicolons between them, too.
+      // This phrase is last, because its parts may be separated by semicolons too.
       ...(notCompared.length > 0 ? [`not compared: ${joinPhrases(notCompared)}`] : []),
     ].join('; '),
   'service-differs': ({ servicePort, change, what, more, golden }) => [

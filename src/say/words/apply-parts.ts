@@ -1,4 +1,4 @@
-// Parts of sentences that kpc-apply's failures, node checks and remarks share.
+// Parts of sentences that kpc-apply's failures, node checks and remarks have in common.
 import type {
   Cause,
   CommandEnd,
@@ -31,7 +31,7 @@ export const unseenWords: { readonly [U in Unseen]: readonly [text: string, advi
   ],
 };
 
-/** Tells what to do if kpc-apply cannot see processes that it must know about. */
+/** Says what to do if kpc-apply must know whether a process runs but cannot see it. */
 export function adviseUnseen(unseen: Unseen, what: string): string {
   return `${unseenWords[unseen][1]}; if you know that ${what} runs here, add --assume-alone`;
 }
@@ -50,13 +50,13 @@ export function describeCause(cause: Cause, say: Say): string {
   return typeof cause === 'string' ? cause : say(cause).text;
 }
 
-/** Tells why something could not be read, as the start of a sentence that continues with the consequence. */
+/** Says why something could not be read. The sentence continues with the consequence. */
 export function whyUnread(failure: Cited, say: Say): string {
   if (failure.code !== 'tool-missing') return say(failure).text;
   return say({ ...failure, arguments: { ...failure.arguments, to: 'change' } }).text;
 }
 
-/** "ipset: 12 lines". */
+/** Returns "ipset: 12 lines". */
 export function describeStep(step: ChangeStep): string {
   if (step.kind === 'write') return `set ${step.setting.name} to ${step.setting.value}`;
   if (step.kind === 'balance') return `give the balancer ${count(step.proxyPorts.length, 'proxy port')}`;
@@ -65,7 +65,7 @@ export function describeStep(step: ChangeStep): string {
   return `${tool}: ${count(stdin.split('\n').length - 1, 'line')}${step.isRemoval ? ', removals' : ''}`;
 }
 
-/** The first lines of steps and of what their tools read. */
+/** Returns the steps as lines, each followed by the input of its tool. Cuts the list after its first lines. */
 export function listRest(steps: readonly ChangeStep[]): readonly string[] {
   const lines = steps.flatMap((step) => [
     describeStep(step),
@@ -128,12 +128,12 @@ export function describeOutputFault(fault: OutputFault): string {
   }
 }
 
-/** Tells who else could change a path, and how to prevent that. */
+/** Says who else could change a path, and how to prevent this. */
 export function exposureWords(exposure: Exposure): readonly [text: string, advice: string] {
   const { path } = exposure;
   switch (exposure.kind) {
     case 'owner':
-      // The option -h makes chown change a link itself instead of its target.
+      // With the option -h, chown changes the link itself instead of the link's target.
       return [`${path} belongs to user ${exposure.owner}`, `check the content, then run "chown -h root ${path}"`];
     case 'all':
       return [`any user can write to ${path} (mode ${exposure.mode})`, `run "chmod go-w ${path}"`];
@@ -167,7 +167,7 @@ function nameNetwork({ network, here, mark }: Pick<OtherNetwork, 'network' | 'he
   return `in an earlier network namespace ${network}, or in this one before it lost its mark ${mark ?? ''}`;
 }
 
-/** Returns advice for a rollback that has nothing to undo, or whose state to restore was not kept. */
+/** Returns advice for a rollback that has nothing to undo, or that cannot restore a state because it was not kept. */
 export function adviseOnStates(states: readonly NamedState[]): string {
   if (states.length === 0)
     return 'no earlier state is kept, for example because the node rebooted: apply the bundle that you want';
@@ -194,7 +194,7 @@ export function formatTime(milliseconds: number): string {
   return Number.isNaN(date.getTime()) ? 'at an unknown time' : `${date.toISOString().slice(0, 19)}Z`;
 }
 
-/** Tells why a rollback would undo nothing: "the last command, "apply /root/shop" at 2026-…, changed nothing". */
+/** Says why a rollback would undo nothing: "the last command, "apply /root/shop" at 2026-…, changed nothing". */
 export function describeLastCommand({ command, at, outcome, reason }: IdleCommand): string {
   const [first = ''] = (reason ?? '').split('\n');
   const why = first === '' ? '' : ` (${first})`;

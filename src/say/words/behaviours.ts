@@ -6,7 +6,7 @@ import {
   type BehaviourReason,
 } from '../../kube-proxy/releases.ts';
 
-/** What kube-proxy does without a behaviour and with it, as clauses without a subject. */
+/** What kube-proxy does without a behaviour and with it. The clauses have no subject. */
 export const behaviourWords: Readonly<Record<Behaviour, readonly [before: string, after: string]>> = {
   'traffic-policies': [
     'ignores traffic policies, source ranges and health check node ports',
@@ -130,7 +130,7 @@ export function behaviourText(reason: BehaviourReason): string {
   return `kube-proxy ${before} ${from.does}; ${after} ${to.does}${effect} (${pulls})`;
 }
 
-/** "off from 1.40 on, unless …": what is announced of a behaviour, as seen from a release. */
+/** Returns what is announced about a behaviour, as seen from a release: "off from 1.40 on, unless …". */
 export function announcedEndWords(behaviour: keyof typeof announcedEnds, seenFrom: Minor = 0): string {
   const { offIn, goneIn, kep, gate } = announcedEnds[behaviour];
   const source = `(announced: KEP-${kep}, ${kepLink(kep)})`;

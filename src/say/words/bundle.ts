@@ -55,7 +55,7 @@ export function bundleFaultWords(fault: BundleFault): string {
   return `${place}${place && ' '}${typeof wording === 'function' ? wording(fault as never) : wording}`;
 }
 
-/** Tells why a folder was not replaced, and what to do. */
+/** Says why a folder was not replaced, and what to do. */
 export function describeFolderProblem(problem: FolderProblem): readonly [wrong: string, help?: string] {
   switch (problem.kind) {
     case 'io':

@@ -32,7 +32,7 @@ const leaveOut = 'leave it out';
 const oneOfTwo = 'leave out one of the two';
 const asTable = 'write --from and --to instead of --all';
 
-/** What the other flag does, so that this flag has no effect, and advice. */
+/** What the other flag does, so that this flag has no effect, followed by advice. */
 const idleBeside: Readonly<Record<IdleBeside, readonly [does: string, ...ways: readonly string[]]>> = {
   'whole-lists': ['prints whole lists', leaveOut],
   'always-rules': ['always shows them', leaveOut],
@@ -101,7 +101,7 @@ const notToVerify = {
   other: 'it is neither a folder nor a pack that "kpc bundle pack" wrote',
 } as const;
 
-/** Flags to use if kpc is not allowed to read these objects of a cluster. */
+/** The flags to use instead if kpc is not allowed to read these objects of a cluster. */
 const standIns: ReadonlyMap<string, string> = new Map([
   ['kube-proxy', "name kube-proxy's mode with --proxy-mode, or give its configuration with --config"],
   ['serviceCidrs', 'name the networks of cluster IPs with --service-cluster-ip-range'],
@@ -109,7 +109,7 @@ const standIns: ReadonlyMap<string, string> = new Map([
 
 const rightToList = 'ask for the right to list these in all namespaces, or give the output of kubectl get with -f';
 
-/** Why kube-proxy programs nothing for a Service, after its name. */
+/** The words after a Service's name that say why kube-proxy programs nothing for the Service. */
 export const skippedBecause: { readonly [R in SkipReason]: string } = {
   headless: 'is headless (clusterIP: None)',
   'external-name': 'is of type ExternalName',

@@ -11,9 +11,9 @@ import { affinityWords, serviceReasonWords } from '../port-facts.ts';
 
 interface CauseWords {
   readonly title: string;
-  /** What each mode does, as words after the mode's name. */
+  /** What each mode does, in words that follow the mode's name. */
   readonly modes?: { readonly [M in ProxyMode]: string | ReleaseWords };
-  /** Advice for an operator, if there is any, which may depend on the sender and on the new side. */
+  /** Advice for an operator, if there is any. It may depend on the sender and on the new side. */
   readonly advice?: string | ((at: Situation) => string | undefined);
 }
 
@@ -201,7 +201,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
   other: { title: 'Packets are treated differently' },
 };
 
-/** Advises on externalTrafficPolicy Local. kube-proxy treats Pods that it cannot recognise as outside clients (issue 131765). */
+/** Gives advice on externalTrafficPolicy Local. kube-proxy treats Pods that it cannot recognise as outside clients (issue 131765). */
 function adviceOnExternalLocal({ place, detectsPods, isChecked }: Situation): string | undefined {
   if (place === 'pod' && !detectsPods) {
     return 'set clusterCIDR to a network with all pods, or choose another detectLocalMode, before the change: otherwise kube-proxy treats pods as clients outside the cluster';
@@ -214,7 +214,7 @@ function adviceOnExternalLocal({ place, detectsPods, isChecked }: Situation): st
   return `let ${senders} send only to nodes ${having} an endpoint`;
 }
 
-/** Returns sentences about what each side does. */
+/** Returns sentences that say what each side does. */
 export function reasonsOf({ cause, reasons, served }: Divergence): readonly string[] {
   return [
     ...new Set(reasons.flatMap((reason) => causeReason(causeWords[cause], reason))),
@@ -265,7 +265,7 @@ function lostWords({ lost, more }: LostRules): string {
   return [...words, ...(more > 0 ? [`and ${formatCount(more)} more`] : [])].join('; ');
 }
 
-/** Returns what each side's mode does; empty if both do the same, because that does not explain a difference. */
+/** Returns what each side's mode does. Empty if both modes do the same, because that does not explain a difference. */
 function modesWords(
   modes: NonNullable<CauseWords['modes']>,
   { from, to }: Extract<CauseReason, { readonly kind: 'modes' }>,
@@ -280,7 +280,7 @@ function modesWords(
   });
 }
 
-/** Returns undefined if the clause depends on the release, and the release is unknown. */
+/** Undefined if the clause depends on the release and the release is unknown. */
 function modeClause(words: string | ReleaseWords, { by }: ModeOfSide): string | undefined {
   if (typeof words === 'string') return words;
   return by && (by.does.includes(words.behaviour) ? words.with : words.without);
@@ -294,7 +294,7 @@ function fieldsWords(fields: Fields): string {
     .join(', ');
 }
 
-/** Returns sentences about what to do. Empty if nothing that works is lost or changed. */
+/** Returns sentences that say what to do. Empty if nothing that works is lost or changed. */
 export function adviceOn({ cause, situations }: Divergence): readonly string[] {
   const { advice } = causeWords[cause];
   if (advice === undefined || situations.length === 0) return [];

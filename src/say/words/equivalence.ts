@@ -18,7 +18,7 @@ function lostAnswersWords(to: ProxyMode | undefined): string {
   return `in IPVS mode these addresses are on ${serviceLink}, so every node answers ARP requests for them (strictARP is false); in ${titleOfMode(to)} no node has them, and hosts on their network can no longer reach them`;
 }
 
-/** Words for each preparation, with a command to check it or the line to add to the configuration. */
+/** Words for each preparation. Each comes with a command that checks it, or with the line to add to the configuration. */
 export const equivalenceWords: WordsOf<typeof equivalenceFindings> = {
   preparation: byCase('step', {
     gate: ({ fault }, say) => {

@@ -5,9 +5,7 @@ import { nodePortWords, proxyModeNames } from '../../kube-proxy/modes.ts';
 import { releaseRange } from '../../kube-proxy/releases.ts';
 import { didYouMean, type Words, type WordsOf } from './rows.ts';
 
-/**
- * Characters that look like a space or are invisible, but that YAML does not accept as spaces. Web pages and chats insert such characters.
- */
+/** Matches characters that look like a space or are invisible, but are no space in YAML. Text copied from a page or chat may have them. */
 const oddSpace = /[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000]/;
 
 /** Returns advice on the first odd space in a text. Undefined if the text has none. */
@@ -37,7 +35,7 @@ export function foundWords(found: FoundValue): string {
   }
 }
 
-/** What to write instead, and why. */
+/** What to write instead. A reason may follow. */
 type FormWords = string | readonly [write: string, because: string];
 
 const oneOfEachFamily = 'one network, or one of each family';
@@ -120,14 +118,14 @@ function describeWrong(details: WrongValue): Words {
   const wrong = `${field} cannot be ${foundWords(found)}${why}${ending}`;
   if (write !== undefined) return [wrong, `write ${write}`];
   if (types.includes('string') && (found.type === 'number' || found.type === 'boolean')) {
-    // A duration needs a unit, so quotes alone would not help.
+    // A duration needs a unit, so quotes alone would not be enough.
     const isAnyString = expected === undefined || expected === 'a string' || found.type === 'boolean';
     return [
       `${field} is ${found.type === 'number' ? 'the number ' : ''}${foundWords(found)}, not a string`,
       isAnyString ? `put it in quotes${found.type === 'boolean' ? yesIsTrue : ''}` : `write ${expected}`,
     ];
   }
-  // Selectors of other kinds have these fields.
+  // Only selectors of other kinds have these fields.
   if (types.includes('string') && /\bmatch(?:Labels|Expressions)$/.test(field)) {
     return [wrong, 'write the labels themselves here: this selector takes no matchLabels and no matchExpressions'];
   }

@@ -40,9 +40,9 @@ function holds(input: string, folder: string): boolean {
   return input === folder || pathBelow(input, folder) !== '';
 }
 
-/** Renders the folder on both sides, because one rendered side alone would differ from the other side's files. */
+/** Renders the folder on both sides. If only one side were rendered, it would differ from the other side's files. */
 function renderPair({ compare, sides }: RenderedPair, folder: string): string {
-  // A path in a git revision also looks like a path below the working folder.
+  // A path in a git revision can be mistaken for a path below the working folder.
   const own = sides
     .toSorted((a, b) => Number(!a.checkout) - Number(!b.checkout))
     .find(({ name }) => holds(name, folder));
@@ -89,7 +89,7 @@ function describeTemplate(details: UnrenderedTemplate): Words {
   return [`${quote(mark)} is part of an unrendered template${more}`, ...ways];
 }
 
-/** Why a dump does not name Services, and what to add so that they have names. */
+/** Says why a dump does not name Services, and what to add so that they have names. */
 export const holdsNoNames = (mode: ProxyMode): string => `a node in ${modeFacts[mode].title} stores no Service names`;
 export const addNames = 'add manifests with -f to name them';
 

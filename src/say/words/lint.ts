@@ -24,7 +24,7 @@ function nameNodes({ nodes, of }: OnNodes, all: string): string {
   return of === 2 && all === 'all' ? 'on both nodes' : `on ${all} ${formatCount(of)} nodes`;
 }
 
-/** Returns words to follow "no endpoint runs". */
+/** Returns the words after "no endpoint runs". */
 function onNone(nodes: OnNodes): string {
   return onNodes(nodes, 'any of the');
 }
@@ -64,7 +64,7 @@ function nearOr({ near, maker }: MissingObject, help: string) {
   return didYouMean(near, maker === undefined ? help : `${help}, unless ${printable(maker)} makes it`);
 }
 
-/** Why kube-proxy cannot recognise a node's Pods. */
+/** The reasons why kube-proxy cannot recognise a node's Pods. */
 const undetected = {
   podCIDRs: 'its Node has no podCIDRs of that family',
   clusterCIDR: 'clusterCIDR is not set',

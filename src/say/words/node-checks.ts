@@ -19,7 +19,7 @@ import {
 } from './apply-parts.ts';
 import { byCase, type Wording, nameSome } from './rows.ts';
 
-/** What is lost if an optional tool is missing. */
+/** What does not work if an optional tool is missing. */
 const losses: Readonly<Record<string, string>> = {
   conntrack: ' (without it, UDP clients keep sending to a removed endpoint until they pause)',
   getfacl: ' (without it, kpc-apply refuses a bundle, key or state folder that its group may write to)',
@@ -30,7 +30,7 @@ const noReason = 'nft gives no reason';
 
 const load = (names: readonly string[]) => `modprobe -a ${names.join(' ')}`;
 
-/** What kube-proxy's rules need a feature of nftables for. */
+/** What kube-proxy's rules use each nftables feature for. */
 const featureNames: { readonly [F in NftFeature]: string } = {
   dnat: 'send packets to endpoints (dnat)',
   masquerade: 'masquerade',
@@ -40,7 +40,7 @@ const featureNames: { readonly [F in NftFeature]: string } = {
   ct: 'tell new connections from others (ct)',
 };
 
-/** The effect if a sysctl is 0, and what to do. */
+/** What happens if a sysctl is 0, and what to do about it. */
 const zeros = {
   'no-forwarding': (name: string) => {
     const family = name === forwardingSysctls.ipv6 ? 'ipv6' : 'ipv4';

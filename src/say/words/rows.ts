@@ -1,7 +1,7 @@
 import { formatCount, joinWays } from '../../base/printable.ts';
 import type { Cited, Row } from '../../base/findings/rows.ts';
 
-/** The problem, then the known ways to fix it, each of which is enough. */
+/** The problem, followed by known ways to fix it. Each of the ways is enough. */
 export type Words = string | readonly [wrong: string, ...ways: readonly (string | undefined)[]];
 
 /** A finding in words: the problem, and kpc's advice if there is any. */
@@ -10,7 +10,7 @@ export interface Said {
   readonly help: string | undefined;
 }
 
-/** Rewords a text for a caller. Returns undefined if the text names an option that the caller lacks. */
+/** Rewords a text for a caller. Undefined if the text names an option that the caller does not have. */
 export type Speak = (way: string) => string | undefined;
 
 export function didYouMean(near: string | undefined, otherwise?: string): string | undefined {
@@ -19,7 +19,7 @@ export function didYouMean(near: string | undefined, otherwise?: string): string
 
 export const listCodes = 'list the codes with "kpc explain"';
 
-/** Puts into words a finding that is in another finding's arguments. */
+/** Puts into words a finding that is among another finding's arguments. */
 export type Say = (cited: Cited) => Said;
 
 type Worder<Arguments> = (details: Arguments, say: Say) => Words;
@@ -32,7 +32,7 @@ export type WordsOf<Table> = {
   readonly [Code in keyof Table]: Table[Code] extends Row<infer Arguments> ? Wording<Arguments> : never;
 };
 
-/** Makes words for a code with several cases, which the argument named `key` distinguishes. */
+/** Makes words for a code with several cases. The argument named `key` tells the cases apart. */
 export function byCase<Key extends string, Arguments extends { readonly [K in Key]: string }>(
   key: Key,
   cases: { readonly [C in Arguments[Key]]: Wording<Extract<Arguments, { readonly [K in Key]: C }>> },
@@ -44,7 +44,7 @@ function inWords<Arguments>(wording: Wording<Arguments>, details: Arguments, say
   return typeof wording === 'function' ? wording(details, say) : wording;
 }
 
-/** Puts a finding, and the findings in its arguments, into the words of a table. `speak` rewords each piece of advice for the caller. */
+/** Puts a finding into the words of a table, with the findings in its arguments. `speak` rewords each piece of advice for the caller. */
 export function sayIn(
   table: Readonly<Record<string, unknown>>,
   { code, arguments: details }: Cited,
@@ -55,7 +55,7 @@ export function sayIn(
   return { text: speak(text) ?? text, help: joinWays(ways.flatMap((way) => (way && speak(way)) ?? [])) || undefined };
 }
 
-/** Keeps the first lines, and says how many more there are. A single further line is kept, because the count takes a line too. */
+/** Keeps the first lines and says how many more there are. If only one line would be cut, keeps it, because the count takes a line too. */
 export function cutLines<Line>(lines: readonly Line[], most: number, more: (words: string) => Line): readonly Line[] {
   if (lines.length <= most + 1) return lines;
   return [...lines.slice(0, most), more(`and ${formatCount(lines.length - most)} more`)];

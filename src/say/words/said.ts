@@ -21,9 +21,9 @@ export type SaidFinding = Fault & {
   readonly trace?: { readonly command: string; readonly verdict: string };
   /** The page that explains the code, if the project's pages are published. */
   readonly page?: string | undefined;
-  /** Stays the same if the finding only moves to other lines. */
+  /** The fingerprint stays the same if the finding only moves to other lines. */
   readonly fingerprint?: string;
-  /** Absent if the finding concerns no file. */
+  /** Unset if the finding concerns no file. */
   readonly place?: Located;
 };
 
@@ -44,7 +44,7 @@ export function sayFinding(finding: Finding, speak?: Speak): SaidFinding {
 
 /**
  * Returns a function that puts findings into words, each with a trace command, a page and a fingerprint. `trace`: a `kpc trace` command for
- * the same input, still without a packet. `below`: file names relative to the folder that the user named.
+ * the same input, to which the packet's flags are still to be added. `below`: file names relative to the folder that the user named.
  */
 export function findingReporter(
   trace: readonly string[],
@@ -62,7 +62,7 @@ export function findingReporter(
   };
 }
 
-/** Gives each finding of an answer its page and a fingerprint of its own. */
+/** Gives each finding of an answer its page, and a fingerprint that no other finding of the answer has. */
 export function identify(findings: readonly SaidFinding[]): readonly SaidFinding[] {
   const numbered = numberer();
   return findings.map((finding) => ({
@@ -72,7 +72,7 @@ export function identify(findings: readonly SaidFinding[]): readonly SaidFinding
   }));
 }
 
-/** Returns a function that numbers equal fingerprints, to make them distinct. */
+/** Returns a function that adds a number to repeated fingerprints, so that each is distinct. */
 function numberer(): (print: string) => string {
   const prints = new Map<string, number>();
   return (print) => {
@@ -95,10 +95,10 @@ function commandOf(
   return traceCommand(trace, { from, to: socket, protocol: protocol.toLowerCase(), interface: undefined, node });
 }
 
-/** Arguments that may change although the finding stays the same: lists of nodes, lines, and folder names. */
+/** The arguments that may change although the finding is the same: lists of nodes, lines, and folder names. */
 const passing: ReadonlySet<string> = new Set(['nodes', 'of', 'first', 'among', 'line', 'folder']);
 
-/** Makes a fingerprint from the code, the subject and the arguments, without lines, lists of nodes and the named folder. */
+/** Makes a fingerprint from the code, the subject and the arguments. Leaves out lines, lists of nodes and the named folder. */
 function fingerprintOf(
   {
     code,
@@ -119,19 +119,19 @@ export function helpWithTrace({ help, trace }: Pick<SaidFinding, 'help' | 'trace
   return `${help === undefined ? '' : `${help}\n`}trace: ${trace.command}`;
 }
 
-/** A packet, as kpc trace's flags describe it. */
+/** A packet in the form of kpc trace's flags. */
 export interface TracedPacket {
   readonly from: string;
   readonly to: string;
   readonly protocol: string;
   readonly interface?: string | undefined;
-  /** Empty if no node is named. */
+  /** '' if no node is named. */
   readonly node: string;
 }
 
 /**
- * Returns a command that traces a packet, ready to paste. `words`: the command for the input, still without a packet. For input from stdin,
- * the command says to give the input again.
+ * Returns a command that traces a packet and can be pasted as it is. `words`: the command for the input, to which the packet's flags are
+ * still to be added. If the input is from stdin, the command says to give the input again.
  */
 export function traceCommand(words: readonly string[], example: TracedPacket): string {
   const flags = [
@@ -162,7 +162,7 @@ export function listForPeople(findings: readonly SaidFinding[], limit: number): 
   const ofCodes = groupBy(folded, ({ severity, code }) => `${severity} ${code}`);
   const cut = new Map(
     [...ofCodes.values()].flatMap((own) => {
-      // A line with a count takes as much space as a single finding.
+      // A line that counts findings takes as much space as one finding.
       const others = own.length > limit + 1 ? own.slice(limit) : [];
       return others.map((each, i) => [each, i === 0 ? [countOthers(each, others)] : []] as const);
     }),
@@ -179,12 +179,12 @@ function countOthers(first: SaidFinding, others: readonly SaidFinding[]): SaidFi
   return { severity, code, arguments: details, text } as SaidFinding;
 }
 
-/** How many more names are printed after the first. */
+/** The most names to print after the first one. */
 const mostNames = 5;
 
 const mostShown = 200;
 
-/** Returns the first findings, with errors first. For each severity, adds a line with the number of the others. */
+/** Returns the first findings, with errors first. For each severity, adds a line with the number of those left out. */
 function limitShown(all: readonly SaidFinding[]): readonly SaidFinding[] {
   const made = all.filter(({ code }) => code !== 'not-shown');
   if (made.length <= mostShown) return all;
@@ -198,8 +198,8 @@ function limitShown(all: readonly SaidFinding[]): readonly SaidFinding[] {
 }
 
 /**
- * Prints equal warnings or notes about several Services or Nodes once, at the first, and adds the names of the others. Does not merge
- * errors, because each has its own place to fix.
+ * Prints equal warnings or notes about several Services or Nodes once, at the first of them, and adds the names of the others. Does not
+ * merge errors, because each must be fixed in its own place.
  */
 function foldAlike(findings: readonly SaidFinding[]): readonly SaidFinding[] {
   const keyed = findings.map((finding, i) => ({ finding, key: sameWords(finding) ?? String(i) }));
@@ -212,7 +212,7 @@ function foldAlike(findings: readonly SaidFinding[]): readonly SaidFinding[] {
   });
 }
 
-/** Returns a finding's words without its subject's name. Undefined for an error, and for a sentence that does not begin with that name. */
+/** Returns a finding's words without the name of its subject. Undefined for an error, and if the words do not begin with that name. */
 function sameWords(finding: SaidFinding): string | undefined {
   const { severity, code, text, help = '' } = finding;
   const name = nameOfSubject(finding);
@@ -221,7 +221,7 @@ function sameWords(finding: SaidFinding): string | undefined {
   return JSON.stringify([severity, code, text.replaceAll(name, ''), help.replaceAll(name, '')]);
 }
 
-/** Findings about a whole file, whose sentences do not name the file. */
+/** Codes of findings about a whole file. Their sentences do not name the file. */
 const isOfFile: ReadonlySet<string> = new Set(['empty-file', 'unknown-kind']);
 
 function nameOfSubject({ code, arguments: details, place, about }: SaidFinding): string | undefined {

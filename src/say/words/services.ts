@@ -13,7 +13,7 @@ import {
   type serviceFindings,
 } from '../../base/findings/services.ts';
 
-/** Values of Services, and objects, that a cluster has and manifests may lack. */
+/** Names of the values and objects that a cluster has and manifests may lack. */
 export const valueNames: Readonly<Record<AssumedValues['what'] | 'externalIP', string>> = {
   clusterIP: 'cluster IP',
   nodePort: 'node port',
@@ -75,7 +75,7 @@ function likelyCause(likely: Likely): string | undefined {
 
 const ofEachFamily = 'range of each family with --service-cluster-ip-range';
 
-/** The values that a range has run out of, and the range to name instead. */
+/** For each kind of value that comes from a range: the value's name, and the range to name instead if this one is used up. */
 const rangedValues: Readonly<Record<RangedValue, readonly [value: string, help: string]>> = {
   clusterIP: [valueNames.clusterIP, 'larger range with --service-cluster-ip-range'],
   nodePort: [valueNames.nodePort, 'larger range with --service-node-port-range'],
@@ -85,7 +85,7 @@ const rangedValues: Readonly<Record<RangedValue, readonly [value: string, help: 
   ipv6: ['IPv6 address', ofEachFamily],
 };
 
-/** "no EndpointSlice or Endpoints of shop/web has a TCP port named http". */
+/** Returns "no EndpointSlice or Endpoints of shop/web has a TCP port named http". */
 export function unknownPortWords({ of, service, name, protocol }: ArgumentsOf<'unknown-port'>): string {
   const owner =
     of === 'pods' ? `container of the Pods that ${service} selects` : `EndpointSlice or Endpoints of ${service}`;

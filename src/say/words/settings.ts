@@ -42,7 +42,7 @@ const saveAddresses = "save the node's `ip -j addr` output to a file";
 
 const configVersion = 'kubeproxy.config.k8s.io/v1alpha1';
 
-/** A name that differs in at most this many letters counts as a misspelling. */
+/** The most letters by which a name may differ from a known name and still count as a misspelling of it. */
 const mostLettersOff = 3;
 
 function kubeProxyOf(release: Release): string {
@@ -59,7 +59,7 @@ const defaultModes = {
 function describeUnknownNode({ flag, names, known, isOfFleet }: UnknownFlagNode): Words {
   const lacks = isOfFleet ? 'the fleet holds no such node' : 'the input holds no such Node';
   const wrong = `${flag} ${nameSome(names.map((name) => quote(name)))}: ${lacks}`;
-  // Looking up all names of a fleet would take too long.
+  // Looking up all names of a large fleet would take too long.
   const near = new Set(names.slice(0, 3).flatMap((name) => findNearest(name, known) ?? []));
   const any = isOfFleet ? '' : ' (without any Node object, any name is accepted)';
   if (near.size > 0) return [wrong, `did you mean ${[...near].join(' or ')}?${any}`];
@@ -79,7 +79,7 @@ function listGaps(known: readonly string[], { lacksAddresses, listensOnAll }: Un
 
 const withoutHairpins = ['the hairpin set stays empty'];
 
-/** What does not work in a mode if the node's name is unknown. */
+/** What does not work in each mode if the node's name is unknown. */
 const gapsWithoutNode: Readonly<Record<ProxyMode, readonly string[]>> = {
   ipvs: withoutHairpins,
   iptables: [],

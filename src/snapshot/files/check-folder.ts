@@ -11,12 +11,12 @@ import type { BundleFiles } from '../../bundle/make-bundle.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 
-/** `example`: the path of one bundle or golden in a fleet's folder. `nodes`: the names of all. */
+/** `example`: the path of one bundle or golden in a fleet's folder. `nodes`: the names of all nodes in it. */
 export type FolderContent =
   | { readonly kind: 'bundle' | 'golden' | 'other' }
   | { readonly kind: 'fleet'; readonly example: string; readonly nodes: () => readonly string[] };
 
-/** Recognises a folder by file names, and a fleet also by the content of a manifest. Throws if the folder cannot be read. */
+/** Recognises what a folder holds by its file names, and a fleet also by the content of a manifest. Throws if the folder cannot be read. */
 export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
   if (holdsFile(folder, goldenHead, tree)) return { kind: 'golden' };
   if (holdsFile(folder, 'manifest.json', tree)) return { kind: 'bundle' };
@@ -33,7 +33,7 @@ export function lookInto(folder: string, tree: FileTree = disk): FolderContent {
   return { kind: 'fleet', example: tree.join(folder, first), nodes: () => names.filter(isOfNode) };
 }
 
-/** Ignores folders, because a fleet's folder for a node may be named manifest.json or golden.json. */
+/** Reports whether a folder holds a file of this name. In a fleet, a node's folder may be named manifest.json or golden.json. */
 function holdsFile(folder: string, name: string, tree: FileTree): boolean {
   const path = tree.join(folder, name);
   return tree.exists(path) && !tree.isFolder(path);
@@ -65,7 +65,7 @@ function isBundle(folder: string, tree: FileTree): boolean {
   return tree.list(folder).filter(({ name }) => isBundleFile(name)).length > 1;
 }
 
-/** Reports whether kpc compile wrote the manifest. A Kubernetes manifest may have the same file name, and so may the manifest of a dump. */
+/** Reports whether kpc compile wrote the manifest. A Kubernetes manifest or the manifest of a dump may have the same file name. */
 function isWritten(manifest: JsonObject | undefined): boolean {
   return manifest?.['formatVersion'] !== undefined && manifest['dumped'] !== true;
 }
@@ -77,7 +77,7 @@ export function nodeOfFolder(folder: string, tree: FileTree = disk): string | un
   return typeof name === 'string' && name !== '' ? name : undefined;
 }
 
-/** Reads a manifest without checking it; undefined if the file is missing or not a JSON object. */
+/** Reads a manifest without checking it. Undefined if the file is missing or is not a JSON object. */
 function peekManifest(folder: string, tree: FileTree, file = 'manifest.json'): JsonObject | undefined {
   try {
     const manifest = parseJson(tree.read(tree.join(folder, file)).toString('utf8'));
@@ -93,7 +93,7 @@ export type CheckResult =
       readonly kind: 'differs';
       readonly files: readonly string[];
       readonly strangers: readonly string[];
-      /** Bundle files before and after writing; undefined on the side where a file does not exist. */
+      /** Bundle files before and after writing. Undefined on the side where a file does not exist. */
       readonly pairs: readonly {
         readonly name: string;
         readonly from: string | undefined;

@@ -1,4 +1,4 @@
-// Sides of a comparison that hold nothing beside one that does, such as the old side of a new folder.
+// Finds the empty side of a comparison, such as the old side if a folder is new. The other side must not be empty.
 import { diagnose, type Finding } from '../../base/findings/finding.ts';
 import { type openTrees, repositoryPaths, revisionOf } from '../../git/revision-paths.ts';
 import { TextFile } from '../../input/documents/text-file.ts';
@@ -12,8 +12,8 @@ interface NamedPath {
 }
 
 /**
- * Returns a note for each side that is empty: a path that only the other side has, or a folder without manifests. A path that neither side
- * has is no side.
+ * Returns a note for a side that is empty: a path that only the other side has, or a folder without manifests. A path that neither side has
+ * is no side of a comparison.
  */
 export function findEmptySides(
   [from, to]: readonly [NamedPath, NamedPath],
@@ -31,7 +31,7 @@ export function findEmptySides(
   return new Map(empty.length > 1 ? [] : empty.map((side) => [side, noteOn(side.name, trees.get(side.name) ?? disk)]));
 }
 
-/** What an empty side is read as. */
+/** Returns the text that an empty side is read as. */
 export function emptyText(name: string): TextFile {
   return new TextFile(name, '{ apiVersion: v1, kind: List, items: [] }');
 }

@@ -18,7 +18,7 @@ import { loadInputs, loadUnder, readHostText } from './read-texts.ts';
 
 interface OpenPathsOptions extends SideOptions {
   readonly allNodes?: boolean | undefined;
-  /** Whether to add flows that are listed beside manifests. Flows show present connections, and manifests show where new packets go. */
+  /** Whether to add flows that are listed beside manifests. Flows show present connections; manifests show where new packets go. */
   readonly addsFlows?: boolean;
   readonly name?: string;
 }
@@ -49,7 +49,7 @@ async function openFiles(options: OpenPathsOptions): Promise<OpenedPaths> {
   return { ...opened, kind: 'manifests', path: undefined };
 }
 
-/** Opens a dump. Adds the addresses from the options, and the objects from manifests that are beside the dump or in its support bundle. */
+/** Opens a dump. Adds the addresses from the options. Also adds the objects from manifests beside the dump or in its support bundle. */
 async function openDump(
   { beside, manifests: texts, ...input }: Recognised & { readonly kind: 'dump' },
   options: OpenPathsOptions,
@@ -66,7 +66,7 @@ export interface ManifestSide extends Pick<LoadedInputs, 'assumedCluster' | 'inp
   readonly compile: (beside: Beside, allNodes: boolean) => Opened;
 }
 
-/** `adds`: what a mode, release or configuration on the other side sets. The side follows it unless its own objects name it. */
+/** `adds`: what a mode, release or configuration on the other side sets. It applies here too, unless this side's own objects set it. */
 export async function readManifestSide(
   path: string,
   { side: other }: Recognised,
@@ -89,7 +89,7 @@ export async function readManifestSide(
       const isAlone = Object.values(beside).every((fact) => fact === undefined);
       const loaded = isAlone ? read : read.under({ ...asOther, ...beside }, read.texts.config);
       const { dualStackAs, ...unflagged } = beside;
-      // No flag can express `remade` (slices made again), or Nodes of the other side (`nodesBeside`, `takenNodes`).
+      // No flag can express `remade` (slices made again), or the use of the other side's Nodes (`nodesBeside`, `takenNodes`).
       const isOwn = !emptiness && Object.values(unflagged).every((fact) => fact === undefined);
       const alone = (node: string) => {
         if (emptiness) return undefined;

@@ -48,7 +48,7 @@ interface SideSource {
   readonly context: SideContext;
 }
 
-/** Recognises the kinds of input, in this order. A row returns undefined for another kind. Unrecognised input is manifests. */
+/** Recognises the kinds of input, in this order. A row returns undefined for input of another kind. Unrecognised input is manifests. */
 const kindsOfInput: readonly ((source: SideSource) => Promise<Recognised | undefined>)[] = [
   async ({ path, tree, isFolder }) => (isFolder ? readStoredFolder(path, tree) : undefined),
   recognisePack,
@@ -56,7 +56,7 @@ const kindsOfInput: readonly ((source: SideSource) => Promise<Recognised | undef
   readOneOfMany,
 ];
 
-/** Reads a path, which may be in a git revision. */
+/** Reads a path on disk or in a git revision. */
 export async function readStoredSide(path: string, context: SideContext = {}): Promise<Recognised> {
   const { trees, faults } = await openTrees([path]);
   const fault = faults.get(path);
@@ -95,7 +95,7 @@ async function recognisePack({ path, tree, isFolder }: SideSource): Promise<Reco
   return packed && sideOfBundle(path, packed);
 }
 
-/** Reads the named node's bundle from a fleet. Reports an error if the fleet has none, or if the folder holds several dumps. */
+/** Reads the named node's bundle from a fleet. Reports an error if the fleet lacks it, or if the folder holds several dumps. */
 async function readOneOfMany({ path, tree, isFolder, context }: SideSource): Promise<Recognised | undefined> {
   if (!isFolder || listFolder(path, [], tree).files.length > 0) return undefined;
   const { node } = context;
@@ -107,7 +107,7 @@ async function readOneOfMany({ path, tree, isFolder, context }: SideSource): Pro
     if (node !== undefined) return unreadable([unknownInFleet(node, content.nodes())]);
     return unreadable([diagnose('nodes-folder', { path, example: content.example, of: 'bundles' })]);
   }
-  // Links are skipped, as in a support bundle, because the folder's author could otherwise make kpc search any other folder.
+  // Links are skipped, as in a support bundle. Otherwise the folder's author could make kpc search any other folder.
   const folders = tree.list(path).filter((entry) => entry.isDirectory());
   for (const example of folders.map(({ name }) => tree.join(path, name)).toSorted()) {
     if (!(await readDumpFiles([example], undefined, new Map([[example, tree]])))) continue;
@@ -126,7 +126,7 @@ async function readStoredDump(
   return sideOfDump(paths.join(', '), found.dump, found.diagnostics, found.manifests);
 }
 
-/** Classifies paths by content. Leaves errors in manifests to the reader of manifests. */
+/** Classifies paths by their content. Leaves errors in manifests to the code that reads manifests. */
 export async function recogniseInputs(paths: readonly string[], context: SideContext): Promise<Recognised> {
   const beside: string[] = [];
   const dumps: string[] = [];
@@ -162,7 +162,7 @@ async function readStrangers(paths: readonly string[], { readStdin }: SideContex
 
 type AddsTexts = NonNullable<(Recognised & { readonly kind: 'dump' })['withMore']>;
 
-/** Joins dumps of one node. `folders`: dumps by kpc-apply. If there is exactly one kpc-apply dump, the other texts are added to it. */
+/** Joins dumps of one node. `folders`: the dumps that kpc-apply wrote. If there is exactly one, all other texts are added to it. */
 async function joinDumps(paths: readonly string[], folders: ReadonlyMap<string, AddsTexts>, context: SideContext) {
   const { trees } = await openTrees(paths);
   const [[folder, add] = [], second] = folders;
@@ -184,15 +184,15 @@ export async function describeNoManifests(
   return undefined;
 }
 
-/** Skips files named like manifests, because they are large. */
+/** Reads a path, but skips files that are named like manifests, because these may be large. */
 async function readUnlessManifests(path: string, context: SideContext): Promise<Recognised> {
   const isNamed = path !== '-' && /\.ya?ml$/i.test(path) && existsSync(path) && !statSync(path).isDirectory();
   return isNamed ? manifests : readStoredSide(path, context);
 }
 
 /**
- * Reads files from one node: folders, single files, and - for stdin. `diagnostics` are about the files. Returns undefined unless a file is,
- * or should be, the output of a tool.
+ * Reads files from one node. `sources`: folders, single files, and - for stdin. Undefined unless a file is, or should be, the output of a
+ * tool. The `diagnostics` in the result are about the files.
  */
 async function readDumpFiles(
   sources: readonly string[],

@@ -29,7 +29,7 @@ export interface FileOptions extends LoadOptions {
   readonly renderValues?: readonly string[];
   readonly config?: string | undefined;
   readonly hostAddresses?: string | undefined;
-  /** Reads all of standard input, for the path "-", once for all calls. */
+  /** Reads all of standard input for the path "-". The result is the same for all calls. */
   readonly readStdin?: (() => Promise<Stdin>) | undefined;
 }
 
@@ -42,7 +42,7 @@ export async function loadInputs(options: FileOptions): Promise<LoadedInputs> {
   );
 }
 
-/** Returns what to check out to build the kustomizations of an input; none if it is in no revision. */
+/** Returns what to check out before kustomizations of an input can be built. Empty if the input is in no revision. */
 export function checkoutOf(name: string): readonly [] | readonly [RenderedSide] {
   const revision = revisionOf(name);
   if (revision === undefined) return [];
@@ -55,7 +55,7 @@ export async function loadConfiguration(options: FileOptions): Promise<LoadedInp
   return loadTexts({ manifests, config, hostAddresses: undefined }, { ...options, emptyResult: 'allowed' });
 }
 
-/** Loads the same manifests with other options, which may differ only in kube-proxy's settings. */
+/** Loads the same manifests with other options. These may differ only in kube-proxy's settings. */
 export async function loadUnder(options: FileOptions, loaded: LoadedInputs): Promise<LoadedInputs> {
   const { config } = await readInputs({ ...options, file: [], texts: [], hostAddresses: undefined });
   return loaded.under(options, config);
@@ -105,12 +105,12 @@ export function readHostText(file: string, tree: FileTree = disk): HostText | Fi
   }
 }
 
-/** Reports whether --host-addresses names a folder, which holds each node's `ip -j addr` output as NODE.json. */
+/** Reports whether --host-addresses names a folder. The folder holds the output of `ip -j addr` on each node, as NODE.json. */
 export function isHostFolder(path: string | undefined): path is string {
   return path !== undefined && (statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false);
 }
 
-/** Reads NODE.json for each node. A node without such a file gets the addresses in its Node object. */
+/** Reads NODE.json for each node. A node without this file gets the addresses in its Node object. */
 export function readHostFolder(path: string | undefined, nodes: readonly string[]): Hosts {
   const addresses = new Map<string, readonly Address[]>();
   if (path === undefined) return { addresses, diagnostics: [] };

@@ -12,14 +12,14 @@ export interface SupportFile {
 }
 
 const largestBundle = 2 ** 28;
-/** The most files and folders of a bundle to look at. A sosreport has some ten thousand. */
+/** The most files and folders of a support bundle to look at. A sosreport has about ten thousand. */
 const mostEntries = 200_000;
 
 const heads: ReadonlySet<string> = new Set(
   'networking sysctls var_log sos_commands var systeminfo k8s rke k3s rke2 kubeadm'.split(' '),
 );
 
-/** Reads a support bundle's files about a node's network. Undefined for any other path. Throws an UnreadableFile. */
+/** Reads the files about a node's network from a support bundle. Undefined for any other path. May throw an UnreadableFile. */
 export async function readSupportFiles(path: string, isFolder: boolean): Promise<readonly SupportFile[] | undefined> {
   const files = isFolder ? readBundleFolder(path) : await readBundleArchive(path);
   const folders = new Set(files.map((file) => bundleOfPath(file.path)?.folder));
@@ -39,7 +39,7 @@ function limited(path: string): (bytes: number) => void {
   };
 }
 
-/** Reports whether a folder may lead to bundle files. Any top-level folder may, and any folder below `heads`. */
+/** Reports whether a folder may lead to files of a support bundle. Any top-level folder may, and so may any folder below `heads`. */
 function mayLead(path: string): boolean {
   const [top = '', next] = path.split('/');
   return next === undefined || heads.has(top) || heads.has(next);

@@ -20,7 +20,7 @@ import {
 import { compareText } from '../../kernel/compare.ts';
 import type { CompiledSnapshot } from '../snapshot.ts';
 
-/** Values of --ip-family; auto means the families that the Services and the node use. */
+/** Values of --ip-family. "auto" means the families that the Services and the node use. */
 export const ipFamilyChoices = ['auto', 'ipv4', 'ipv6', 'dual'] as const;
 
 export type IpFamilyChoice = (typeof ipFamilyChoices)[number];
@@ -39,7 +39,7 @@ export function chooseFamilies(choice: IpFamilyChoice, used: () => readonly Fami
 
 /**
  * The cluster that kpc assumes for manifests from git, unless the manifests or a flag say otherwise. Its cluster IPs, Pod networks and node
- * ports are kubeadm's. Its other addresses are documentation addresses, which no network uses (RFC 5737, RFC 3849).
+ * ports are those that kubeadm uses. Its other addresses are documentation addresses, which no network uses (RFC 5737, RFC 3849).
  */
 const assumedCluster = {
   ipv4: { services: '10.96.0.0/12', pods: '10.244.0.0/16', balancers: '192.0.2.0/24', nodes: '198.51.100.0/24' },
@@ -60,20 +60,20 @@ export interface Assumptions {
   readonly podNetworks: readonly Network[];
   readonly families: readonly Family[];
   readonly dualStack: DualStack | undefined;
-  /** Whether kpc chose the families because no flag or network shows them. */
+  /** Whether kpc chose the families itself, because no flag or network shows them. */
   readonly choosesFamilies: boolean;
   /** The assumed Nodes. Empty if the input shows which nodes exist. */
   readonly nodes: readonly Sourced<Node>[];
-  /** kubeadm's Pod networks, by which kube-proxy recognises Pods on assumed Nodes; empty if other networks are configured. */
+  /** kubeadm's Pod networks, by which kube-proxy recognises Pods on assumed Nodes. Empty if other networks are configured. */
   readonly clusterCIDRs: readonly string[];
 }
 
 export interface AskedCluster {
   readonly node?: string | readonly string[] | undefined;
   readonly ipFamily: IpFamilyChoice;
-  /** The name of the other side of a comparison, if its cluster is dual-stack, so that the assumed cluster is dual-stack too. */
+  /** The name of the other side of a comparison, if that side's cluster is dual-stack. The assumed cluster is then dual-stack too. */
   readonly dualStackAs?: string | undefined;
-  /** The nodes that the other side's Pods name, if the other side assumes Nodes, so that both sides assume the same Nodes. */
+  /** The nodes that the other side's Pods name, if that side assumes Nodes. Both sides then assume the same Nodes. */
   readonly nodesBeside?: readonly string[] | undefined;
 }
 
@@ -85,8 +85,8 @@ interface ToldFacts {
 }
 
 /**
- * Assumes what neither the input, ranges in flags and configurations, nor the Pod networks of --assume-endpoints give. Depends only on the
- * input, so every run makes the same assumptions.
+ * Assumes what is given neither by the input, nor by ranges in flags and configurations, nor by the Pod networks of --assume-endpoints.
+ * Depends only on the input, so every run makes the same assumptions.
  */
 export function assumeCluster(
   inputs: Inputs,
@@ -124,7 +124,7 @@ export function assumeCluster(
 
 /**
  * Finds the families of the cluster, its Nodes and each PreferDualStack Service. The Services' networks or a flag decide, or else the Pods'
- * networks (IPv4 if there are none). The cluster has both families if a Service needs the other family or the other side is dual-stack.
+ * networks, or else the family is IPv4. The cluster has both families if a Service needs the other one or the other side is dual-stack.
  */
 function assumeFamilies(
   { services, serviceCidrs, nodes }: Inputs,
@@ -152,7 +152,7 @@ function familiesAmong(networks: readonly Network[]): readonly Family[] {
   return bothFamilies.filter((family) => networks.some((network) => network.family === family));
 }
 
-/** Reports whether the API server accepts the Service only in a cluster with this family. */
+/** Reports whether the API server accepts the Service only in a cluster that has this family. */
 function needsFamily({ spec: { ipFamilies, ipFamilyPolicy, clusterIPs } }: Service, family: Family): boolean {
   return (
     ipFamilies.includes(familyNames[family]) ||
@@ -162,8 +162,8 @@ function needsFamily({ spec: { ipFamilies, ipFamilyPolicy, clusterIPs } }: Servi
 }
 
 /**
- * Reports whether to assume Nodes. kpc does if the input says nothing about nodes and other parts of the cluster are missing too, on this
- * side or the other.
+ * Reports whether to assume Nodes. kpc assumes them if the input says nothing about nodes and also lacks other parts of a cluster, or if
+ * the other side assumes Nodes.
  */
 function needsNodes(inputs: Inputs, { nodesBeside }: Pick<AskedCluster, 'nodesBeside'>): boolean {
   const { services, pods, workloads } = inputs;
@@ -204,7 +204,7 @@ function makeNodes(
     .filter((name) => !ofPods.includes(name))
     .slice(0, Math.max(0, assumedNodes.length - ofPods.length));
   const usual = [...ofPods, ...spare];
-  // A node named in a flag replaces an assumed Node. Adding one would change everything that depends on the number of Nodes.
+  // A node that a flag names replaces an assumed Node. An additional Node would change everything that depends on the number of Nodes.
   const others = [...new Set(flagged)].filter((name) => name !== '' && !usual.includes(name));
   const free = spare.filter((name) => !flagged.includes(name));
   const renamed = new Map(free.slice(0, others.length).map((name, i) => [name, others[i] ?? name]));
@@ -219,8 +219,8 @@ function makeNodes(
 const mostNumbers = 254;
 
 /**
- * Gives each Node a number, which determines its address and Pod network. Unless two names have the same hash, the number depends only on
- * the Node's name, so adding a Node changes no other. Nodes beyond the capacity of the Pod networks get the last numbers.
+ * Gives each Node a number, which determines its address and Pod network. The number depends only on the Node's name, unless two names have
+ * the same hash. A new Node therefore leaves the others unchanged. Nodes that do not fit into the Pod networks get the last numbers.
  */
 function numberNodes(
   names: readonly string[],
@@ -270,7 +270,7 @@ function makeNode(
   };
 }
 
-/** Returns a Node's part of the Pod network in a family. Undefined if the network is too small for so many Nodes. */
+/** Returns a Node's part of the Pod network in a family. Undefined if the network is too small for that many Nodes. */
 function partOf(networks: readonly Network[], family: Family, at: number): string | undefined {
   const [network, length] = [networks.find((each) => each.family === family), nodePrefix[family]];
   if (!network || network.prefixLength >= length) return undefined;
@@ -319,7 +319,7 @@ export function describeAssumptions(
   ];
 }
 
-/** Returns how many values were assumed, and from which networks. If several networks contain an address, the first counts. */
+/** Returns how many values were assumed, and from which networks. If several networks contain an address, only the first counts. */
 function drawn(what: AssumedValues['what'], texts: readonly string[], networks: readonly Network[]): AssumedValues {
   const addresses = texts.flatMap((text) => parseAddress(text) ?? []);
   const used = new Set(addresses.flatMap((address) => networks.find((network) => contains(network, address)) ?? []));

@@ -39,14 +39,14 @@ type KnownCluster = Pick<Prepared, 'nodes' | 'windowsNodes' | 'nodeSources' | 's
 
 type ListedAddresses = Pick<LoadedInputs, 'hosts' | 'hostAddresses'>;
 
-/** Checks the chosen names. If the input has Nodes, each name must be a Node's, and kube-proxy must be able to start on that Node. */
+/** Checks the chosen names. If the input has Nodes, each name must be that of a Node, and kube-proxy must be able to start on that Node. */
 export function checkNodes({ names, flag }: CheckedNodes, known: KnownCluster & ListedAddresses): readonly Finding[] {
   const unknown = findUnknown(flag, known);
   if (unknown.length > 0) return unknown;
   return [...checkLocalDetection(names, known), ...findTakenAddresses(known), ...findForeignAddresses(names, known)];
 }
 
-/** Finds lists of --host-addresses that hold none of the InternalIPs of their Node. */
+/** Finds lists of --host-addresses that contain none of their Node's InternalIPs. */
 function findForeignAddresses(
   names: readonly string[],
   { nodes, hosts, hostAddresses: ofOne }: KnownCluster & ListedAddresses,
@@ -64,8 +64,8 @@ function findForeignAddresses(
 }
 
 /**
- * Finds node addresses that Services have too. IPVS mode puts Services' addresses on every node's kube-ipvs0, so all other nodes treat the
- * address as their own.
+ * Finds addresses of Nodes that Services have too. IPVS mode puts Services' addresses on every node's kube-ipvs0, so each other node treats
+ * such an address as its own.
  */
 function findTakenAddresses({ nodes, cluster, settings }: KnownCluster): readonly Finding[] {
   if (!modeFacts[settings.mode].kinds.has('links')) return [];
@@ -104,7 +104,7 @@ function findUnknown(
 }
 
 /**
- * Returns an error if kube-proxy would not start (NewNodeManager, checkBadIPConfig in cmd/kube-proxy/app/server.go), and warnings about
+ * Returns an error if kube-proxy would not start (NewNodeManager, checkBadIPConfig in cmd/kube-proxy/app/server.go). Returns warnings about
  * other faults.
  */
 function checkLocalDetection(names: readonly string[], known: KnownCluster): readonly Finding[] {
@@ -130,7 +130,7 @@ function checkNodeCIDRs(names: readonly string[], { nodes, nodeSources, settings
   ];
 }
 
-/** Warns if all CIDRs have the other family: kube-proxy starts only on a dual-stack node, which a Node object does not show. */
+/** Warns if all CIDRs have the other family. kube-proxy then starts only on a dual-stack node, which a Node object does not show. */
 function checkClusterCIDRs(names: readonly string[], { nodes, settings }: KnownCluster): readonly Finding[] {
   const { clusterCIDRs } = settings;
   for (const node of names) {
@@ -160,7 +160,7 @@ export function describeNodeGaps(nodeName: string, prepared: Prepared): readonly
   return [diagnose('no-node', { problem: 'compiled-for-any', nodes: nodes.size, mode: settings.mode, ...gaps })];
 }
 
-/** Returns one warning for each family, about all of these nodes whose node ports listen on no address. */
+/** Returns a warning for each family if node ports listen on no address. The warning names all nodes with this fault. */
 export function findUnreachableNodePorts(
   names: readonly string[],
   { cluster, nodes, settings }: Prepared,
@@ -202,7 +202,7 @@ function listensOnLocalhost(settings: ProxySettings, networks: NodePortNetworks)
   return concernsMode(name, settings.mode) && behaviours.has(name) && namesLocalhost(networks, behaviours);
 }
 
-/** Reports whether node ports should listen only on own addresses, but these are unknown, so that the ports listen on all. */
+/** Reports whether node ports should listen only on the node's own addresses, but listen on all because these are unknown. */
 function lacksPrimary({ nodePortAddresses }: ProxySettings, { nodeIPs }: NodeContext): boolean {
   return nodePortAddresses.join() === 'primary' && families.every((family) => isLoopback(nodeIPs[family]));
 }
@@ -217,7 +217,7 @@ function needsAddresses(settings: ProxySettings, node: NodeContext): boolean {
   }
 }
 
-/** Warns about node ports on localhost, which a bundle does not serve, because no rule makes kube-proxy listen there. */
+/** Warns about node ports on localhost. A bundle does not serve these, because no rule makes kube-proxy listen there. */
 export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot): readonly Finding[] {
   const handlingOf = findLocalhostHandling(state);
   const ports = cluster.servicePorts.filter(
@@ -226,7 +226,7 @@ export function describeLocalhostListeners({ state, cluster }: CompiledSnapshot)
   return diagnoseLoopbackPorts(ports, false);
 }
 
-/** Returns one warning for all nodes about Services with endpoints that have node ports on localhost. */
+/** Returns one warning for all nodes about node ports on localhost. Includes only Services that have endpoints. */
 export function describeListenersOfNodes({ cluster, settings }: Prepared): readonly Finding[] {
   const named = new Set(
     families.filter((family) =>

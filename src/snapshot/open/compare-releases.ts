@@ -37,7 +37,7 @@ export function compareReleases(
   const compileBy = (release: Release, ipFamily: IpFamilyChoice) =>
     compileWith(release, behavioursOf(release, loaded.gates), ipFamily);
   const isDual = new Set([pair.from, pair.to].flatMap((each) => compileBy(each, options.ipFamily).side.families));
-  // If only one of the releases has rules in a family, both releases are compiled for this family.
+  // If only one of the releases has rules in a family, kpc compiles both releases for that family.
   const ipFamily = isDual.size > 1 ? 'dual' : options.ipFamily;
   const [from, to] = [compileBy(pair.from, ipFamily), compileBy(pair.to, ipFamily)];
   const { settings } = from.side;
@@ -50,7 +50,7 @@ export function compareReleases(
     return { ...port, reasons: [...reasons, ...port.reasons] };
   });
   const what = { as: 'two-releases', grounds: groundsOf(from.side), from: from.release, to: to.release } as const;
-  // The limit on tracked connections depends on the number of the node's cores.
+  // The limit on tracked connections depends on the number of the node's cores, which the input does not show.
   const isLimitChanged =
     steps.some(({ behaviour }) => behaviour === 'conntrack-limit') && settings.conntrack.maxPerCore > 0;
   const notes: readonly ArgumentsOf<'reading'>[] = [

@@ -30,7 +30,7 @@ import { nodesOfPods, saysNode } from './assumptions.ts';
 
 interface LikeOptions extends LoadOptions {
   readonly node?: string | undefined;
-  /** Flags for what the side takes from a mode, release or configuration. */
+  /** Flags that stand for what this side takes from a mode, release or configuration. */
   readonly taken?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -41,7 +41,7 @@ export function optionsLike<T extends LikeOptions>(like: Snapshot | undefined, o
   return { ...options, ...rangesLike(like, options), assume, node, dualStackAs };
 }
 
-/** Opens manifests for a mode, release or configuration. What these do not say is as on the other side, if that was compiled. */
+/** Opens manifests for a mode, release or configuration. If the other side was compiled, it decides everything that these do not set. */
 export function openLike(name: string, loaded: LoadedInputs, like: Snapshot | undefined, options: OpenedLike): Opened {
   const namesMode = loaded.configured || options.proxyMode !== undefined;
   if (!like || (like.kind === 'dump' && namesMode)) return openManifests(name, loaded, options);
@@ -57,7 +57,7 @@ export function nameOfNode(side: Snapshot | undefined): string | undefined {
 
 type Followed = Pick<LoadOptions, 'kubernetesVersion'>;
 
-/** Reports whether a side's own objects name what a mode, release or configuration on the other side sets. */
+/** Reports whether a side's own objects set what a mode, release or configuration on the other side sets. */
 export function namesItself({ configured, nodes }: LoadedInputs, { kubernetesVersion }: Followed): boolean {
   return kubernetesVersion === undefined ? configured : [...nodes.values()].some(releaseRunBy);
 }
@@ -66,7 +66,7 @@ export function flagsOfFollowed({ kubernetesVersion }: Followed, { settings }: L
   return kubernetesVersion === undefined ? flagsOfSettings(settings) : { '--kubernetes-version': kubernetesVersion };
 }
 
-/** Compiles manifests. Settings that no flag sets, such as the mode, come from the other side. */
+/** Compiles manifests. Settings that no flag sets, such as the mode, are taken from the other side. */
 export function compileLike(
   path: string,
   given: LoadedInputs,
@@ -127,7 +127,7 @@ function assumedLike(
   };
 }
 
-/** Returns the flag's release, or else the release that the other side shows. `shownBy`: what shows it, if no flag names a release. */
+/** Returns the release of the flag, or else the one that the other side shows. `shownBy`: what shows it, if no flag names one. */
 function findRelease(
   { version, gates, nodes }: LoadedInputs,
   nodeName: string,
@@ -166,7 +166,7 @@ function matchDump(dump: Snapshot, candidates: readonly Release[], compileBy: (r
   return best?.release ?? newestRelease;
 }
 
-/** Returns one release for each distinct behaviour in the mode: the preferred releases first, then the others from new to old. */
+/** Returns one release for each distinct behaviour in the mode. The preferred releases come first, then the others from new to old. */
 function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mode: ProxyMode): readonly Release[] {
   const seen = new Set<string>();
   return [...preferred, newestRelease, ...releases.toReversed()].filter((release) => {
@@ -177,8 +177,8 @@ function distinctReleases(preferred: readonly Release[], gates: FeatureGates, mo
 }
 
 /**
- * Reports whether a side may have assumptions when it is compared with `like`. A node's state follows from its cluster, not from
- * assumptions. A bundle may have been compiled with the ranges in these flags.
+ * Reports whether a side may have assumptions when it is compared with `like`. The state of a real node follows from its cluster, not from
+ * assumptions. A bundle may have been compiled with ranges that these flags give.
  */
 function canAssumeBeside(like: Snapshot | undefined, options: LikeOptions): boolean {
   if (!like) return true;
@@ -195,7 +195,7 @@ function rangesLike(like: Snapshot | undefined, { serviceClusterIpRange }: LikeO
   return { serviceClusterIpRange: ranges.map(({ network }) => network.text).join(',') };
 }
 
-/** Reads flags as in the other side's mode, because the mode decides which flags count and what they mean. */
+/** Reads the flags again for the other side's mode, because the mode decides which flags count and what they mean. */
 function inModeOf(like: Snapshot | undefined, read: LoadedInputs, options: LikeOptions): LoadedInputs {
   const mode = like && modeOfSide(like);
   const { configured, settings } = read;
@@ -221,7 +221,7 @@ function settingsLike(
   return { ...settingsOver(defaultSettings(mode), settings, options), release: settings.release };
 }
 
-/** Reports whether kube-proxy handles both families on a node, because both have the chain or table that kube-proxy makes first. */
+/** Reports whether kube-proxy handles both families on a node: both then have the chain or table that kube-proxy makes first. */
 function isDualStack({ kind, families, state: { iptables, nftables } }: Snapshot): boolean {
   if (kind !== 'dump') return families.length === 2;
   return bothFamilies.every(
@@ -232,9 +232,9 @@ function isDualStack({ kind, families, state: { iptables, nftables } }: Snapshot
 }
 
 /**
- * Returns the node's addresses from the other side, if that side knows them better than the manifests' Node object. The other side does if
- * there is no Node, or if it has a list from the node itself (from `ip addr`, for example), which includes loopback addresses. If the Node
- * has a new address, the list may be another node's.
+ * Returns the node's addresses from the other side, if that side knows them better than the manifests' Node object does. That is the case
+ * if there is no Node, or if that side has a list from the node itself, such as from `ip addr`, which includes loopback addresses. If the
+ * Node has an address that is not in the list, the list may be another node's.
  */
 function hostAddressesOf({ kind, hostAddresses: known = [] }: Snapshot, node: Node | undefined) {
   const own = (node?.addresses ?? []).filter(({ type }) => type === 'InternalIP');
@@ -243,12 +243,12 @@ function hostAddressesOf({ kind, hostAddresses: known = [] }: Snapshot, node: No
   return isListed && isOfNode && known.length > 0 ? known : undefined;
 }
 
-/** What the other side shows about the cluster of both sides; undefined for facts that make no difference. */
+/** What the other side shows about the cluster that both sides have in common. A fact that makes no difference is undefined. */
 export type Beside = Pick<LoadOptions, 'dualStackAs' | 'nodesBeside' | 'remade' | 'takenNodes'>;
 
 type ReadSide = Pick<LoadedInputs, 'assumedCluster' | 'inputs'>;
 
-/** Returns the facts from the other side that change `side`. `name`: the other side's name. */
+/** Returns those facts from the other side that change `side`. `name`: the other side's name. */
 export function factsBeside(side: ReadSide, other: ReadSide, name: string): Beside {
   const [own, others] = [side.assumedCluster, other.assumedCluster];
   const takesNodes = own === undefined && (others?.nodes.length ?? 0) > 0 && !saysNode(side.inputs);
@@ -263,7 +263,7 @@ export function factsBeside(side: ReadSide, other: ReadSide, name: string): Besi
   };
 }
 
-/** Returns the other side's Nodes if the side has none, because both sides are of one cluster. */
+/** Returns the other side's Nodes if this side has none, because both sides belong to one cluster. */
 export function takenNodes(side: ReadSide, { inputs: { nodes } }: ReadSide): Beside['takenNodes'] {
   return side.inputs.nodes.length === 0 && nodes.length > 0 ? nodes : undefined;
 }

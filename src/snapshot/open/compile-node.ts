@@ -55,20 +55,20 @@ export interface Prepared {
   readonly nodes: ReadonlyMap<string, Node>;
   readonly windowsNodes: readonly string[];
   readonly nodeSources: ReadonlyMap<string, ObjectSource>;
-  /** Names of the assumed Nodes. If no node is named, the first assumed Node is compiled. */
+  /** The names of the assumed Nodes. If no node is named, kpc compiles for the first of these. */
   readonly assumedNodes: readonly string[];
-  /** All Services, with the values that kpc assigned, including Services that kube-proxy does not program. */
+  /** All Services, with the values that kpc assigned. Includes Services that kube-proxy does not program. */
   readonly services: readonly Sourced<Service>[];
   readonly assigned: CompiledSnapshot['assigned'];
   readonly assumedEndpoints: CompiledSnapshot['assumedEndpoints'];
   readonly assumedPods: readonly Sourced<Pod>[];
   readonly assumedClusterCIDRs: readonly string[];
-  /** The families that kpc chose for the cluster; empty unless a Service gets its families from the cluster. */
+  /** The families that kpc chose for the cluster. Empty unless a Service gets its families from the cluster. */
   readonly assumedFamilies: readonly Family[];
   readonly gates: FeatureGates;
   readonly buildCluster: (behaviours: Behaviours) => Cluster;
   readonly portFaults: () => readonly PortFault[];
-  /** The addresses in the node's `ip -j addr` output, except addresses on kube-ipvs0. Undefined if unknown. */
+  /** The addresses in the node's `ip -j addr` output, without those on kube-ipvs0. Undefined if there is no such output. */
   readonly hostAddresses: readonly Address[] | undefined;
   readonly inputs: SnapshotObjects;
   readonly modeNote?: Finding | undefined;
@@ -83,7 +83,7 @@ export interface PreparationFacts {
   readonly remade?: ReadonlySet<string> | undefined;
 }
 
-/** Takes the ranges from the cluster's objects, as the API server does, unless a flag gives ranges. */
+/** Takes the ranges from the cluster's objects, as the API server does, unless a flag gives the ranges. */
 function rangesToAssign(ranges: AssignmentRanges, serviceCidrs: Inputs['serviceCidrs']): AssignmentRanges {
   const ofObjects = ranges.clusterIPs.length > 0 ? [] : assignableNetworks(serviceCidrs);
   return ofObjects.length === 0 ? ranges : { ...ranges, clusterIPs: ofObjects, fromObjects: true };
@@ -106,8 +106,8 @@ function faultsOfPorts(
 }
 
 /**
- * Finds slices without a Service, and Services without endpoints. Returns nothing after an error, because the object with the error may be
- * the missing one.
+ * Finds EndpointSlices without a Service, and Services without endpoints. Returns nothing after an error, because the object with the error
+ * may be the missing one.
  */
 function findLonely(
   { diagnostics, slices, endpoints }: Inputs,
@@ -119,7 +119,7 @@ function findLonely(
   return [...describeStrays(services, slices, endpoints), ...findUnserved(services, cluster, couldAssume)];
 }
 
-/** The part of the input that both sides of a comparison share: objects as read, the slices of their Services, and the cluster. */
+/** The part of the input that both sides of a comparison share: the objects as read, the EndpointSlices of Services, and the cluster. */
 export class ReadObjects {
   readonly slices = new ContextMemo<Inputs, ReturnType<typeof serve>>();
   readonly clusters = new ContextMemo<FoundSlices, Cluster>();
@@ -186,7 +186,7 @@ export function prepare(
     assumedNodes: assumedNodes.map(({ object }) => object.metadata.name),
     nodeSources: new Map(inputs.nodes.map(({ object, source }) => [object.metadata.name, source])),
     services,
-    // Each side has its own copies, which include its assumptions.
+    // Each side gets its own copies, because these include the side's assumptions.
     assigned: [...assigned],
     assumedEndpoints: found.assumed.length === 0 ? undefined : [...found.assumed],
     assumedPods: found.assumedPods,
@@ -230,8 +230,8 @@ function takesFamilies(services: readonly Sourced<Service>[], assigned: Prepared
 }
 
 /**
- * Notes that the input has a cluster's Services but lacks its ServiceCIDRs, which affect rules. The Service default/kubernetes shows that
- * the input was printed from a cluster.
+ * Notes that the input has a cluster's Services but not the cluster's ServiceCIDRs, which affect rules. If the input has Service
+ * default/kubernetes, it was printed from a cluster.
  */
 function describeMissingRanges(
   services: readonly Sourced<Service>[],
@@ -256,7 +256,7 @@ function findIgnoredPolicies(services: readonly Sourced<Service>[], behaviours: 
   return [diagnose('userspace', { problem: 'ignored', services: names }, first.source.place([]))];
 }
 
-/** Warns about deprecated fields, and about output that kube-proxy's tools refuse: some source ranges in sets, and long comments. */
+/** Warns about deprecated fields. Also warns about output that kube-proxy's tools refuse: some source ranges in sets, and long comments. */
 export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 'cluster'>): readonly Finding[] {
   const cutsComments = behavioursOf(settings.release).has('short-comments');
   return [
@@ -267,7 +267,7 @@ export function checkLoading({ settings, cluster }: Pick<Prepared, 'settings' | 
   ];
 }
 
-/** Returns one warning for all Services with externalIPs, which will stop working in a later release. */
+/** Returns one warning for all Services with externalIPs. This field will stop working in a later release. */
 function findEndingAddresses({ servicePorts }: Cluster, release: Release): readonly Finding[] {
   const users = isDeprecated('external-ips', release)
     ? servicePorts.filter(({ externalIPs }) => externalIPs.length > 0)

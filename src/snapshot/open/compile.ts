@@ -38,17 +38,17 @@ import { resolveSettings } from '../../input/configuration/read-settings.ts';
 import type { IpFamilyChoice } from './assumptions.ts';
 
 export interface NodeOptions extends Pick<LoadOptions, 'ipFamily'> {
-  /** By default hostnameOverride, or the only Node in the manifests. */
+  /** The default is hostnameOverride, or the only Node in the manifests. */
   readonly node?: string | undefined;
   readonly likeNode?: string | undefined;
   readonly name?: string | undefined;
 }
 
 export interface Compilation {
-  /** Undefined if a diagnostic is an error. */
+  /** Undefined if one of the diagnostics is an error. */
   readonly snapshot: CompiledSnapshot | undefined;
   readonly diagnostics: readonly Finding[];
-  /** Finds facts about the node that the input lacks, for which it compiles the node's state. */
+  /** Finds facts about the node that the input lacks. This compiles the node's state. */
   readonly gaps: () => readonly Finding[];
 }
 
@@ -93,7 +93,7 @@ export function prepareChecked(loaded: LoadedInputs, nodes: CheckedNodes, refusa
 
 /**
  * Prepares the input for each node. Unless a release is named, each node is compiled for the release that it runs; if there is only one
- * node, a diagnostic names the release. With `auto`, every node must name a release.
+ * node, a diagnostic names this release. With `auto`, every node must name a release.
  */
 function prepareForNodes(loaded: LoadedInputs, nodes: readonly string[]) {
   const { version: choice, settings } = loaded;
@@ -125,7 +125,7 @@ export function checkReleases(
     .filter((each) => !said.has(keyOfFault(each)) && said.add(keyOfFault(each)));
 }
 
-/** Flags as passed to a command, which may have only a few of these. */
+/** Flags that a command passes on. A command may have only some of them. */
 export interface GivenFlags extends Partial<LoadOptions>, Omit<FleetChoice, 'node'> {}
 
 function checkShard(shard: string | undefined): readonly Finding[] {
@@ -143,7 +143,7 @@ export function checkFlags(flags: GivenFlags): readonly Finding[] {
   return [...checkValues(flags), ...diagnostics.filter(isError)];
 }
 
-/** A side of a comparison may be a release, which no flag names. */
+/** Checks the release. A side of a comparison may be a release, and then no flag names it. */
 function checkVersion({ kubernetesVersion, sideOf }: GivenFlags): ReturnType<typeof parseVersionChoice> {
   return sideOf === 'release'
     ? parseVersionChoice(kubernetesVersion, 'a side', false)

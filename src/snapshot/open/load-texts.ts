@@ -46,7 +46,7 @@ export interface InputTexts {
   readonly manifests: LoadedFiles;
   /** kube-proxy's configuration, if it is separate from the manifests. */
   readonly config: TextFile | Finding | undefined;
-  /** A node's addresses, or a function that reads each node's addresses from a folder. */
+  /** The node's addresses, or a function that reads each node's addresses from a folder. */
   readonly hostAddresses: HostText | Finding | ReadHosts | undefined;
 }
 
@@ -59,8 +59,8 @@ export interface Hosts {
 
 export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedCluster {
   /**
-   * Whether a result without Services may be written. Undefined if the result is only shown. `of-a-cluster`: allowed with a warning if the
-   * input may be a whole cluster, with Nodes and nothing that needs Services.
+   * Whether a result without Services may be written. Undefined if the result is only shown. `of-a-cluster`: the result may be written,
+   * with a warning, if the input may be a whole cluster because it has Nodes and nothing that needs Services.
    */
   readonly emptyResult?: 'refused' | 'of-a-cluster' | 'allowed' | 'useless' | undefined;
   readonly into?: Into | undefined;
@@ -68,26 +68,26 @@ export interface LoadOptions extends ProxyFlags, RangeFlags, GateOptions, AskedC
   readonly namespace?: string | undefined;
   readonly skipInvalid?: boolean | undefined;
   readonly traffic?: boolean | undefined;
-  /** Networks for the Pods that kpc assumes for workloads. true (or auto) means the known networks. */
+  /** The networks for the Pods that kpc assumes for workloads. true (or auto) means the known networks. */
   readonly assumeEndpoints?: string | true | undefined;
   /** Whether to assume what manifests from git lack: addresses, node ports, Pods and Nodes. */
   readonly assume?: boolean | 'by-default' | undefined;
   readonly unread?: UnreadLists | undefined;
   readonly remade?: ReadonlySet<string> | undefined;
-  /** The Nodes of the other side of a comparison, for a side without Nodes. */
+  /** The Nodes of the other side of a comparison. Set for a side that has no Nodes. */
   readonly takenNodes?: Inputs['nodes'] | undefined;
-  /** The most diagnostics with one code in one file, if not the default number. */
+  /** The most diagnostics to report with one code in one file. The default number applies if this is unset. */
   readonly mostOfCode?: number | undefined;
 }
 
 export interface LoadedInputs extends Prepared {
   readonly texts: InputTexts;
-  /** Each node's addresses, if a folder has them; if not, the only node's are in `hostAddresses`. */
+  /** Each node's addresses, if they are read from a folder. Otherwise `hostAddresses` holds the addresses of the only node. */
   readonly hosts: Hosts['addresses'] | undefined;
   readonly modeNote: Finding | undefined;
   readonly version: VersionChoice;
   readonly configured: boolean;
-  /** Reads the same input as if a flag named this mode. */
+  /** Reads the same input again, as if a flag named this mode. */
   readonly inMode: (mode: ProxyMode) => LoadedInputs;
   /**
    * Reads the same manifests with other kube-proxy settings. `config`: the configuration to use with them. If objects were left out, reads
@@ -106,10 +106,10 @@ export function loadTexts(texts: InputTexts, options: LoadOptions): LoadedInputs
   return loadBeside(texts, options, [], 0);
 }
 
-/** The most rounds of leaving out faulty objects, each of which may make further objects faulty. */
+/** The most rounds in which faulty objects are left out. Each round may make further objects faulty. */
 const mostRounds = 8;
 
-/** Loads the input again without the objects that these errors name. Some faults appear only when all objects are combined. */
+/** Loads the input without the objects that these errors name. Some faults appear only when all objects are combined. */
 function loadBeside(
   texts: InputTexts,
   options: LoadOptions,
@@ -202,7 +202,7 @@ function loadSettings(
   const given = config ? config.config : configs[0];
   const known = facts.find(({ configures }) => configures);
   const configured = config !== undefined || configs.length > 0 || known !== undefined;
-  // kube-proxy's own configuration overrides values that were derived from another program's.
+  // kube-proxy's own configuration overrides values that come from another program's configuration.
   const derived = given && known?.fills ? flagsBeside(known.proxy, given.object) : given ? {} : known?.proxy;
   const flags = { ...derived, ...definedOf(options) };
   const { choice: version, diagnostics: wrongVersion } = parseVersionChoice(options.kubernetesVersion);
@@ -223,7 +223,7 @@ function loadSettings(
   };
 }
 
-/** kube-proxy's arguments, or another program's configuration, may name no mode, as a configuration may. */
+/** Notes that nothing names a mode. kube-proxy's arguments and other programs' configurations may leave it out. */
 function noteOfFacts(known: ConfigFile['facts'][number] | undefined, { proxyMode }: ProxyFlags): Finding | undefined {
   if (known?.proxy.proxyMode !== '' || proxyMode !== undefined) return undefined;
   return diagnose('default-mode', { named: 'configuration' }, known.place);
@@ -234,7 +234,7 @@ function findRivals({ configs, facts }: Inputs): readonly Finding[] {
   return configs.slice(1).map(({ source }) => diagnose('duplicate-configuration', {}, source.place([])));
 }
 
-/** Reports faults of --config, and configurations among the manifests that it sets aside, unless it makes a side of a comparison. */
+/** Reports faults of --config. Also reports configurations that it overrides, unless it makes a side of a comparison. */
 function describeConfigurations(inputs: Inputs, config: ConfigFile | undefined, { sideOf }: LoadOptions) {
   if (!config) return findRivals(inputs);
   const others = sideOf === 'configuration' ? [] : inputs.configs;
@@ -262,7 +262,7 @@ function describePreview(release: Release): readonly Finding[] {
   return isPreview(release) ? [diagnose('kubernetes-preview', { release })] : [];
 }
 
-/** Returns an error for each object that conflicts with others when compiled, except objects that are already left out. */
+/** Returns an error for each object that conflicts with others when kpc compiles them. Leaves out objects that are already left out. */
 function findUncompiled(found: readonly Finding[], known: readonly Finding[]): readonly Finding[] {
   const keyOf = ({ place }: Finding): string | undefined => place && keyOfObject(place);
   const errors = new Map(
@@ -301,14 +301,13 @@ function diagnoseSkippedKinds(skipped: Inputs['skipped'], assumes: boolean): rea
 }
 
 /**
- * 'auto' and undefined both mean the release that each node runs. With undefined, a node that names no release gets the newest release of
- * the other nodes.
+ * 'auto' and undefined both mean the release that each node runs. With undefined, a node that names no release gets the newest release that
+ * any other node names.
  */
 export type VersionChoice = Release | 'auto' | undefined;
 
 /**
- * Parses the value of --kubernetes-version or of another flag with the same values, or a side's name. After an error, the choice is
- * undefined.
+ * Parses a release: the value of --kubernetes-version or of a similar flag, or the name of a side. After an error, the choice is undefined.
  */
 export function parseVersionChoice(
   text: string | undefined,
@@ -320,7 +319,7 @@ export function parseVersionChoice(
   return { choice, diagnostics: [wrongValue(flag, text, takesAuto ? 'release-or-auto' : 'release')] };
 }
 
-/** Returns the release to check settings for before the node is known: the chosen one, or else the newest on any node. */
+/** Returns the release for which settings are checked before the node is known: the chosen release, or else the newest one on any node. */
 export function startingRelease(choice: VersionChoice, nodes: Inputs['nodes']): Release {
   if (choice !== undefined && choice !== 'auto') return choice;
   const run = new Set(nodes.map(({ object }) => releaseRunBy(object)));
@@ -343,8 +342,8 @@ export function releaseOfNode(
 }
 
 /**
- * Reports that no Service is programmed. A result without Services would remove all Services from a node, so it is an error, unless
- * `emptyResult` allows it or the result is only shown.
+ * Reports that no Service is programmed. Writing a result without Services would remove all Services from a node. This is therefore an
+ * error, unless `emptyResult` allows it or the result is only shown.
  */
 function describeEmptiness(
   inputs: Inputs,
@@ -381,7 +380,7 @@ function describeEmptiness(
   return [diagnose('nothing-programmed', { services: 0, lacking: [], isRefused, ...useless })];
 }
 
-/** Refuses a file with one node's addresses if several nodes are compiled. */
+/** Refuses a file with one node's addresses if kpc compiles for several nodes. */
 export function checkHosts({ texts, hostAddresses }: LoadedInputs, nodes: readonly string[]): readonly Finding[] {
   const { hostAddresses: listed } = texts;
   if (nodes.length < 2 || !hostAddresses || !listed || !('name' in listed)) return [];
@@ -390,7 +389,7 @@ export function checkHosts({ texts, hostAddresses }: LoadedInputs, nodes: readon
 
 export type HostText = Pick<TextFile, 'name' | 'text'>;
 
-/** Reads addresses from `ip -j addr` or `ip addr`, without the addresses on kube-ipvs0. Returns none if a diagnostic reports a fault. */
+/** Reads addresses from `ip -j addr` or `ip addr`, without those on kube-ipvs0. Returns none if a diagnostic reports a fault. */
 export function parseHostAddresses(file: HostText | Finding): {
   readonly addresses: readonly Address[];
   readonly diagnostics: readonly Finding[];
@@ -402,7 +401,7 @@ export function parseHostAddresses(file: HostText | Finding): {
   return { addresses, diagnostics };
 }
 
-/** Reads links from `ip -j addr` or `ip addr`, including kube-ipvs0. Returns none if a diagnostic reports a fault. */
+/** Reads links from `ip -j addr` or `ip addr`, including kube-ipvs0. If a diagnostic reports a fault, there are no links. */
 export function parseHostLinks(file: HostText | Finding): {
   readonly links: readonly Link[];
   readonly diagnostics: readonly Finding[];
@@ -419,7 +418,7 @@ export function parseHostLinks(file: HostText | Finding): {
   return { links: [], diagnostics: [badHostAddresses(file.name, { problem: 'bad-line', reason: first.reason })] };
 }
 
-/** Parses any other text as JSON, so that the JSON parser reports the fault. */
+/** Parses the output of `ip addr` or `ip -j addr`. Any other text is parsed as JSON, so that the JSON parser reports the fault. */
 function parsePrinted(text: string): ReturnType<typeof parseIpAddrJson> {
   const printed = splitOutputs(text).outputs.filter(({ kind }) => kind === 'ip addr');
   if (printed.length === 0) return parseIpAddrJson(text);

@@ -19,7 +19,7 @@ import {
   unreadable,
 } from './stored-side.ts';
 
-/** `origin`: the folder where the file was found. */
+/** `origin`: the folder in which the file was found. */
 export interface GivenText {
   readonly name: string;
   readonly text: string;
@@ -41,7 +41,7 @@ export interface DumpFiles {
   readonly manifests: readonly TextFile[];
 }
 
-/** Matches file names of documents and programs, which may quote the output of a tool. */
+/** Matches the file names of documents and programs, because these may quote the output of a tool. */
 export const isDocument = /\.(?:ya?ml|md|markdown|adoc|rst|html?|sh|bash|py|go|js|ts|tf|toml|json5|tpl|gotmpl)$/i;
 
 export class DumpTexts {
@@ -52,7 +52,7 @@ export class DumpTexts {
   readonly #budget = new TextBudget();
   #isMeant = false;
 
-  /** Adds a file. Returns false once the files together are too long to read. */
+  /** Adds a file. Returns false as soon as the files together are too long to read. */
   add({ name, path, file, isNamed, isManifest }: FoundFile): boolean {
     if (isManifest) {
       if (file.kind === 'text' && /^\s*\{/.test(file.text)) this.#manifests.push(new TextFile(path, file.text));
@@ -79,7 +79,7 @@ export class DumpTexts {
   /** Reads the files. Undefined unless a file is, or should be, a tool's output. `isMixed`: whether manifests may be among the files. */
   read(isMixed: boolean): DumpFiles | undefined {
     const dump = readDump(this.#texts);
-    // A list of a node's addresses may also accompany manifests, for --host-addresses.
+    // A list of a node's addresses may also be meant for manifests, as with --host-addresses.
     const isBeside = dump.files.every(({ kind }) => kind.startsWith('ip ') || kind === 'sysctl');
     const isElse = isBeside && (dump.files.length === 0 || isMixed);
     if (!this.#isMeant && isElse && !isRefusedOnly(dump)) return undefined;
@@ -98,8 +98,8 @@ export class DumpTexts {
 const ofBundle: ReadonlySet<string> = new Set([bundleHead, ...bundleFileNames]);
 
 /**
- * Recognises a folder's texts: a bundle, a golden, manifests, or a dump, with other tools' output and manifests beside it. `called`: the
- * user's name for the texts, by default the name of their folder or files.
+ * Recognises a folder's texts. They are a bundle, a golden, manifests or a dump, each possibly with other tools' output and manifests
+ * beside it. `called`: the user's name for the texts; the default is the name of their folder or files.
  */
 export function recogniseTexts(called: string | undefined, given: readonly GivenText[]): Recognised {
   const texts = new Map(given.map(({ name, text }) => [name, text]));
@@ -127,7 +127,7 @@ export function recogniseTexts(called: string | undefined, given: readonly Given
   return withStrangers({ ...(whole ?? side), beside }, unlisted);
 }
 
-/** Reports each text given beside a dump that is neither a listing nor a manifest. In a folder, such files are expected. */
+/** Reports each text beside a dump that is neither a listing nor a manifest. In a folder, such files are expected. */
 export function withStrangers(read: Recognised, unlisted: readonly GivenText[]): Recognised {
   if (read.kind !== 'dump') return read;
   const strangers = unlisted.filter((each) => !each.origin && !mayBeManifest(each));

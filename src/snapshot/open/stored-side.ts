@@ -30,7 +30,7 @@ export interface Reading {
   readonly files: LoadedInputs['files'];
   /** Undefined if the side could not be read. */
   readonly readAs: ReadAs | undefined;
-  /** Finds facts about the node that the manifests lack, for which it compiles the node's state. */
+  /** Finds facts about the node that the manifests lack. This compiles the node's state. */
   readonly gaps?: Compilation['gaps'];
 }
 
@@ -49,9 +49,9 @@ export type Recognised = Reading & {
   );
 
 export interface Opened {
-  /** Undefined for a bundle or dump. */
+  /** Undefined if the side is a bundle or a dump. */
   readonly loaded: LoadedInputs | undefined;
-  /** '' stands for the node in the options, or else the default node. */
+  /** '' stands for the node that the options name, or else for the default node. */
   readonly nodes: readonly string[];
   readonly isNodeNamed?: boolean;
   readonly at: (node: string) => Reading;
@@ -70,7 +70,7 @@ export function openManifests(name: string, loaded: LoadedInputs, options: Opene
   });
 }
 
-/** Reports whether inputs share Nodes, have several, and nothing names one. A comparison then covers all Nodes that both sides have. */
+/** Reports whether the inputs share several Nodes and nothing names one. A comparison then covers all Nodes that both sides have. */
 export function namesNoNode(node: string | undefined, ...inputs: readonly Pick<LoadedInputs, 'nodes' | 'settings'>[]) {
   const shared = inputs.flatMap(({ nodes }) =>
     [...nodes.keys()].filter((name) => inputs.every((each) => each.nodes.has(name))),
@@ -79,7 +79,7 @@ export function namesNoNode(node: string | undefined, ...inputs: readonly Pick<L
   return !isNamed && shared.length > 0 && inputs.some(({ nodes }) => nodes.size > 1);
 }
 
-/** Opens nodes. Reports a diagnostic that several nodes share only for the first of them. */
+/** Opens nodes. If several nodes have the same diagnostic, reports it only for the first of them. */
 export function openNodes(
   loaded: LoadedInputs,
   { allNodes = false, ...options }: OpenedNodes,
@@ -88,7 +88,7 @@ export function openNodes(
   const nodes = allNodes ? [...loaded.nodes.keys()].toSorted() : [''];
   const memo = nodes.length > 1 ? new NodeMemo() : undefined;
   const wrong = checkHosts(loaded, nodes);
-  /** The node that first reported each diagnostic. Reading that node again repeats the diagnostic. */
+  /** Maps each diagnostic to the node that reported it first. If that node is read again, the diagnostic is repeated. */
   const first = new Map<string, string>();
   const at = (node: string): Reading => {
     const reading = wrong.length > 0 ? failedReading(loaded, wrong) : read(node === '' ? options.node : node, memo);
@@ -132,12 +132,12 @@ export function unreadable(diagnostics: readonly Finding[]): Recognised {
   return { ...nothingSaid, kind: 'unreadable', side: undefined, diagnostics };
 }
 
-/** `known`: the nodes of the fleet's bundles. */
+/** `known`: the nodes whose bundles the fleet has. */
 export function unknownInFleet(node: string, known: readonly string[]): Finding {
   return diagnose('unknown-node', { flag: '--node', names: [node], known, isOfFleet: true });
 }
 
-/** Refuses manifests beside a bundle, because a bundle names its own Services. */
+/** Refuses manifests beside a bundle. A bundle already names its own Services. */
 export function alone(read: Recognised, [beside]: readonly { readonly name: string }[]): Recognised {
   if (read.kind !== 'bundle' || beside === undefined) return read;
   return unreadable([diagnose('no-manifests', { what: 'bundle', path: read.side.name, beside: beside.name })]);
@@ -164,7 +164,7 @@ function sideOfStored(as: 'bundle' | 'golden', { manifest, snapshot: side }: Sto
   return { ...nothingSaid, kind: 'bundle', side, manifest, readAs: { as, ...compiledAs(side) } };
 }
 
-/** Reads a kpc-apply dump, a bundle that was not compiled and lists no modules. `network`: other chains, links, routes, sysctls. */
+/** Reads kpc-apply's dump: a bundle that was not compiled and lists no modules. `network`: other chains, links, routes and sysctls. */
 function readDumpedBundle(
   path: string,
   bundle: StoredBundle,
@@ -188,7 +188,7 @@ function readDumpedBundle(
       return tables ? [[family, tables]] : [];
     }),
   );
-  // Packets also pass the other tables that the tools list.
+  // Packets also pass through the other tables that the tools list.
   const others = shown.nftables.filter(
     ({ family, name, chains }) => chains.size > 0 && !findTable(own.nftables, family, name),
   );
@@ -197,7 +197,7 @@ function readDumpedBundle(
   const state = { ...own, iptables, nftables, sets, links, sysctls: new Map([...shown.sysctls, ...own.sysctls]) };
   // If the dump's files have no rules for a family, the node has none either.
   const { hostAddresses } = nodeOfBundle(manifest);
-  // The dump's own files have only kube-proxy's tables. If the node has no other tables, nft prints nothing.
+  // The dump's own files hold only kube-proxy's tables. If the node has no other tables, nft prints nothing.
   const lacksTables = programs(manifest.mode, 'nftables') && !/^\$ nft list ruleset$/m.test(network);
   const coverage = { ...coverAll(), modules: false, lacksTables, listed: ofNetwork.listed };
   const side = new DumpedSnapshot({ name: path, state: () => state, coverage, doubts, routes, flows, hostAddresses });
@@ -218,7 +218,7 @@ function joinTables(own: Tables | undefined, others: Tables | undefined): Tables
   );
 }
 
-/** `diagnostics`: about the files. `texts`: manifests in a support bundle. */
+/** `diagnostics` are about the files. `texts`: the manifests in a support bundle. */
 export function sideOfDump(
   name: string,
   dump: Dump,
@@ -237,7 +237,7 @@ export function sideOfDump(
     outputs: own.map(({ kind }) => kind),
   }));
   const links = dump.state.links.filter((link) => link.name !== serviceLink);
-  // The output of `ip addr show kube-ipvs0` has only that link.
+  // If the output is from `ip addr show kube-ipvs0`, that link is the only one.
   const hostAddresses =
     dump.coverage.links && links.length > 0
       ? links.flatMap(({ addresses }) => addresses.map(({ address }) => address))
@@ -247,7 +247,7 @@ export function sideOfDump(
   return { ...nothingSaid, kind: 'dump', side, manifests: texts, diagnostics, readAs: { as: 'dump', files } };
 }
 
-/** Returns a dump with the node's addresses from another listing. Returns no side if a diagnostic reports a fault in the listing. */
+/** Returns a dump with the node's addresses from another listing. If a diagnostic reports a fault in the listing, there is no side. */
 export function withHostAddresses<Read extends Reading & { readonly side: DumpedSnapshot }>(
   read: Read,
   listing: HostText | Finding | undefined,
@@ -261,7 +261,7 @@ export function withHostAddresses<Read extends Reading & { readonly side: Dumped
   return { ...read, side: read.side.with({ state: () => ({ ...state, links }), coverage: covered, doubts }) };
 }
 
-/** Returns the Services from manifests, which give a dump's objects names, and the other objects. `cluster` is undefined after an error. */
+/** Returns the Services from manifests, which name a dump's objects, and all other objects. `cluster` is undefined after an error. */
 export function namesInManifests({ diagnostics: all, files, inputs: objects, settings, cluster: found }: LoadedInputs) {
   const diagnostics = all.filter(isError);
   const cluster = diagnostics.length > 0 ? undefined : found;

@@ -33,7 +33,7 @@ import {
   unanswered,
 } from '../rule.ts';
 
-/** Finds Pods with host ports that bypass a Service which seems intended as the only access to these Pods. */
+/** Finds Pods with host ports that bypass a Service, if the Service seems intended as the only access to these Pods. */
 export const hostPort: LintRule<'host-port'> = ofServices(({ object: { spec }, name, selected, source }) => {
   const isRestricted = spec.type === 'LoadBalancer' && spec.loadBalancerSourceRanges.length > 0;
   if (spec.type !== 'ClusterIP' && !isRestricted) return undefined;
@@ -59,7 +59,7 @@ type UnservedPort = RuleFinding<'local-without-endpoint'>;
 
 export const localWithoutEndpoint: LintRule<'local-without-endpoint'> = {
   check: (input) => {
-    // A balancer on the node connects to endpoints from the node's address, so no endpoint sees the client's address.
+    // In a mode with a balancer on the node, endpoints always see the node's address and never the client's.
     const isKept = !modeFacts[input.loaded.settings.mode].kinds.has('proxyPorts');
     return [
       ...input.services.flatMap((service) => findInternalGaps(service, input)),
@@ -96,14 +96,14 @@ function findFewPods(
 }
 
 /**
- * Finds nodes without an endpoint under externalTrafficPolicy Local to which clients still send, at a node port or external IP, because no
- * load balancer keeps the clients away.
+ * Finds nodes without an endpoint for a Service with externalTrafficPolicy Local, if clients still send packets to these nodes. They do so
+ * at a node port or external IP, where no load balancer keeps clients away.
  */
 function findExternalGaps(service: LintedService, input: LintInput): readonly UnservedPort[] {
   const { spec, ingress } = service.written;
   if (spec.externalTrafficPolicy !== 'Local' || service.skipped) return [];
   const { mode, ipvs } = input.loaded.settings;
-  // Load balancers check each node's health. Clients of external IPs, and of addresses for which every node answers ARP, do not.
+  // Load balancers check each node's health. Clients of external IPs do not, nor do clients of addresses for which every node answers ARP.
   const isAnnounced = programs(mode, 'links') && !ipvs.strictARP && ingress.length > 0;
   const isSteered = spec.type !== 'NodePort' && spec.externalIPs.length === 0 && !isAnnounced;
   const place = service.source.place(['spec', 'externalTrafficPolicy']);
@@ -113,8 +113,8 @@ function findExternalGaps(service: LintedService, input: LintInput): readonly Un
     const isUnsteered = spec.type === 'NodePort' && !isEverywhere;
     return isUnsteered ? [{ details: { ...about, traffic: 'unsteered' }, place }] : [];
   }
-  // IPVS mode sends the packet to endpoints on other nodes, but the answers do not come back. Slices without nodeName do not show where
-  // endpoints run.
+  // IPVS mode sends such packets to endpoints on other nodes, but the answers do not come back. EndpointSlices without nodeName do not show
+  // where endpoints run.
   const drops = modeFacts[mode].localWithoutEndpoints === 'local-drops';
   const isOpen = (port: ServicePort): boolean => {
     if (areAllUnplaced(port) && !drops) return false;
@@ -136,7 +136,7 @@ function findExternalGaps(service: LintedService, input: LintInput): readonly Un
   });
 }
 
-/** Reports whether the Service's slices name no node, so that no node treats the endpoints as its own. */
+/** Reports whether the Service's EndpointSlices name no node. No node then treats an endpoint as its own. */
 function areAllUnplaced({ endpoints }: ServicePort): boolean {
   return endpoints.length > 0 && endpoints.every(({ status }) => (status.nodeName ?? '') === '');
 }
@@ -157,7 +157,7 @@ function wayFromOutside(
     };
   }
   const [external] = port.externalIPs;
-  // An address that kpc chose is no evidence.
+  // An address that kpc chose is not evidence.
   const address = external ?? (isBalanced ? port.loadBalancerIPs[0] : undefined);
   const packet = address && { ...claim, to: address };
   return { way: external ? 'externalIP' : 'loadBalancerIP', ...(address && { at: address.text }), packet } as const;
@@ -183,13 +183,13 @@ function isOut(port: ServicePort, { node }: CompiledSnapshot): boolean {
   return firewall !== undefined && hasEndpoints && !isLoopback(own) && !admitsNode(firewall, own);
 }
 
-/** Finds node ports of a Service with source ranges, which do not apply to node ports. */
+/** Finds node ports of a Service with source ranges. Source ranges do not apply to node ports. */
 export const openNodePort: LintRule<'open-node-port'> = ofRestricted((service, input) => {
   const { name, written, ports, source } = service;
   const { spec, ingress } = written;
   const own = spec.ports.filter(({ nodePort }) => nodePort !== 0);
   if (admitsEveryone(service) || (own.length === 0 && !spec.allocateLoadBalancerNodePorts)) return undefined;
-  // A Service with a cluster IP and a load balancer address comes from a cluster, which would already have assigned node ports.
+  // If a Service has a cluster IP and a load balancer address, it comes from a cluster, which would already have assigned any node ports.
   if (own.length === 0 && ingress.length > 0 && spec.clusterIP !== '') return undefined;
   const port = ports.find(({ nodePort }) => own.some((each) => each.nodePort === nodePort));
   return {
@@ -199,7 +199,7 @@ export const openNodePort: LintRule<'open-node-port'> = ofRestricted((service, i
   };
 });
 
-/** Finds NetworkPolicies that allow a Service's port but not its target port, if no other policy allows the target port either. */
+/** Finds NetworkPolicies that allow a Service's port but not its target port. Finds nothing if another policy allows the target port. */
 export const policyPort: LintRule<'policy-port'> = {
   check: ({ services, loaded: { inputs } }) => {
     const ofNamespaces = inputs.policies.filter(({ object }) => object.ingress);
@@ -289,7 +289,7 @@ export const undetectedPods: LintRule<'undetected-pods'> = ofServices((service, 
   });
 });
 
-/** Returns what the mode lacks: all Pod networks, or only networks of this family. */
+/** Returns what the mode lacks: Pod networks of any family, or only those of this family. */
 function lackOfNetwork({ detectLocal: { mode }, clusterCIDRs }: ProxySettings, family: Family) {
   if (mode === 'NodeCIDR') return 'podCIDRs';
   return clusterCIDRs.length === 0 ? 'clusterCIDR' : family;

@@ -15,7 +15,7 @@ import {
   unanswered,
 } from '../rule.ts';
 
-/** Shows which Service port gets a packet if two have the same address and port. */
+/** Shows which of two Service ports with the same address and port gets the packets. */
 export const addressConflict: LintRule<'address-conflict'> = {
   show: ({ address, port, rival }, { nodes }, service) => {
     const claiming = service?.ports.find(({ label }) => label === rival);
@@ -73,12 +73,12 @@ export const headlessAddresses: LintRule<'headless-addresses'> = ofServices((ser
   };
 });
 
-/** Shows that a packet from another node to a claimed node address stays on the sending node. */
+/** Shows that a packet from another node to a claimed node address never leaves the sending node. */
 export const nodeAddress: LintRule<'node-address'> = {
   show: ({ address, node }, { nodes }) => {
     const to = parseAddress(address);
     const other = nodes.find(({ nodeName }) => nodeName !== node);
-    // Any port without a Service would do. 10250 is the kubelet's.
+    // Any port that no Service uses would do. 10250 is the kubelet's port.
     return (
       to &&
       other && { from: 'node', to, port: 10250, protocol: 'TCP', node: other.nodeName, ends: ['local', 'refused'] }
@@ -106,11 +106,11 @@ export const nodePortRange: LintRule<'node-port-range'> = ofServices(({ written:
   ];
 });
 
-/** Finds cluster IPs that the API server refuses, because another Service has them or they are outside its ranges. */
+/** Finds cluster IPs that the API server refuses because another Service has them, or because they are outside its ranges. */
 export const refusedClusterIP: LintRule<'refused-cluster-ip'> = {
   check: ({ services, loaded }) => {
     const { ranges, inputs } = loaded;
-    // If the API server's own ServiceCIDR is missing from the input, others may be missing too.
+    // If the API server's own ServiceCIDR is missing from the input, other ServiceCIDRs may be missing too.
     const areKnown =
       inputs.serviceCidrs.length === 0 || inputs.serviceCidrs.some(({ object }) => isDefaultCidr(object));
     const known = areKnown ? serviceRanges(inputs.serviceCidrs, ranges.clusterIPs).map(({ network }) => network) : [];
@@ -138,7 +138,7 @@ export const refusedClusterIP: LintRule<'refused-cluster-ip'> = {
   },
 };
 
-/** Finds health check node ports that another Service also uses, as a health check node port or as a node port. */
+/** Finds health check node ports that another Service uses too, either as a health check node port or as a node port. */
 export const takenHealthCheckPort: LintRule<'taken-health-check-port'> = {
   check: (input) => {
     const all = input.services.flatMap(({ name, ports }) => ports.map((port) => ({ name, port })));
@@ -158,7 +158,7 @@ export const takenHealthCheckPort: LintRule<'taken-health-check-port'> = {
         {
           details: { taken, service: name, port, holder },
           place: source.place(['spec', 'healthCheckNodePort']),
-          // In iptables mode, packets to a node port without endpoints reach the program that listens on the port.
+          // In iptables mode, packets to a node port without endpoints reach any program that listens on that port.
           packet: nodePort && isServed(nodePort.port) ? toNodePort(nodePort.port, input) : undefined,
         },
       ];

@@ -67,7 +67,7 @@ function askingOf({ metadata, spec }: Service): AskingField | undefined {
   return { field: `trafficDistribution ${value}`, path: ['spec', 'trafficDistribution'], needs };
 }
 
-/** Finds hints that have no effect, and fields that ask for hints without effect. */
+/** Finds hints that have no effect, and fields that ask for hints but have no effect. */
 export const idleHints: LintRule<'idle-hints'> = ofServices((service, input) => {
   if (service.ports.length === 0) return undefined;
   const asking = askingOf(service.object);
@@ -116,7 +116,7 @@ function findUnbound(
     return {
       details: unboundDetails(why, of, [...new Set(zones)]),
       place: source.place(['metadata', 'name']),
-      // The packet shows which endpoints the node uses.
+      // This packet shows which endpoints the node uses.
       packet: { ...claimedSocket(port), from: 'node', to: port.clusterIP, node: node.nodeName, ends: ['delivered'] },
     };
   });
@@ -142,8 +142,8 @@ function hasHints({ endpoints }: ServicePort): boolean {
 }
 
 /**
- * Finds Services without slices in input that seems printed from a cluster, because it has Nodes or slices and every Service has an
- * address. In a cluster, each Service with a selector has a slice.
+ * Finds Services without EndpointSlices in input that seems to come from a cluster, because it has Nodes or EndpointSlices and every
+ * Service has an address. In a cluster, each Service with a selector has an EndpointSlice.
  */
 export const noEndpointsGiven: LintRule<'no-endpoints-given'> = {
   check: ({ services, nodes, loaded: { inputs } }) => {
@@ -153,7 +153,7 @@ export const noEndpointsGiven: LintRule<'no-endpoints-given'> = {
     return (
       services
         .filter(({ ports, knowsEndpoints }) => ports.length > 0 && !knowsEndpoints)
-        // A Service without a selector has slices written by hand, which may be in another file.
+        // For a Service without a selector, someone writes the EndpointSlices by hand, and these may be in another file.
         .filter(({ object }) => nodes.length > 0 || object.spec.selector !== undefined)
         .map(({ name, source }) => ({
           details: { services: [name], selecting: 1, hasWorkloads: false },
@@ -163,7 +163,7 @@ export const noEndpointsGiven: LintRule<'no-endpoints-given'> = {
   },
 };
 
-/** Finds Services without an endpoint that accepts connections, if their endpoints are known or their workloads are scaled to 0. */
+/** Finds Services without an endpoint that accepts connections, if all endpoints are known or the workloads are scaled to 0. */
 export const noReadyEndpoint: LintRule<'no-ready-endpoint'> = ofServices((service, input) => {
   const { name, object, ports, isScaledToZero, knowsEndpoints, source } = service;
   const [first] = ports;
@@ -180,8 +180,8 @@ export const noReadyEndpoint: LintRule<'no-ready-endpoint'> = ofServices((servic
 
 /**
  * Finds selectors that match none of a cluster's Pods, or none of the manifests' workloads and Pods. For a Service that is only in
- * manifests, a cluster's Pods do not count. EndpointSlices count as out of date if their Pods are in the input and the selector no longer
- * matches these Pods.
+ * manifests, a cluster's Pods do not count. EndpointSlices are out of date if the selector no longer matches their Pods, which must be in
+ * the input.
  */
 export const selectsNothing: LintRule<'selects-nothing'> = {
   check: (input) => {
@@ -235,7 +235,7 @@ export const unusedSlicePort: LintRule<'unused-slice-port'> = ofServices(
           place: source.place(['ports', i]),
         })),
       );
-    // If a Service port has no matching slice port, unknown-port reports this better.
+    // If the EndpointSlices lack one of the Service's ports, unknown-port is the better finding.
     if ([...known].some((port) => !written.some(({ key }) => key === port))) return undefined;
     const found = new Map<string, RuleFinding<'unused-slice-port'>>();
     for (const { port, key, place } of written) {

@@ -18,8 +18,8 @@ export const ignoredService: LintRule<'ignored-service'> = {
 };
 
 /**
- * Annotations and labels that control planes and load balancers read from Services, as documented. Similar names, such as address-pool and
- * address-pools, are both listed, so that neither counts as a misspelling of the other.
+ * Annotations and labels of Services, as documented by the control planes and load balancers that read them. Of similar names, such as
+ * address-pool and address-pools, both are listed, so that neither counts as a misspelling of the other.
  */
 const readKeys: readonly string[] = Object.entries({
   'service.kubernetes.io': 'headless service-proxy-name topology-mode topology-aware-hints load-balancer-cleanup',
@@ -59,14 +59,14 @@ export const misspelledKey: LintRule<'misspelled-key'> = ofServices(({ name, wri
   ),
 );
 
-/** Finds Services and ports that an Ingress, route or StatefulSet names but that the input lacks. */
+/** Finds Services and ports that an Ingress, route or StatefulSet names but that are not in the input. */
 export const unknownService: LintRule<'unknown-service'> = {
   check: ({ loaded: { inputs } }) => {
     const { services, ingresses, workloads, unread } = inputs;
     if (unread.has('services')) return [];
     const known = new Map(services.map(({ object }) => [fullName(object.metadata), object]));
     const namespaces = new Set(services.map(({ object }) => object.metadata.namespace));
-    /** If the input has no Service in a namespace, the namespace's Services may be in another input. */
+    /** Reports whether a Service is missing. If the input has no Service in its namespace, it may be in another input. */
     const isMissing = (namespace: string, name: string): boolean =>
       namespaces.has(namespace) && !known.has(fullName({ namespace, name }));
     const makers = makersByNamespace(inputs);
@@ -103,7 +103,7 @@ export const unknownService: LintRule<'unknown-service'> = {
   },
 };
 
-/** Lists each backend once. Leaves out names that an annotation defines, which some controllers use for an action. */
+/** Lists each backend once. Leaves out names that an annotation defines, because some controllers use such a name for an action. */
 function listBackends({
   object: { metadata, routes },
 }: Sourced<Ingress>): readonly (IngressBackend & { service: string })[] {

@@ -6,20 +6,20 @@ import { modeHistories } from '../../../kube-proxy/releases.ts';
 import { namesMode } from '../lint-input.ts';
 import { type LintRule, claimRefused, ofServices } from '../rule.ts';
 
-/** Finds sets with more entries than kube-proxy creates them for, and the nodes with such sets. */
+/** Finds ipsets that need more entries than kube-proxy gives them room for, and the nodes with such sets. */
 export const fullSet: LintRule<'full-set'> = {
   check: ({ loaded, nodes, snapshots }) => {
     const { settings, cluster } = loaded;
     const { servicePorts } = cluster;
     if (!programs(settings.mode, 'sets')) return [];
-    // Usually no set can be full, so compiling is skipped.
+    // Usually no set can be full, so the node is not compiled.
     const serviceEntries = servicePorts.reduce((sum, port) => sum + countSetEntries(port), 0);
     const endpointEntries = countByNode(servicePorts);
     const full = new Map<string, { entries: number; readonly nodes: string[] }>();
     for (const snapshot of snapshots) {
       const name = snapshot.nodeName;
       if (Math.max(serviceEntries, endpointEntries.get(name) ?? 0) <= usualSetSize) continue;
-      // Compile the node again, so that only one state is in memory at a time.
+      // Compiles the node again, so that only one node's state is in memory at a time.
       const { state } = snapshot.onNode(name) ?? snapshot;
       for (const { name: set, type, entries } of state.sets) {
         if (type === 'bitmap:port' || entries.length <= usualSetSize) continue;
@@ -33,7 +33,7 @@ export const fullSet: LintRule<'full-set'> = {
   },
 };
 
-/** Returns the most entries that a port can have in one set, except in the set of the node's endpoints. */
+/** Returns the most entries that a port can have in any one set, except the set of the node's endpoints. */
 function countSetEntries({ externalIPs, loadBalancerIPs, sourceRanges }: ServicePort): number {
   return 1 + externalIPs.length + loadBalancerIPs.length * Math.max(1, sourceRanges.length);
 }
@@ -47,7 +47,7 @@ function countByNode(ports: readonly ServicePort[]): ReadonlyMap<string | undefi
   return counts;
 }
 
-/** Chooses by a hash of the client's address alone (ip_vs_sh.c). kube-proxy sets mh-port for mh, so there the client's port counts too. */
+/** The scheduler that hashes only the client's address (ip_vs_sh.c). For mh, kube-proxy sets mh-port, so the client's port counts too. */
 const hashing = 'sh';
 
 /** Finds session affinity without effect, or in addition to a scheduler that already provides it. */
@@ -73,13 +73,13 @@ export const ipvsEnds: LintRule<'ipvs-ends'> = {
   },
 };
 
-/** Kinds of objects that make a program announce load balancer addresses by ARP. */
+/** The kinds of objects by which a program announces load balancer addresses by ARP. */
 const announcers: Readonly<Record<string, string>> = {
   L2Advertisement: 'MetalLB (L2Advertisement)',
   CiliumL2AnnouncementPolicy: 'Cilium (CiliumL2AnnouncementPolicy)',
 };
 
-/** Finds load balancer addresses for which every node answers ARP, because each node has them on kube-ipvs0. */
+/** Finds load balancer addresses for which every node answers ARP, because every node has them on kube-ipvs0. */
 export const laxARP: LintRule<'lax-arp'> = {
   check: ({ loaded: { settings, inputs } }) => {
     if (!programs(settings.mode, 'links') || settings.ipvs.strictARP) return [];
@@ -88,7 +88,7 @@ export const laxARP: LintRule<'lax-arp'> = {
   },
 };
 
-/** Returns a packet to the Service without endpoints whose comment kpc cut, because it is too long for nft. */
+/** Returns a packet to the Service without endpoints whose comment kpc cut because it was too long for nft. */
 export const longComment: LintRule<'long-comment'> = {
   show: ({ servicePort }, input, service) => {
     const port = service?.ports.find((each) => each.label === servicePort);
