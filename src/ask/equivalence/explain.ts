@@ -12,13 +12,15 @@ import {
   isUnknownOwn,
   lostShare,
   type Packet,
+  type ReachedEndpoint,
   sumChances,
   workingShare,
 } from '../../packet/packet.ts';
+import { reasonKey } from '../../packet/reason.ts';
 import type { HealthAnswer } from '../../snapshot/health-checks.ts';
 import { type LostJumps, lostJumpsOf, lostLinkOf } from '../trace/obstacles.ts';
 import type { Scene } from '../trace/scene.ts';
-import { stopOf } from '../trace/stop.ts';
+import { leftOne, stopOf } from '../trace/stop.ts';
 import { type CauseId, causeIds, type CauseReason, findServiceCause, haveOneSetup } from './causes.ts';
 import { type Difference, lackOtherEndpoints, sourceWord, unsettled } from './compare.ts';
 import {
@@ -64,7 +66,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     const target = find(packet, difference.answers);
     const ownEndpoint = ownEndpointOf(sender, target, known);
     const seen = seenSources(difference, nodes);
-    const { explains, shownBy } = findShowing(difference, scenes);
+    const { explains, shownBy } = findShowing(difference, scenes, nodes);
     const [fate, scene] = explains === 'old' ? [from, scenes[0]] : [to, scenes[1]];
     const effect: Effect = {
       target: target.kind,
@@ -113,23 +115,43 @@ function whyFailing({ packet, from, to }: Difference, scenes: readonly [Scene, S
 }
 
 /**
- * Finds the side that explains the difference, and a side on which a trace alone ends as in the comparison. These are the same side if
- * possible. If the end is unknown on only one side, that side explains the difference.
+ * Finds a side whose own trace ends as in the comparison, and that does not know the end if a side does not. If there is none, the side that
+ * explains the difference is not shown.
  */
-function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, Scene]) {
-  const [old, fresh] = scenes;
-  const first = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
-  const isShown = (side: Side): boolean => {
-    const [scene, fate] = side === 'old' ? [old, from] : [fresh, to];
-    const own = scene.alone(packet, fate);
-    return own === fate || (own?.verdict === fate.verdict && chancesOf(own.endpoints) === chancesOf(fate.endpoints));
-  };
-  const other = first === 'old' ? 'new' : 'old';
-  if (isShown(first)) return { explains: first, shownBy: first } as const;
-  // A trace of the other side alone does not show that EndpointSlices fit only one side.
-  const shows = !lackOtherEndpoints([from, to], scenes) && isShown(other);
+function findShowing(
+  { packet, from, to }: Difference,
+  scenes: readonly [Scene, Scene],
+  nodes: ReadonlyMap<string, Address>,
+) {
+  const first: Side = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
   const isUnknown = from.verdict === 'unknown' || to.verdict === 'unknown';
-  return { explains: shows && !isUnknown ? other : first, shownBy: shows ? other : undefined } as const;
+  // A trace of the other side alone does not show that slices fit only one side.
+  const sides: readonly Side[] = lackOtherEndpoints([from, to], scenes)
+    ? [first]
+    : [first, first === 'old' ? 'new' : 'old'];
+  const shownBy = sides.find((side) => {
+    const [scene, fate] = side === 'old' ? [scenes[0], from] : [scenes[1], to];
+    const own = (fate.verdict === 'unknown') === isUnknown ? scene.alone(packet, fate) : undefined;
+    return own === fate || (own !== undefined && answersAs(own, fate, nodes));
+  });
+  return { explains: shownBy ?? first, shownBy };
+}
+
+/** Reports whether a trace answers as the comparison does. Alone, a side may lack more. */
+function answersAs(own: Fate, fate: Fate, nodes: ReadonlyMap<string, Address>): boolean {
+  if (own.verdict !== fate.verdict) return false;
+  if (fate.verdict === 'unknown') {
+    const lacks = new Set(own.reasons.map(reasonKey));
+    return fate.reasons.every((reason) => lacks.has(reasonKey(reason)));
+  }
+  const [alone, compared] = [own, fate].map(({ endpoints, source }) =>
+    endpoints.length > 0 ? chancesWithSources(endpoints, nodes) : sourceWord(source, nodes),
+  );
+  return alone === compared && isNearly(failingShare(own), failingShare(fate));
+}
+
+function chancesWithSources(endpoints: readonly ReachedEndpoint[], nodes: ReadonlyMap<string, Address>): string {
+  return chancesOf(endpoints, (each) => `${formatSocketAddress(each)} as ${sourceWord(each.source, nodes)}`);
 }
 
 type Side = NonNullable<Effect['shownBy']>;
@@ -187,8 +209,8 @@ function causeOfDifference(
   const delivers = new Set([from, to].map(({ endpoints }) => endpoints.length > 0));
   if (kind === 'node-port') {
     if (isLoopback(packet.destination)) return 'node-port-loopback';
-    // One side leaves the packet to the node itself, and the other side's rules translate its address.
-    if (isOfClusterIP || (from.verdict === 'local') !== (to.verdict === 'local')) return 'node-port-addresses';
+    // One side leaves the packet to the node itself, and the other side's rules translate it.
+    if (isOfClusterIP || leftOne(from, to)) return 'node-port-addresses';
   }
   if (stops.has('stranger')) return 'other';
   if (!isServed) return 'no-endpoints';
@@ -197,7 +219,7 @@ function causeOfDifference(
   if (isOwnEndpoint && delivers.has(true)) {
     const [before, after] = [from, to].map(({ endpoints }) => {
       const others = endpoints.filter(({ address }) => address.text !== sender.address?.text);
-      return chancesOf(others, (each) => `${formatSocketAddress(each)} as ${sourceWord(each.source, nodes)}`);
+      return chancesWithSources(others, nodes);
     });
     if (before === after) return 'hairpin';
   }

@@ -5,6 +5,7 @@ import { compareText } from '../../kernel/compare.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import type { Scene } from '../trace/scene.ts';
+import { leftOne } from '../trace/stop.ts';
 import {
   causeIds,
   haveOneSetup,
@@ -117,9 +118,9 @@ export class Findings {
   }
 }
 
-/** Returns the side that alone serves a node port or answers a health check. A side that refuses for lack of endpoints serves too. */
-function serverOf(cause: CauseId, { from, answers }: Difference): 'old' | 'new' | undefined {
-  if (cause === 'node-port-addresses') return from.verdict === 'local' ? 'new' : 'old';
+/** Returns the only side that serves a node port, even if for lack of endpoints it refuses the packet, or that answers a health check. */
+function serverOf(cause: CauseId, { from, to, answers }: Difference): 'old' | 'new' | undefined {
+  if (cause === 'node-port-addresses') return leftOne(from, to) === from ? 'new' : 'old';
   if (cause !== 'health-check' || !answers || (answers.from && answers.to)) return undefined;
   return answers.from ? 'old' : 'new';
 }

@@ -175,6 +175,27 @@ export function lastServiceChain(steps: readonly Step[]): string | undefined {
   return chains.findLast((chain) => parseServiceChain(chain) ?? parseNftName(chain));
 }
 
+/** Returns the fate for which kube-proxy's rules leave a packet as it is, if for the other fate they take it. */
+export function leftOne(from: Fate, to: Fate): Fate | undefined {
+  const [old, fresh] = [isLeft(from), isLeft(to)];
+  return old === true && fresh === false ? from : old === false && fresh === true ? to : undefined;
+}
+
+/** Undefined if the packet does not get to kube-proxy's rules. */
+function isLeft({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): boolean | undefined {
+  if (verdict === 'local' || verdict === 'forwarded') return true;
+  const stop = stopOf({ verdict, steps });
+  if (stop?.kind !== 'stranger' && stop?.kind !== 'kernel') return false;
+  if (lastServiceChain(steps) !== undefined || steps.some(({ kind }) => kind === 'virtual-server')) return false;
+  return steps.some((step) => step.kind === 'rule' && leadsToServices(step)) || undefined;
+}
+
+function leadsToServices({ table, action }: RuleStep): boolean {
+  if (!('chain' in action)) return false;
+  if (isKubeProxyTable(table)) return action.chain === nftChains.services;
+  return table === 'nat' && action.chain === baseChains.services;
+}
+
 function isOfIptables({ tool, table }: RuleStep): boolean {
   return tool === 'iptables' || tableNames.some((name) => name === table);
 }
