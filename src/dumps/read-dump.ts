@@ -123,7 +123,8 @@ function readNothing(draft: DumpDraft, at: Printed, text: string): void {
   } else draft.fault(file, 'unread-file', { expected: kind });
 }
 
-function isOfComments(text: string): boolean {
+/** Reports whether a text has no lines but comments. */
+export function isOfComments(text: string): boolean {
   for (const line of linesOf(text)) if (line.trim() !== '' && !line.startsWith('#')) return false;
   return true;
 }

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { diff, formatDiff } from '../../src/library/diff.ts';
 import { open } from '../../src/library/open.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
-import { resultOf } from '../support/printed-json.ts';
+import { findingsOf, resultOf } from '../support/printed-json.ts';
 import { runKpc } from '../support/run-kpc.ts';
 import { writeFolder } from '../support/write-folder.ts';
 
@@ -54,6 +54,24 @@ const rules =
   '*nat\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n';
 const ruleset =
   'table inet filter {\n\tchain input {\n\t\ttype filter hook input priority filter; policy accept;\n\t}\n}\n';
+
+test.each([
+  ['rules.txt', ''],
+  ['rules.txt', '# no rules\n\n'],
+  ['-', ''],
+])('a file beside manifests that holds nothing is no manifest: %s', async (name, text) => {
+  const folder = write('nothing', {
+    'web.yaml': 'apiVersion: v1\nkind: Service\nmetadata: { name: web }\n',
+    'rules.txt': text,
+  });
+  const given = name === '-' ? name : join(folder, name);
+  const run = await runKpc(['describe', 'web', given, '-f', join(folder, 'web.yaml'), '--output', 'json'], {
+    stdin: '',
+  });
+  expect(findingsOf(run.stdout).map(({ code, severity }) => [code, severity])).toEqual([['unread-file', 'error']]);
+  const { diagnostics, snapshots } = open({ 'web.yaml': 'kind: Service', [name]: text });
+  expect([diagnostics.map(({ code }) => code), snapshots]).toEqual([['unread-file'], []]);
+});
 
 describe('an empty listing', () => {
   test('is one that was not given', () => {
