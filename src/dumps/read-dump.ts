@@ -46,6 +46,9 @@ export function readDump(texts: ReadonlyMap<string, string>): Dump {
 }
 
 function readFile(draft: DumpDraft, name: string, text: string, lists: (() => void)[]): void {
+  for (const [, six] of text.matchAll(/^# Warning: ip(6?)tables-legacy tables present/gm)) {
+    draft.doubt({ file: name, kind: 'legacy-tables', family: six === '6' ? 'ipv6' : 'ipv4' });
+  }
   const { outputs, silent, strays } = splitOutputs(text);
   const last = outputs.at(-1);
   if (!last) {
@@ -62,11 +65,8 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
   const [firstStray] = strays;
   if (firstStray !== undefined)
     draft.fault(name, 'dump-reading', { problem: 'stray-lines', lines: strays.length }, firstStray);
-  for (const [, six] of text.matchAll(/^# Warning: ip(6?)tables-legacy tables present/gm)) {
-    draft.doubt({ file: name, kind: 'legacy-tables', family: six === '6' ? 'ipv6' : 'ipv4' });
-  }
-  // iptables-save lists hidden tables in a comment, which is outside the tables. If the text has both families, it is unknown which family
-  // the comment is about.
+  // iptables-save lists hidden tables in a comment, outside the printed tables. If the text has both families, the comment's family is
+  // unknown.
   const ofRules = outputs.filter(({ kind, command }) => kind === 'rules' && command?.elsewhere === undefined);
   for (const kind of new Set(ofRules.map((output) => rulesKind(output, name)))) noteHidden(draft, name, kind, text);
   for (const output of numbered(outputs)) {
