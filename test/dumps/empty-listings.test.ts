@@ -108,7 +108,15 @@ describe('an empty listing', () => {
     );
     expect({ verdict, commands }).toEqual({ verdict: 'unknown', commands: ['iptables-save'] });
     const text = await runKpc(['trace', '-q', write('said', empty), '--from', '10.244.9.9', '--to', '10.96.7.7:80']);
-    expect(text.stdout).toContain('unknown: iptables-save is empty; print it as root\n');
+    expect(text.stdout).toContain(': iptables-save is empty; print it as root\n');
+  });
+
+  test('of addresses is not to be added again', async () => {
+    const { 'ip-addr.json': _, ...others } = filesOf('iptables-session-affinity');
+    const folder = write('addresses', { ...others, 'ip-addr.txt': '' });
+    const { stdout } = await runKpc(['trace', '-q', folder, '--from', '10.244.9.9', '--to', '192.168.10.11:3080']);
+    expect(stdout).toContain('is an address of the node: ip-addr.txt is empty; print it as root\n');
+    expect(stdout).not.toContain('add ');
   });
 
   test('takes nothing from answers that need it not', async () => {

@@ -18,6 +18,7 @@ import type { RuleStep } from '../../packet/step.ts';
 import { unshownPosition } from '../../packet/run-chain.ts';
 import { jumpCommand } from '../../snapshot/faults.ts';
 import { faultWords, fullListings, unlistedWords, unshownJumpWords } from './lack.ts';
+import { expectDumpFile } from '../../dumps/read-dump.ts';
 import { showsIptablesAsNft, type Snapshot } from '../../snapshot/snapshot.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 
@@ -40,8 +41,9 @@ function wordsOfReason(reason: Reason, family: Family, scene: Scene): Omit<Reaso
   switch (reason.kind) {
     case 'missing-listing': {
       const { text, command, settle } = missingWords(reason.missing, family, scene);
-      const file = (scene.side.host ?? scene.side).coverage.empty?.get(command);
-      if (file !== undefined) return { text: `${file} is empty`, command, settle: ['print it as root'] };
+      const kind = expectDumpFile(command.replaceAll(/\W+/g, '-'));
+      const file = kind && (scene.side.host ?? scene.side).coverage.empty?.get(kind);
+      if (file) return { text: `${text}: ${file} is empty`, command, settle: ['print it as root'] };
       return { text, command, settle: settle ?? [`add the output of ${command}`] };
     }
     case 'missing-flag':
