@@ -14,7 +14,8 @@ import {
   type Packet,
   type ReachedEndpoint,
   sumChances,
-  workingShare,
+  type Verdict,
+  workingShares,
 } from '../../packet/packet.ts';
 import { reasonKey } from '../../packet/reason.ts';
 import type { HealthAnswer } from '../../snapshot/health-checks.ts';
@@ -237,21 +238,28 @@ function isBalanced({ steps }: Fate): boolean {
   return steps.some((step) => step.kind === 'listener' && step.server.program === 'balancer');
 }
 
-/** Judges a difference by the share of connections that are not known to fail, whichever endpoints they reach. */
+/**
+ * Compares the shares of connections that are not known to fail, whichever endpoints they reach. A connection that depends on what no listing
+ * shows may work or fail.
+ */
 function severityOfDifference({ sender, from, to, answers }: Difference, { kind }: KnownDestination): EffectSeverity {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'unknown';
-  const shareOf = (fate: Fate, isAnswered: boolean): number => {
+  const rangeOf = (fate: Fate, isAnswered: boolean) => {
     const takes = kind === 'node' || (kind === 'health-check' && isAnswered);
-    return workingShare(fate, (verdict) => verdict === 'delivered' || (verdict === 'local' && takes)).most;
+    const arrives = (verdict: Verdict): boolean => verdict === 'delivered' || (verdict === 'local' && takes);
+    const { working, depending, unknown } = workingShares(fate, arrives);
+    return { least: working + unknown, most: working + unknown + depending };
   };
-  const [before, after] = [
-    shareOf(from, !answers || admits(answers.from, answers.to)),
-    shareOf(to, !answers || admits(answers.to, answers.from)),
-  ];
-  if (isNearly(before, after)) return isNearly(before, 0) ? 'fails-otherwise' : 'changes';
-  // Nobody outside the cluster relies on a cluster IP that fails for part of the connections, so the size of that part does not matter.
-  if (kind === 'cluster-ip' && sender.place === 'outside' && isPart(before) && isPart(after)) return 'changes';
-  return before > after ? 'breaks' : 'opens';
+  const before = rangeOf(from, !answers || admits(answers.from, answers.to));
+  const after = rangeOf(to, !answers || admits(answers.to, answers.from));
+  if (isNearly(before.least, after.least) && isNearly(before.most, after.most))
+    return isNearly(before.most, 0) ? 'fails-otherwise' : 'changes';
+  // Nobody relies on a cluster IP that fails in part for clients outside the cluster, so how large this part is decides nothing.
+  if (kind === 'cluster-ip' && sender.place === 'outside' && isPart(before.most) && isPart(after.most))
+    return 'changes';
+  const isMore = (share: number, other: number): boolean => share > other && !isNearly(share, other);
+  if (isMore(before.least, after.most)) return 'breaks';
+  return isMore(after.least, before.most) ? 'opens' : 'unknown';
 }
 
 /** Reports whether an answer counts as success. A 503 counts only if the other side answers too, because it is as bad as no answer. */
