@@ -13,7 +13,7 @@ import {
 import { conditionOf, isUndetectedPod } from '../trace/obstacles.ts';
 import type { StopCondition } from '../trace/question.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
-import { leftOne, stopOf } from '../trace/stop.ts';
+import { isLeft, stopOf } from '../trace/stop.ts';
 import { differingParts, type DifferingParts } from './differing-parts.ts';
 import { type CauseId, type CauseReason, type Losing, type StopOfNode } from './causes.ts';
 import { type Answers, type Difference, sourceWord } from './compare.ts';
@@ -175,9 +175,9 @@ export function stepFinder(scenes: readonly [Scene, Scene], isOneSetup: boolean)
   return (cause: CauseId, { from, to }: Difference, ports: readonly ShownPort[]): StepCause | undefined => {
     if (settled.has(cause)) return undefined;
     const changed = areCompiled ? undefined : (known ??= differingParts(scenes));
-    const left = leftOne(from, to);
-    // Whatever stops the packet afterwards is not the cause.
-    const stops = [from, to].map((fate) => stopsOf(fate === left ? [] : fate.ways));
+    // If only one side leaves the packet as it is, what stops it afterwards is not the cause.
+    const isTaken = !isLeft(from) || !isLeft(to);
+    const stops = [from, to].map((fate) => stopsOf(isTaken && isLeft(fate) ? [] : fate.ways));
     const because = (kind: StopOfNode['kind']): readonly CauseReason[] =>
       scenes.flatMap(({ side }, at) => {
         const others = stops[1 - at];

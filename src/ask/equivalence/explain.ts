@@ -21,7 +21,7 @@ import { reasonKey } from '../../packet/reason.ts';
 import type { HealthAnswer } from '../../snapshot/health-checks.ts';
 import { type LostJumps, lostJumpsOf, lostLinkOf } from '../trace/obstacles.ts';
 import type { Scene } from '../trace/scene.ts';
-import { leftOne, stopOf } from '../trace/stop.ts';
+import { isLeft, stopOf } from '../trace/stop.ts';
 import { type CauseId, causeIds, type CauseReason, findServiceCause, haveOneSetup } from './causes.ts';
 import { type Difference, lackOtherEndpoints, sourceWord, unsettled } from './compare.ts';
 import {
@@ -124,38 +124,32 @@ function findShowing(
   scenes: readonly [Scene, Scene],
   nodes: ReadonlyMap<string, Address>,
 ) {
-  const first: Side = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
+  const first = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
   const isUnknown = from.verdict === 'unknown' || to.verdict === 'unknown';
   // A trace of the other side alone does not show that slices fit only one side.
-  const sides: readonly Side[] = lackOtherEndpoints([from, to], scenes)
-    ? [first]
-    : [first, first === 'old' ? 'new' : 'old'];
+  const sides = lackOtherEndpoints([from, to], scenes) ? ([first] as const) : (['new', 'old'] as const);
   const shownBy = sides.find((side) => {
     const [scene, fate] = side === 'old' ? [scenes[0], from] : [scenes[1], to];
     const own = (fate.verdict === 'unknown') === isUnknown ? scene.alone(packet, fate) : undefined;
-    return own === fate || (own !== undefined && answersAs(own, fate, nodes));
+    return own !== undefined && (own === fate || answersAs(own, fate, nodes));
   });
   return { explains: shownBy ?? first, shownBy };
 }
 
 /** Reports whether a trace answers as the comparison does. Alone, a side may lack more. */
 function answersAs(own: Fate, fate: Fate, nodes: ReadonlyMap<string, Address>): boolean {
-  if (own.verdict !== fate.verdict) return false;
-  if (fate.verdict === 'unknown') {
-    const lacks = new Set(own.reasons.map(reasonKey));
-    return fate.reasons.every((reason) => lacks.has(reasonKey(reason)));
-  }
-  const [alone, compared] = [own, fate].map(({ endpoints, source }) =>
-    endpoints.length > 0 ? chancesWithSources(endpoints, nodes) : sourceWord(source, nodes),
+  const lacks = new Set(own.reasons.map(reasonKey));
+  return (
+    own.verdict === fate.verdict &&
+    isNearly(failingShare(own), failingShare(fate)) &&
+    chancesWithSources(own.endpoints, nodes) === chancesWithSources(fate.endpoints, nodes) &&
+    (fate.verdict !== 'unknown' || fate.reasons.every((reason) => lacks.has(reasonKey(reason))))
   );
-  return alone === compared && isNearly(failingShare(own), failingShare(fate));
 }
 
 function chancesWithSources(endpoints: readonly ReachedEndpoint[], nodes: ReadonlyMap<string, Address>): string {
   return chancesOf(endpoints, (each) => `${formatSocketAddress(each)} as ${sourceWord(each.source, nodes)}`);
 }
-
-type Side = NonNullable<Effect['shownBy']>;
 
 function findLost(
   { sender, packet, from, to }: Difference,
@@ -172,8 +166,7 @@ function findLost(
 }
 
 function choiceOf(from: Fate, to: Fate, source: SeenSources | undefined): EffectChoice | undefined {
-  if (from.verdict !== 'delivered' || to.verdict !== 'delivered') return undefined;
-  if (chancesOf(from.endpoints) === chancesOf(to.endpoints)) return undefined;
+  if (from.verdict !== 'delivered' || compareChoice(from, to) === 'same') return undefined;
   const [before, after] = [
     sumChances(from.endpoints, formatSocketAddress),
     sumChances(to.endpoints, formatSocketAddress),
@@ -211,12 +204,12 @@ function causeOfDifference(
   if (kind === 'node-port') {
     if (isLoopback(packet.destination)) return 'node-port-loopback';
     // One side leaves the packet to the node itself, and the other side's rules translate it.
-    if (isOfClusterIP || leftOne(from, to)) return 'node-port-addresses';
+    if (isOfClusterIP || isLeft(from) !== isLeft(to)) return 'node-port-addresses';
   }
   if (stops.has('stranger')) return 'other';
   if (!isServed) return 'no-endpoints';
-  // If a side's Service rules leave the packet unchanged, the choice of endpoints is not the cause.
-  if ([from, to].some(({ verdict }) => verdict === 'local' || verdict === 'forwarded')) return 'other';
+  // If one side's Service rules leave the packet unchanged, the choice of endpoints is not the cause.
+  if (isLeft(from) || isLeft(to)) return 'other';
   if (isOwnEndpoint && delivers.has(true)) {
     const [before, after] = [from, to].map(({ endpoints }) => {
       const others = endpoints.filter(({ address }) => address.text !== sender.address?.text);
@@ -257,9 +250,8 @@ function severityOfDifference({ sender, from, to, answers }: Difference, { kind 
   // Nobody relies on a cluster IP that fails in part for clients outside the cluster, so how large this part is decides nothing.
   if (kind === 'cluster-ip' && sender.place === 'outside' && isPart(before.most) && isPart(after.most))
     return 'changes';
-  const isMore = (share: number, other: number): boolean => share > other && !isNearly(share, other);
-  if (isMore(before.least, after.most)) return 'breaks';
-  return isMore(after.least, before.most) ? 'opens' : 'unknown';
+  if (before.least - after.most > 1e-6) return 'breaks';
+  return after.least - before.most > 1e-6 ? 'opens' : 'unknown';
 }
 
 /** Reports whether an answer counts as success. A 503 counts only if the other side answers too, because it is as bad as no answer. */

@@ -5,7 +5,7 @@ import { compareText } from '../../kernel/compare.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import type { Scene } from '../trace/scene.ts';
-import { leftOne } from '../trace/stop.ts';
+import { isLeft } from '../trace/stop.ts';
 import {
   causeIds,
   haveOneSetup,
@@ -119,8 +119,8 @@ export class Findings {
 }
 
 /** Returns the only side that serves a node port, even if for lack of endpoints it refuses the packet, or that answers a health check. */
-function serverOf(cause: CauseId, { from, to, answers }: Difference): 'old' | 'new' | undefined {
-  if (cause === 'node-port-addresses') return leftOne(from, to) === from ? 'new' : 'old';
+function serverOf(cause: CauseId, { from, answers }: Difference): 'old' | 'new' | undefined {
+  if (cause === 'node-port-addresses') return isLeft(from) ? 'new' : 'old';
   if (cause !== 'health-check' || !answers || (answers.from && answers.to)) return undefined;
   return answers.from ? 'old' : 'new';
 }

@@ -5,7 +5,7 @@ import { baseChains, parseServiceChain, type ServiceChainKind } from '../../kube
 import { isNamedByKubeProxy } from '../../kube-proxy/chains.ts';
 import { isKubeProxyTable, nftChains, parseNftName } from '../../kube-proxy/nft-table.ts';
 import type { Fate } from '../../packet/packet.ts';
-import type { Action, RouteDecision, RuleStep, Step } from '../../packet/step.ts';
+import type { Action, Hook, RouteDecision, RuleStep, Step } from '../../packet/step.ts';
 
 /**
  * Says why a packet is dropped or refused. Only the rule that stops the packet decides:
@@ -175,26 +175,15 @@ export function lastServiceChain(steps: readonly Step[]): string | undefined {
   return chains.findLast((chain) => parseServiceChain(chain) ?? parseNftName(chain));
 }
 
-/** Returns the fate for which kube-proxy's rules leave a packet as it is, if for the other fate they take it. */
-export function leftOne(from: Fate, to: Fate): Fate | undefined {
-  const [old, fresh] = [isLeft(from), isLeft(to)];
-  return old === true && fresh === false ? from : old === false && fresh === true ? to : undefined;
-}
-
-/** Undefined if the packet does not get to kube-proxy's rules. */
-function isLeft({ verdict, steps }: Pick<Fate, 'verdict' | 'steps'>): boolean | undefined {
+/** Reports whether kube-proxy leaves a packet as it is, even if something stops the packet after it passed kube-proxy's translation. */
+export function isLeft({ verdict, steps }: Fate): boolean {
   if (verdict === 'local' || verdict === 'forwarded') return true;
   const stop = stopOf({ verdict, steps });
-  if (stop?.kind !== 'stranger' && stop?.kind !== 'kernel') return false;
-  if (lastServiceChain(steps) !== undefined || steps.some(({ kind }) => kind === 'virtual-server')) return false;
-  return steps.some((step) => step.kind === 'rule' && leadsToServices(step)) || undefined;
+  const isAfter = stop?.kind === 'stranger' ? afterTranslation.has(stop.step.hook) : stop?.kind === 'kernel';
+  return isAfter && lastServiceChain(steps) === undefined && steps.every(({ kind }) => kind !== 'virtual-server');
 }
 
-function leadsToServices({ table, action }: RuleStep): boolean {
-  if (!('chain' in action)) return false;
-  if (isKubeProxyTable(table)) return action.chain === nftChains.services;
-  return table === 'nat' && action.chain === baseChains.services;
-}
+const afterTranslation: ReadonlySet<Hook> = new Set(['input', 'forward']);
 
 function isOfIptables({ tool, table }: RuleStep): boolean {
   return tool === 'iptables' || tableNames.some((name) => name === table);
