@@ -65,8 +65,8 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
   const [firstStray] = strays;
   if (firstStray !== undefined)
     draft.fault(name, 'dump-reading', { problem: 'stray-lines', lines: strays.length }, firstStray);
-  // iptables-save lists hidden tables in a comment, outside the printed tables. If the text has both families, the comment's family is
-  // unknown.
+  // iptables-save lists hidden tables in a comment, which is outside the tables. If the text has both families, it is unknown which family
+  // the comment is about.
   const ofRules = outputs.filter(({ kind, command }) => kind === 'rules' && command?.elsewhere === undefined);
   for (const kind of new Set(ofRules.map((output) => rulesKind(output, name)))) noteHidden(draft, name, kind, text);
   for (const output of numbered(outputs)) {

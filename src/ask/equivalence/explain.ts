@@ -126,7 +126,7 @@ function findShowing(
 ) {
   const first = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
   const isUnknown = from.verdict === 'unknown' || to.verdict === 'unknown';
-  // A trace of the other side alone does not show that slices fit only one side.
+  // A trace of the other side alone does not show that EndpointSlices fit only one side.
   const sides = lackOtherEndpoints([from, to], scenes) ? ([first] as const) : (['new', 'old'] as const);
   const shownBy = sides.find((side) => {
     const [scene, fate] = side === 'old' ? [scenes[0], from] : [scenes[1], to];
@@ -203,12 +203,12 @@ function causeOfDifference(
   const delivers = new Set([from, to].map(({ endpoints }) => endpoints.length > 0));
   if (kind === 'node-port') {
     if (isLoopback(packet.destination)) return 'node-port-loopback';
-    // One side leaves the packet to the node itself, and the other side's rules translate it.
+    // One side leaves the packet to the node itself, and the other side's rules translate its address.
     if (isOfClusterIP || isLeft(from) !== isLeft(to)) return 'node-port-addresses';
   }
   if (stops.has('stranger')) return 'other';
   if (!isServed) return 'no-endpoints';
-  // If one side's Service rules leave the packet unchanged, the choice of endpoints is not the cause.
+  // If a side's Service rules leave the packet unchanged, the choice of endpoints is not the cause.
   if (isLeft(from) || isLeft(to)) return 'other';
   if (isOwnEndpoint && delivers.has(true)) {
     const [before, after] = [from, to].map(({ endpoints }) => {
@@ -232,8 +232,8 @@ function isBalanced({ steps }: Fate): boolean {
 }
 
 /**
- * Compares the shares of connections that are not known to fail, whichever endpoints they reach. A connection that depends on what no listing
- * shows may work or fail.
+ * Judges a difference by the share of connections that are not known to fail, whichever endpoints they reach. A connection that depends on
+ * what no listing shows may work or fail.
  */
 function severityOfDifference({ sender, from, to, answers }: Difference, { kind }: KnownDestination): EffectSeverity {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'unknown';
@@ -247,7 +247,7 @@ function severityOfDifference({ sender, from, to, answers }: Difference, { kind 
   const after = rangeOf(to, !answers || admits(answers.to, answers.from));
   if (isNearly(before.least, after.least) && isNearly(before.most, after.most))
     return isNearly(before.most, 0) ? 'fails-otherwise' : 'changes';
-  // Nobody relies on a cluster IP that fails in part for clients outside the cluster, so how large this part is decides nothing.
+  // Nobody outside the cluster relies on a cluster IP that fails for part of the connections, so the size of that part does not matter.
   if (kind === 'cluster-ip' && sender.place === 'outside' && isPart(before.most) && isPart(after.most))
     return 'changes';
   if (before.least - after.most > 1e-6) return 'breaks';

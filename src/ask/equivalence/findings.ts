@@ -118,7 +118,7 @@ export class Findings {
   }
 }
 
-/** Returns the only side that serves a node port, even if for lack of endpoints it refuses the packet, or that answers a health check. */
+/** Returns the side that alone serves a node port or answers a health check. A side that refuses for lack of endpoints serves too. */
 function serverOf(cause: CauseId, { from, answers }: Difference): 'old' | 'new' | undefined {
   if (cause === 'node-port-addresses') return isLeft(from) ? 'new' : 'old';
   if (cause !== 'health-check' || !answers || (answers.from && answers.to)) return undefined;

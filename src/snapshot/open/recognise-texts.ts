@@ -128,10 +128,11 @@ export function recogniseTexts(called: string | undefined, given: readonly Given
 }
 
 /**
- * Reports each text given beside a dump that is neither a listing nor a manifest. In a folder, such files are expected. Without a dump, only
- * a text that holds nothing is none of the manifests: it may be all that a tool without permission printed.
+ * Reports each text beside a dump that is neither a listing nor a manifest. In a folder, such files are expected. Without a dump, refuses a
+ * text that holds nothing, because it may be a listing that failed.
  */
 export function withStrangers(read: Recognised, unlisted: readonly GivenText[]): Recognised {
+  if (read.kind !== 'dump' && read.kind !== 'manifests') return read;
   const faults = unlisted.flatMap((each) => {
     const isEmpty = isOfComments(each.text);
     if (each.origin || mayBeManifest(each) || (read.kind !== 'dump' && !isEmpty)) return [];
