@@ -46,6 +46,9 @@ export function readDump(texts: ReadonlyMap<string, string>): Dump {
 }
 
 function readFile(draft: DumpDraft, name: string, text: string, lists: (() => void)[]): void {
+  for (const [, six] of text.matchAll(/^# Warning: ip(6?)tables-legacy tables present/gm)) {
+    draft.doubt({ file: name, kind: 'legacy-tables', family: six === '6' ? 'ipv6' : 'ipv4' });
+  }
   const { outputs, silent, strays } = splitOutputs(text);
   const last = outputs.at(-1);
   if (!last) {
@@ -62,9 +65,6 @@ function readFile(draft: DumpDraft, name: string, text: string, lists: (() => vo
   const [firstStray] = strays;
   if (firstStray !== undefined)
     draft.fault(name, 'dump-reading', { problem: 'stray-lines', lines: strays.length }, firstStray);
-  for (const [, six] of text.matchAll(/^# Warning: ip(6?)tables-legacy tables present/gm)) {
-    draft.doubt({ file: name, kind: 'legacy-tables', family: six === '6' ? 'ipv6' : 'ipv4' });
-  }
   // iptables-save lists hidden tables in a comment, which is outside the tables. If the text has both families, it is unknown which family
   // the comment is about.
   const ofRules = outputs.filter(({ kind, command }) => kind === 'rules' && command?.elsewhere === undefined);
@@ -123,7 +123,8 @@ function readNothing(draft: DumpDraft, at: Printed, text: string): void {
   } else draft.fault(file, 'unread-file', { expected: kind });
 }
 
-function isOfComments(text: string): boolean {
+/** Reports whether a text has no lines but comments. */
+export function isOfComments(text: string): boolean {
   for (const line of linesOf(text)) if (line.trim() !== '' && !line.startsWith('#')) return false;
   return true;
 }

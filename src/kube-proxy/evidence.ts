@@ -1,5 +1,4 @@
 import { isBuiltInChain, type Chain, type Rule, type TableName } from '../kernel/iptables/iptables.ts';
-import { realServerKey } from '../kernel/ipvs/ipvs-delta.ts';
 import type { VirtualServer } from '../kernel/ipvs/ipvs.ts';
 import type { IpSet } from '../kernel/ipset/ipset.ts';
 import { addressesOn, type Link, type LinkAddress } from '../kernel/link/link.ts';
@@ -149,12 +148,12 @@ function weighServers(
   state: KernelState,
   { known = [], shows = { sets: true, links: true } }: Context,
 ): (server: VirtualServer) => Evidence {
-  const { bound, own, listed, nodePorts } = readServerMarks(state);
+  const { bound, own, listed, nodePorts, local } = readServerMarks(state);
   const isOfService = (server: VirtualServer) =>
     bound.has(server.address.text) || listed.has(formatServerSocket(server));
   // Compute the marks only on demand. They are rarely needed, because the address usually proves that a Service owns the virtual server.
   let found: ServiceMarks | undefined;
-  const marks = () => (found ??= markServices([...known, ...state.virtualServers.filter(isOfService)]));
+  const marks = () => (found ??= markServices([...known, ...state.virtualServers.filter(isOfService)], local));
   const isOfNodePort = (server: VirtualServer): boolean => {
     const { family, protocol, address, port, scheduler, realServers } = server;
     if (
@@ -164,7 +163,7 @@ function weighServers(
     )
       return false;
     if (realServers.length === 0) return own.size === 0 || own.has(address.text);
-    return realServers.some((real) => marks().endpoints.has(`${protocol} ${realServerKey(real)}`));
+    return realServers.some((real) => marks().endpoints.has(formatServerSocket({ ...real, protocol })));
   };
   const isUndecided = findUndecided(state, shows);
   return (server) => {
@@ -187,12 +186,13 @@ interface ServiceMarks {
   readonly endpoints: ReadonlySet<string>;
 }
 
-function markServices(servers: readonly VirtualServer[]): ServiceMarks {
+function markServices(servers: readonly VirtualServer[], local: readonly string[]): ServiceMarks {
   const schedulers = new Set<string>();
-  const endpoints = new Set<string>();
+  const endpoints = new Set(local);
   for (const server of servers) {
     schedulers.add(server.scheduler);
-    for (const real of server.realServers) endpoints.add(`${server.protocol} ${realServerKey(real)}`);
+    const { protocol } = server;
+    for (const real of server.realServers) endpoints.add(formatServerSocket({ ...real, protocol }));
   }
   return { schedulers, endpoints };
 }

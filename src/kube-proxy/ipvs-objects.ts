@@ -153,6 +153,8 @@ interface ServerMarks {
    * address.
    */
   readonly nodePorts: ReadonlySet<string>;
+  /** Endpoints on the node. */
+  readonly local: readonly string[];
 }
 
 const addressSets: ReadonlySet<SetId> = new Set([
@@ -181,6 +183,9 @@ export function readServerMarks(state: KernelState): ServerMarks {
     own: new Set(others.flatMap(({ address }) => (isLoopback(address) ? [] : [address.text]))),
     listed: new Set(lists.flatMap(({ entries }) => entries.map(formatEntry))),
     nodePorts: new Set(nodePorts),
+    local: ownSets
+      .filter(({ id }) => id === 'loopBack')
+      .flatMap(({ entries }) => entries.map((entry) => formatEntry({ ...entry, source: undefined }))),
   };
 }
 

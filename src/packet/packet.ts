@@ -299,14 +299,14 @@ export function shareOf(
   return sum > 1 - 1e-9 ? 1 : sum < 1e-9 ? 0 : sum;
 }
 
-/** Returns the shares of connections that arrive and are known to work (`least`), or not known to fail (`most`). */
-export function workingShare(
-  fate: Pick<Fate, 'connection'>,
-  arrives: (verdict: Verdict) => boolean,
-): { readonly least: number; readonly most: number } {
+/** Returns the shares of connections that arrive and are not known to fail: those that depend on what no listing shows, and the others. */
+export function workingShares(fate: Pick<Fate, 'connection'>, arrives: (verdict: Verdict) => boolean) {
+  const share = (isMeant: (outcome: Outcome) => boolean): number =>
+    shareOf(fate, (verdict, outcome) => arrives(verdict) && isMeant(outcome));
   return {
-    least: shareOf(fate, (verdict, { kind }) => arrives(verdict) && kind === 'works'),
-    most: shareOf(fate, (verdict, { kind }) => arrives(verdict) && kind !== 'fails'),
+    working: share(({ kind }) => kind === 'works'),
+    depending: share(({ kind }) => kind === 'depends'),
+    unknown: share(({ kind }) => kind === 'unknown'),
   };
 }
 

@@ -75,7 +75,7 @@ test.each([
     '',
     [`breaks node-port${rest}`, `breaks ${node}`],
   ],
-  ['a policy that health checks pass in iptables mode', { INPUT: 'DROP' }, '', [`breaks node-port${rest}`, health]],
+  ['a policy that health checks pass in iptables mode', { INPUT: 'DROP' }, '', [health, `breaks node-port${rest}`]],
   ['a rule after those of kube-proxy', {}, '-A INPUT -p tcp --dport 32000 -j DROP\n', [health, `breaks ${node}`]],
 ] as const)('a node with %s', (_, policies, rules, wanted) => {
   const dump = dumpWith(policies, rules);
@@ -121,4 +121,30 @@ test('a family that neither side shows is not asked, even if the node has addres
   expect(report).toMatchObject({ unknown: 0, unknownOnOne: 0 });
   const asked = (report?.causes ?? []).flatMap(({ effects }) => effects.map(({ example }) => example.to));
   expect(asked.filter((to) => to.startsWith('['))).toEqual([]);
+});
+
+test('a node port that only one side serves is the cause, whatever stops its packets on the other side', () => {
+  const dump = dumpWith({}, '-A INPUT -i eth0 -j REJECT\n');
+  const causesOf = (from: ComparedSide, to: ComparedSide) => {
+    const causes = equivalence({ from, to, ...input }).report?.causes ?? [];
+    return causes
+      .filter(({ effects }) =>
+        effects.some((each) => each.target === 'node-port' && `${each.from}${each.to}`.includes('refused')),
+      )
+      .map(({ cause }) => cause);
+  };
+  expect(causesOf(dump, 'nftables')).toEqual(['node-port-addresses']);
+  expect(causesOf('nftables', dump)).toEqual(['node-port-addresses']);
+});
+
+test('a command traces a side only if its own answer is that of the comparison', () => {
+  // Alone, the manifests show neither the rule, nor that the node has all of the addresses.
+  const dump = dumpWith({}, '-A INPUT -p tcp -m time --timestart 10:00 -j DROP\n');
+  const { report } = equivalence({ from: dump, to: 'nftables', ...input });
+  const effects = (report?.causes ?? []).flatMap((cause) => cause.effects);
+  const shown = effects.filter(({ to }) => to === 'not known').map(({ target, shownBy }) => [target, shownBy]);
+  expect(shown).toEqual([
+    ['node-port', undefined],
+    ['health-check', undefined],
+  ]);
 });

@@ -71,3 +71,23 @@ test.each([
   const ofOutside = effects.filter(({ senders }) => senders.some(({ kind }) => kind === 'outside'));
   expect(ofOutside.map((each) => [each.target, each.severity])).toEqual([['cluster-ip', severity]]);
 });
+
+test('a connection that depends on what no listing shows neither works nor fails', () => {
+  // Only in IPVS mode does the node hold the cluster IP that the packet is sent on to.
+  const web = service('ports: [{ port: 8080 }]');
+  const front = web.replace('name: web', 'name: front').replace('10.96.0.10', '10.96.0.20');
+  const onward = slice('{ addresses: [10.96.0.10] }')
+    .replace('name: web-1', 'name: front-1')
+    .replace('name: web', 'name: front');
+  const objects = [web, slice('{ addresses: [10.244.1.9], nodeName: w1 }'), front, onward];
+  const severities = (from: Scene, to: Scene) => {
+    const effects = effectsByService(...onOneNode(from, to))?.effects ?? [];
+    return new Set(
+      effects.flatMap(({ severity, asked }) =>
+        asked.some(({ id }) => id.includes('10.96.0.20:8080')) ? severity : [],
+      ),
+    );
+  };
+  const [held, unheld] = [scene('ipvs', ...objects), scene('nftables', ...objects)];
+  expect([severities(held, unheld), severities(unheld, held)]).toEqual([new Set(['unknown']), new Set(['unknown'])]);
+});

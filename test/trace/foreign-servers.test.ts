@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { parseIpsetSave } from '../../src/kernel/ipset/ipset.ts';
 import { parseIpvsadm } from '../../src/kernel/ipvs/ipvs.ts';
 import { emptyState } from '../../src/kernel/state.ts';
 import { weighEvidence } from '../../src/kube-proxy/evidence.ts';
@@ -33,6 +34,28 @@ test.each([
     "192.168.50.11:6443, which iptables mode does not make, takes the packet: it is another program's",
   );
   expect(trace.stdout).not.toContain('node port');
+});
+
+test.each([
+  ['10.244.1.5,tcp:8080,10.244.1.5', 'certain'],
+  ['10.244.1.5,tcp:8081,10.244.1.5', 'none'],
+])('a node port forwards to an endpoint that only KUBE-LOOP-BACK lists: %s', (local, evidence) => {
+  const at = '-t 192.168.50.11:30080';
+  const { virtualServers } = parseIpvsadm(
+    `-A -t 10.96.0.10:53 -s rr\n-A ${at} -s rr\n-a ${at} -r 10.244.1.5:8080 -m -w 1\n`,
+  );
+  const sets = parseIpsetSave(
+    [
+      'create KUBE-CLUSTER-IP hash:ip,port family inet',
+      'add KUBE-CLUSTER-IP 10.96.0.10,tcp:53',
+      'create KUBE-NODE-PORT-TCP bitmap:port range 0-65535',
+      'add KUBE-NODE-PORT-TCP 30080',
+      'create KUBE-LOOP-BACK hash:ip,port,ip family inet',
+      `add KUBE-LOOP-BACK ${local}\n`,
+    ].join('\n'),
+  ).sets;
+  const { virtualServer } = weighEvidence({ ...emptyState, virtualServers, sets });
+  expect(virtualServers.map(virtualServer)).toEqual(['certain', evidence]);
 });
 
 test('a virtual server that kube-proxy may have left is deleted only if it did', async () => {

@@ -5,7 +5,7 @@ import {
   isArrival,
   isUndecided,
   isUnknownOwn,
-  workingShare,
+  workingShares,
   type Fate,
   type Packet,
   type Way,
@@ -385,8 +385,10 @@ function haveSameSources(service: string, scenes: readonly [Scene, Scene]): bool
  */
 function workAlike([from, to]: readonly [Fate, Fate], scenes: readonly [Scene, Scene]): boolean {
   if (from.verdict === 'unknown' || scenes.every(({ side: { routes } }) => !routes.ipv4 && !routes.ipv6)) return true;
-  const [before, after] = [workingShare(from, isArrival), workingShare(to, isArrival)];
-  return before.least <= after.most + tolerance && after.least <= before.most + tolerance;
+  const [before, after] = [workingShares(from, isArrival), workingShares(to, isArrival)];
+  const mayBeAlike = (kind: 'working' | 'depending'): boolean =>
+    before[kind] <= after[kind] + after.unknown + tolerance && after[kind] <= before[kind] + before.unknown + tolerance;
+  return mayBeAlike('working') && mayBeAlike('depending');
 }
 
 /** Returns the source that receivers see: an address, or "node" for any address of the node itself. */

@@ -13,7 +13,7 @@ import {
 import { conditionOf, isUndetectedPod } from '../trace/obstacles.ts';
 import type { StopCondition } from '../trace/question.ts';
 import { isLocalEndpoint, type Scene } from '../trace/scene.ts';
-import { stopOf } from '../trace/stop.ts';
+import { isLeft, stopOf } from '../trace/stop.ts';
 import { differingParts, type DifferingParts } from './differing-parts.ts';
 import { type CauseId, type CauseReason, type Losing, type StopOfNode } from './causes.ts';
 import { type Answers, type Difference, sourceWord } from './compare.ts';
@@ -175,7 +175,9 @@ export function stepFinder(scenes: readonly [Scene, Scene], isOneSetup: boolean)
   return (cause: CauseId, { from, to }: Difference, ports: readonly ShownPort[]): StepCause | undefined => {
     if (settled.has(cause)) return undefined;
     const changed = areCompiled ? undefined : (known ??= differingParts(scenes));
-    const stops = [stopsOf(from), stopsOf(to)] as const;
+    // If only one side leaves the packet as it is, what stops it afterwards is not the cause.
+    const isTaken = !isLeft(from) || !isLeft(to);
+    const stops = [from, to].map((fate) => stopsOf(isTaken && isLeft(fate) ? [] : fate.ways));
     const because = (kind: StopOfNode['kind']): readonly CauseReason[] =>
       scenes.flatMap(({ side }, at) => {
         const others = stops[1 - at];
@@ -204,7 +206,7 @@ export function stepFinder(scenes: readonly [Scene, Scene], isOneSetup: boolean)
  * Returns what stops some of the packets: rules of other programs, or the kernel. Leaves out packets from an endpoint to itself, because
  * these may fail without a fault on the node.
  */
-function stopsOf({ ways }: Fate): ReadonlyMap<string, StopOfNode> {
+function stopsOf(ways: Fate['ways']): ReadonlyMap<string, StopOfNode> {
   const stops = ways.flatMap((way): readonly (readonly [string, StopOfNode])[] => {
     const stop = stopOf(way);
     if (stop?.kind === 'kernel' && stop.decision.kind !== 'own-address') return [[stop.decision.kind, stop]];

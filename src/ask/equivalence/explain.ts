@@ -12,13 +12,16 @@ import {
   isUnknownOwn,
   lostShare,
   type Packet,
+  type ReachedEndpoint,
   sumChances,
-  workingShare,
+  type Verdict,
+  workingShares,
 } from '../../packet/packet.ts';
+import { reasonKey } from '../../packet/reason.ts';
 import type { HealthAnswer } from '../../snapshot/health-checks.ts';
 import { type LostJumps, lostJumpsOf, lostLinkOf } from '../trace/obstacles.ts';
 import type { Scene } from '../trace/scene.ts';
-import { stopOf } from '../trace/stop.ts';
+import { isLeft, stopOf } from '../trace/stop.ts';
 import { type CauseId, causeIds, type CauseReason, findServiceCause, haveOneSetup } from './causes.ts';
 import { type Difference, lackOtherEndpoints, sourceWord, unsettled } from './compare.ts';
 import {
@@ -64,7 +67,7 @@ export function explainer(...scenes: readonly [Scene, Scene]) {
     const target = find(packet, difference.answers);
     const ownEndpoint = ownEndpointOf(sender, target, known);
     const seen = seenSources(difference, nodes);
-    const { explains, shownBy } = findShowing(difference, scenes);
+    const { explains, shownBy } = findShowing(difference, scenes, nodes);
     const [fate, scene] = explains === 'old' ? [from, scenes[0]] : [to, scenes[1]];
     const effect: Effect = {
       target: target.kind,
@@ -113,26 +116,40 @@ function whyFailing({ packet, from, to }: Difference, scenes: readonly [Scene, S
 }
 
 /**
- * Finds the side that explains the difference, and a side on which a trace alone ends as in the comparison. These are the same side if
- * possible. If the end is unknown on only one side, that side explains the difference.
+ * Finds a side whose own trace ends as in the comparison, and that does not know the end if a side does not. If there is none, the side that
+ * explains the difference is not shown.
  */
-function findShowing({ packet, from, to }: Difference, scenes: readonly [Scene, Scene]) {
-  const [old, fresh] = scenes;
+function findShowing(
+  { packet, from, to }: Difference,
+  scenes: readonly [Scene, Scene],
+  nodes: ReadonlyMap<string, Address>,
+) {
   const first = from.verdict === 'unknown' && to.verdict !== 'unknown' ? 'old' : 'new';
-  const isShown = (side: Side): boolean => {
-    const [scene, fate] = side === 'old' ? [old, from] : [fresh, to];
-    const own = scene.alone(packet, fate);
-    return own === fate || (own?.verdict === fate.verdict && chancesOf(own.endpoints) === chancesOf(fate.endpoints));
-  };
-  const other = first === 'old' ? 'new' : 'old';
-  if (isShown(first)) return { explains: first, shownBy: first } as const;
-  // A trace of the other side alone does not show that EndpointSlices fit only one side.
-  const shows = !lackOtherEndpoints([from, to], scenes) && isShown(other);
   const isUnknown = from.verdict === 'unknown' || to.verdict === 'unknown';
-  return { explains: shows && !isUnknown ? other : first, shownBy: shows ? other : undefined } as const;
+  // A trace of the other side alone does not show that EndpointSlices fit only one side.
+  const sides = lackOtherEndpoints([from, to], scenes) ? ([first] as const) : (['new', 'old'] as const);
+  const shownBy = sides.find((side) => {
+    const [scene, fate] = side === 'old' ? [scenes[0], from] : [scenes[1], to];
+    const own = (fate.verdict === 'unknown') === isUnknown ? scene.alone(packet, fate) : undefined;
+    return own !== undefined && (own === fate || answersAs(own, fate, nodes));
+  });
+  return { explains: shownBy ?? first, shownBy };
 }
 
-type Side = NonNullable<Effect['shownBy']>;
+/** Reports whether a trace answers as the comparison does. Alone, a side may lack more. */
+function answersAs(own: Fate, fate: Fate, nodes: ReadonlyMap<string, Address>): boolean {
+  const lacks = new Set(own.reasons.map(reasonKey));
+  return (
+    own.verdict === fate.verdict &&
+    isNearly(failingShare(own), failingShare(fate)) &&
+    chancesWithSources(own.endpoints, nodes) === chancesWithSources(fate.endpoints, nodes) &&
+    (fate.verdict !== 'unknown' || fate.reasons.every((reason) => lacks.has(reasonKey(reason))))
+  );
+}
+
+function chancesWithSources(endpoints: readonly ReachedEndpoint[], nodes: ReadonlyMap<string, Address>): string {
+  return chancesOf(endpoints, (each) => `${formatSocketAddress(each)} as ${sourceWord(each.source, nodes)}`);
+}
 
 function findLost(
   { sender, packet, from, to }: Difference,
@@ -149,8 +166,7 @@ function findLost(
 }
 
 function choiceOf(from: Fate, to: Fate, source: SeenSources | undefined): EffectChoice | undefined {
-  if (from.verdict !== 'delivered' || to.verdict !== 'delivered') return undefined;
-  if (chancesOf(from.endpoints) === chancesOf(to.endpoints)) return undefined;
+  if (from.verdict !== 'delivered' || compareChoice(from, to) === 'same') return undefined;
   const [before, after] = [
     sumChances(from.endpoints, formatSocketAddress),
     sumChances(to.endpoints, formatSocketAddress),
@@ -188,16 +204,16 @@ function causeOfDifference(
   if (kind === 'node-port') {
     if (isLoopback(packet.destination)) return 'node-port-loopback';
     // One side leaves the packet to the node itself, and the other side's rules translate its address.
-    if (isOfClusterIP || (from.verdict === 'local') !== (to.verdict === 'local')) return 'node-port-addresses';
+    if (isOfClusterIP || isLeft(from) !== isLeft(to)) return 'node-port-addresses';
   }
   if (stops.has('stranger')) return 'other';
   if (!isServed) return 'no-endpoints';
   // If a side's Service rules leave the packet unchanged, the choice of endpoints is not the cause.
-  if ([from, to].some(({ verdict }) => verdict === 'local' || verdict === 'forwarded')) return 'other';
+  if (isLeft(from) || isLeft(to)) return 'other';
   if (isOwnEndpoint && delivers.has(true)) {
     const [before, after] = [from, to].map(({ endpoints }) => {
       const others = endpoints.filter(({ address }) => address.text !== sender.address?.text);
-      return chancesOf(others, (each) => `${formatSocketAddress(each)} as ${sourceWord(each.source, nodes)}`);
+      return chancesWithSources(others, nodes);
     });
     if (before === after) return 'hairpin';
   }
@@ -215,21 +231,27 @@ function isBalanced({ steps }: Fate): boolean {
   return steps.some((step) => step.kind === 'listener' && step.server.program === 'balancer');
 }
 
-/** Judges a difference by the share of connections that are not known to fail, whichever endpoints they reach. */
+/**
+ * Judges a difference by the share of connections that are not known to fail, whichever endpoints they reach. A connection that depends on
+ * what no listing shows may work or fail.
+ */
 function severityOfDifference({ sender, from, to, answers }: Difference, { kind }: KnownDestination): EffectSeverity {
   if (from.verdict === 'unknown' || to.verdict === 'unknown') return 'unknown';
-  const shareOf = (fate: Fate, isAnswered: boolean): number => {
+  const rangeOf = (fate: Fate, isAnswered: boolean) => {
     const takes = kind === 'node' || (kind === 'health-check' && isAnswered);
-    return workingShare(fate, (verdict) => verdict === 'delivered' || (verdict === 'local' && takes)).most;
+    const arrives = (verdict: Verdict): boolean => verdict === 'delivered' || (verdict === 'local' && takes);
+    const { working, depending, unknown } = workingShares(fate, arrives);
+    return { least: working + unknown, most: working + unknown + depending };
   };
-  const [before, after] = [
-    shareOf(from, !answers || admits(answers.from, answers.to)),
-    shareOf(to, !answers || admits(answers.to, answers.from)),
-  ];
-  if (isNearly(before, after)) return isNearly(before, 0) ? 'fails-otherwise' : 'changes';
+  const before = rangeOf(from, !answers || admits(answers.from, answers.to));
+  const after = rangeOf(to, !answers || admits(answers.to, answers.from));
+  if (isNearly(before.least, after.least) && isNearly(before.most, after.most))
+    return isNearly(before.most, 0) ? 'fails-otherwise' : 'changes';
   // Nobody outside the cluster relies on a cluster IP that fails for part of the connections, so the size of that part does not matter.
-  if (kind === 'cluster-ip' && sender.place === 'outside' && isPart(before) && isPart(after)) return 'changes';
-  return before > after ? 'breaks' : 'opens';
+  if (kind === 'cluster-ip' && sender.place === 'outside' && isPart(before.most) && isPart(after.most))
+    return 'changes';
+  if (before.least - after.most > 1e-6) return 'breaks';
+  return after.least - before.most > 1e-6 ? 'opens' : 'unknown';
 }
 
 /** Reports whether an answer counts as success. A 503 counts only if the other side answers too, because it is as bad as no answer. */

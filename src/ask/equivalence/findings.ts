@@ -5,6 +5,7 @@ import { compareText } from '../../kernel/compare.ts';
 import { formatSocketAddress } from '../../kernel/ports-and-marks.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
 import type { Scene } from '../trace/scene.ts';
+import { isLeft } from '../trace/stop.ts';
 import {
   causeIds,
   haveOneSetup,
@@ -119,7 +120,7 @@ export class Findings {
 
 /** Returns the side that alone serves a node port or answers a health check. A side that refuses for lack of endpoints serves too. */
 function serverOf(cause: CauseId, { from, answers }: Difference): 'old' | 'new' | undefined {
-  if (cause === 'node-port-addresses') return from.verdict === 'local' ? 'new' : 'old';
+  if (cause === 'node-port-addresses') return isLeft(from) ? 'new' : 'old';
   if (cause !== 'health-check' || !answers || (answers.from && answers.to)) return undefined;
   return answers.from ? 'old' : 'new';
 }

@@ -5,7 +5,7 @@ import { baseChains, parseServiceChain, type ServiceChainKind } from '../../kube
 import { isNamedByKubeProxy } from '../../kube-proxy/chains.ts';
 import { isKubeProxyTable, nftChains, parseNftName } from '../../kube-proxy/nft-table.ts';
 import type { Fate } from '../../packet/packet.ts';
-import type { Action, RouteDecision, RuleStep, Step } from '../../packet/step.ts';
+import type { Action, Hook, RouteDecision, RuleStep, Step } from '../../packet/step.ts';
 
 /**
  * Says why a packet is dropped or refused. Only the rule that stops the packet decides:
@@ -174,6 +174,16 @@ export function lastServiceChain(steps: readonly Step[]): string | undefined {
   const chains = steps.flatMap((step) => (step.kind === 'rule' && 'chain' in step.action ? step.action.chain : []));
   return chains.findLast((chain) => parseServiceChain(chain) ?? parseNftName(chain));
 }
+
+/** Reports whether kube-proxy leaves a packet as it is, even if something stops the packet after it passed kube-proxy's translation. */
+export function isLeft({ verdict, steps }: Fate): boolean {
+  if (verdict === 'local' || verdict === 'forwarded') return true;
+  const stop = stopOf({ verdict, steps });
+  const isAfter = stop?.kind === 'stranger' ? afterTranslation.has(stop.step.hook) : stop?.kind === 'kernel';
+  return isAfter && lastServiceChain(steps) === undefined && steps.every(({ kind }) => kind !== 'virtual-server');
+}
+
+const afterTranslation: ReadonlySet<Hook> = new Set(['input', 'forward']);
 
 function isOfIptables({ tool, table }: RuleStep): boolean {
   return tool === 'iptables' || tableNames.some((name) => name === table);

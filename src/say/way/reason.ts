@@ -18,6 +18,7 @@ import type { RuleStep } from '../../packet/step.ts';
 import { unshownPosition } from '../../packet/run-chain.ts';
 import { jumpCommand } from '../../snapshot/faults.ts';
 import { faultWords, fullListings, unlistedWords, unshownJumpWords } from './lack.ts';
+import { expectDumpFile } from '../../dumps/read-dump.ts';
 import { showsIptablesAsNft, type Snapshot } from '../../snapshot/snapshot.ts';
 import type { Scene } from '../../ask/trace/scene.ts';
 
@@ -39,10 +40,11 @@ export function reasonWords(reason: Reason, family: Family, scene: Scene): Reaso
 function wordsOfReason(reason: Reason, family: Family, scene: Scene): Omit<ReasonInWords, 'kind'> {
   switch (reason.kind) {
     case 'missing-listing': {
-      const { text, command, settle } = missingWords(reason.missing, family, scene);
-      const file = (scene.side.host ?? scene.side).coverage.empty?.get(command);
-      if (file !== undefined) return { text: `${file} is empty`, command, settle: ['print it as root'] };
-      return { text, command, settle: settle ?? [`add the output of ${command}`] };
+      const { text, command, isPart, settle } = missingWords(reason.missing, family, scene);
+      const kind = expectDumpFile(command.replaceAll(/\W+/g, '-'));
+      const file = kind && (scene.side.host ?? scene.side).coverage.empty?.get(kind);
+      if (file) return { text: `${text}: ${file} is empty`, command, settle: ['print it as root'] };
+      return { text, command, settle: settle ?? [`add ${isPart ? 'all of ' : ''}the output of ${command}`] };
     }
     case 'missing-flag':
       return missingFlagWords(reason, scene);
@@ -154,7 +156,9 @@ function lineWords({ file, line }: LineOfFile): string {
 interface MissingInWords {
   readonly text: string;
   readonly command: string;
-  readonly settle?: readonly string[];
+  /** Whether the dump has a part of the output. */
+  readonly isPart?: boolean;
+  readonly settle?: readonly string[] | undefined;
 }
 
 const unreadRanges: MissingInWords = {
@@ -177,7 +181,7 @@ function missingWords(missing: Missing, family: Family, { side }: Scene): Missin
     case 'chain':
     case 'policy': {
       const command = jumpCommand({ tool: 'iptables', ...missing, family });
-      return { text: unshownWords(missing), command, settle: [`add all of the output of ${command}`] };
+      return { text: unshownWords(missing), command, isPart: true };
     }
     case 'virtual-servers':
       return serverWords(missing);
@@ -267,7 +271,8 @@ function missingTablesWords(
   return {
     text: `the dump lacks ${isPart ? 'a part of ' : ''}${those}, which may drop, refuse or redirect the packet`,
     command,
-    settle: [isPart ? `add all of the output of ${command}` : `add the output of ${command} without -t`],
+    isPart,
+    settle: isPart ? undefined : [`add the output of ${command} without -t`],
   };
 }
 
@@ -314,8 +319,11 @@ function nftablesWords({ family, chain }: Missing & { readonly kind: 'nftables' 
   const { state, coverage } = side;
   const command = jumpCommand({ tool: showsIptablesAsNft(side) ? 'iptables' : 'nftables', family });
   if (chain !== undefined) {
-    const text = `the dump lacks chain ${chain} of table ${nftFamily[family]} ${nftTableName}`;
-    return { text, command, settle: [`add all of the output of ${command}`] };
+    return {
+      text: `the dump lacks chain ${chain} of table ${nftFamily[family]} ${nftTableName}`,
+      command,
+      isPart: true,
+    };
   }
   const isOther = state.nftables.length > 0 && !state.nftables.some((table) => table.family === family);
   if (!isOther || coverage.lacksTables) return listing(command);
@@ -329,7 +337,7 @@ function unroutedWords({ text, family }: Address): MissingInWords {
   return {
     text: `${both}: one of the two listings is cut off or older`,
     command,
-    settle: [`add all of the output of ${command}`],
+    isPart: true,
   };
 }
 

@@ -414,7 +414,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     const { expected, reason, isCutOff, isEmpty, isNoListing } = details;
     if (isNoListing)
       return [
-        'not a listing that kpc reads',
+        isEmpty ? 'the file holds nothing: the command that wrote it may have failed' : 'not a listing that kpc reads',
         'print iptables-save, nft list ruleset or a similar tool, or leave it out',
       ];
     if (isCutOff) return [`the output of ${expected} is cut off, and the rest is unknown`, 'print it again'];

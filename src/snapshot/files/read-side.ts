@@ -143,16 +143,18 @@ export async function recogniseInputs(paths: readonly string[], context: SideCon
     (stored.kind === 'dump' ? dumps : beside).push(path);
   }
   const whole = (dumps.length > 1 ? await joinDumps(dumps, folders, context) : undefined) ?? dump;
-  if (!whole) return { ...manifests, beside };
   const strangers = await readStrangers(beside, context);
   const names = new Set(strangers.map(({ name }) => name));
-  return withStrangers({ ...whole, beside: beside.filter((path) => !names.has(path)) }, strangers);
+  return withStrangers({ ...(whole ?? manifests), beside: beside.filter((path) => !names.has(path)) }, strangers);
 }
 
 async function readStrangers(paths: readonly string[], { readStdin }: SideContext): Promise<readonly GivenText[]> {
   const { trees } = await openTrees(paths);
   const unnamed = paths.filter((path) => !mayBeManifest({ name: path, text: '' }));
-  const files = unnamed.filter((path) => path === '-' || !treeOf(path, trees).isFolder(path));
+  const files = unnamed.filter((path) => {
+    const tree = treeOf(path, trees);
+    return path === '-' || (tree.exists(path) && !tree.isFolder(path));
+  });
   const stdin = files.includes('-') ? await readStdin?.() : undefined;
   return files.flatMap((path) => {
     const file = loadFile(path, stdin, trees.get(path));

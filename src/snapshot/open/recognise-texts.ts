@@ -5,7 +5,7 @@ import type { Decoded } from '../../base/odd-texts.ts';
 import { isGoldenFile } from '../../bundle/golden.ts';
 import { bundleFileNames } from '../../bundle/state-files.ts';
 import type { Dump } from '../../dumps/dump.ts';
-import { expectDumpFile, isDumpFileName, readDump } from '../../dumps/read-dump.ts';
+import { expectDumpFile, isDumpFileName, isOfComments, readDump } from '../../dumps/read-dump.ts';
 import { holdsOutput } from '../../dumps/split-outputs.ts';
 import { type FolderOrigin, TextFile } from '../../input/documents/text-file.ts';
 import { holdsObject } from '../../input/files/not-manifests.ts';
@@ -118,7 +118,7 @@ export function recogniseTexts(called: string | undefined, given: readonly Given
   const unlisted = others.filter((each) => !found?.texts.has(each.name));
   const beside = unlisted.filter(mayBeManifest).map((each) => each.name);
   if (name === undefined || folder === undefined) {
-    if (!found) return manifests;
+    if (!found) return withStrangers(manifests, others);
     const side = sideOfDump(called ?? [...found.texts.keys()].join(', '), found.dump, found.diagnostics);
     return withStrangers({ ...side, beside }, unlisted);
   }
@@ -127,12 +127,19 @@ export function recogniseTexts(called: string | undefined, given: readonly Given
   return withStrangers({ ...(whole ?? side), beside }, unlisted);
 }
 
-/** Reports each text beside a dump that is neither a listing nor a manifest. In a folder, such files are expected. */
+/**
+ * Reports each text beside a dump that is neither a listing nor a manifest. In a folder, such files are expected. Without a dump, refuses a
+ * text that holds nothing, because it may be a listing that failed.
+ */
 export function withStrangers(read: Recognised, unlisted: readonly GivenText[]): Recognised {
-  if (read.kind !== 'dump') return read;
-  const strangers = unlisted.filter((each) => !each.origin && !mayBeManifest(each));
-  const faults = strangers.map(({ name }) => diagnose('unread-file', { isNoListing: true }, placeAtLine(name)));
-  return { ...read, diagnostics: [...read.diagnostics, ...faults] };
+  if (read.kind !== 'dump' && read.kind !== 'manifests') return read;
+  const faults = unlisted.flatMap((each) => {
+    const isEmpty = isOfComments(each.text);
+    if (each.origin || mayBeManifest(each) || (read.kind !== 'dump' && !isEmpty)) return [];
+    return diagnose('unread-file', { isNoListing: true, ...(isEmpty && { isEmpty }) }, placeAtLine(each.name));
+  });
+  if (read.kind === 'dump') return { ...read, diagnostics: [...read.diagnostics, ...faults] };
+  return faults.length > 0 ? { ...unreadable(faults), beside: read.beside } : read;
 }
 
 export function mayBeManifest({ name, text, origin }: GivenText): boolean {
