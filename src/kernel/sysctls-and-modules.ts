@@ -65,7 +65,7 @@ export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
   return [...sysctls].map(([name, value]) => `${name} = ${value}\n`).join('');
 }
 
-/** Reads a sysctl.conf(5) or `sysctl -a`: name with dots → value, of which the first line counts. Accepts any text. */
+/** Reads a sysctl.conf(5) or `sysctl -a`: name with dots → value. The first line for a name counts. Accepts any text. */
 export function parseSysctls(text: string) {
   const sysctls = new Map<string, string>();
   /** Second and later values of names, in line order. */

@@ -68,7 +68,7 @@ function isRuleMade(
   });
 }
 
-/** Reports whether rules jump to chains that the table lacks. A kernel has no such rule, so the listing leaves out chains, perhaps jumps. */
+/** Reports whether rules jump to chains that the table lacks. No kernel has such rules, so the listing lacks chains and perhaps jumps. */
 export function lacksChains(chains: ReadonlyMap<string, Chain>): boolean {
   const led = [...chains.values()].flatMap(({ rules }) => rules.map(jumpChain));
   return led.some((name) => name !== undefined && !chains.has(name));

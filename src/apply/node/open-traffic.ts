@@ -20,7 +20,7 @@ export interface ConnectionCount {
   readonly inactive: number;
 }
 
-/** Returns the number of connections for the keys of a virtual server and a real server; undefined if the kernel lists none. */
+/** Counts the connections from a virtual server to a real server, both given by key; undefined if the kernel lists none. */
 export type Connections = (virtualServer: string, realServer: string) => ConnectionCount | undefined;
 
 /** The traffic at the time of the reading. Parsed on first use, because most changes need none of it. */

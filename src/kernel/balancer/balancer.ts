@@ -30,7 +30,7 @@ export function diffProxyPorts(from: readonly ProxyPort[], to: readonly ProxyPor
   );
 }
 
-/** Merges two lists of ports. A port in both lists is as in `to`. The balancer must serve all of them before rules lead to new ports. */
+/** Merges two lists of ports. A port in both lists is taken from `to`. The balancer must serve all ports before rules lead to new ports. */
 export function withAdditions(from: readonly ProxyPort[], to: readonly ProxyPort[]): readonly ProxyPort[] {
   return pairUp(from, to, proxyPortKey).map(itemOf).toSorted(compareProxyPorts);
 }

@@ -9,7 +9,7 @@ export function isBaseOfIptables(table: TableName, { name, base }: Pick<NftChain
   return base?.hook.toUpperCase() === name && hooks.has(base.hook) && base.priority === priority;
 }
 
-/** Where iptables-nft hooks table security, other than the kernel's NF_IP_PRI_SECURITY (xtables_ipv4 in iptables/nft.c). */
+/** iptables-nft's priority for table security, which differs from the kernel's NF_IP_PRI_SECURITY (xtables_ipv4 in iptables/nft.c). */
 const nftSecurity = 150;
 
 /**
