@@ -42,7 +42,6 @@ export function sysctlPath(name: string): string {
   return `/proc/sys/${name.replaceAll(/[./]/g, (char) => (char === '.' ? '/' : '.'))}`;
 }
 
-/** The number of buckets in the connection tracking table, which is the only network setting outside /proc/sys. */
 /** Why a node needs a value. `bound`: the limit that nf_conntrack_max was cut or raised to. */
 export type SysctlReason =
   | { readonly kind: 'configuration' | 'quarter' }
@@ -54,6 +53,7 @@ export type SysctlReason =
       readonly bound?: readonly ['most' | 'least', number];
     };
 
+/** The number of buckets in the connection tracking table, which is the only network setting outside /proc/sys. */
 export const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
 
 /** Reports whether kpc-apply can have changed the setting in this file. */

@@ -19,7 +19,7 @@ export type MissingJump = {
   readonly family: Family;
   readonly from: string;
   readonly to: string;
-  /** Whether the state has chain `to`, even if a program emptied it, or only chains behind it. */
+  /** True if the node has chain `to`, perhaps emptied by a program; false if the state shows only chains behind it. */
   readonly hasTarget: boolean;
 } & (
   | { readonly tool: 'iptables'; readonly table: TableName; readonly rule: Rule }

@@ -132,8 +132,8 @@ export function chainsOfElement({ value }: Element): readonly string[] {
 
 /**
  * A table of family ip or ip6; kube-proxy's are named `kube-proxy`. Equality compares the rules of a chain in order, and all other parts by
- * name. It ignores origins, and comments except those of rules, because no tool can change these comments and not every nft prints them
- * (see canonicalElement).
+ * name. Equality ignores origins. It also ignores all comments but those of rules, because no tool can change such comments and not every
+ * nft prints them (see canonicalElement).
  */
 export interface NftTable {
   readonly family: Family;
