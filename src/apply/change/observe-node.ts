@@ -76,7 +76,7 @@ export interface ChangeRequest {
   readonly drainTimeout: number | undefined;
   /** Milliseconds to wait for a confirmation before the change is rolled back; undefined needs no confirmation. */
   readonly confirmTimeout?: number | undefined;
-  /** Throws a Failure if the node must not be changed. `isIdle`: nothing to change or adopt, and no conflicts. `seen`: the plan's node. */
+  /** Throws a Failure if the node must not be changed. `isIdle`: nothing to change or adopt, and no conflicts. `seen`: the node read. */
   readonly prepare?:
     ((plan: Plan, isIdle: boolean, seen: Pick<Observation, 'node' | 'reading'>) => Promise<void>) | undefined;
   readonly refusesLeftovers?: boolean | undefined;

@@ -125,7 +125,7 @@ function sourceOfConnection(line: string): string | undefined {
   return ended.has(state) ? undefined : host;
 }
 
-/** TIME_WAIT, and CLOSE, which is the state of unconnected UDP sockets. */
+/** The states TIME_WAIT and CLOSE. Unconnected UDP sockets are in CLOSE. */
 const ended: ReadonlySet<string> = new Set(['06', '07']);
 
 const isLittleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;

@@ -11,7 +11,7 @@ export interface ProxyPort {
   /** The balancer uses the endpoints in turn. Without endpoints, it accepts each connection and closes the connection at once. */
   readonly endpoints: readonly SocketAddress[];
   readonly affinity: boolean;
-  /** Milliseconds without a packet until a UDP client counts as a new one. */
+  /** Milliseconds without a packet after which a UDP client counts as a new client. */
   readonly udpIdle: number;
   readonly origin?: Origin | undefined;
 }
