@@ -14,7 +14,7 @@ export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
 /** Codes for a missing file. ESRCH means that a process ended while its /proc files were read. */
 export const missing: readonly string[] = ['ENOENT', 'ENOTDIR', 'ESRCH'];
 
-/** Codes for a path that leads nowhere, which may also have a link loop or too long a name. Reading the path gives the error. */
+/** Codes for a path that leads nowhere: a missing file, a link loop or too long a name. Reading the path gives the error. */
 export const leadsNowhere: readonly string[] = [...missing, 'ELOOP', 'ENAMETOOLONG'];
 
 /** Rewrites an error so that the opened path, and any path below it, appears with the user's name for it. */

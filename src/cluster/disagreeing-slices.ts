@@ -10,7 +10,7 @@ interface Listed {
 }
 
 /**
- * Finds endpoints that two slices list with different conditions, nodes or hints. kube-proxy uses those of one, by the order of a map
+ * Finds endpoints that two slices list with different conditions, nodes or hints. kube-proxy uses one slice's values, by a map's order
  * (endpointInfoByServicePort in pkg/proxy/endpointslicecache.go).
  */
 export function findDisagreeing(services: readonly ServiceWithSlices[], behaviours: Behaviours): readonly Finding[] {

@@ -15,7 +15,7 @@ export interface EndpointChoice {
 const nothing: EndpointChoice = { cluster: [], local: [], reachable: [], hasAny: false };
 
 /**
- * Chooses endpoints like kube-proxy's CategorizeEndpoints (pkg/proxy/topology.go): the ready ones that hints assign to this node, else all
+ * Chooses endpoints like kube-proxy's CategorizeEndpoints (pkg/proxy/topology.go): ready ones that hints assign to this node, else all
  * ready ones, else terminating ones that still serve. Under policy Local, makes the same choice among the node's own endpoints, without
  * hints.
  */

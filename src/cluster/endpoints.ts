@@ -112,7 +112,7 @@ export interface HintReading {
 }
 
 /**
- * Returns the endpoints of one family by port. Among several with the same address and port, kube-proxy uses one
+ * Returns the endpoints of one family by port. Among several endpoints with the same address and port, kube-proxy uses one
  * (EndpointSliceCache.addEndpoints): the last one that is not terminating. Releases before running-endpoint-first use the first one, or a
  * node's own, so the other endpoints become rivals of the first.
  */

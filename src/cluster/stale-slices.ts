@@ -104,8 +104,8 @@ export function stalePortsOf(side: ServiceSide, other: ServiceSide): StalePorts 
 }
 
 /**
- * Tells whether a Service selects other workloads on each side, or other numbers of their Pods. Both sides must have the Service's
- * manifest.
+ * Returns a function that reports whether a Service selects different workloads, or different numbers of replicas, on the two sides. Both
+ * sides must have the Service's manifest.
  */
 function differInWorkloads(...sides: readonly GivenObjects[]): (service: string) => boolean {
   const all = sides.map(({ services, workloads }) => ({

@@ -2,7 +2,7 @@ import { type Address, type Family, parseAddress } from './address.ts';
 import { parsePort, type SocketAddress } from './ports-and-marks.ts';
 import { readLines } from './lines.ts';
 
-/** A connection in the kernel's conntrack table. Its packets keep going to the receiver of the first one, whatever the rules say now. */
+/** A connection in the kernel's conntrack table. Its packets keep going to the receiver of its first packet, whatever the rules say now. */
 export interface TrackedFlow {
   readonly family: Family;
   readonly protocol: string;

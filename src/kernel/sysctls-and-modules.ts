@@ -42,7 +42,6 @@ export function sysctlPath(name: string): string {
   return `/proc/sys/${name.replaceAll(/[./]/g, (char) => (char === '.' ? '/' : '.'))}`;
 }
 
-/** The number of buckets in the connection tracking table, which is the only network setting outside /proc/sys. */
 /** Why a node needs a value. `bound`: the limit that nf_conntrack_max was cut or raised to. */
 export type SysctlReason =
   | { readonly kind: 'configuration' | 'quarter' }
@@ -54,6 +53,7 @@ export type SysctlReason =
       readonly bound?: readonly ['most' | 'least', number];
     };
 
+/** The number of buckets in the connection tracking table, which is the only network setting outside /proc/sys. */
 export const conntrackBucketsPath = '/sys/module/nf_conntrack/parameters/hashsize';
 
 /** Reports whether kpc-apply can have changed the setting in this file. */
@@ -65,7 +65,7 @@ export function formatSysctls(sysctls: ReadonlyMap<string, string>): string {
   return [...sysctls].map(([name, value]) => `${name} = ${value}\n`).join('');
 }
 
-/** Reads a sysctl.conf(5) or `sysctl -a`: name with dots → value, of which the first line counts. Accepts any text. */
+/** Reads a sysctl.conf(5) or `sysctl -a`: name with dots → value. The first line for a name counts. Accepts any text. */
 export function parseSysctls(text: string) {
   const sysctls = new Map<string, string>();
   /** Second and later values of names, in line order. */

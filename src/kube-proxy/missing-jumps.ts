@@ -19,7 +19,7 @@ export type MissingJump = {
   readonly family: Family;
   readonly from: string;
   readonly to: string;
-  /** Whether the state has chain `to`, even if a program emptied it, or only chains behind it. */
+  /** True if the node has chain `to`, perhaps emptied by a program; false if the state shows only chains behind it. */
   readonly hasTarget: boolean;
 } & (
   | { readonly tool: 'iptables'; readonly table: TableName; readonly rule: Rule }
@@ -68,7 +68,7 @@ function isRuleMade(
   });
 }
 
-/** Reports whether rules jump to chains that the table lacks. A kernel has no such rule, so the listing leaves out chains, perhaps jumps. */
+/** Reports whether rules jump to chains that the table lacks. No kernel has such rules, so the listing lacks chains and perhaps jumps. */
 export function lacksChains(chains: ReadonlyMap<string, Chain>): boolean {
   const led = [...chains.values()].flatMap(({ rules }) => rules.map(jumpChain));
   return led.some((name) => name !== undefined && !chains.has(name));

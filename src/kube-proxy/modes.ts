@@ -10,7 +10,7 @@ export const proxyModeNames = proxyModes.join(', ').replace(/, (?=[^,]*$)/, ' or
 /** What leaves a mode unnamed: an empty --proxy-mode, a configuration without a mode, or an input with neither. */
 export type UnnamedBy = 'empty-flag' | 'configuration' | 'nothing';
 
-/** Where a mode comes from that the user did not name. */
+/** The source of a mode that the user did not name. */
 export type ModeSource = UnnamedBy | 'dump';
 
 export function titleOfMode(mode: ProxyMode | undefined): string {

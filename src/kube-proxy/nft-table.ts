@@ -179,7 +179,7 @@ export function isWholeNftTable(table: NftTable): boolean {
   );
 }
 
-/** Versions of nft that write sets on which older versions crash: the version `exactly`, and all versions since `from`. */
+/** Versions of nft that write sets that crash older versions of nft: the version `exactly`, and all versions since `from`. */
 const writers = { exactly: '1.0.6.1', from: [1, 1, 2] } as const;
 
 /** The first release whose image has an nft that can read the sets of all later versions. */

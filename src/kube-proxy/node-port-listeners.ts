@@ -10,7 +10,7 @@ import type { ProxyMode } from './modes.ts';
 import { localhostRejection, nftChains, nftSets, nftTableName } from './nft-table.ts';
 import { findNodePortServers } from './ipvs-objects.ts';
 
-/** The default of healthzBindAddress for IPv4. For IPv6, it is the same port of all addresses. */
+/** The default of healthzBindAddress for IPv4. For IPv6, the default is the same port on all addresses. */
 export const usualHealthz = '0.0.0.0:10256';
 
 export interface NodePort {

@@ -444,7 +444,7 @@ function lossOf(first: Flow, flow: Flow, end: Exclude<End, object>): Loss | unde
   return findSilent(first, hop?.link, hop?.gateway ?? address) ?? otherWay(first, flow);
 }
 
-/** Reports an answer that leaves to a router on another path than the client's packets came by. */
+/** Reports an answer that leaves through a router by another path than the client's packets took. */
 export function otherWay({ routing, entered, isOwn, sender }: Flow, { hop }: Flow): Loss | undefined {
   if (entered === undefined || entered === '' || isOwn || !hop) return undefined;
   const { link: output, gateway } = hop;

@@ -283,7 +283,7 @@ function bridgeBetween(
   return source.text !== destination.text && isPort(source) && isPort(destination) ? input : undefined;
 }
 
-/** Sums up a packet's ways. Doubt about how a way ends makes the verdict unknown. */
+/** Sums up a packet's paths. Doubt about how a path ends makes the verdict unknown. */
 function settle(world: World, packet: Packet, ways: readonly Way<Flow>[]): ReturnType<typeof sumUpWays> {
   const fate = sumUpWays(world, ways);
   const doubts = ways.flatMap((way) => world.doubtOfEnd(packet, way) ?? doubtOfRefusal(world, way) ?? []);

@@ -31,7 +31,7 @@ export class Choices {
     return this.#choose({ kind: 'random', probabilities });
   }
 
-  /** Returns whether this walk takes the answer to be yes. `steps` ends with the step in doubt. */
+  /** Returns whether this walk assumes that the answer is yes. `steps` ends with the step in doubt. */
   doubt(reason: Reason, steps: () => readonly Step[]): boolean {
     return this.#choose({ kind: 'doubt', reason, steps: steps() }) === 0;
   }
@@ -62,7 +62,7 @@ const mostDoubts = 12;
 
 const tooMany: UnknownEnd = unknown({ kind: 'too-many-ways' });
 
-/** Returns all ways with their probabilities, without doubts that do not change how a way ends. */
+/** Returns all paths of a packet with their probabilities. Drops doubts that do not change how a path ends. */
 export function explore<End>(
   walk: (choices: Choices) => Way<End>,
   sources: Set<AskedSource> = new Set(),

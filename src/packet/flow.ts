@@ -115,7 +115,7 @@ export interface WrittenSet extends Pick<Flow, 'source' | 'destination' | 'port'
 export type NatHalf = 'destination' | 'source';
 
 interface TrackedConnection {
-  /** Halves of the translation (destination, source) that NAT has decided, once each. */
+  /** The halves of the translation (destination, source) that NAT has decided. NAT decides each half once. */
   readonly decided: Set<NatHalf>;
   /** Halves that nat rules changed. Changes by IPVS do not count. */
   readonly rewritten: Set<NatHalf>;

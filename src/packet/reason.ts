@@ -106,7 +106,7 @@ export type Reason = {
   readonly fact?: string | undefined;
   /** The answer to show if both answers lead to the same end; yes by default. */
   readonly likely?: boolean | undefined;
-  /** What else must be settled, and would otherwise show only after this. */
+  /** Other reasons to settle, which would otherwise show only once this one is settled. */
   readonly also?: readonly Reason[] | undefined;
 } & (
   | { readonly kind: 'missing-listing'; readonly missing: Missing }

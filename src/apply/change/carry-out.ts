@@ -113,7 +113,7 @@ export async function putBack(
   return left;
 }
 
-/** Writes the record only if it differs, because the disk may be full. On an error the journal stays, and the next command removes it. */
+/** Writes the record only if it has changed, because the disk may be full. On an error, the journal stays until the next command. */
 async function endJournal({ host, folder, onEvent }: Session, record: OwnershipRecord): Promise<void> {
   try {
     // A damaged record counts as different.

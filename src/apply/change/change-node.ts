@@ -89,7 +89,7 @@ async function beginChange(
     if (unconfirmed) await endUnconfirmed(session).catch(() => undefined);
     throw error;
   }
-  // From here on, this process also finishes the change of an earlier process.
+  // From here on, this process also takes over the unfinished change of an earlier process.
   if (!unconfirmed && unfinished) await endUnconfirmed(session).catch(() => undefined);
   return { present, snapshot, unconfirmed };
 }
@@ -240,8 +240,9 @@ function withDraining(
 }
 
 /**
- * Reads the changed parts and all settings again, because exit statuses prove too little. First sets the settings that came with a module.
- * Throws a Failure if anything read still needs a change. Only "verify" reads the other parts.
+ * Reads the changed parts and all settings again, because exit statuses prove too little. If only settings are left to change, because
+ * a module brought them, sets them and reads again. Throws a Failure if anything read still needs a change. Only "verify" reads the other
+ * parts.
  */
 async function readBack(
   session: Session,

@@ -57,7 +57,7 @@ export type ChangeEvent =
   | { readonly kind: 'step'; readonly step: PlanStep; readonly number: number; readonly of: number }
   | { readonly kind: 'checking' }
   | { readonly kind: 'awaiting-confirmation'; readonly milliseconds: number }
-  /** A tool takes long. `since`: its start in milliseconds since 1970. `limit`: milliseconds. */
+  /** A tool is taking long. `since`: when the tool started, in milliseconds since 1970. `limit`: milliseconds. */
   | { readonly kind: 'waiting'; readonly command: string; readonly since: number; readonly limit: number }
   | { readonly kind: 'putting-back'; readonly because: Failure }
   | { readonly kind: 'warning'; readonly remark: Remark };
@@ -76,7 +76,7 @@ export interface ChangeRequest {
   readonly drainTimeout: number | undefined;
   /** Milliseconds to wait for a confirmation before the change is rolled back; undefined needs no confirmation. */
   readonly confirmTimeout?: number | undefined;
-  /** Throws a Failure if the node must not be changed. `isIdle`: nothing to change or adopt, and no conflicts. `seen`: the plan's node. */
+  /** Throws a Failure if the node must not be changed. `isIdle`: nothing to change or adopt, and no conflicts. `seen`: the node read. */
   readonly prepare?:
     ((plan: Plan, isIdle: boolean, seen: Pick<Observation, 'node' | 'reading'>) => Promise<void>) | undefined;
   readonly refusesLeftovers?: boolean | undefined;
@@ -111,7 +111,7 @@ export function warnOfOtherVariant({ onEvent }: Session, { unread, plan }: Obser
   if (staying.length > 0) onEvent(remark('rules-left', { objects: staying }));
 }
 
-/** Fixes one time for the whole change. A drain whose deadline is before that time ends in this change, any other in a later one. */
+/** Fixes one time for the whole change. A drain whose deadline is before that time ends in this change; others end later. */
 export function drainTerms(host: Host, request: ChangeRequest, record?: OwnershipRecord): DrainTerms {
   const { draining: known = [], leftIpvs } = record ?? {};
   return { timeout: request.drainTimeout, now: host.now(), uptime: host.uptime(), known, leftIpvs };

@@ -11,7 +11,7 @@ import type { unconfirmedSchema } from '../state/schemas.ts';
 import { remark, type Session } from './observe-node.ts';
 import { assertNotInterrupted, putBack } from './carry-out.ts';
 
-/** An unconfirmed apply. Its file exists until the change is kept or undone. The operator's answer renames a second file, the question. */
+/** An unconfirmed apply. Its file exists until the change is kept or undone. The operator's answer renames a second file: the question. */
 type Unconfirmed = Shaped<typeof unconfirmedSchema>;
 
 function readApply(host: Host, path: string): Promise<Unconfirmed | undefined> {

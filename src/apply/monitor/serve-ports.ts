@@ -29,7 +29,7 @@ const limits = {
 
 /**
  * The open connections of several servers. Each connection gets one answer. When there are too many connections, the client with the most
- * loses one, its oldest unanswered one first, so no client can shut out others. Test: apply/health-checks.test.ts.
+ * loses one, the oldest unanswered one first, so no client can shut out others. Test: apply/health-checks.test.ts.
  */
 class HttpConnections {
   readonly #open = new Map<

@@ -3,7 +3,7 @@ import type { Host } from './host.ts';
 export interface ModuleIndex {
   readonly present: ReadonlySet<string>;
   readonly loadable: ReadonlySet<string>;
-  /** Whether a module that is not listed is certainly missing: modules.dep was read, or all requested modules are loaded. */
+  /** Whether an unlisted module is certainly missing. True if modules.dep was read, or if all requested modules are loaded. */
   readonly complete: boolean;
   readonly loadsModules: boolean;
 }

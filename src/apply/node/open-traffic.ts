@@ -20,7 +20,7 @@ export interface ConnectionCount {
   readonly inactive: number;
 }
 
-/** Returns the number of connections for the keys of a virtual server and a real server; undefined if the kernel lists none. */
+/** Counts the connections from a virtual server to a real server, both given by key; undefined if the kernel lists none. */
 export type Connections = (virtualServer: string, realServer: string) => ConnectionCount | undefined;
 
 /** The traffic at the time of the reading. Parsed on first use, because most changes need none of it. */
@@ -125,7 +125,7 @@ function sourceOfConnection(line: string): string | undefined {
   return ended.has(state) ? undefined : host;
 }
 
-/** TIME_WAIT, and CLOSE, which is the state of unconnected UDP sockets. */
+/** The states TIME_WAIT and CLOSE. Unconnected UDP sockets are in CLOSE. */
 const ended: ReadonlySet<string> = new Set(['06', '07']);
 
 const isLittleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;

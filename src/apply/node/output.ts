@@ -8,7 +8,7 @@ import { hasOpenQuote } from '../../kernel/iptables/parse-rule.ts';
 import { linesOf } from '../../kernel/lines.ts';
 import { parseSetName } from '../../kube-proxy/ipvs-objects.ts';
 
-/** Limit on the bytes of all readings of a node in memory. Parsed, they take twenty times as much. See docs/security.md. */
+/** Limit in bytes on all readings of a node held in memory. Parsed readings take twenty times as much. See docs/security.md. */
 export const mostRead = largestBundle;
 
 /** Limit on the bytes that any other tool prints, and on each tool's stderr. */

@@ -160,7 +160,7 @@ export async function loadBundle(
   throw new Failure('bad-bundle', { problem: 'broken', path: folder, problems: checked.problems, writer });
 }
 
-/** Like loadBundle, but refuses dumps, because they lack Services. `known`: returned as it is if the files are the same. */
+/** Like loadBundle, but refuses dumps, because they lack Services. `known`: a bundle to return if its files are the same. */
 export async function loadBundleToApply(
   folder: string,
   source?: BundleReader,

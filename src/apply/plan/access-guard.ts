@@ -89,9 +89,9 @@ export function closeAddresses(
 const servedPorts = 'externalIP' satisfies SetId;
 
 /**
- * Lets known flows through to their virtual servers. A flow without answers, such as logs over UDP, stays NEW to the kernel. The kernel
- * confirms a flow after this rule, so a refused flow never becomes known. The rule covers only the ports of virtual servers, because a
- * flow may be known from before the address was the node's. Test: kernel-lab/mode-change.ts.
+ * Lets known flows through to their virtual servers. To the kernel, a flow without answers, such as logs over UDP, stays NEW, so its state
+ * does not show that it is known. The kernel confirms a flow only after this rule, so a refused flow never becomes known. The rule covers
+ * only the ports of virtual servers, because a flow may date from before the address was the node's. Test: kernel-lab/mode-change.ts.
  */
 const passKnownFlows = (family: Family): Rule => ({
   args: [

@@ -46,7 +46,7 @@ export interface OwnershipDecision {
   readonly wanted: KernelState;
   /** The owned objects that are present, plus the wanted objects. */
   readonly owned: OwnedNames;
-  /** The objects that the change may touch: all of `owned`, except objects that another program had already made as wanted. */
+  /** The objects that the change may touch: `owned` without objects that another program had already made as wanted. */
   readonly ownedDuring: OwnedNames;
   readonly conflicts: readonly Conflict[];
   /** The objects owned after the change: the wanted ones, except objects that another program had already made. */

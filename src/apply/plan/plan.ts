@@ -55,7 +55,7 @@ export interface Plan {
   readonly takeover: KernelState | undefined;
   /** The whole change, or only the part before or after the state `takeover`. */
   readonly stage: 'whole' | 'before takeover' | 'after takeover';
-  /** Uptime in milliseconds when the node left IPVS, while IPVS addresses remain. */
+  /** Uptime in milliseconds when the node left IPVS; undefined once no IPVS address remains. */
   readonly leftIpvs: number | undefined;
   readonly ownership: OwnershipDecision;
   readonly variants: Variants;

@@ -76,14 +76,14 @@ function changeRules(at: RulesMoment, { present, state, delta, stage, variants }
     places: readonly RulesPlace[] = families,
   ): readonly PlanStep[] =>
     places.flatMap((place) =>
-      // --wait, because another program may hold the lock of the tables for a moment.
+      // Use --wait, because another program may briefly hold the tables' lock.
       feed(
         { tool: rulesTool(place, 'restore', variants), args: ['--noflush', '--wait', '10'] },
         'add',
         formatTablesDelta(deltas[place] ?? []),
       ),
     );
-  // Rules of the other variant serve until everything else exists.
+  // Rules in the other iptables variant serve until everything else exists.
   const others = at === 'after IPVS' ? restoreRules(delta.iptables, ['other ipv4', 'other ipv6']) : [];
   const moment = chooseMoment({ state, delta, stage });
   if (moment !== 'between') return moment === at ? [...restoreRules(delta.iptables), ...others] : others;
@@ -102,7 +102,7 @@ function restoreNft(phase: 'add' | 'remove', deltas: readonly NftTableDelta[]): 
   );
 }
 
-/** nginx must serve a port before any rule leads to it, and until no rule does. */
+/** nginx must serve a port from before the first rule leads to the port until after the last such rule is gone. */
 function balance(phase: 'add' | 'remove', { delta: { proxyPorts }, present, state }: Plan): readonly PlanStep[] {
   if (!proxyPorts.some(({ to }) => (to === undefined) === (phase === 'remove'))) return [];
   const ports = phase === 'add' ? withAdditions(present.proxyPorts, state.proxyPorts) : state.proxyPorts;

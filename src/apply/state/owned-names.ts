@@ -69,7 +69,7 @@ export function ownershipOf(owned: OwnedNames, variants: Variants): Ownership {
     set: (name) => has.sets.has(name),
     virtualServer: (server) => has.virtualServers.has(virtualServerKey(server)),
     link: (name) => has.links.has(name) || partlyOwned.has(name),
-    // The kernel itself gives a link that is up an address with scope link.
+    // When a link is up, the kernel itself adds an address with scope link.
     address: (address, link) =>
       address.scope !== 'link' && (has.links.has(link) || has.addresses.has(addressKey(link, address))),
     sysctl: () => true,

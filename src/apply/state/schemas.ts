@@ -60,10 +60,10 @@ export const recordSchema = objectOf({
   ...bindingFields,
   owned: ownedNamesSchema,
   draining: listOf(drainingSchema),
-  /** Uptime in milliseconds when the node left IPVS for rules, while IPVS addresses remain. */
+  /** Uptime in milliseconds when the node left IPVS for rules; undefined once no IPVS address remains. */
   leftIpvs: optional(amount),
   state: optional(stateSchema),
-  /** UDP Service ports, without endpoints, because flows to removed ports may remain. Undefined if no bundle gave them. */
+  /** UDP Service ports without their endpoints, kept because flows to removed ports may remain. Undefined if no bundle gave them. */
   udpPorts: optional(listOf(servicePortSchema)),
 });
 
@@ -107,7 +107,7 @@ export const snapshotSchema = objectOf({
   settingsMade: byPath(listOf(text)),
   /** Identifies the tools of the process that made the change. See Host. */
   toolMark: toolMarkSchema,
-  /** When this process started (readStartTime). Its tools are younger. Missing in files by older versions. */
+  /** When this process started (readStartTime). Its tools started later. Missing in files by older versions. */
   started: optional(matching('a number of ticks', /^\d{1,20}$/)),
 });
 

@@ -91,7 +91,7 @@ export const commandLineFindings = {
     'unknown-verdict': Strings<'value'> & Lists<'known'> & { readonly near?: string | undefined };
     'idle-source': None;
     'no-endpoints': None;
-    /** `what` differs from the input's. `known` is the input's value, if it shows it. `field`: where it is set; may be a flag. */
+    /** `what` differs from the input's. `known`: the input's value, if the input shows it. `field`: the field or flag that sets `what`. */
     'other-input': Strings<'field' | 'kind'> & { readonly what: 'mode' | 'release' | 'node' } & {
       readonly known?: string | undefined;
     };
@@ -132,7 +132,7 @@ export const commandLineFindings = {
     'no-subject': { readonly nothing: NoSubject; readonly isNoPath?: boolean | undefined };
     /** `lists` is 'flows' if the dump lists flows, because kpc cannot explain flows without Services. */
     'no-service': { readonly why: NoService | undefined; readonly lists: 'flows' | 'nothing' };
-    /** `wanted`: what no Node has, so that the Pods of the workload stay Pending. */
+    /** `wanted`: the requirement that no Node meets, so that the workload's Pods stay Pending. */
     'pending-sender': Strings<'owner' | 'wanted'>;
     /** `lacksPods`: the input holds no Pod. */
     'no-sender': UnknownName & Strings<'from'> & Lists<'kinds'> & { readonly lacksPods: boolean };
@@ -140,7 +140,7 @@ export const commandLineFindings = {
     'no-such-port': Strings<'to'> & Lists<'others'>;
     /** `nameless` is the mode of a dump that names no Service. */
     'no-such': UnknownName & { readonly kind: string; readonly files?: string; readonly nameless?: ProxyMode };
-    /** `use`: what means the Node itself. */
+    /** `use`: what to write to mean the Node itself. */
     'is-node': Strings<'name' | 'kind' | 'use'>;
     'no-port': Strings<'service' | 'port'> & Lists<'ports' | 'near'>;
     'no-host': UnknownName & Strings<'service'> & Lists<'hosts'>;
@@ -154,7 +154,7 @@ export const commandLineFindings = {
     'no-endpoint': UnknownName;
     'no-address-of-pod': Strings<'pod'> & { readonly family: 'ipv4' | 'ipv6' };
     'no-node-named': Numbers<'nodes'>;
-    /** `home`: the sender's own node, '' if unknown. `kind`: of what the answer is about. */
+    /** `home`: the sender's own node, '' if unknown. `kind`: the kind of input that the answer is about. */
     'other-node': Strings<'sender' | 'to' | 'node' | 'home'> & { readonly kind: 'manifests' | 'bundle' | 'dump' };
     'no-address-for': { readonly sender: 'pod' | 'remote-pod' | 'external' };
     'which-port': Strings<'to'> & Lists<'ports'> & { readonly example?: string };

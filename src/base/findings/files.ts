@@ -33,7 +33,7 @@ export interface Grounds {
 export type ReleaseShownBy =
   { readonly by: 'node'; readonly node: string } | { readonly by: 'dump'; readonly notThatOfNode: string | undefined };
 
-/** What kpc takes a side of a comparison for. `release` is undefined if it is the newest and nothing shows it. */
+/** What kpc reads a side of a comparison as. `release` is undefined if it is the newest and nothing shows it. */
 export type ReadAs = By<
   'as',
   {

@@ -93,7 +93,6 @@ export const serviceFindings = {
     Strings<'service' | 'asked'> & Lists<'ranges'> & { readonly holder?: string | undefined }
   >('warning'),
   // `service` is the Service, or the Pods, for which the range is too small. If `what` is a family, there is no range of that family.
-  /** The object that needs the value: a Service, or Pods. */
   'range-is-full': row<
     Lists<'ranges'> & { readonly what: RangedValue; readonly service?: string; readonly pods?: readonly string[] }
   >('error'),
@@ -136,8 +135,7 @@ export const serviceFindings = {
   >('warning'),
   // A Pod counts once for each Service that selects it.
   'too-many-pods': row<Limited & Strings<'of' | 'largest'> & Numbers<'most'>>('error'),
-  // `found` are the existing ports, such as "http/TCP". `service` is the Service that has the port.
-  /** `found`: the ports of the Service's slices, or of the Pods that it selects. */
+  // `found`: the ports of the Service's slices or of the Pods that it selects, such as "http/TCP". `service` has the port.
   'unknown-port': row<
     Strings<'service' | 'protocol' | 'name'> & Numbers<'port'> & Lists<'found'> & { readonly of: 'slices' | 'pods' }
   >('warning'),

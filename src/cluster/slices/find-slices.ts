@@ -135,8 +135,8 @@ const nothing: SlicesOfPods = {
 
 /**
  * Makes the slices that a cluster with these Pods would have, for Services with a selector that are not in `given`. A Service that selects
- * a Pod without a status gets none, because the Pod comes from a manifest and no cluster has made endpoints for it; nor does a Service
- * that selects only Pods that no given Node suits, because the cluster's Nodes may.
+ * a Pod without a status gets none, because the Pod comes from a manifest and no cluster has made endpoints for it. A Service whose Pods
+ * fit no given Node gets none either, because the cluster may have Nodes that they fit.
  */
 function podsToSlices(inputs: PodInputs, given: Names): SlicesOfPods {
   const { services, pods, nodes, namespaces, hasIdle } = inputs;

@@ -41,7 +41,7 @@ const k3sNames = [
   'disable-kube-proxy',
 ];
 
-/** Reads kubeadm's ClusterConfiguration, a Cluster of kind, k3s's or RKE2's file, or a Pod or DaemonSet of kube-apiserver or kube-proxy. */
+/** Reads kubeadm's ClusterConfiguration, kind's Cluster, a k3s or RKE2 file, or a Pod or DaemonSet of kube-apiserver or kube-proxy. */
 export function readClusterFacts(value: JsonObject, source: InputSource): ClusterFacts | undefined {
   const { apiVersion, kind } = value;
   const isPods = kind === 'Pod' || kind === 'DaemonSet';
@@ -189,7 +189,8 @@ function joinScalars(value: unknown): string | undefined {
 const usualKey = 'config.conf';
 
 /**
- * kubeadm uses the key config.conf, EKS config, others another key. The kubeconfig in the same ConfigMap never contains the kind's name.
+ * kubeadm uses the key `config.conf`, EKS uses `config`, and others use another key. The kubeconfig in the same ConfigMap never contains
+ * the kind's name.
  */
 function findConfigKeys(data: unknown): readonly string[] {
   return Object.entries(asMapping(data)).flatMap(([key, text]) => {
@@ -203,7 +204,7 @@ interface Unpacked {
   readonly diagnostics: readonly Finding[];
 }
 
-/** Returns the documents with settings for kpc in a ConfigMap, or in the patches of a Cluster of kind, with their places. */
+/** Returns the documents with settings for kpc in a ConfigMap, or in the patches of kind's Cluster, with their places. */
 export function unpackTexts(document: InputDocument): Unpacked {
   const { data, kubeadmConfigPatches: patches } = asMapping(document.value);
   const unpacked = [

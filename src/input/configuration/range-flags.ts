@@ -42,7 +42,7 @@ function parseNodePortRange(text: string): PortRange | undefined {
   return first >= 1 && first <= last && last <= 65535 ? { first, last } : undefined;
 }
 
-/** The value of --assume-endpoints given without one. It stands for the pod networks of the Nodes or the cluster. */
+/** Stands for --assume-endpoints without a value, which means the pod networks of the Nodes or the cluster. */
 export const knownNetworks = 'auto';
 
 export function parsePodNetworks(text: string | true | undefined) {

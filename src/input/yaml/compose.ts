@@ -75,8 +75,8 @@ const forbidden = /[^\t\n\r\u0020-\u007e\u0085\u00a0-\ufffd\u{10000}-\u{10ffff}]
 const oddLineEnd = /[\u2028\u2029]|\r(?=\r\n)/;
 
 /**
- * A line that only looks like a document marker, which kubectl's line reader always rejects. Or a marker line that contains a YAML line
- * break, so that only some readers see the rest of the line.
+ * Matches a line that only looks like a document marker, which kubectl's line reader always rejects. Also matches a marker line that
+ * contains a YAML line break, so that only some readers see the rest of the line.
  */
 const oddMarker = /(?<![^\n])---(?:(?![ \t\r\n]|$)|[^\n]*(?:\r(?!\n)|[\u0085\u2028\u2029]))/;
 

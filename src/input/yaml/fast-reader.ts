@@ -50,7 +50,7 @@ export function readYamlFast(
   }
 }
 
-/** Locates fields in a YAML document in one pass. Undefined if it cannot be read by itself, or is too long for the parser it needs. */
+/** Locates a YAML document's fields in one pass. Undefined if the document cannot be read alone, or is too long for its parser. */
 export function locateInYaml(text: string): FieldLocator | undefined {
   const { value, start, places } = placePlain(text) ?? parseWithPlaces(text) ?? {};
   return start === undefined || places === undefined ? undefined : locatorOf(value, start, places);

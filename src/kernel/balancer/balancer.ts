@@ -11,7 +11,7 @@ export interface ProxyPort {
   /** The balancer uses the endpoints in turn. Without endpoints, it accepts each connection and closes the connection at once. */
   readonly endpoints: readonly SocketAddress[];
   readonly affinity: boolean;
-  /** Milliseconds without a packet until a UDP client counts as a new one. */
+  /** Milliseconds without a packet after which a UDP client counts as a new client. */
   readonly udpIdle: number;
   readonly origin?: Origin | undefined;
 }
@@ -30,7 +30,7 @@ export function diffProxyPorts(from: readonly ProxyPort[], to: readonly ProxyPor
   );
 }
 
-/** Merges two lists of ports. A port in both lists is as in `to`. The balancer must serve all of them before rules lead to new ports. */
+/** Merges two lists of ports. A port in both lists is taken from `to`. The balancer must serve all ports before rules lead to new ports. */
 export function withAdditions(from: readonly ProxyPort[], to: readonly ProxyPort[]): readonly ProxyPort[] {
   return pairUp(from, to, proxyPortKey).map(itemOf).toSorted(compareProxyPorts);
 }

@@ -18,7 +18,7 @@ import type { Family } from '../address.ts';
 
 export type ChainChange =
   | ({ readonly kind: 'chain' } & Pair<Chain>)
-  /** Changes one rule of a built-in chain: inserts it at `position` (from 1), or without one deletes the first rule with this meaning. */
+  /** Changes one rule of a built-in chain: inserts it at `position` (from 1); without it, deletes the first rule like it. */
   | { readonly kind: 'rule'; readonly chain: string; readonly rule: Rule; readonly position?: number };
 
 export function changedChain(change: ChainChange): string {

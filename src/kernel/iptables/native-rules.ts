@@ -9,12 +9,12 @@ export function isBaseOfIptables(table: TableName, { name, base }: Pick<NftChain
   return base?.hook.toUpperCase() === name && hooks.has(base.hook) && base.priority === priority;
 }
 
-/** Where iptables-nft hooks table security, other than the kernel's NF_IP_PRI_SECURITY (xtables_ipv4 in iptables/nft.c). */
+/** iptables-nft's priority for table security, which differs from the kernel's NF_IP_PRI_SECURITY (xtables_ipv4 in iptables/nft.c). */
 const nftSecurity = 150;
 
 /**
  * Replaces each rule that iptables-save printed only in part with nft's listing of this rule. Returns the chains, and nft's rule for each
- * replaced rule. Takes the whole chain from nft if one of its rules holds a list and the two listings differ in length.
+ * replaced rule. Takes the whole chain from nft if a rule in the chain holds a list and the two listings differ in length.
  */
 export function withNativeRules(given: ReadonlyMap<string, Chain>, { chains: listed }: NftTable) {
   const natives = new Map<Rule, NftRule>();

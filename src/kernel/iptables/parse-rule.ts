@@ -54,7 +54,7 @@ function findOpenQuote(line: string): number {
   return -1;
 }
 
-/** Reads a rule's arguments from the words after `-A CHAIN`, which begin at `start`. Unknown ones are kept as words. */
+/** Reads a rule's arguments from the words after `-A CHAIN`, which begin at `start`. Unknown arguments are kept as words. */
 export function parseRuleWords(words: readonly string[], start: number): RuleArg[] {
   const args: RuleArg[] = [];
   let at = start;

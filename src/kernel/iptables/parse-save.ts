@@ -142,7 +142,7 @@ function isCountOption(arg: RuleArg): boolean {
 
 /**
  * Returns tables that iptables-save shows only in part, without an error, because other programs changed them with nft. Also returns the
- * line that says so. `isPart`: only base chains at other hooks or priorities than those of iptables are missing.
+ * line that says so. `isPart`: only base chains at hooks or priorities that iptables does not use are missing.
  */
 export function findHiddenTables(
   text: string,

@@ -127,7 +127,7 @@ function keepRules(here: readonly Keyed[], asked: readonly Keyed[], owned: Reado
   return new Set([...keptOwn, ...longestIncreasing(others, ({ index }) => index).map(({ key }) => key)]);
 }
 
-/** Numbers equal rules from the end, because iptables deletes the first of them, so the last ones stay and must correspond. */
+/** Numbers equal rules from the end. iptables deletes the first of equal rules, so the last ones stay and must correspond. */
 function keyRules(rules: readonly Rule[]): readonly Keyed[] {
   const counts = new Map<string, number>();
   return rules

@@ -173,7 +173,7 @@ export type NftChange =
    */
   | ({ readonly kind: 'chain' } & Pair<NftChain>)
   | ({ readonly kind: 'counter' } & Pair<NftCounter>)
-  /** Creates, deletes or replaces a set, because the kernel cannot change a set's type, timeout or size. */
+  /** Creates, deletes or replaces a set. The kernel cannot change the type, timeout or size of an existing set. */
   | ({ readonly kind: 'set' } & Pair<NftSet | NftMap>)
   | {
       readonly kind: 'elements';

@@ -21,7 +21,7 @@ export function readRule(words: Words, family: Family): NftRule {
   return comment === undefined ? { expressions } : { expressions, comment };
 }
 
-/** An unknown expression becomes all the remaining words, because its end is unknown. */
+/** Reads one expression. An unknown expression takes all the remaining words, because its end is unknown. */
 function readExpression(words: Words, family: Family): Expression {
   const start = words.position;
   const own = readOwn(words, family);

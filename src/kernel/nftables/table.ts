@@ -51,7 +51,7 @@ type Look =
 export interface Match {
   readonly kind: 'match';
   readonly left: Selector;
-  /** Undefined for a comparison without an operator. For a connection's status, this tests one bit, but `==` compares the whole status. */
+  /** Undefined without an operator. A connection's status is then tested for one bit, whereas `==` compares the whole status. */
   readonly operator?: '==' | '!=' | '<' | '>' | '<=' | '>=' | undefined;
   readonly right: Right;
 }
@@ -78,7 +78,7 @@ export type Expression =
   | { readonly kind: 'counter'; readonly counter: string }
   | (OtherExpression & { readonly text: string });
 
-/** An expression that kpc never writes. kpc keeps nft's words, and only the same words are equal. */
+/** An expression that kpc never writes. kpc keeps nft's words. Two such expressions are equal only if their words are the same. */
 export type OtherExpression =
   | OtherAction
   /** A comparison with constants that kpc cannot write. */
@@ -132,8 +132,8 @@ export function chainsOfElement({ value }: Element): readonly string[] {
 
 /**
  * A table of family ip or ip6; kube-proxy's are named `kube-proxy`. Equality compares the rules of a chain in order, and all other parts by
- * name. It ignores origins, and comments except those of rules, because no tool can change these comments and not every nft prints them
- * (see canonicalElement).
+ * name. Equality ignores origins. It also ignores all comments but those of rules, because no tool can change such comments and not every
+ * nft prints them (see canonicalElement).
  */
 export interface NftTable {
   readonly family: Family;

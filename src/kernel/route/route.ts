@@ -197,7 +197,7 @@ function followRules(family: Family, known: Routes, question: RouteQuestion): Ro
       if (!rule || isMatch === false) continue;
       const { action } = rule;
       const next = action.kind === 'goto' ? rules.findIndex(({ priority }) => priority === action.priority) : at + 1;
-      // Without its target, the kernel skips the rule.
+      // The kernel skips a goto rule whose target is missing.
       const after = next > at ? next : at + 1;
       const taken = action.kind === 'goto' ? undefined : applyRoutingRule(rule, known, question);
       if (isMatch === undefined) {

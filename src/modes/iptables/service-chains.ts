@@ -129,7 +129,7 @@ function masqueradeInternalRules(traffic: TrafficPlan, { masquerade: { toCluster
   }
 }
 
-/** Rules for the endpoint that affinity remembers, then for all endpoints with equal chance: 1/n, 1/(n-1) of the rest, and so on. */
+/** Sends a client to the endpoint that affinity remembers, or else to any endpoint: 1/n, 1/(n-1) of the rest, and so on. */
 function targetRules(
   { port, affinitySeconds }: TrafficPlan,
   targets: readonly EndpointTarget[],

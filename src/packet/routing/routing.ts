@@ -85,7 +85,7 @@ export type RouteFound =
   | { readonly kind: 'either'; readonly reason: Reason; readonly taken: RouteFound; readonly passed: RouteFound }
   | { readonly kind: 'unknown'; readonly reason: Reason };
 
-/** Which host a bridge carries a packet to: the host that sent it, a host at another port, or any host. */
+/** The host to which a bridge carries a packet: the host that sent it, a host at another port, or any host. */
 export type BridgeEnds = 'itself' | 'apart' | 'any';
 
 export interface OwnSource {
