@@ -61,8 +61,10 @@ export function askNodes(
 }
 
 export function lackOfQuestion({ from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>) {
-  if (all !== undefined || (from !== undefined && to !== undefined)) return undefined;
-  return from !== undefined ? 'destination' : to !== undefined ? 'sender' : 'packet';
+  const isNamed = (words: string | undefined): boolean => words !== undefined && words.trim() !== '';
+  const hasSender = isNamed(from) || (from === undefined && all !== undefined);
+  if (isNamed(all ?? to)) return hasSender ? undefined : 'sender';
+  return isNamed(from) ? 'destination' : 'packet';
 }
 
 /** Checks the words of a question, before any input is read. */

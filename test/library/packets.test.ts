@@ -123,6 +123,7 @@ describe('trace', () => {
       /only for manifests/,
     );
     expect(() => trace({ side, from: 'pod' })).toThrow(/no destination is named/);
+    expect(() => trace({ side, from: '', to: 'svc/nginx' })).toThrow(/no sender is named/);
   });
 });
 
