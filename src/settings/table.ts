@@ -168,12 +168,9 @@ export function ownFields(config: unknown): Readonly<Record<string, unknown>> {
 /** kube-proxy's flags for fields of another name (cmd/kube-proxy/app/options.go). */
 const renamed: ReadonlyMap<string, string> = new Map([
   ['kubeconfig', 'clientConnection.kubeconfig'],
-  ['kube-api-content-type', 'clientConnection.contentType'],
   ['kube-api-qps', 'clientConnection.qps'],
   ['kube-api-burst', 'clientConnection.burst'],
   ['profiling', 'enableProfiling'],
-  ['logging-format', 'logging.format'],
-  ['log-flush-frequency', 'logging.flushFrequency'],
   ['v', 'logging.verbosity'],
 ]);
 
