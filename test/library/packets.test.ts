@@ -145,6 +145,17 @@ describe('trace', () => {
 });
 
 describe('test', () => {
+  test('an empty sender or destination is only missing', () => {
+    const text = '{ tests: [{ from: "", to: web, expect: delivered }, { from: node, to: "", expect: delivered }] }';
+    const { results, diagnostics } = testPackets({ tests: [{ name: 't.yaml', text }], manifests });
+    expect(results).toBeUndefined();
+    const faults = diagnostics.filter(({ severity }) => severity === 'error');
+    expect(faults.map((each) => each.arguments)).toEqual([
+      { problem: 'missing', field: 'from' },
+      { problem: 'missing', field: 'to' },
+    ]);
+  });
+
   const tests = {
     'packets.yaml':
       'tests:\n  - { from: pod, to: svc/nginx, expect: delivered }\n  - { from: pod, to: svc/nginx, expect: refused, mode: nftables }\n',
