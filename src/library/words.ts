@@ -8,10 +8,23 @@ import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { flagKey } from '../settings/flag.ts';
 import { openOptions } from './options.ts';
 
-/** The browser's part of the library lacks the rows of these flags. Test: library/library.test.ts. */
-const others =
-  'manifests allowEmpty node nodes allNodes shard from to proto inInterface all toKubernetesVersion toConfig';
-const options: ReadonlySet<string> = new Set([...openOptions, ...others.split(' ')]);
+/** The rows of flags that only functions for programs take would be dead weight in a browser. Test: library/library.test.ts. */
+const ofFunctions = [
+  'manifests',
+  'allowEmpty',
+  'node',
+  'nodes',
+  'allNodes',
+  'shard',
+  'from',
+  'to',
+  'proto',
+  'inInterface',
+  'all',
+  'toKubernetesVersion',
+  'toConfig',
+];
+const options: ReadonlySet<string> = new Set([...openOptions, ...ofFunctions]);
 
 export { findingsForPeople, sortDiagnostics };
 
