@@ -138,14 +138,10 @@ function compareSpecs(
   const { report, passed = false } = comparison.result({ from: from.name, to: to.name, modeFrom, traceOf }) ?? {};
   const findings = diagnosticsOf(report?.preparations ?? []);
   const { snapshots = [] } = report ?? {};
-  return answerInOptions({
-    passed,
-    report: report && equivalenceJson(report),
-    snapshots,
-    findings,
-    diagnostics,
-    notes,
-  });
+  const json = report && equivalenceJson(report);
+  // The names of the sides are those that the commands print.
+  const said = json && { ...answerInOptions(json), from: json.from, to: json.to };
+  return { passed, report: said, snapshots, findings, diagnostics, notes: answerInOptions(notes) };
 }
 
 function toldOnce(diagnostics: readonly Finding[]): readonly SaidFinding[] {
