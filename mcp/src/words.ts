@@ -1,11 +1,8 @@
 import { isConfigured } from '../../src/library/node/kpc-yaml-values.ts';
-import { callerWith, nameOptions, type CallerWords } from '../../src/library/words.ts';
+import { callerWith, inWordsOf, nameOptions, type CallerWords } from '../../src/library/words.ts';
 import { flagKey } from '../../src/settings/flag.ts';
 import type { Cited } from '../../src/base/findings/rows.ts';
 import { wordsOf } from '../../src/say/words/words.ts';
-
-/** Fields that are not in kpc's own words: files, parts of examples, and rules as their tool writes them. */
-const asWritten: ReadonlySet<string> = new Set(['example', 'files', 'items', 'kernel', 'manifest', 'rule', 'rules']);
 
 interface Names {
   readonly tools: ReadonlySet<string>;
@@ -35,18 +32,8 @@ export function inParameters<Said extends Cited & { readonly help?: string | und
 ): Answer & { readonly findings: readonly Said[] } {
   const adviser = callerOf(names, names.useful);
   const spoken = findings.map((each) => ({ ...each, help: wordsOf(each, (way) => wayOf(way, adviser)).help }));
-  return say({ ...answer, findings: spoken }, callerOf(names, names.parameters)) as Answer & {
-    readonly findings: readonly Said[];
-  };
-}
-
-function say(value: unknown, caller: Caller): unknown {
-  if (Array.isArray(value)) return value.map((each) => say(each, caller));
-  if (typeof value === 'object' && value !== null) {
-    const fields = Object.entries(value);
-    return Object.fromEntries(fields.map(([name, each]) => [name, asWritten.has(name) ? each : say(each, caller)]));
-  }
-  return typeof value !== 'string' || value.startsWith('kpc trace ') ? value : speak(value, caller);
+  const caller = callerOf(names, names.parameters);
+  return inWordsOf({ ...answer, findings: spoken }, (words) => speak(words, caller));
 }
 
 function speak(words: string, caller: Caller): string {

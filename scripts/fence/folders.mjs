@@ -108,6 +108,7 @@ export const folders = {
       'input',
       'packet',
       'cluster',
+      'cluster/slices',
       'snapshot',
       'ask/diff',
       'ask/describe',

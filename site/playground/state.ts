@@ -1,5 +1,5 @@
 import type { ProxyMode } from '../../src/kube-proxy/modes.ts';
-import { newestRelease, releases, type Release } from '../../src/kube-proxy/releases.ts';
+import { newestRelease, releases, type Release } from '../../src/kube-proxy/feature-gates.ts';
 import { example } from './example.ts';
 import type { Input, PacketQuestion, ReadInput } from './questions.ts';
 

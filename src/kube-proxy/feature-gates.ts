@@ -21,6 +21,13 @@ export type Release = keyof typeof kubeProxyVersions;
 
 export const releases = Object.keys(kubeProxyVersions) as readonly Release[];
 
+/** Reports whether a release is not out yet, so that the version kpc follows may change. */
+export function isPreview(release: Release): boolean {
+  return kubeProxyVersions[release].includes('-');
+}
+
+export const newestRelease = releases.findLast((release) => !isPreview(release)) as Release;
+
 export type FeatureGates = ReadonlyMap<string, boolean>;
 
 export interface Gate {

@@ -1,14 +1,16 @@
-import { gateOf, isOn, kubeProxyVersions, releases, type FeatureGates, type Release } from './feature-gates.ts';
+import {
+  gateOf,
+  isOn,
+  isPreview,
+  kubeProxyVersions,
+  newestRelease,
+  releases,
+  type FeatureGates,
+  type Release,
+} from './feature-gates.ts';
 import type { ProxyMode } from './modes.ts';
 
-export { kubeProxyVersions, releases, type FeatureGates, type Release };
-
-/** Reports whether a release is not out yet, so that the version kpc follows may change. */
-export function isPreview(release: Release): boolean {
-  return kubeProxyVersions[release].includes('-');
-}
-
-export const newestRelease = releases.findLast((release) => !isPreview(release)) as Release;
+export { isPreview, kubeProxyVersions, newestRelease, releases, type FeatureGates, type Release };
 
 export const lastRelease = releases.at(-1) as Release;
 

@@ -17,7 +17,7 @@ import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { nameOfNode } from '../snapshot/open/compile-like.ts';
 import { namesNoNode, openReading, type Opened } from '../snapshot/open/stored-side.ts';
 import { checkOptionNames, expectSnapshot, listTexts, type NamedText } from './inputs.ts';
-import { diagnosticsOf, misuse } from './words.ts';
+import { answerInOptions, diagnosticsOf, misuse } from './words.ts';
 import { inOneLine } from '../say/words/words.ts';
 
 /** A side of a comparison: a mode, release or kube-proxy configuration for which to compile the manifests, or an opened snapshot. */
@@ -138,7 +138,10 @@ function compareSpecs(
   const { report, passed = false } = comparison.result({ from: from.name, to: to.name, modeFrom, traceOf }) ?? {};
   const findings = diagnosticsOf(report?.preparations ?? []);
   const { snapshots = [] } = report ?? {};
-  return { passed, report: report && equivalenceJson(report), snapshots, findings, diagnostics, notes };
+  const json = report && equivalenceJson(report);
+  // The names of the sides are those that the commands print.
+  const said = json && { ...answerInOptions(json), from: json.from, to: json.to };
+  return { passed, report: said, snapshots, findings, diagnostics, notes: answerInOptions(notes) };
 }
 
 function toldOnce(diagnostics: readonly Finding[]): readonly SaidFinding[] {

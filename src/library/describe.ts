@@ -27,7 +27,9 @@ import { formatJson, type SaidByCommand } from '../say/formats/json.ts';
 import { snapshotsJson } from '../say/snapshots.ts';
 import { inOneLine } from '../say/words/words.ts';
 import type { describe as described, describedDump } from '../say/outputs/describe.ts';
+import { expectSnapshot } from './inputs.ts';
 import { refuseFlag } from './refusal.ts';
+import { answerInOptions } from './words.ts';
 import { newestRelease, type Release } from '../kube-proxy/releases.ts';
 import type { CompiledSnapshot, DumpedSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { ModeSource } from '../kube-proxy/modes.ts';
@@ -234,7 +236,8 @@ export function describeServices(side: DumpedSnapshot): DumpDescription;
 export function describeServices(side: CompiledSnapshot): readonly ServiceSummary[];
 export function describeServices(side: Snapshot): readonly ServiceSummary[] | DumpDescription;
 export function describeServices(side: Snapshot): readonly ServiceSummary[] | DumpDescription {
+  expectSnapshot(side, 'side');
   if (side.kind !== 'dump') return summarizeServices(side);
   const read = readDumped(side);
-  return { ...readingJson(read), notes: notesOf(read).map(inOneLine) };
+  return answerInOptions({ ...readingJson(read), notes: notesOf(read).map(inOneLine) });
 }

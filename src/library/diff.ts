@@ -9,7 +9,7 @@ import {
   type Differences,
 } from './differences.ts';
 import { checkOptionNames, expectSnapshot } from './inputs.ts';
-import { misuse } from './words.ts';
+import { answerInOptions, misuse } from './words.ts';
 
 export interface DiffOptions {
   /** Whether to also compare the objects of other programs. */
@@ -23,7 +23,7 @@ const ofDiff = ['foreign', 'rules'] as const;
 /** Compares two sides by meaning. Returns the result of `kpc diff --output json`. */
 export function diff(from: Snapshot, to: Snapshot, options: DiffOptions = {}): DifferenceJson {
   checkOptionNames(options, ofDiff);
-  return diffResult(compareSnapshots(from, to, options));
+  return answerInOptions(diffResult(compareSnapshots(from, to, options)));
 }
 
 export interface FormatOptions extends DiffOptions {

@@ -14,7 +14,7 @@ import { snapshotsJson } from '../say/snapshots.ts';
 import { shownOptions, readInputTexts, listTexts } from './inputs.ts';
 import { checkPacketOptions, type ManifestsOfNodes } from './open.ts';
 import { traceWords } from './options.ts';
-import { diagnosticsOf, misuse } from './words.ts';
+import { answerInOptions, diagnosticsOf, misuse } from './words.ts';
 
 export type { Ignore };
 
@@ -118,5 +118,5 @@ export function lint(options: LintOptions): LintResult {
   );
   const { findings, notes } = report;
   const snapshots = snapshotsJson(report.snapshots);
-  return { passed, findings, report: lintJson(report), snapshots, diagnostics: diagnosticsOf(notes) };
+  return { passed, findings, report: answerInOptions(lintJson(report)), snapshots, diagnostics: diagnosticsOf(notes) };
 }

@@ -20,7 +20,7 @@ import type { Shaped } from '../base/json/schema.ts';
 import type { SaidFinding } from '../say/words/said.ts';
 import type { tested } from '../say/outputs/trace.ts';
 import { listTexts, type Texts } from './inputs.ts';
-import { diagnosticsOf } from './words.ts';
+import { answerInOptions, diagnosticsOf } from './words.ts';
 
 export type { SceneSettings };
 export { testAnswer } from '../say/packet-tests.ts';
@@ -183,7 +183,7 @@ export function testPackets(options: TestOptions): TestResult {
   if (run.isRefused) return { passed: false, results: undefined, diagnostics };
   const isSent = results.length > 0 && !run.diagnostics.some(isError);
   const passed = isSent && results.every(({ faults }) => faults.length === 0);
-  return { passed, results: results.map(resultJson), diagnostics };
+  return { passed, results: answerInOptions(results.map(resultJson)), diagnostics };
 }
 
 function noFile(place: Finding['place']): Finding {

@@ -12,7 +12,7 @@ import { sceneOfSender } from '../ask/trace/read-sender.ts';
 import { faultsOfWords, hasNoNames, isPassedBy } from '../ask/trace/question.ts';
 import type { Scene } from '../ask/trace/scene.ts';
 import { checkPacketOptions, scenesOf, withoutUnnamedNode, type PacketInput, type Scenes } from './open.ts';
-import { diagnosticsOf, misuse } from './words.ts';
+import { answerInOptions, diagnosticsOf, misuse } from './words.ts';
 
 export { packetProtocols } from '../packet/packet.ts';
 export type { Scene, TraceQuestion };
@@ -61,8 +61,10 @@ export function askNodes(
 }
 
 export function lackOfQuestion({ from, to, all }: Pick<TraceQuestion, 'from' | 'to' | 'all'>) {
-  if (all !== undefined || (from !== undefined && to !== undefined)) return undefined;
-  return from !== undefined ? 'destination' : to !== undefined ? 'sender' : 'packet';
+  const isNamed = (words: string | undefined): boolean => words !== undefined && words.trim() !== '';
+  const hasSender = isNamed(from) || (from === undefined && all !== undefined);
+  if (isNamed(all ?? to)) return hasSender ? undefined : 'sender';
+  return isNamed(from) ? 'destination' : 'packet';
 }
 
 /** Checks the words of a question, before any input is read. */
@@ -153,7 +155,7 @@ export function traceIn({ scenes, diagnostics }: Scenes, question: TraceQuestion
     return { trace: undefined, snapshots, diagnostics: said };
   }
   const told = withoutUnnamedNode(diagnostics, found.sides);
-  return { trace: scenes && jsonOf(found), snapshots, diagnostics: diagnosticsOf(told) };
+  return { trace: scenes && answerInOptions(jsonOf(found)), snapshots, diagnostics: diagnosticsOf(told) };
 }
 
 function inputOf(options: TraceOptions): PacketInput {

@@ -8,21 +8,23 @@ import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { flagKey } from '../settings/flag.ts';
 import { openOptions } from './options.ts';
 
-const options: ReadonlySet<string> = new Set([
-  ...openOptions,
-  ...([
-    'manifests',
-    'allowEmpty',
-    'node',
-    'nodes',
-    'allNodes',
-    'shard',
-    'from',
-    'to',
-    'toKubernetesVersion',
-    'toConfig',
-  ] as const),
-]);
+/** The rows of flags that only functions for programs take would be dead weight in a browser. Test: library/library.test.ts. */
+const ofFunctions = [
+  'manifests',
+  'allowEmpty',
+  'node',
+  'nodes',
+  'allNodes',
+  'shard',
+  'from',
+  'to',
+  'proto',
+  'inInterface',
+  'all',
+  'toKubernetesVersion',
+  'toConfig',
+];
+const options: ReadonlySet<string> = new Set([...openOptions, ...ofFunctions]);
 
 export { findingsForPeople, sortDiagnostics };
 
@@ -57,6 +59,26 @@ export function misuse(why: ArgumentsOf<'bad-call'>): never {
 /** Turns "name one with --proxy-mode" into "name one with proxyMode". */
 export function inOptions(words: string): string {
   return nameOptions(words, library);
+}
+
+/** Fields that are not in kpc's own words: files, parts of examples, and rules as their tool writes them. */
+const asWritten: ReadonlySet<string> = new Set(['example', 'files', 'items', 'kernel', 'manifest', 'rule', 'rules']);
+
+/** Puts all words of an answer into the caller's words, except commands to run. */
+export function inWordsOf<Answer>(answer: Answer, speak: (words: string) => string): Answer {
+  const say = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(say);
+    if (typeof value === 'object' && value !== null) {
+      const fields = Object.entries(value);
+      return Object.fromEntries(fields.map(([name, each]) => [name, asWritten.has(name) ? each : say(each)]));
+    }
+    return typeof value !== 'string' || value.startsWith('kpc trace ') ? value : speak(value);
+  };
+  return say(answer) as Answer;
+}
+
+export function answerInOptions<Answer>(answer: Answer): Answer {
+  return inWordsOf(answer, inOptions);
 }
 
 /** Replaces flags with the caller's words. Quoted text stays unchanged, because it may be a command to run. */

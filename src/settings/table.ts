@@ -17,8 +17,8 @@ import {
   nodePortAddresses,
 } from './node.ts';
 import { checkOtherFields, otherFields } from './other-fields.ts';
-import type { Flag, OptionsOf } from './flag.ts';
-import { lastName, splitList, type Setting, type SettingField, type SettingSource } from './setting.ts';
+import { flagKey, type Flag, type OptionsOf } from './flag.ts';
+import { lastName, readSwitch, splitList, type Setting, type SettingField, type SettingSource } from './setting.ts';
 
 /** All settings of kube-proxy that affect rules, in the order of the manifest. */
 const settingTable = {
@@ -163,6 +163,31 @@ export function ownFields(config: unknown): Readonly<Record<string, unknown>> {
     shapesRules(name) ? [] : [[`${featureGatesField.name}.${name}`, isOn ?? false] as const],
   );
   return Object.fromEntries([...fields, ...ofGates].filter(([, value]) => value !== undefined));
+}
+
+/** kube-proxy's flags for fields of another name (cmd/kube-proxy/app/options.go). */
+const renamed: ReadonlyMap<string, string> = new Map([
+  ['kubeconfig', 'clientConnection.kubeconfig'],
+  ['kube-api-qps', 'clientConnection.qps'],
+  ['kube-api-burst', 'clientConnection.burst'],
+  ['profiling', 'enableProfiling'],
+  ['v', 'logging.verbosity'],
+]);
+
+/** Returns what `ownFields` returns for a configuration, for kube-proxy's arguments. */
+export function ownArguments(given: ReadonlyMap<string, string>): Readonly<Record<string, unknown>> {
+  const named = new Map(otherFields.map(({ name, path }) => [flagKey(path.join('-')), name]));
+  const gates = splitList(given.get('feature-gates') ?? '').map((gate) => gate.split('='));
+  const config: Record<string, unknown> = {
+    featureGates: Object.fromEntries(gates.map(([name = '', isOn = '']) => [name.trim(), readSwitch(isOn.trim())])),
+  };
+  for (const [flag, text] of given) {
+    const [section = '', inside] = (renamed.get(flag) ?? named.get(flagKey(flag)) ?? '').split('.');
+    const value = text === '' || Number.isNaN(Number(text)) ? (readSwitch(text) ?? text) : Number(text);
+    const beside = config[section];
+    config[section] = inside === undefined ? value : { ...(isObject(beside) ? beside : {}), [inside]: value };
+  }
+  return ownFields(config);
 }
 
 /** Returns a value without the parts that kube-proxy treats like unset fields. */

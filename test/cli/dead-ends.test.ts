@@ -20,6 +20,7 @@ writeFolder(cwd, {
 
 test.each([
   ['compile svc.yaml --mode iptables', "unknown option '--mode'", 'write --proxy-mode'],
+  ['--node n1 lint svc.yaml', "unknown option '--node'", 'write flags after the command: kpc lint --node'],
   ['get svc', "unknown command 'get'", '"kpc describe" lists Services: kpc describe -f services.yaml'],
   ['apply bundle', "unknown command 'apply'", 'kpc-apply changes nodes: "kpc-apply apply BUNDLE"'],
   ['help nosuch', "unknown command 'nosuch'", '--help lists the commands'],

@@ -52,6 +52,21 @@ test('writes kpc.yaml and the golden that it compiles to, and says what is next'
   expect(await runKpc(['compile', '--check', 'golden'], { cwd })).toMatchObject({ status: 0, stdout: '' });
 });
 
+test('refuses a dump or a bundle, as kpc compile does, also beside manifests', async () => {
+  const cwd = folder({ 'svc.yaml': svc, 'dump.txt': '$ ipvsadm -S -n\n-A -t 10.96.0.10:80 -s rr\n' });
+  await runKpc(['compile', 'svc.yaml', '-o', 'bundle'], { cwd });
+  for (const command of ['init', 'compile', 'lint']) {
+    for (const input of [['bundle'], ['svc.yaml', 'dump.txt']]) {
+      const { status, stderr, stdout } = await runKpc([command, ...input, '--proxy-mode', 'ipvs'], { cwd });
+      expect({ status, said: stderr + stdout }).toMatchObject({
+        status: 2,
+        said: expect.stringContaining('[no-manifests]'),
+      });
+    }
+  }
+  expect(readdirSync(cwd).toSorted()).toEqual(['bundle', 'dump.txt', 'svc.yaml']);
+});
+
 test('assumes what manifests from git lack, and leaves out its own workflow', async () => {
   const cwd = folder({ 'web.yaml': fromGit });
   expect(await runKpc(['init', '--github', '--golden', 'ci/golden'], { cwd })).toMatchObject({ status: 0 });

@@ -40,6 +40,16 @@ describe('kpc.yaml', () => {
     expect((await compile(cwd, '-f', 'services')).stderr).toMatch(/^kpc\.yaml:2:16: error: .* \[bad-feature-gate\]$/m);
   });
 
+  test('places a path at which nothing can be read', async () => {
+    const cwd = write({ ...files, 'kpc.yaml': 'file:\n  - services\n  - srevices\n  - https://x/web.yaml\n' });
+    const run = await compile(cwd);
+    expect(run).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/^kpc\.yaml:3:5: error: .* \[bad-kpc-yaml\]$/m),
+    });
+    expect((await compile(cwd, '-f', 'services', '--allow-empty')).stderr).not.toContain('bad-kpc-yaml');
+  });
+
   test('is found in the folders above, and counts paths from its own', async () => {
     const cwd = write({ ...files, 'kpc.yaml': `${files['kpc.yaml'] ?? ''}file: [services]\n`, 'a/b/x': '' });
     const run = await compile(join(cwd, 'a/b'));

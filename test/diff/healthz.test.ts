@@ -62,6 +62,27 @@ test.for(ownSettings)('kpc diff and kpc equivalence name %s as not compared', as
   }
 });
 
+const daemonSet = (...args: readonly string[]) => `
+---
+{ apiVersion: apps/v1, kind: DaemonSet, metadata: { name: kube-proxy }, spec: { template: { spec: { containers: [{ command: ${JSON.stringify(['kube-proxy', ...args])} }] } } } }
+`;
+
+const ownArguments = [
+  ['metricsBindAddress', '--metrics-bind-address=0.0.0.0:10250'],
+  ['iptables.syncPeriod', '--iptables-sync-period', '50s'],
+  ['enableProfiling', '--profiling'],
+  ['logging', '--v=4'],
+  ['featureGates.ContextualLogging', '--feature-gates=ContextualLogging=false'],
+] as const;
+
+test.for(ownArguments)('kpc diff names %s as not compared if an argument sets it', async ([name, ...args]) => {
+  const service = input('').slice(input('').indexOf('---'));
+  const files = [service + daemonSet(), service + daemonSet(...args)];
+  writeFolder(cwd, { 'without.yaml': files[0] ?? '', 'with.yaml': files[1] ?? '' });
+  const { stdout } = await runKpc(['diff', 'without.yaml', 'with.yaml', '--output', 'json'], { cwd });
+  expect(resultOf(stdout).notCompared).toContainEqual(expect.stringContaining(`(${name})`));
+});
+
 test('a field with an empty value is not another setting', async () => {
   expect((await run('diff', 'empty.yaml')).notCompared).toEqual((await run('diff', 'usual.yaml')).notCompared);
 });

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { CompiledBundle, CompileOptions } from '../../src/library/compile.ts';
 import { compile, compileFleet, diff, equivalence, formatDiff, open, trace } from '../../src/library/index.ts';
 import { fixturesFolder, listFixtures } from '../support/fixtures.ts';
+import { allowEmptyFlag, changeFlags, traceFlags, upgradeFlag } from '../../src/library/command-flags.ts';
 import { inOptions } from '../../src/library/words.ts';
 import { optionsOf } from './fixture-options.ts';
 
@@ -28,6 +29,11 @@ test('a flag is an option of the library where it is a word of its own', () => {
   expect(inOptions('--file, --no-assume and --strict of shop/web--node')).toBe(
     'manifests, assume: false and --strict of shop/web--node',
   );
+});
+
+test('each flag of a function has its option', () => {
+  const rows = [...traceFlags, upgradeFlag, ...Object.values(changeFlags), allowEmptyFlag];
+  expect(rows.map(({ name }) => inOptions(name))).toEqual(rows.map(({ key }) => key));
 });
 
 describe('compile', () => {

@@ -113,6 +113,21 @@ describe('trace', () => {
     ]);
   });
 
+  test('names the options that would settle it', () => {
+    const policies = ['INPUT', 'FORWARD', 'OUTPUT'].map((chain) => `:${chain} ACCEPT [0:0]\n`).join('');
+    const listed = dumped
+      .replace('*filter\n', `*filter\n${policies}`)
+      .replace(/(\*filter[^]*?)COMMIT/, '$1-A FORWARD -i docker0 -j DROP\nCOMMIT')
+      .replace('*nat\n', `*nat\n:PREROUTING ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\n${policies}`);
+    const texts = { 'iptables-save': listed, 'ip-addr': '2: eth0    inet 192.168.50.11/24 scope global eth0\n' };
+    const [side] = open(texts, { name: 'node.txt' }).snapshots;
+    if (!side) throw new Error('no side');
+    const answer = trace({ side, from: '203.0.113.9', to: '10.96.0.80:80' });
+    expect(JSON.stringify(answer.trace?.traces[0]?.reasons)).toContain('inInterface');
+    expect(JSON.stringify({ ...answer, steps: undefined })).not.toMatch(/[" ]--(?:in-interface|host-addresses)/);
+    expect(() => trace({ side, from: 'pod' })).toThrow('with all SERVICE');
+  });
+
   test('a wrong question has a diagnostic, and a wrong option a TypeError', () => {
     const { trace: none, diagnostics } = trace({ manifests, proxyMode: 'ipvs', from: 'pod', to: 'svc/shop/nothing' });
     expect(none).toBeUndefined();
@@ -123,10 +138,24 @@ describe('trace', () => {
       /only for manifests/,
     );
     expect(() => trace({ side, from: 'pod' })).toThrow(/no destination is named/);
+    expect(() => describeServices({ manifests } as never)).toThrow(TypeError);
+    expect(() => describeServices({ manifests } as never)).toThrow('side');
+    expect(() => trace({ side, from: '', to: 'svc/nginx' })).toThrow(/no sender is named/);
   });
 });
 
 describe('test', () => {
+  test('an empty sender or destination is only missing', () => {
+    const text = '{ tests: [{ from: "", to: web, expect: delivered }, { from: node, to: "", expect: delivered }] }';
+    const { results, diagnostics } = testPackets({ tests: [{ name: 't.yaml', text }], manifests });
+    expect(results).toBeUndefined();
+    const faults = diagnostics.filter(({ severity }) => severity === 'error');
+    expect(faults.map((each) => each.arguments)).toEqual([
+      { problem: 'missing', field: 'from' },
+      { problem: 'missing', field: 'to' },
+    ]);
+  });
+
   const tests = {
     'packets.yaml':
       'tests:\n  - { from: pod, to: svc/nginx, expect: delivered }\n  - { from: pod, to: svc/nginx, expect: refused, mode: nftables }\n',

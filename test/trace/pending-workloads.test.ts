@@ -18,6 +18,7 @@ writeFileSync(
     '{ apiVersion: v1, kind: Service, metadata: { name: web }, spec: { clusterIP: 10.96.0.10, selector: { app: web }, ports: [{ port: 80 }] } }',
     deployment('good', ''),
     deployment('gpu', 'nodeSelector: { gpu: "true" }, '),
+    deployment('client', 'nodeSelector: { disk: ssd }, ').replaceAll('app: web', 'app: client'),
     '{ apiVersion: v1, kind: Node, metadata: { name: n1 }, spec: { podCIDRs: [10.244.0.0/24] }, status: { addresses: [{ type: InternalIP, address: 192.168.50.11 }] } }',
   ].join('\n---\n'),
 );
@@ -32,10 +33,13 @@ test('kpc describe names the workload beside the endpoints of the other', async 
   expect(port.problems).toEqual([expect.stringContaining('gpu=true')]);
 });
 
-test('as a sender, the workload is no unknown name', async () => {
-  const { status, stdout } = await ask('trace', '--from', 'deployment/gpu', '--to', 'web');
+test.for([
+  ['gpu', 'gpu=true'],
+  ['client', 'disk=ssd'],
+])('as a sender, the workload %s is no unknown name, whether or not a Service selects it', async ([name, wanted]) => {
+  const { status, stdout } = await ask('trace', '--from', `deployment/${name}`, '--to', 'web');
   expect(status).toBe(1);
   expect(findingsOf(stdout, 'not-found').map((each) => each.arguments)).toEqual([
-    { problem: 'pending-sender', owner: 'Deployment default/gpu', wanted: 'gpu=true' },
+    { problem: 'pending-sender', owner: `Deployment default/${name}`, wanted },
   ]);
 });

@@ -1,5 +1,7 @@
 import { mostSuggestions } from '../../base/names.ts';
 import { fullName, type Pod } from '../../cluster/objects.ts';
+import { lacksNode } from '../../cluster/slices/assume-pods.ts';
+import { describeUnmet } from '../../cluster/slices/place-pods.ts';
 import { absent, isNamed, nearNames, read, wrong, type Read } from './question.ts';
 import type { Scene } from './scene.ts';
 
@@ -66,16 +68,17 @@ function listWorkloads(pods: Scene['side']['pods'], kind: string): readonly stri
   return [...new Set([...pods.values()].flatMap((pod) => fullNameOfOwner(pod, kind) ?? []))];
 }
 
-/** Finds a workload that kpc cannot place on any Node. */
-function pendingOf({ kind, name }: NamedWorkload, side: Scene['side']) {
-  if (side.kind === 'dump') return undefined;
-  const isMeant = (owner: string): boolean =>
-    owner === `${kind} ${name}` || (owner.startsWith(`${kind} `) && !name.includes('/') && owner.endsWith(`/${name}`));
-  for (const service of side.cluster.services)
-    for (const { code, arguments: details } of side.faultsOf(fullName(service)))
-      if (code === 'no-node-fits' && isMeant(details.owner))
-        return { problem: 'pending-sender', owner: details.owner, wanted: details.wanted } as const;
-  return undefined;
+/** Finds a workload whose Pods suit no Node. */
+function pendingOf({ kind, name }: NamedWorkload, { objects }: Scene['side']) {
+  const nodes = objects.nodes.map(({ object }) => object);
+  const lacking = objects.workloads.find(
+    ({ object: { kind: own, metadata, replicas = 0, template } }) =>
+      own === kind && replicas > 0 && isNamed(fullName(metadata), name) && lacksNode(template.spec, nodes),
+  );
+  if (!lacking) return undefined;
+  const { metadata, template } = lacking.object;
+  const wanted = describeUnmet(nodes, template.spec).words;
+  return { problem: 'pending-sender', owner: `${kind} ${fullName(metadata)}`, wanted } as const;
 }
 
 function textOf({ kind, name }: NamedWorkload): string {

@@ -133,8 +133,8 @@ function readTestDocument(
     );
     return {
       name: test.name ?? undefined,
-      from: givenList(test.from) ?? [],
-      to: givenList(test.to) ?? [],
+      from: givenList(test.from || []) ?? [],
+      to: givenList(test.to || []) ?? [],
       protocol: test.proto ?? undefined,
       namespace,
       expect: test.expect ?? 'delivered',

@@ -9,6 +9,7 @@ import { defineCommand } from './call.ts';
 import { nodeFlag } from '../../library/command-flags.ts';
 import { flagsToKeep, wordsOfCall } from './flags.ts';
 import { messageFlags, type MessageOptions } from './messages.ts';
+import { expectManifests } from './open-input.ts';
 
 /** The file name in advice to save the output of helm template or kubectl kustomize. */
 const rendered = 'rendered.yaml';
@@ -33,6 +34,10 @@ export const addInitCommand = defineCommand<SetupOptions & MessageOptions>({
     const into = { file: rendered, command: wordsOfCall(call.command, [rendered]) };
     const options = { ...call.options, into, file: named.length === 0 ? ['.'] : named };
     const given = flagsToKeep(call.command);
+    await expectManifests(
+      call,
+      named.filter((path) => path !== '-'),
+    );
     const opened = await openSetup(options, given);
     // The note on the mode is dropped, because the output names the mode.
     await call.report(withoutDefaultMode(opened));

@@ -58,6 +58,8 @@ function adviseUsage({ code }: CommanderError, { program, argv, slips }: Command
       return slip ?? didYouMean(near, '--help lists the commands');
     }
     case 'commander.unknownOption': {
+      const later = command === program && program.commands.find((each) => argv.includes(each.name()));
+      if (later) return `write flags after the command: ${program.name()} ${later.name()} ${argv[0] ?? ''}`;
       const word = command.args.find((each) => /^-./.test(each)) ?? '';
       const known = command.createHelp().visibleOptions(command);
       const near = findNearest(

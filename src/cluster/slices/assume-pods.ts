@@ -238,7 +238,7 @@ function nodesFor(spec: Pick<PodSpec, 'nodeTerms' | 'tolerations'>, nodes: reado
   return fitting.length === 0 ? own : fitting;
 }
 
-function lacksNode(spec: PodSpec, nodes: readonly Node[]): boolean {
+export function lacksNode(spec: PodSpec, nodes: readonly Node[]): boolean {
   return nodes.length > 0 && spec.nodeName === '' && !nodes.some((node) => suitsPods(node, spec));
 }
 

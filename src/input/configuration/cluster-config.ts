@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../base/json/check.ts';
 import type { Finding } from '../../base/findings/finding.ts';
 import type { InputSource, InputDocument } from '../documents/document.ts';
 import { flagKey } from '../../settings/flag.ts';
-import { proxyFlags, type ProxyFlags } from '../../settings/table.ts';
+import { ownArguments, proxyFlags, type ProxyFlags } from '../../settings/table.ts';
 import type { RangeFlags } from './range-flags.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import type { Location, Place } from '../../kernel/place.ts';
@@ -15,6 +15,8 @@ export interface ClusterFacts {
   readonly ranges: RangeFlags | undefined;
   /** kube-proxy's settings. A KubeProxyConfiguration replaces them. */
   readonly proxy: ProxyFlags;
+  /** kube-proxy's arguments that no rule shows, by the configuration's fields. Undefined without arguments. */
+  readonly own?: Readonly<Record<string, unknown>> | undefined;
   /** Whether a KubeProxyConfiguration replaces only the settings that it contains, because the program adds the others to it. */
   readonly fills: boolean;
   /** Whether the configuration says how kube-proxy is set up. */
@@ -79,8 +81,9 @@ export function readClusterFacts(value: JsonObject, source: InputSource): Cluste
   const nodePorts =
     textOfScalar(value['service-node-port-range']) ??
     argumentsOf(value['kube-apiserver-arg']).get('service-node-port-range');
-  const flags = [...argumentsOf(value['kube-proxy-arg'])].map(([name, text]) => [flagKey(name), text] as const);
-  return read(joinScalars(value['service-cidr']) ?? '10.43.0.0/16', nodePorts, {
+  const given = argumentsOf(value['kube-proxy-arg']);
+  const flags = [...given].map(([name, text]) => [flagKey(name), text] as const);
+  const facts = read(joinScalars(value['service-cidr']) ?? '10.43.0.0/16', nodePorts, {
     proxyMode: 'iptables',
     clusterCidr: joinScalars(value['cluster-cidr']) ?? '10.42.0.0/16',
     // pkg/daemons/agent: kubeProxyArgs
@@ -89,6 +92,7 @@ export function readClusterFacts(value: JsonObject, source: InputSource): Cluste
     conntrackTcpTimeoutCloseWait: '0s',
     ...(Object.fromEntries(flags) as ProxyFlags),
   });
+  return { ...facts, own: ownArguments(given) };
 }
 
 /**
@@ -108,8 +112,8 @@ export function readUnit(text: string, place: ClusterFacts['place']): ClusterFac
     .split(/[ \t]+/)
     .filter((word) => word !== '');
   if (!/(?:^|\/)kube-proxy$/.test(words[0] ?? '') || words.some((word) => word.startsWith('$'))) return 'unknown';
-  const proxy = readProxyArguments(words);
-  return proxy ? { ranges: undefined, proxy, fills: false, configures: true, isObject: false, place } : 'unknown';
+  const read = readProxyArguments(words);
+  return read ? { ...read, ranges: undefined, fills: false, configures: true, isObject: false, place } : 'unknown';
 }
 
 function rangesOf(serviceClusterIpRange: string, nodePorts: string | undefined): RangeFlags {
@@ -129,27 +133,28 @@ function readPrograms(object: JsonObject, place: ClusterFacts['place']): Cluster
   const apiServer = argumentsOf(find('kube-apiserver') ?? []);
   const clusterIPs = apiServer.get('service-cluster-ip-range');
   const proxyWords = find('kube-proxy');
-  const proxy = proxyWords && readProxyArguments(proxyWords);
-  if (clusterIPs === undefined && !proxy) return undefined;
+  const read = proxyWords && readProxyArguments(proxyWords);
+  if (clusterIPs === undefined && !read) return undefined;
   const ranges = clusterIPs === undefined ? undefined : rangesOf(clusterIPs, apiServer.get('service-node-port-range'));
-  return { ranges, proxy: proxy ?? {}, fills: false, configures: proxy !== undefined, isObject: true, place };
+  return { proxy: {}, ...read, ranges, fills: false, configures: read !== undefined, isObject: true, place };
 }
 
 /** Returns undefined with --config, because kube-proxy then ignores its other flags. Omits the node's name, which differs by node. */
-function readProxyArguments(words: readonly string[]): ProxyFlags | undefined {
-  if (words.some((word) => /^--config(?:=|$)/.test(word))) return undefined;
-  const found = proxyFlags.flatMap(({ name, key, kind }) => {
-    const values = words.flatMap((word, i) => {
-      if (word === name) return kind === 'switch' ? 'true' : (words[i + 1] ?? '');
-      return word.startsWith(`${name}=`) ? word.slice(name.length + 1) : [];
-    });
-    const value = kind === 'list' ? values.join(',') : values.at(-1);
+function readProxyArguments(words: readonly string[]): Pick<ClusterFacts, 'proxy' | 'own'> | undefined {
+  const given = argumentsOf(words);
+  if (given.has('config')) return undefined;
+  const found = proxyFlags.flatMap(({ name, key }) => {
+    const value = given.get(name.slice(2));
     // The kubelet replaces $(NODE_NAME) by a value from the Pod's environment.
-    const isKnown = values.length > 0 && value !== undefined && !value.includes('$(');
+    const isKnown = value !== undefined && !value.includes('$(');
     return isKnown && key !== 'hostnameOverride' ? [[key, value] as const] : [];
   });
-  return { proxyMode: '', ...Object.fromEntries(found) };
+  return { proxy: { proxyMode: '', ...Object.fromEntries(found) }, own: ownArguments(given) };
 }
+
+const lists: ReadonlySet<string> = new Set(
+  proxyFlags.flatMap(({ name, kind }) => (kind === 'list' ? [name.slice(2)] : [])),
+);
 
 /** Returns arguments by name. Accepts a list of "--name=value", "name=value" or { name, value }, or a mapping. */
 function argumentsOf(value: unknown): ReadonlyMap<string, string> {
@@ -166,9 +171,11 @@ function argumentsOf(value: unknown): ReadonlyMap<string, string> {
     if (typeof item !== 'string') continue;
     const [, flag, text] = /^(?:--)?([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(item) ?? [];
     const next = items[i + 1];
-    if (flag === undefined) continue;
-    if (text !== undefined) found.set(flag, text);
-    else if (item.startsWith('--') && typeof next === 'string' && !next.startsWith('-')) found.set(flag, next);
+    const apart = typeof next === 'string' && !next.startsWith('-') ? next : 'true';
+    const own = text ?? (item.startsWith('--') ? apart : undefined);
+    if (flag === undefined || own === undefined) continue;
+    const before = lists.has(flag) ? found.get(flag) : undefined;
+    found.set(flag, before ? `${before},${own}` : own);
   }
   return found;
 }

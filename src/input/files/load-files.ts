@@ -153,6 +153,16 @@ export function findPathMistake(path: string): FileProblem | undefined {
   return /[*?[\]{},]/.test(path) && !existsSync(path) ? { problem: 'pattern' } : undefined;
 }
 
+/** Returns why nothing can be read at a path. `word`: the path as it is written. */
+export function findUnreadable(word: string, path: string, tree: FileTree): FileProblem | undefined {
+  try {
+    tree.isFolder(path);
+    return findPathMistake(word);
+  } catch (error) {
+    return findPathMistake(word) ?? explainSystemError(path, error);
+  }
+}
+
 function listFiles(
   source: string,
   exclude: readonly string[],

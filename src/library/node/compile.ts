@@ -112,7 +112,7 @@ export async function findEmptyInput(
   { file = [], readStdin }: CompileRequest,
 ): Promise<Finding | undefined> {
   const isEmpty = services.length === 0 && (nodes.size === 0 || diagnostics.some(isError));
-  if (!isEmpty) return undefined;
+  if (!isEmpty && !diagnostics.some(({ code }) => code === 'not-an-object')) return undefined;
   const { describeNoManifests } = await import('../../snapshot/files/read-side.ts');
   return describeNoManifests(file, { readStdin });
 }

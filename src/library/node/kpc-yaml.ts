@@ -1,5 +1,5 @@
 import { findingCodes } from '../../base/findings/codes.ts';
-import { Tally, diagnose, placeAtLine, type Finding } from '../../base/findings/finding.ts';
+import { Tally, diagnose, faultOf, placeAtLine, type Finding } from '../../base/findings/finding.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import { isObject } from '../../base/json/check.ts';
 import { printable } from '../../base/printable.ts';
@@ -7,7 +7,7 @@ import { findNearest, kpcYaml } from '../../base/names.ts';
 import { isWindows, withSlashes } from '../../base/system-paths.ts';
 import type { FieldPath } from '../../cluster/objects.ts';
 import { revisionOf } from '../../git/revision-paths.ts';
-import { loadFile } from '../../input/files/load-files.ts';
+import { findUnreadable, loadFile } from '../../input/files/load-files.ts';
 import { readDocuments } from '../../input/documents/read-documents.ts';
 import {
   findRepository,
@@ -20,6 +20,7 @@ import {
 import { TextFile } from '../../input/documents/text-file.ts';
 import type { Ignore } from '../../ask/lint/ignores.ts';
 import { kpcYamlKey, type Flag } from '../../settings/flag.ts';
+import { inOneLine } from '../../say/words/words.ts';
 import { Refusal } from '../refusal.ts';
 import type { ConfiguredCommand } from './kpc-yaml-schema.ts';
 import { hasRightValue, valueOfWords, type GivenFlag, type Ignored, type Refuse } from './kpc-yaml-values.ts';
@@ -187,6 +188,15 @@ function valueOfFlag(
   const stray = row.path === undefined ? undefined : located.map((word) => findStray(word, row, home)).find(Boolean);
   if (stray !== undefined) {
     refuse(path, { problem: stray, flag });
+    return undefined;
+  }
+  for (const [i, word] of row.path === 'read' ? words.entries() : []) {
+    const at = located[i] ?? '';
+    const isElsewhere = word === '-' || revisionOf(at) !== undefined;
+    const mistake = isElsewhere ? undefined : findUnreadable(word, at, home.tree);
+    if (!mistake) continue;
+    const reason = inOneLine(faultOf('unreadable-file', mistake));
+    refuse(Array.isArray(value) ? [...path, i] : path, { problem: 'refused', flag, reason });
     return undefined;
   }
   try {

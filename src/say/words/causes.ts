@@ -193,7 +193,7 @@ export const causeWords: { readonly [C in CauseId]: CauseWords } = {
       'check whether a firewall or a program names this port; clients are unaffected, because they use the addresses of Services',
   },
   'ungiven-endpoints': {
-    title: 'The Services changed, and no input gives the endpoints of both sides',
+    title: 'Services or workloads changed, and no input gives the endpoints of both sides',
   },
   'not-understood': {
     title: 'The outcome depends on something that the input does not show',

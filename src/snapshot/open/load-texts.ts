@@ -213,7 +213,7 @@ function loadSettings(
     settings,
     gates,
     configured,
-    ownFields: given && ownFields(given.object),
+    ownFields: given ? ownFields(given.object) : known?.own,
     modeNote: configured && !given ? noteOfFacts(known, options) : modeNote,
     checkSettings: (release: Release) => [
       ...describePreview(release),
