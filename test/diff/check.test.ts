@@ -49,7 +49,7 @@ describe('kpc compile --check', () => {
   test('markdown: the change, what happens to packets, and how to accept it', async () => {
     const run = await check('after', golden, 'markdown');
     expect(run.status).toBe(1);
-    expect(run.stdout).toContain('- **store/shop**: endpoints 3 → 5\n');
+    expect(run.stdout).toContain('- **store/shop**: endpoints 3 → 5, endpoint ');
     expect(run.stdout).toMatch(/### Packets on .*\n\n- cluster IP of store\/shop .*: 3 → 5 endpoints, 20% each\n/);
     expect(run.stdout).toContain('<details><summary>In the kernel</summary>');
     expect(run.stdout).toMatch(
