@@ -13,7 +13,8 @@ import { bundleHead, goldenHead, networkFile } from '../base/names.ts';
 import { isObject } from '../base/json/check.ts';
 import type { Manifest } from './manifest.ts';
 import { bundleFileNames } from './state-files.ts';
-import { goldenNodeFile, isGoldenFile } from './golden.ts';
+import { isGoldenFile } from './golden.ts';
+import { goldenNodeFile } from './golden-rules.ts';
 
 export const knownNames: ReadonlySet<string> = new Set(['manifest.json', ...bundleFileNames]);
 

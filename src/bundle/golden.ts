@@ -1,4 +1,5 @@
 import { indexCluster } from '../cluster/address-index.ts';
+import { findEdited } from '#golden-rules';
 import { goldenHead } from '../base/names.ts';
 import {
   assignedLines,
@@ -14,7 +15,6 @@ import { isObject, type JsonObject, parseChecked, readChecked } from '../base/js
 import type { AssignedService } from '../cluster/assign-addresses.ts';
 import type { AssumedWorkload, Cluster, ServiceInfo } from '../cluster/model.ts';
 import { compareServicePorts } from '../cluster/build-cluster.ts';
-import { groupBy } from '../cluster/grouping.ts';
 import { compareText } from '../kernel/compare.ts';
 import { kubeProxyVersions, releases } from '../kube-proxy/releases.ts';
 import { defaultSettings } from '../settings/table.ts';
@@ -37,8 +37,8 @@ import {
   snapshotOfBundle,
   type BundleReading,
 } from './read-bundle.ts';
+import { compileParts, goldenNodeFile } from './golden-rules.ts';
 import { readServices } from './services-file.ts';
-import { filesToRead } from './state-files.ts';
 import {
   assignedSection,
   assumedSection,
@@ -50,10 +50,7 @@ import {
   readSectionLines,
   sourcesSection,
 } from './golden-sections.ts';
-import { changedSources, usualSources, type EndpointSources } from '../cluster/objects.ts';
-
-/** The file for everything that does not depend on Services. */
-export const goldenNodeFile = 'node.txt';
+import { changedSources, fullName, usualSources, type EndpointSources } from '../cluster/objects.ts';
 
 function isGoldenServiceFile(name: string): boolean {
   return /^[a-z0-9-]{1,63}\.[a-z0-9-]{1,63}\.txt$/.test(name);
@@ -84,61 +81,26 @@ const usualSettings = defaultSettings('ipvs');
  * different Services never touch the same file. No file contains counts, checksums or kpc's version.
  */
 export function makeGolden(content: BundleContent, compile: Compile): BundleFiles {
-  const { node, settings, families } = content;
-  const partOf = (cluster: Cluster) => ({ ...content, cluster, state: compile(cluster, node, settings, families) });
-  const { serviceCidrs } = content.cluster;
-  const base = partOf(indexCluster({ services: [], servicePorts: [], healthChecks: [], serviceCidrs }));
-  const baseTexts = filesToRead.map((name) => [name, formatFile(name, base) ?? ''] as const);
-  const known = new Map(
-    baseTexts.map(([name, text]) => [name, new Set(placeStateLines(text).map(({ place }) => place))]),
-  );
+  const { base, parts } = compileParts(content, compile);
   const files = new Map<string, string>([
     [goldenHead, formatHead(content)],
-    [goldenNodeFile, formatSections(baseTexts)],
+    [goldenNodeFile, formatSections(base)],
   ]);
   const assumed = content.assumedEndpoints ?? [];
   const assigned = new Map(content.assigned.map((each) => [each.service, each]));
-  for (const { service, cluster } of splitCluster(content.cluster)) {
-    const part = partOf(cluster);
-    const chosen = assigned.get(`${service.namespace}/${service.name}`);
-    const pods = assumed.filter((each) => isBehind(each, cluster));
+  for (const { service, file, part, texts } of parts) {
+    const chosen = assigned.get(fullName(service));
+    const pods = assumed.filter((each) => isBehind(each, part.cluster));
     const sections = [
       ['services.json', formatFile('services.json', part) ?? ''],
       [sourcesSection, formatLines(service.sources ? [unusualSources(service.sources)] : [])],
       [assignedSection, formatLines(chosen ? [chosen] : [])],
       [assumedSection, formatLines(pods)],
-      ...filesToRead.map(
-        (name) => [name, dropKnownLines(formatFile(name, part) ?? '', known.get(name) ?? new Set())] as const,
-      ),
+      ...texts,
     ] as const;
-    files.set(goldenServiceFile(service.namespace, service.name), formatSections(sections));
+    files.set(file, formatSections(sections));
   }
   return files;
-}
-
-const opens = (line: string): boolean => line.startsWith('*') || line.endsWith('{');
-const closes = (line: string): boolean => line === 'COMMIT' || line.trim() === '}';
-
-function placeStateLines(text: string): readonly { readonly line: string; readonly place: string }[] {
-  const inside: string[] = [];
-  const lines = text === '' ? [] : text.replace(/\n$/, '').split('\n');
-  return lines.map((line) => {
-    if (closes(line)) inside.pop();
-    const place = [...inside, line].join('\n');
-    if (opens(line)) inside.push(line);
-    return { line, place };
-  });
-}
-
-/** Removes lines that are in `known` at the same place. Keeps the lines that open and close tables. Returns "" if nothing else is left. */
-function dropKnownLines(text: string, known: ReadonlySet<string>): string {
-  const kept: string[] = [];
-  for (const { line, place } of placeStateLines(text)) {
-    // A table without lines of its own is left out.
-    if (closes(line) && opens(kept.at(-1) ?? '')) kept.pop();
-    else if (opens(line) || closes(line) || !known.has(place)) kept.push(line);
-  }
-  return kept.map((line) => `${line}\n`).join('');
 }
 
 function unusualSources(sources: EndpointSources): Partial<EndpointSources> {
@@ -212,17 +174,7 @@ function omitDefaults(settings: object, defaults: object): object {
   return Object.fromEntries(kept);
 }
 
-function splitCluster({ services, servicePorts, healthChecks, serviceCidrs }: Cluster) {
-  const portsOf = groupBy(servicePorts, ({ namespace, service }) => `${namespace}/${service}`);
-  const checksOf = groupBy(healthChecks, ({ namespace, service }) => `${namespace}/${service}`);
-  return services.map((service) => {
-    const name = `${service.namespace}/${service.name}`;
-    const own = { servicePorts: portsOf.get(name) ?? [], healthChecks: checksOf.get(name) ?? [] };
-    return { service, cluster: indexCluster({ services: [service], ...own, serviceCidrs }) };
-  });
-}
-
-/** Reads a golden's node, settings and Services, and compiles them with this kpc. Only --check compares the tools' lines. */
+/** Reads a golden's node, settings and Services, and compiles them with this kpc. Only `edited` compares the tools' lines. */
 export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: string, path = ''): BundleReading {
   const unfit = findUnfit(files);
   if (unfit) return unfit;
@@ -248,6 +200,7 @@ export function readGolden(files: BundleFiles, compile: Compile, kpcVersion: str
   const snapshot = snapshotOfBundle({ manifest: { ...manifest, ...chosen }, cluster }, compile, {
     name: path,
     assumed,
+    edited: () => findEdited(files, snapshot, compile).map((file) => `${path.replace(/\/$/, '')}/${file}`),
   });
   return { kind: 'bundle', bundle: { manifest: makeBundle(snapshot).manifest, files, snapshot } };
 }

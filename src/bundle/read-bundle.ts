@@ -63,11 +63,18 @@ export function readBundle(files: BundleFiles, compile: Compile, path = ''): Bun
   return findBroken(problems) ?? { kind: 'bundle', bundle: { manifest, files, snapshot } };
 }
 
+interface BundleSource {
+  readonly name: string;
+  readonly state?: () => KernelState;
+  readonly assumed?: AssumedHead;
+  readonly edited?: () => readonly string[];
+}
+
 /** Returns the snapshot of a bundle or golden. By default, `state` is compiled. A golden records `assumed`, but a bundle does not. */
 export function snapshotOfBundle(
   { manifest, cluster }: BundleMeaning,
   compileAny: Compile,
-  { name, state, assumed = {} }: { name: string; state?: () => KernelState; assumed?: AssumedHead },
+  { name, state, assumed = {}, edited }: BundleSource,
 ): CompiledSnapshot {
   const { mode, families, assigned, assumedEndpoints, kpcVersion } = manifest;
   const [node, settings] = [nodeOfBundle(manifest), settingsOf(manifest)];
@@ -92,6 +99,7 @@ export function snapshotOfBundle(
     assumedFamilies: assumed.families,
     behaviours: behavioursOf(settings.release, gatesOfSettings(settings)),
     isAsCompiled: false,
+    edited,
   });
 }
 

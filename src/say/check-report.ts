@@ -63,6 +63,8 @@ export interface FleetReport extends Pick<CheckWords, 'accept' | 'taken'> {
   readonly snapshots: readonly SnapshotJson[];
   readonly changed: readonly NodeChange[];
   readonly stale: readonly NodeChange[];
+  /** Facts that the folder of a node without changes does not record, in words. */
+  readonly unrecorded: readonly string[];
   readonly example: CheckReport | undefined;
 }
 
@@ -129,17 +131,21 @@ function lacksOfCheck({ comparison, to, unrecorded: notCompared }: CheckReport):
  * differences in words. If nothing differs, names the facts that the folder does not record.
  */
 export function aboutCheck(report: CheckReport, result: CheckResult, output: AnswerOutput): string {
-  if (result.kind === 'same') {
-    const missed = output === 'text' ? report.unrecorded : [];
-    return formatText([lines('plain', 0, missed.length > 0 && noDifference(missed))]);
-  }
+  if (result.kind === 'same') return sameText(report.unrecorded, output);
   const accept = formatText([acceptLines(differsIn(report, result), report.accept)]);
   return output === 'text' ? formatText(changesInWords(report)) + accept : accept;
 }
 
-export function aboutFleetCheck({ folder, changed, stale, accept }: FleetReport): string {
-  const isSame = changed.length + stale.length === 0;
-  return isSame ? '' : formatText([acceptLines(`${folder} does not match the input`, accept)]);
+export function aboutFleetCheck(
+  { folder, changed, stale, accept, unrecorded: missed }: FleetReport,
+  output: AnswerOutput,
+): string {
+  if (changed.length + stale.length > 0) return formatText([acceptLines(`${folder} does not match the input`, accept)]);
+  return sameText(missed, output);
+}
+
+function sameText(missed: readonly string[], output: AnswerOutput): string {
+  return formatText([lines('plain', 0, output === 'text' && missed.length > 0 && noDifference(missed))]);
 }
 
 function acceptLines(differs: string, accept: string | undefined): Block {
@@ -204,10 +210,11 @@ function acceptMarkdown(differs: string, { accept }: Pick<CheckWords, 'accept'>)
 const onlyFiles = 'Only the files differ: no Service and nothing in the kernel changes.';
 
 export async function fleetCheckToJson(report: FleetReport): Promise<Shaped<typeof checkedFleet>> {
-  const { folder, nodes, changed, stale, example, accept } = report;
+  const { folder, nodes, changed, stale, example, accept, unrecorded: notCompared } = report;
   const same = changed.length + stale.length === 0;
   const diff = example && { example: { folder: example.folder, ...(await comparisonToJson(example)) } };
-  return { folder, same, accept: same ? undefined : accept, nodes: nodes.length, changed, stale, ...diff };
+  const rest = same ? { notCompared } : { accept };
+  return { folder, same, ...rest, nodes: nodes.length, changed, stale, ...diff };
 }
 
 export function fleetCheckAnswer(report: FleetReport, said: SaidByCommand): Answered {
@@ -220,7 +227,7 @@ export function fleetCheckAnswer(report: FleetReport, said: SaidByCommand): Answ
     text: () => formatText([lines('plain', 0, ...texts, summary)]),
     result: () => fleetCheckToJson(report),
     snapshots: () => report.snapshots,
-    lacks: () => (example ? lacksOfCheck(example) : nothingLacks),
+    lacks: () => (example ? lacksOfCheck(example) : { ...nothingLacks, notCompared: report.unrecorded }),
     findings: () => {
       if (differing.length === 0) return said.findings;
       const all = diagnose('state-differs', { golden: { folder, accept }, ...firstLines([summary, ...texts]) });
@@ -230,7 +237,7 @@ export function fleetCheckAnswer(report: FleetReport, said: SaidByCommand): Answ
     },
     markdown: async () => {
       const beside = besideLines(report.snapshots, taken);
-      if (differing.length === 0) return formatMarkdown([lines('summary', 0, noDifference([])), beside]);
+      if (differing.length === 0) return formatMarkdown([lines('summary', 0, noDifference(report.unrecorded)), beside]);
       const list = lines('plain', 0, ...cutLines(texts, mostLines, String));
       // One command accepts the changes on all nodes, so the example shows no command.
       const of = example ? [`On one of them:\n`, await checkToMarkdown({ ...example, accept: undefined })] : [];

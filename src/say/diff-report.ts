@@ -188,20 +188,14 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `${countOf(beyond)} that ${beyond.count === 1 ? 'differs' : 'differ'}`;
     case 'ways':
       return `${countOf(beyond)} that ${beyond.count === 1 ? 'leads' : 'lead'} to a Service that changed`;
-    case 'untaken': {
-      const all = beyond.of.map(({ folder, lacks }) => {
-        return `kustomization ${escapeText(folder)} takes from ${nameSome(lacks.map(escapeText))}`;
-      });
-      return `what ${nameSome(all)}`;
-    }
-    case 'unrecorded': {
-      const fields = beyond.fields.map(({ field, names }) => `${field} of ${nameSome(names)}`);
-      return `${joinWords([...beyond.objects.map(countOf), ...fields])}, which one side does not record`;
-    }
+    case 'untaken':
+      return `what ${nameSome(beyond.of.map(takenWords))}`;
+    case 'unrecorded':
+      return `${joinWords([...beyond.objects.map(countOf), ...beyond.fields.map(fieldWords)])}, which one side does not record`;
     case 'never-recorded': {
       const selectors =
         beyond.selectors.length === 0 ? '' : `selectors of ${nameSome(beyond.selectors)} (not on both sides), `;
-      return `${selectors}Pods, network policies, Ingresses and routes of Gateways, which neither side records`;
+      return `${selectors}ipFamilyPolicy, Pods, network policies, Ingresses and routes of Gateways, which neither side records`;
     }
     case 'endpoints':
       return `endpoints of ${nameSome(beyond.names)}, which neither side gives`;
@@ -211,6 +205,8 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `later connections of a client, because session affinity of ${nameSome(beyond.names)} differs`;
     case 'schedulers':
       return `which endpoint a connection gets, because the scheduler of ${nameSome(beyond.names)} differs`;
+    case 'edited':
+      return `rules in ${nameSome(beyond.names.map(escapeText))}, because kpc goes by the Services there`;
     case 'pods-on-node':
       return 'pods on the node, because no node is named';
     case 'settings':
@@ -233,11 +229,21 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `the other ${beyond.names.length === 1 ? 'node' : 'nodes'} (${nameSome(beyond.names)})`;
     case 'other-family':
       return `packets to ${nameSome(beyond.names)} in the IP family that was left out`;
+    case 'node-ports':
+      return `node ports of ${nameSome(beyond.names)} at addresses that the Node does not list (give the output of ip -j addr with --host-addresses)`;
     case 'unnamed-node':
       return `what depends on the node (${nameSome(beyond.names)}), because no node is named`;
     case 'readiness':
       return `the readiness of Pods of ${nameSome(beyond.names)}: their probes or gates differ, but all are assumed ready`;
   }
+}
+
+function takenWords({ folder, lacks }: Extract<BeyondKernel, { kind: 'untaken' }>['of'][number]): string {
+  return `kustomization ${escapeText(folder)} takes from ${nameSome(lacks.map(escapeText))}`;
+}
+
+function fieldWords({ field, names }: Extract<BeyondKernel, { kind: 'unrecorded' }>['fields'][number]): string {
+  return `${field} of ${nameSome(names)}`;
 }
 
 function countOf({ of, count: number }: CountedKind): string {

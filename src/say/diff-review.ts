@@ -194,16 +194,13 @@ function rankOfReason(reason: ServiceReason): Ranked['rank'] {
 
 const namedEndpoints = 2;
 
-/** Names or counts the added, removed and changed endpoints. Returns nothing if the totals already show this. */
+/** Names and counts added, removed and changed endpoints. */
 function countEndpoints(reasons: readonly ServiceReason[]): readonly Ranked[] {
   const own = reasons.filter((reason) => 'endpoint' in reason);
   const counts = (['added', 'removed', 'changed'] as const).flatMap((word) => {
     const names = own.flatMap(({ kind, endpoint }) => (kind === `endpoint-${word}` ? endpoint : []));
     return names.length > 0 ? [{ word, names }] : [];
   });
-  // If endpoints were only added or only removed, and all of them are ready, the totals already show this.
-  const areReady = own.every((reason) => 'state' in reason && reason.state.condition === 'ready');
-  if (counts.length === 1 && areReady) return [];
   const texts =
     own.length <= namedEndpoints
       ? own.map((reason) => serviceReasonWords(reason))

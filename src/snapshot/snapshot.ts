@@ -158,6 +158,8 @@ interface CompiledFacts extends Facts {
   /** Returns the Services as a kube-proxy with other behaviours reads them. Missing for a bundle. */
   readonly readBy?: ((does: Behaviours) => Cluster) | undefined;
   readonly compile: (cluster: Cluster, node?: NodeContext) => KernelState;
+  /** Returns the files of a golden whose rules are not those of its Services. */
+  readonly edited?: (() => readonly string[]) | undefined;
 }
 
 interface DumpedFacts extends Facts {
@@ -332,6 +334,10 @@ export class CompiledSnapshot extends Known<CompiledFacts> {
   faultsOf(service: string): readonly PortFault[] {
     this.#faults ??= faultsByService(this.facts.portFaults?.() ?? []);
     return this.#faults.get(service) ?? [];
+  }
+
+  get edited(): readonly string[] {
+    return this.facts.edited?.() ?? [];
   }
 
   get nodeName(): string {

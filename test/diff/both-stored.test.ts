@@ -1,5 +1,5 @@
 // Two bundles or goldens are compared by what they record: what neither records is named.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -65,4 +65,23 @@ test.each([
   const { stdout } = await runKpc(['diff', '-q', ...folders, '--output', 'json'], { cwd });
   const { notCompared } = resultOf(stdout);
   expect(JSON.stringify(notCompared).includes('selectors of default/web')).toBe(lacksSelector);
+});
+
+test('rules of a golden that are not those of its Services are named', async () => {
+  writeFolder(cwd, { 'rules.yaml': served('a', 8080) });
+  for (const name of ['whole', 'cut'])
+    await runKpc(['compile', '-q', '--proxy-mode', 'nftables', 'rules.yaml', '--golden', name], { cwd });
+  const file = join(cwd, 'cut', 'default.web.txt');
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/.* dnat .*\n/, ''));
+  for (const command of ['diff', 'equivalence'])
+    for (const [other, edited] of [
+      ['whole', []],
+      ['cut', ['cut/default.web.txt']],
+    ] as const) {
+      const { stdout } = await runKpc([command, '-q', 'whole', other, '--output', 'json'], { cwd });
+      const { notCompared } = resultOf(stdout) as { readonly notCompared: readonly string[] };
+      const named = notCompared.flatMap((each) => /^rules in (\S+),/.exec(each)?.[1] ?? []);
+      expect(named).toEqual(edited);
+      expect(notCompared).toContainEqual(expect.stringContaining('ipFamilyPolicy'));
+    }
 });

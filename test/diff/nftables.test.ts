@@ -57,7 +57,7 @@ describe('kpc diff in nftables mode', () => {
 Objects of no Service
   ~ chain cluster-ips-check (nftables): 2 → 1 rule
 
-2 Service ports changed; 1 difference in objects of no Service; not compared: selectors of shop/idle, shop/web (not on both sides), Pods, network policies, Ingresses and routes of Gateways, which neither side records.
+2 Service ports changed; 1 difference in objects of no Service; not compared: selectors of shop/idle, shop/web (not on both sides), ipFamilyPolicy, Pods, network policies, Ingresses and routes of Gateways, which neither side records.
 `,
     });
   });

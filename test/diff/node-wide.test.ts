@@ -123,7 +123,7 @@ describe('what every Service port shares', () => {
       write('many-old', { addresses: [own], config, services }),
       write('many-new', { addresses: [own], config: { ...config, nodePortAddresses: ['10.0.0.0/8'] }, services }),
     );
-    expect(found.notCompared).toEqual([]);
+    expect(found.notCompared).toEqual([expect.stringMatching(/^node ports of .*--host-addresses/)]);
     expect(new Set(found.packets?.flatMap((each) => each.services)).size).toBe(services.length);
   });
 });
@@ -157,4 +157,31 @@ test("the first of a Service's families is its own: clusterIP has it", async () 
   const found = await differences(four, six);
   expect(found).toMatchObject({ status: 1, servicePorts: [{ reasons: [{ kind: 'field', field: 'ipFamilies' }] }] });
   expect(await differences(four, four)).toMatchObject({ status: 0 });
+});
+
+test.each([
+  ['another setting', ['0.0.0.0/0'], [own], undefined, true],
+  ['the same networks, written otherwise', ['192.168.50.11/24'], [own], ['192.168.50.0/24'], false],
+  ['addresses that the Node has', [`${own}/32`], [own], ['primary'], false],
+  ['another address of the Node', ['primary'], ['192.168.50.99'], ['primary'], true],
+])('node ports at addresses that no Node lists: %s', async (name, fresh, addresses, old, isNamed) => {
+  const of = (nodePortAddresses: readonly string[] | undefined) => ({ mode: 'nftables', nodePortAddresses });
+  const from = write(`${name}-old`, { addresses: [own], config: of(old) });
+  const to = write(`${name}-new`, { addresses, config: of(fresh) });
+  for (const command of ['diff', 'equivalence']) {
+    const listing = [{ local: '127.0.0.1' }, ...addresses.map((local) => ({ local }))].map((each) => ({
+      family: 'inet',
+      prefixlen: 24,
+      ...each,
+    }));
+    const hosts = join(scratch, 'hosts.json');
+    writeFileSync(hosts, JSON.stringify([{ ifname: 'eth0', addr_info: listing }]));
+    const compare = async (...flags: readonly string[]) => {
+      const { stdout } = await runKpc([command, from, to, ...flags, '--output', 'json']);
+      const { notCompared } = resultOf(stdout) as { readonly notCompared: readonly string[] };
+      return notCompared.some((each) => each.startsWith('node ports of default/s0'));
+    };
+    expect(await compare()).toBe(isNamed);
+    expect(await compare('--host-addresses', hosts)).toBe(false);
+  }
 });

@@ -45,3 +45,10 @@ test('an unchanged one is not named', async () => {
   const { stdout } = await equivalence('a.yaml', 'a.yaml');
   expect(stdout).not.toContain('cdn');
 });
+
+test('a renamed port is named, because its SRV name changes', async () => {
+  const named = (port: string) => web.replace('port: 80', `name: ${port}, port: 80`);
+  writeFolder(cwd, { 'http.yaml': named('http'), 'web.yaml': named('web') });
+  const { stdout } = await equivalence('http.yaml', 'web.yaml');
+  expect(resultOf(stdout).notCompared).toContainEqual(expect.stringMatching(/^DNS answers for default\/web/));
+});

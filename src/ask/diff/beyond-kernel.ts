@@ -1,7 +1,7 @@
 // Differences between two sides that affect packets, but that neither the kernel's state nor single traced packets show.
 import { wantsBothFamilies } from '../../cluster/assign-addresses.ts';
 import { groupBy } from '../../cluster/grouping.ts';
-import { zoneOf } from '../../cluster/node-context.ts';
+import { nodePortNetworks, zoneOf } from '../../cluster/node-context.ts';
 import { serviceOfSlice } from '../../cluster/endpoints.ts';
 import { keyOfPort, serviceName, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import {
@@ -14,6 +14,7 @@ import {
 } from '../../cluster/objects.ts';
 import { isSameValue } from '../../base/json/same-value.ts';
 import { unseenDifferences } from '../../settings/table.ts';
+import { hostNetwork, isLoopback } from '../../kernel/address.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { programs } from '../../kube-proxy/modes.ts';
 import type { CompiledSnapshot, Snapshot, SnapshotObjects } from '../../snapshot/snapshot.ts';
@@ -68,7 +69,7 @@ type NamedBeyond =
   | 'settings'
   /** Services that differ in their preference for near endpoints, if nothing shows a Node's zone. */
   | 'zones'
-  /** Services that differ and that are headless or of type ExternalName on at least one side. */
+  /** Services that differ and that are headless or of type ExternalName on at least one side, and Services with a renamed port. */
   | 'dns'
   /** Services with one family that now ask for both families. The API server adds the second one if the cluster has it. */
   | 'second-family'
@@ -80,6 +81,10 @@ type NamedBeyond =
   | 'other-nodes'
   /** Services with ports in a family for which neither side has rules. */
   | 'other-family'
+  /** Files of goldens with other rules than those that kpc compiles from the Services there, which are compared. */
+  | 'edited'
+  /** Services with node ports whose sides listen in different networks, or whose Node has other addresses: the node may have more. */
+  | 'node-ports'
   /** All Nodes, if no node is named and the sides' Nodes differ or one side records none. */
   | 'unnamed-node'
   /** Workloads whose Pods both sides assume to be ready, although the Pods' probes or readiness gates differ. */
@@ -104,6 +109,10 @@ export function beyondKernel(
         ]
       : []),
     ...untaken(from, to),
+    ...namedBeyond(
+      'edited',
+      [from, to].flatMap((side) => (side.kind === 'bundle' ? side.edited : [])),
+    ),
     ...(from.kind === 'bundle' && to.kind === 'manifests' ? unrecorded(to, servicesWithoutSources(from)) : []),
     ...(from.kind === 'manifests' && to.kind === 'bundle' ? unrecorded(from, servicesWithoutSources(to)) : []),
     ...(from.kind === 'bundle' && to.kind === 'bundle' ? neverRecorded(from, to) : []),
@@ -115,6 +124,7 @@ export function beyondKernel(
     ),
     ...namedBeyond('kept-slices', [...stale]),
     ...namedBeyond('later-connections', changedIn(['sessionAffinity'], changes)),
+    ...(from.kind === 'dump' || to.kind === 'dump' ? [] : namedBeyond('node-ports', listeningElsewhere(from, to))),
     ...beyondSettings(from, to),
     ...namedBeyond(
       'zones',
@@ -123,7 +133,7 @@ export function beyondKernel(
   ];
 }
 
-/** Lists the Services that kube-proxy does not program, but for which DNS may answer differently. */
+/** Lists the Services for which DNS may answer differently: those that kube-proxy does not program, and those with a renamed port (SRV). */
 export function beyondPackets(
   from: Snapshot,
   to: Snapshot,
@@ -133,7 +143,10 @@ export function beyondPackets(
     const skipped = side.kind === 'dump' ? undefined : side.info(service)?.skipped;
     return skipped === 'headless' || skipped === 'external-name';
   };
-  const names = changes.flatMap(({ service }) => ([from, to].some((side) => isOfDns(service, side)) ? service : []));
+  const names = changes.flatMap(({ service, reasons }) => {
+    const isRenamed = reasons.some(({ kind }) => kind === 'port-renamed');
+    return isRenamed || [from, to].some((side) => isOfDns(service, side)) ? service : [];
+  });
   return namedBeyond('dns', [...new Set(names)]);
 }
 
@@ -267,6 +280,26 @@ function clearedStatus({ written: own }: Snapshot, { written: other }: Snapshot)
     const isCleared = spec.type !== 'LoadBalancer' && other.get(name)?.spec.type === 'LoadBalancer';
     return isCleared && ingress.length > 0 ? name : [];
   });
+}
+
+/** A Node object lists neither a bridge's addresses nor one that the node had before and may still have. */
+function listeningElsewhere(...sides: readonly [CompiledSnapshot, CompiledSnapshot]): readonly string[] {
+  const [from, to] = sides;
+  const isOneNode = from.nodeName === to.nodeName;
+  const shared = from.families.filter((family) => to.families.includes(family));
+  const places = sides.map(({ settings, node }) => {
+    const networks = shared.flatMap((family) => nodePortNetworks(settings, node, family).networks);
+    const asked = networks.filter(({ address }) => isLoopback(address));
+    // The node itself also lists its loopback addresses. A Node object lists none.
+    const isTold = asked.length === 0 && node.hostAddresses.some(isLoopback);
+    const own = node.hostAddresses.map((address) => hostNetwork(address).text);
+    const others = networks.flatMap((each) => (asked.includes(each) || own.includes(each.text) ? [] : each.text));
+    return isTold ? undefined : [...(isOneNode ? own : []), ...others.toSorted()].join();
+  });
+  if (places[0] === places[1] || places.includes(undefined)) return [];
+  const before = new Set(from.ports.map(({ nodePort }) => nodePort));
+  const kept = to.cluster.servicePorts.filter(({ nodePort }) => nodePort > 0 && before.has(nodePort));
+  return [...new Set(kept.map(serviceName))];
 }
 
 function servicesWithoutSources({ cluster }: CompiledSnapshot): ReadonlySet<string> {

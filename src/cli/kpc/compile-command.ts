@@ -193,7 +193,7 @@ async function compileMany(
     const checked = await checkFleetFolder(check, run, output !== 'text', wordsFor, progress);
     const { aboutFleetCheck, fleetCheckAnswer } = await import('../../say/check-report.ts');
     await call.answerAs(output, fleetCheckAnswer(checked.report, call.said));
-    await call.say(aboutFleetCheck(checked.report));
+    await call.say(aboutFleetCheck(checked.report, output));
     return checked.isSame ? exitStatus.ok : exitStatus.negative;
   }
   const {

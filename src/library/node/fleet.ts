@@ -92,13 +92,17 @@ export async function checkFleetFolder(
   const snapshots: SnapshotJson[] = [];
   const write = snapshotWriter();
   let example: CheckReport | undefined;
+  let unrecorded: readonly string[] | undefined;
   let isGolden = false;
   for (const { node, texts, snapshot } of run.nodes ?? []) {
     snapshots.push(write(snapshot));
     const own = join(path, node);
     const form = await formOfFolder(own);
     isGolden ||= form === 'golden';
-    const difference = await folder.check(node, filesOf(snapshot, texts, form));
+    const fresh = filesOf(snapshot, texts, form);
+    const difference = await folder.check(node, fresh);
+    const reportOf = (result: Parameters<typeof reportCheck>[1]) =>
+      reportCheck(own, result, snapshot.with({ nodes: undefined }), wordsFor(form, []));
     if (difference.kind === 'unreadable') {
       await progress.end();
       refuse({ problem: 'unreadable', path: `${path}/${node}`, reason: difference.reason });
@@ -107,9 +111,9 @@ export async function checkFleetFolder(
     if (difference.kind === 'differs') {
       changed.push({ node, what: difference.files.join(', ') });
       // All nodes have the same Services, so one example is enough to show the change.
-      if (withExample)
-        example ??= await reportCheck(own, difference, snapshot.with({ nodes: undefined }), wordsFor(form, []));
+      if (withExample) example ??= await reportOf(difference);
     }
+    if (difference.kind === 'same') unrecorded ??= (await reportOf({ kind: 'same', present: fresh.files })).unrecorded;
     await progress.step();
   }
   await progress.end();
@@ -128,6 +132,7 @@ export async function checkFleetFolder(
       changed,
       stale,
       example,
+      unrecorded: unrecorded ?? [],
       accept,
       taken,
     } satisfies FleetReport,

@@ -174,11 +174,13 @@ const comparison = {
   diff: optional(difference),
 };
 
+const unrecorded = optional(about('if nothing differs: what the folder does not record', listOf(text)));
+
 export const checked = objectOf({
   folder: text,
   same: boolean,
   accept,
-  notCompared: optional(about('if nothing differs: what the folder does not record', listOf(text))),
+  notCompared: unrecorded,
   ...comparison,
 });
 
@@ -188,6 +190,7 @@ export const checkedFleet = objectOf({
   folder: text,
   same: boolean,
   accept,
+  notCompared: unrecorded,
   nodes: wholeNumber(0),
   changed: nodeChanges,
   stale: about('folders of nodes that the input does not have', nodeChanges),

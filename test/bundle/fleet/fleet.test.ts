@@ -275,3 +275,21 @@ describe('what makes no sense', () => {
     expect(existsSync(join(projectFolder, 'x'))).toBe(false);
   });
 });
+
+test.each(['-o', '--golden'])('--check of what %s wrote names what the folders do not record', async (flag) => {
+  const out = freshPath();
+  const policies = join(scratch, 'policies.yaml');
+  writeFileSync(
+    policies,
+    '{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: web}, spec: {podSelector: {}}}',
+  );
+  await compile('-f', policies, '--all-nodes', flag, out);
+  const check = ['-f', policies, '--all-nodes', '--check', out];
+  const unrecorded = expect.arrayContaining([expect.stringContaining('1 NetworkPolicy')]);
+  expect(resultOf((await compile(...check, '--output', 'json')).stdout)).toMatchObject({ notCompared: unrecorded });
+  for (const [format, stream] of [
+    ['text', 'stderr'],
+    ['markdown', 'stdout'],
+  ] as const)
+    expect((await compile(...check, '--output', format))[stream]).toContain('not compared: ');
+});
