@@ -70,7 +70,7 @@ function ask(objects: readonly object[], asked: Partial<TraceOptions>, proxyMode
   return { verdict: only?.verdict, endpoints: only?.endpoints.map(({ address }) => address), reasons: only?.reasons };
 }
 
-const open = { verdict: 'unknown', endpoints: [], reasons: [{ kind: 'missing-flag', command: '--node n1' }] };
+const open = { verdict: 'unknown', endpoints: [], reasons: [{ kind: 'missing-flag', command: 'node n1' }] };
 
 describe.each(['iptables', 'ipvs', 'nftables'] as const)('in %s mode', (mode) => {
   test('policy Local depends on the node, and is known of each', () => {
