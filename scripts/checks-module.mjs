@@ -246,6 +246,19 @@ function functionTexts(functions) {
       /^if\((data\d*\.\w+) !== undefined\)\{\nif\(!(accepts\d+)\(\1\)\)\{\nreturn false;\n\}\n\}$/gm,
       'if(predicates.isWrong($1, $2)) return false;',
     )
+    // JavaScript's own checks of numbers are shorter.
+    .replaceAll(
+      '(((typeof data == "number") && (!(data % 1) && !isNaN(data))) && (isFinite(data)))',
+      'Number.isInteger(data)',
+    )
+    .replaceAll(/\(?\(typeof data == "number"\) && \(isFinite\(data\)\)\)/g, '(Number.isFinite(data))')
+    .replaceAll(
+      /^if\(Array\.isArray\(data\)\)\{\nconst len0 = .*\nfor\(.*\)\{\nif\(!(accepts\d+)\(data\[i0\]\)\)\{\nreturn false;\n\}\n\}\n\}(\nelse \{\nreturn false;\n\})?$/gm,
+      (_whole, accepts, isOnly) =>
+        isOnly
+          ? `if(!Array.isArray(data) || !data.every(${accepts})) return false;`
+          : `if(Array.isArray(data) && !data.every(${accepts})) return false;`,
+    )
     // Replace a schema with many properties by their names, because the code uses only the names.
     .replaceAll(/^const (schema\d+) = (\{.*\});$/gm, (_whole, name, schema) => {
       const names = Object.keys(JSON.parse(schema).properties ?? {}).map((each) => [each, 0]);

@@ -1,5 +1,4 @@
 import { indexCluster } from '../cluster/address-index.ts';
-import { findEdited } from '#golden-rules';
 import { goldenHead } from '../base/names.ts';
 import {
   assignedLines,
@@ -37,7 +36,7 @@ import {
   snapshotOfBundle,
   type BundleReading,
 } from './read-bundle.ts';
-import { compileParts, goldenNodeFile } from './golden-rules.ts';
+import { compileParts, findEdited, goldenNodeFile } from './golden-rules.ts';
 import { readServices } from './services-file.ts';
 import {
   assignedSection,
