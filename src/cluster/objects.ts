@@ -28,6 +28,15 @@ export interface ObjectMeta {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
+const bookkeeping = /^(?:kubectl\.kubernetes\.io|meta\.helm\.sh|argocd\.argoproj\.io|deployment\.kubernetes\.io)\//;
+
+/** Returns the annotations that may configure a controller. Leaves out those of tools that only keep track of what they applied. */
+export function controllerAnnotations({
+  annotations,
+}: Partial<Pick<ObjectMeta, 'annotations'>>): ObjectMeta['annotations'] {
+  return Object.fromEntries(Object.entries(annotations ?? {}).filter(([name]) => !bookkeeping.test(name)));
+}
+
 export function fullName({ namespace, name }: Pick<ObjectMeta, 'namespace' | 'name'>): string {
   return `${namespace}/${name}`;
 }
@@ -125,6 +134,7 @@ export interface Service {
     readonly externalTrafficPolicy: 'Cluster' | 'Local';
     readonly healthCheckNodePort: number;
     readonly loadBalancerIP?: string | undefined;
+    readonly loadBalancerClass?: string | undefined;
     readonly loadBalancerSourceRanges: readonly string[];
     readonly publishNotReadyAddresses: boolean;
     readonly allocateLoadBalancerNodePorts: boolean;

@@ -37,6 +37,7 @@ import {
   removeObjects,
   type CollectedObjects,
   type FaultyObject,
+  type ObjectBesideRules,
 } from './objects/read-objects.ts';
 import { findUnreadKind } from './objects/unread-kinds.ts';
 import { tooLong } from './documents/faults-and-limits.ts';
@@ -49,6 +50,7 @@ export type Inputs = {
   readonly facts: readonly ClusterFacts[];
   readonly skipped: ReadonlyMap<string, number>;
   readonly podMakers: readonly PodMaker[];
+  readonly besideRules: readonly ObjectBesideRules[];
   /** The kustomizations' changes as text. kpc ignores these changes. */
   readonly kustomized: readonly string[];
   /** The kustomizations' sources outside the input. */

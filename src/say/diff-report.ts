@@ -223,6 +223,8 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `the second IP family of ${nameSome(beyond.names)}, which the API server adds if the cluster has both (compare what it stores, as "kubectl apply --dry-run=server -o yaml" prints it)`;
     case 'cleared-status':
       return `load balancer addresses of ${nameSome(beyond.names)}, which the API server of 1.29 or later clears on the side of another type`;
+    case 'load-balancers':
+      return `what the load balancer of ${nameSome(beyond.names)} does, because its annotations or class differ`;
     case 'nodes':
       return `packets on nodes that only one side has (${nameSome(beyond.names)})`;
     case 'other-nodes':

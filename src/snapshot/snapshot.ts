@@ -25,6 +25,7 @@ import type { KnownRoutes } from '../dumps/read-ip.ts';
 import type { ProxyLog } from '../dumps/kube-proxy-log.ts';
 import type { Untaken } from '../input/files/kustomizations.ts';
 import type { ObjectLists, UnreadLists } from '../input/objects/kinds.ts';
+import type { ObjectBesideRules } from '../input/objects/read-objects.ts';
 import {
   type Address,
   addressBits,
@@ -54,6 +55,7 @@ export type SnapshotObjects = {
   readonly [List in SnapshotList]: readonly ObjectLists[List][number][];
 } & {
   readonly unread: UnreadLists;
+  readonly besideRules: readonly ObjectBesideRules[];
   /** What kustomizations change, in words. kpc ignores these changes. */
   readonly kustomized: readonly string[];
   /** What kustomizations take from outside the input. */
@@ -75,6 +77,7 @@ const noObjects: SnapshotObjects = {
   referenceGrants: [],
   namespaces: [],
   unread: new Set(),
+  besideRules: [],
   kustomized: [],
   untaken: [],
 };

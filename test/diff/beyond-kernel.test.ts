@@ -86,6 +86,12 @@ describe.each(['diff', 'equivalence'] as const)('%s names', (command) => {
       service('selector: {app: web}, trafficDistribution: PreferClose') + deployment('containers: []'),
       /default\/web.*zone/,
     ],
+    [
+      'what configures a load balancer',
+      service('type: LoadBalancer') + slice,
+      service('type: LoadBalancer, loadBalancerClass: x') + slice,
+      /load balancer of default\/web/,
+    ],
     ['a policy that differs', selecting + slice, selecting + slice + policy, /^1 NetworkPolicy/],
     [
       'an Ingress that leads to a Service that changed, and no other',

@@ -24,6 +24,12 @@ kind: Ingress
 metadata: { name: ${name} }
 spec: { rules: [{ http: { paths: [{ path: ${path}, pathType: Prefix, backend: { service: { name: web, port: { number: 80 } } } }] } }] }
 `;
+const release = (policy: string, rest = '') => `---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: { name: web }
+spec: { values: { externalTrafficPolicy: ${policy} } }
+${rest}`;
 
 test.each([
   ['a policy that changed', policy(80), policy(81), ['1 NetworkPolicy that differs']],
@@ -33,6 +39,21 @@ test.each([
     policy(80) + ingress('a', '/a') + ingress('b', '/'),
     policy(81) + ingress('a', '/b'),
     ['2 Ingresses that differ', '1 NetworkPolicy that differs'],
+  ],
+  [
+    'the class and the annotations of an Ingress',
+    ingress('a, annotations: { affinity: none }', '/') + ingress('b', '/'),
+    ingress('a, annotations: { affinity: cookie }', '/') +
+      ingress('b', '/').replace('rules', 'ingressClassName: x, rules'),
+    ['2 Ingresses that differ'],
+  ],
+  ["another program's object", release('Local'), release('Cluster'), ['1 HelmRelease that differs']],
+  ["another program's object in its status alone", release('Local'), release('Local', 'status: { ready: true }'), []],
+  [
+    'what makes no Services and touches no packets',
+    release('Local').replace(/apiVersion.*/, 'apiVersion: monitoring.coreos.com/v1'),
+    release('Cluster').replace(/apiVersion.*/, 'apiVersion: monitoring.coreos.com/v1'),
+    [],
   ],
   [
     'when it was created, and the order, alone',

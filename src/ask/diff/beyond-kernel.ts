@@ -6,10 +6,12 @@ import { serviceOfSlice } from '../../cluster/endpoints.ts';
 import { keyOfPort, serviceName, type ServiceInfo, type ShownPort } from '../../cluster/model.ts';
 import {
   changedSources,
+  controllerAnnotations,
   fullName,
   titleOfObject,
   usualSources,
   type Ingress,
+  type Service,
   type SourceName,
 } from '../../cluster/objects.ts';
 import { isSameValue } from '../../base/json/same-value.ts';
@@ -75,6 +77,8 @@ type NamedBeyond =
   | 'second-family'
   /** Services that are of type LoadBalancer on only one side, with addresses that the API server clears on the other. */
   | 'cleared-status'
+  /** Services of type LoadBalancer with other annotations or another class, which the load balancer's controller reads. */
+  | 'load-balancers'
   /** Nodes that only one side has. */
   | 'nodes'
   /** The other Nodes of a side, if only one node is compared. */
@@ -104,6 +108,7 @@ export function beyondKernel(
           ...beyondServices(from.objects, to.objects, changes),
           ...namedBeyond('second-family', awaitingFamily(from, to)),
           ...namedBeyond('cleared-status', [...clearedStatus(from, to), ...clearedStatus(to, from)]),
+          ...namedBeyond('load-balancers', differingBalancers(from, to)),
           ...namedBeyond('readiness', differingReadiness(from, to)),
           ...namedBeyond('unnamed-node', differingUnnamed(from, to)),
         ]
@@ -282,6 +287,18 @@ function clearedStatus({ written: own }: Snapshot, { written: other }: Snapshot)
   });
 }
 
+function differingBalancers({ written: before }: Snapshot, { written: after }: Snapshot): readonly string[] {
+  const settingsOf = ({ metadata, spec }: Service): unknown => [
+    spec.loadBalancerClass,
+    controllerAnnotations(metadata),
+  ];
+  return [...after].flatMap(([name, service]) => {
+    const old = before.get(name);
+    if (old?.spec.type !== 'LoadBalancer' || service.spec.type !== 'LoadBalancer') return [];
+    return isSameValue(settingsOf(old), settingsOf(service)) ? [] : name;
+  });
+}
+
 /** A Node object lists neither a bridge's addresses nor one that the node had before and may still have. */
 function listeningElsewhere(...sides: readonly [CompiledSnapshot, CompiledSnapshot]): readonly string[] {
   const [from, to] = sides;
@@ -314,8 +331,8 @@ function neverRecorded(from: CompiledSnapshot, to: CompiledSnapshot): readonly B
 
 /** Returns facts in the manifests that a bundle does not record. `lacking`: Services whose endpoint sources the bundle lacks. */
 export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>): readonly BeyondKernel[] {
-  const { kustomized } = side.objects;
-  const kinds = [...unreadObjects(side.objects).values()].map(({ kind }) => kind);
+  const { besideRules, kustomized } = side.objects;
+  const kinds = besideRules.map(({ kind }) => kind);
   const objects = countKinds([...kinds, ...kustomized.map(() => 'Kustomization')]);
   const showsEffect = effectsShown(side);
   const used = side.cluster.services.flatMap((info): readonly FieldOfOne[] => {
@@ -360,15 +377,14 @@ function beyondServices(
   to: SnapshotObjects,
   changes: readonly ServiceChange[],
 ): readonly BeyondKernel[] {
-  const [before, after] = [unreadObjects(from), unreadObjects(to)];
-  const differing = [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
-    const [old, fresh] = [before.get(name), after.get(name)];
-    return old?.text === fresh?.text ? [] : ((old ?? fresh)?.kind ?? []);
-  });
+  const indexOf = ({ besideRules }: SnapshotObjects) =>
+    new Map(besideRules.map((object) => [titleOfObject(object), object]));
+  const [before, after] = [indexOf(from), indexOf(to)];
+  const isSame = (name: string): boolean => isSameValue(before.get(name)?.fields, after.get(name)?.fields);
+  const differing = [...new Map([...before, ...after])].flatMap(([name, { kind }]) => (isSame(name) ? [] : kind));
   const changed = new Set(changes.map(({ service }) => service));
   const leading = to.ingresses.flatMap(({ object }) => {
-    const name = titleOfObject(object);
-    return before.get(name)?.text === after.get(name)?.text && leadsTo(changed, object) ? [object.kind] : [];
+    return isSame(titleOfObject(object)) && leadsTo(changed, object) ? [object.kind] : [];
   });
   const kustomized = Math.max(
     countUnknown(from.kustomized, to.kustomized),
@@ -383,24 +399,6 @@ function beyondServices(
 
 function countUnknown(texts: readonly string[], known: readonly string[]): number {
   return texts.filter((text) => !known.includes(text)).length;
-}
-
-/** Indexes the objects that affect packets without kube-proxy's rules, by kind and name. Ignores creation times. */
-function unreadObjects({ policies, ingresses, gateways, referenceGrants }: SnapshotObjects) {
-  const all = [
-    ...policies.map(({ object }) => ({ kind: 'NetworkPolicy', object })),
-    ...ingresses.map(({ object }) => ({ kind: object.kind, object })),
-    ...gateways.map(({ object }) => ({ kind: object.of === undefined ? 'Gateway' : 'ListenerSet', object })),
-    ...referenceGrants.map(({ object }) => ({ kind: 'ReferenceGrant', object })),
-  ];
-  const named = all.map(({ kind, object }) => {
-    const { metadata: _, ...fields } = object;
-    return [
-      titleOfObject({ kind, metadata: object.metadata }),
-      { kind, text: JSON.stringify({ ...fields, created: undefined }) },
-    ] as const;
-  });
-  return new Map(named);
 }
 
 function leadsTo(services: ReadonlySet<string>, { routes }: Ingress): boolean {

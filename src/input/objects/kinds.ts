@@ -213,6 +213,20 @@ function isAsked({ group }: Kind, asked: AskedKinds): boolean {
   return group === 'always' || asked[group];
 }
 
+/** API groups whose objects neither make Services or Pods nor touch packets. */
+const idleGroups =
+  /^(?:[^/]+\.)?(?:cert-manager\.io|coreos\.com|external-secrets\.io|bitnami\.com|velero\.io|kyverno\.io|argocd-image-updater\.argoproj\.io)\//;
+
+/**
+ * Reports whether an object acts beside kube-proxy's rules: it routes to Services, refuses packets, or is another program's, which may also
+ * make Services and Pods.
+ */
+export function actsBesideRules(apiVersion: string, kind: string): boolean {
+  const known = kindNamed(kind);
+  if (known?.versions.includes(apiVersion)) return known.group === 'traffic' && known.list !== 'namespaces';
+  return kind.endsWith('NetworkPolicy') || !(isOfKubernetes(apiVersion) || idleGroups.test(apiVersion));
+}
+
 /** Reports whether kpc reads a kind with this name, but only in other versions. */
 export function isOfOtherVersion(apiVersion: string, kind: string): boolean {
   const known = kindNamed(kind);

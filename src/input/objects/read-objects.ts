@@ -1,12 +1,19 @@
 import type { Finding, Tally } from '../../base/findings/finding.ts';
 import { isObject, type JsonObject } from '../../base/json/check.ts';
-import type { ObjectMeta, PodMaker, ObjectSource } from '../../cluster/objects.ts';
+import { controllerAnnotations, type ObjectMeta, type PodMaker, type ObjectSource } from '../../cluster/objects.ts';
 import { foundOf } from '../../base/findings/fields.ts';
 import { CommonNames } from './check-values.ts';
 import { readClusterFacts, unpackTexts, type ClusterFacts } from '../configuration/cluster-config.ts';
 import { type InputDocument, type InputSource, subSource } from '../documents/document.ts';
 import { findMaker, holdsPlaceholder } from '../files/not-manifests.ts';
-import { emptyObjectLists, findMeantKind, findReader, type AskedKinds, type ObjectLists } from './kinds.ts';
+import {
+  actsBesideRules,
+  emptyObjectLists,
+  findMeantKind,
+  findReader,
+  type AskedKinds,
+  type ObjectLists,
+} from './kinds.ts';
 import { findPodMaker, nameSkipped } from './unread-kinds.ts';
 import { Report } from './report.ts';
 import type { TextFile } from '../documents/text-file.ts';
@@ -17,8 +24,17 @@ export interface CollectedObjects extends ObjectLists {
   /** Lists that may be incomplete, because kpc does not read a related kind or was not allowed to read some objects. */
   readonly unread: Set<keyof ObjectLists>;
   readonly podMakers: PodMaker[];
+  /** Filled only if the input is read with traffic. */
+  readonly besideRules: ObjectBesideRules[];
   readonly faulty: FaultyObject[];
   readonly diagnostics: Finding[];
+}
+
+/** An object that acts beside kube-proxy's rules, with all its fields, because kpc follows few of them or none. */
+export interface ObjectBesideRules {
+  readonly kind: string;
+  readonly metadata: Pick<ObjectMeta, 'name' | 'namespace'>;
+  readonly fields: JsonObject;
 }
 
 export interface FaultyObject {
@@ -47,6 +63,7 @@ export function emptyCollection(): CollectedObjects {
     skipped: new Map(),
     unread: new Set(),
     podMakers: [],
+    besideRules: [],
     faulty: [],
     diagnostics: [],
   };
@@ -130,6 +147,7 @@ function collectObject(value: JsonObject, report: Report, reading: ObjectReading
   if (read && !(kind === 'Pod' && value['metadata'] === undefined)) {
     const named = withNamespace(value, checks.namespace);
     read(named, report, checks, into);
+    if (actsBesideRules(apiVersion, kind)) into.besideRules.push(withAllFields(kind, named));
     if (report.hasErrors) into.faulty.push({ kind, metadata: findMetadata(named['metadata']), source: report.source });
     return;
   }
@@ -147,13 +165,20 @@ function collectObject(value: JsonObject, report: Report, reading: ObjectReading
     const at = meant.startsWith(`${kind} `) ? 'apiVersion' : 'kind';
     return report.add([at], 'unknown-kind', { field: at, value: at === 'kind' ? kind : apiVersion, meant });
   }
+  const named = withNamespace(value, checks.namespace);
   if (!facts) countSkipped(apiVersion, kind, into);
-  const maker = findPodMaker(
-    value,
-    { apiVersion, kind },
-    findMetadata(withNamespace(value, checks.namespace)['metadata']),
-  );
+  if (!facts && checks.traffic && actsBesideRules(apiVersion, kind)) into.besideRules.push(withAllFields(kind, named));
+  const maker = findPodMaker(value, { apiVersion, kind }, findMetadata(named['metadata']));
   if (maker) into.podMakers.push(maker);
+}
+
+/** Leaves out the status, and metadata except for annotations. */
+function withAllFields(
+  kind: string,
+  { apiVersion: _, metadata: given, status: __, ...fields }: JsonObject,
+): ObjectBesideRules {
+  const metadata = findMetadata(given);
+  return { kind, metadata, fields: { ...fields, annotations: controllerAnnotations(metadata) } };
 }
 
 /** Recognises what kubectl describe prints, and an error of kubectl, that are YAML by chance. */

@@ -62,6 +62,7 @@ export function readService(raw: RawService, report: Report, names: CommonNames)
       externalTrafficPolicy: spec.externalTrafficPolicy || 'Cluster',
       healthCheckNodePort: spec.healthCheckNodePort ?? 0,
       loadBalancerIP: spec.loadBalancerIP || undefined,
+      loadBalancerClass: spec.loadBalancerClass || undefined,
       loadBalancerSourceRanges: sourceRanges,
       publishNotReadyAddresses: spec.publishNotReadyAddresses ?? false,
       allocateLoadBalancerNodePorts: spec.allocateLoadBalancerNodePorts ?? true,
