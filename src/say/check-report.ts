@@ -3,13 +3,13 @@ import { acceptHelp, nothingLacks } from './words/answers.ts';
 import { wordsOf } from './words/words.ts';
 import type { ArgumentsOf } from '../base/findings/codes.ts';
 import { diagnose } from '../base/findings/finding.ts';
-import { count, pathWord, printable } from '../base/printable.ts';
+import { count, joinPhrases, pathWord, printable } from '../base/printable.ts';
 import { cutLines, nameSome } from './words/rows.ts';
 import type { Shaped } from '../base/json/schema.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
-import { noDifference, reportDiff, beyondWords } from './diff-report.ts';
+import { noDifference, reportDiff, beyondWords, describeGaps } from './diff-report.ts';
 import { lackingSources } from '../bundle/golden-sections.ts';
-import { otherAssumedNodes, unrecorded, untaken } from '../ask/diff/beyond-kernel.ts';
+import { otherNodesOf, unrecorded, untaken } from '../ask/diff/beyond-kernel.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
 import type { CheckResult } from '../snapshot/files/check-folder.ts';
 import { readStoredSide } from '../snapshot/files/read-side.ts';
@@ -81,7 +81,7 @@ export async function reportCheck(
   const to = content.with({ name: 'input' });
   const [files, present] = result.kind === 'same' ? [[], result.present] : [result.files, new Map<string, string>()];
   const beyond = [
-    ...(result.kind === 'same' ? [] : otherAssumedNodes(to)),
+    ...otherNodesOf(to, result.kind !== 'same'),
     ...unrecorded(to, lackingSources(present, content.cluster.services)),
     ...untaken(to),
   ];
@@ -206,8 +206,11 @@ function acceptMarkdown(differs: string, { accept }: Pick<CheckWords, 'accept'>)
   return [`${escapeMarkdown(differs)}. To accept it, run this and commit the result:\n`, codeBlock('sh', [accept])];
 }
 
-// Used if, for example, only kpc's version or the node's name differs.
-const onlyFiles = 'Only the files differ: no Service and nothing in the kernel changes.';
+/** Used if, for example, only kpc's version or the node's name differs. */
+function onlyFiles(notCompared: readonly string[]): string {
+  if (notCompared.length === 0) return 'Only the files differ: no Service and nothing in the kernel changes.';
+  return `Only the files differ in what could be compared; not compared: ${joinPhrases(notCompared)}.`;
+}
 
 export async function fleetCheckToJson(report: FleetReport): Promise<Shaped<typeof checkedFleet>> {
   const { folder, nodes, changed, stale, example, accept, unrecorded: notCompared } = report;
@@ -264,7 +267,7 @@ function summarizeFleet({ nodes, changed, stale }: FleetReport): string {
 /** Describes the changes in words, for readers who also see the diff. */
 function changesInWords({ comparison, problems }: CheckReport): readonly Block[] {
   if (!comparison) return [lines('plain', 0, ...problems)];
-  if (areSidesSame(comparison.diff)) return [lines('summary', 0, onlyFiles)];
+  if (areSidesSame(comparison.diff)) return [lines('summary', 0, onlyFiles(describeGaps(comparison.diff.gaps)))];
   return reportDiff(comparison.diff, limits);
 }
 

@@ -268,6 +268,7 @@ function packetLines(review: Review, { lines: limit }: ReportLimits, commands: n
   const where = name === '' ? '' : ` on ${name}${to.assumed?.node ? ' (assumed)' : ''}`;
   const mode = to.assumed?.mode ? ` in ${modeFacts[to.mode].title} ${unnamedMode}` : '';
   const unknown = unknownWords(lacksOf(review, review));
+  const isOnAny = to.kind === 'manifests' && to.anyOf !== undefined;
   const effects = (packets?.effects ?? []).filter(({ severity }) => severity !== 'fails-otherwise');
   const mixed = mixedServices([review.from, to]);
   const shown = effects.flatMap((each) => lines(severityRoles[each.severity], 1, effectWords(each, review, mixed)));
@@ -286,7 +287,11 @@ function packetLines(review: Review, { lines: limit }: ReportLimits, commands: n
         .map((each) => traceEffect(review.trace, each)),
     ),
     ...lines('dim', 2, ...uncomparedPackets(review).map((what) => `… not compared: ${what}`)),
-    ...lines('dim', 2, ...unknown.map((what) => `… ${what}: "kpc equivalence" says why`)),
+    ...lines(
+      'dim',
+      2,
+      ...unknown.map((what) => `… ${what}: "kpc equivalence" ${isOnAny ? 'asks each node' : 'says why'}`),
+    ),
   ];
 }
 

@@ -35,10 +35,10 @@ test.each([
   expect(named.stdout).not.toMatch(ofNode);
 });
 
-test('a golden records no Node: --check and diff name it, unless a node is named', async () => {
+test('a golden records no Node: --check and diff name all, or the others if a node is named', async () => {
   for (const [flags, notCompared] of [
     [[], [expect.stringMatching(ofNode)]],
-    [['--node', 'one'], []],
+    [['--node', 'one'], ['the other node (two)']],
   ] as const) {
     const folder = `golden${flags.length}`;
     await runKpc(['compile', '-f', 'from.yaml', ...flags, '--golden', folder], { cwd });
@@ -50,4 +50,15 @@ test('a golden records no Node: --check and diff name it, unless a node is named
       expect({ status, ...resultOf(stdout) }).toMatchObject({ status: 0, notCompared });
     }
   }
+});
+
+test('a change of node ports depends on the node', async () => {
+  const listening = (port: number) =>
+    `{apiVersion: v1, kind: Service, metadata: {name: np}, spec: {type: NodePort, clusterIP: 10.96.0.99, ports: [{port: 80, nodePort: ${port}}]}}\n---\n`;
+  write('from.yaml', listening(30080) + first + node('two', '192.0.2.2'));
+  write('to.yaml', listening(30081) + first + node('two', '192.0.2.2'));
+  const unnamed = await runKpc(['diff', 'from.yaml', 'to.yaml', '--output', 'json'], { cwd });
+  expect(resultOf(unnamed.stdout)).toMatchObject({ notCompared: [expect.stringMatching(ofNode)] });
+  const named = await runKpc(['diff', 'from.yaml', 'to.yaml', '--node', 'one'], { cwd });
+  expect(named.stdout).not.toMatch(ofNode);
 });

@@ -24,11 +24,11 @@ kind: Ingress
 metadata: { name: ${name} }
 spec: { rules: [{ http: { paths: [{ path: ${path}, pathType: Prefix, backend: { service: { name: web, port: { number: 80 } } } }] } }] }
 `;
-const release = (policy: string, rest = '') => `---
+const release = (value: string, rest = '') => `---
 apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease
 metadata: { name: web }
-spec: { values: { externalTrafficPolicy: ${policy} } }
+spec: { values: { externalTrafficPolicy: ${value} } }
 ${rest}`;
 
 test.each([

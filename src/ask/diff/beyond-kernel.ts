@@ -110,7 +110,7 @@ export function beyondKernel(
           ...namedBeyond('cleared-status', [...clearedStatus(from, to), ...clearedStatus(to, from)]),
           ...namedBeyond('load-balancers', differingBalancers(from, to)),
           ...namedBeyond('readiness', differingReadiness(from, to)),
-          ...namedBeyond('unnamed-node', differingUnnamed(from, to)),
+          ...namedBeyond('unnamed-node', differingUnnamed(from, to, changes)),
         ]
       : []),
     ...untaken(from, to),
@@ -129,7 +129,7 @@ export function beyondKernel(
     ),
     ...namedBeyond('kept-slices', [...stale]),
     ...namedBeyond('later-connections', changedIn(['sessionAffinity'], changes)),
-    ...(from.kind === 'dump' || to.kind === 'dump' ? [] : namedBeyond('node-ports', listeningElsewhere(from, to))),
+    ...(isUnnamed(from, to) ? [] : namedBeyond('node-ports', listeningElsewhere(from, to))),
     ...beyondSettings(from, to),
     ...namedBeyond(
       'zones',
@@ -163,7 +163,8 @@ export function otherNodes(
   compared: readonly string[] = assumedOnBoth(from, to),
 ): readonly BeyondKernel[] {
   if (from.kind === 'dump' || to.kind === 'dump') return [];
-  if (from.kind === 'bundle' || to.kind === 'bundle') return isChanged ? [from, to].flatMap(otherAssumedNodes) : [];
+  if (from.kind === 'bundle' || to.kind === 'bundle')
+    return [from, to].flatMap((side) => otherNodesOf(side, isChanged));
   const others = new Set([...from.otherNodes, ...to.otherNodes]);
   return namedBeyond('other-nodes', [...others].filter((name) => !compared.includes(name)).toSorted(compareText));
 }
@@ -176,9 +177,12 @@ function assumedOnBoth(...sides: readonly Snapshot[]): readonly string[] {
   return own.filter((name) => other.includes(name));
 }
 
-/** Lists the other Nodes that kpc assumed. A bundle for one of them does not show what a change does on the others. */
-export function otherAssumedNodes({ assumed, otherNodes: others }: CompiledSnapshot): readonly BeyondKernel[] {
-  return assumed.node ? namedBeyond('other-nodes', others) : [];
+/** Lists a side's other Nodes, beside a side for one node. Assumed Nodes are listed only if something changed. */
+export function otherNodesOf(
+  { assumed, otherNodes: others }: CompiledSnapshot,
+  isChanged: boolean,
+): readonly BeyondKernel[] {
+  return assumed.node && !isChanged ? [] : namedBeyond('other-nodes', others);
 }
 
 /** Reports that no compared packet is from a Pod on the node, because no node is named. Returns nothing if `others` already says so. */
@@ -236,10 +240,24 @@ function lacksZones({ kind, objects, node }: Snapshot): boolean {
   return kind !== 'dump' && node?.zone === '' && objects.nodes.length === 0;
 }
 
-function differingUnnamed(from: Snapshot, to: Snapshot): readonly string[] {
+/** Returns the Nodes if none is named, and the Nodes or what depends on a Node's addresses differ. */
+function differingUnnamed(
+  from: CompiledSnapshot,
+  to: CompiledSnapshot,
+  changes: readonly ServiceChange[],
+): readonly string[] {
+  if (!isUnnamed(from, to)) return [];
   const [before, after] = [nodesAsText(from), nodesAsText(to)];
   const isSame = countUnknown(before, after) + countUnknown(after, before) === 0;
-  return isSame || [from, to].some(({ nodeName }) => nodeName !== '') ? [] : namesOfNodes(from, to);
+  const changed = new Set(changes.map(({ service }) => service));
+  const listens = (side: Snapshot): boolean =>
+    side.ports.some((port) => (port.nodePort ?? 0) > 0 && changed.has(serviceName(port)));
+  const touchesNodes = listens(from) || listens(to) || listeningElsewhere(from, to).length > 0;
+  return isSame && !touchesNodes ? [] : namesOfNodes(from, to);
+}
+
+function isUnnamed(...sides: readonly Snapshot[]): boolean {
+  return sides.every(({ nodeName }) => nodeName === '');
 }
 
 /** Returns what kube-proxy reads from each Node, as text. */
@@ -300,11 +318,11 @@ function differingBalancers({ written: before }: Snapshot, { written: after }: S
 }
 
 /** A Node object lists neither a bridge's addresses nor one that the node had before and may still have. */
-function listeningElsewhere(...sides: readonly [CompiledSnapshot, CompiledSnapshot]): readonly string[] {
-  const [from, to] = sides;
+function listeningElsewhere(from: Snapshot, to: Snapshot): readonly string[] {
+  if (from.kind === 'dump' || to.kind === 'dump') return [];
   const isOneNode = from.nodeName === to.nodeName;
   const shared = from.families.filter((family) => to.families.includes(family));
-  const places = sides.map(({ settings, node }) => {
+  const places = [from, to].map(({ settings, node }) => {
     const networks = shared.flatMap((family) => nodePortNetworks(settings, node, family).networks);
     const asked = networks.filter(({ address }) => isLoopback(address));
     // The node itself also lists its loopback addresses. A Node object lists none.
