@@ -55,6 +55,8 @@ export type Inputs = {
   readonly kustomized: readonly string[];
   /** The kustomizations' sources outside the input. */
   readonly untaken: readonly Untaken[];
+  /** Whether objects with errors are left out. */
+  readonly leavesOut: boolean;
   readonly unread: UnreadLists;
   readonly faulty: readonly FaultyObject[];
   /** Sorted by file, line, column and code. */
@@ -123,7 +125,7 @@ export function collectFiles(
   options: ReadOptions = {},
   unreadable: readonly Finding[] = [],
   named: readonly NamedFile[] = [],
-): CollectedObjects & Pick<Inputs, 'kustomized' | 'untaken'> {
+): CollectedObjects & Pick<Inputs, 'kustomized' | 'untaken' | 'leavesOut'> {
   const { skipInvalid = false, isTolerant = false, isShown = false, into = readsManifests, uncompiled = [] } = options;
   const read = createFileReader(options);
   const excess = findExcess(files);
@@ -176,7 +178,13 @@ export function collectFiles(
     ...describeKustomizations(kustomizations, { missing, ofServices, isShown: isShown || skipInvalid, into }),
   ];
   const diagnostics = [...collected.diagnostics, ...said];
-  return { ...collected, diagnostics, ...leftToKustomize(missing, findChanging(kustomizations, files, named)) };
+  const leavesOut = skipInvalid && leftOut.length > 0;
+  return {
+    ...collected,
+    diagnostics,
+    leavesOut,
+    ...leftToKustomize(missing, findChanging(kustomizations, files, named)),
+  };
 }
 
 function namesOf(files: readonly TextFile[], unreadable: readonly Finding[]): readonly string[] {

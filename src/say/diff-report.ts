@@ -146,7 +146,6 @@ const partNames: { readonly [P in GapPart]: string } = {
   base: 'rules and sets that belong to no Service',
   nodeAddresses: "the node's addresses",
   rest: 'the rest',
-  objects: 'objects with errors, which are left out',
   services: 'Services without a cluster IP, which kpc skips on both sides',
 };
 
@@ -188,6 +187,8 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `${countOf(beyond)} that ${beyond.count === 1 ? 'differs' : 'differ'}`;
     case 'ways':
       return `${countOf(beyond)} that ${beyond.count === 1 ? 'leads' : 'lead'} to a Service that changed`;
+    case 'left-out':
+      return 'objects with errors, which are left out';
     case 'untaken':
       return `what ${nameSome(beyond.of.map(takenWords))}`;
     case 'unrecorded':

@@ -32,8 +32,6 @@ export type GapPart =
   | 'base'
   | 'nodeAddresses'
   | 'rest'
-  /** Objects that were left out because of errors. */
-  | 'objects'
   /** Services without a cluster IP, which kpc skips on both sides. */
   | 'services';
 
@@ -187,10 +185,9 @@ function modesOfSides(...sides: readonly Snapshot[]): readonly ProxyMode[] {
   return sides.flatMap(({ settings, state }) => settings?.mode ?? modeOfState(state) ?? []);
 }
 
-export function withLeftOut<Diff extends { readonly gaps: readonly ComparisonGap[]; readonly extent: Extent }>(
+export function withSkipped<Diff extends { readonly gaps: readonly ComparisonGap[]; readonly extent: Extent }>(
   diff: Diff,
-  part: 'objects' | 'services',
 ): Diff {
-  const gap: ComparisonGap = { part, family: undefined, held: true };
+  const gap: ComparisonGap = { part: 'services', family: undefined, held: true };
   return { ...diff, gaps: [...diff.gaps, gap], extent: diff.extent === 'all' ? 'part' : diff.extent };
 }

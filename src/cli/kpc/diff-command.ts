@@ -140,7 +140,6 @@ async function diffPaths(
   const isReview = !options.rules && options.output !== 'unified';
   const differences = compareSides(from, to, {
     foreign: options.foreign === true,
-    leavesOut: read.diagnostics.some(({ code }) => code === 'left-out'),
     trace: isReview ? trace : undefined,
   });
   const status = await print(call, differences, [...(options.taken ?? []), ...taken]);
