@@ -2,7 +2,6 @@ import { describeFlowChange, flowChangeJson } from '../say/describe/dump.ts';
 import { flowsOfChange } from '../ask/describe/read-dumped.ts';
 import { reportDiff, type ReportLimits, describeGaps, sideChangeTexts } from '../say/diff-report.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
-import { withSkipped } from '../ask/diff/not-compared.ts';
 import { formatText } from '../say/formats/text.ts';
 import { formatReviewMarkdown, lacksOf, reportReview, type Review } from '../say/diff-review.ts';
 import { lines } from '../say/lines.ts';
@@ -35,8 +34,7 @@ interface ComparisonStyle {
 
 /** Compares two sides. Adds what happens to packets, unless a side is a dump. For a dump, only rules are compared. */
 export function compareSides(from: Snapshot, to: Snapshot, { foreign, trace }: ComparisonStyle): Differences {
-  const whole = diffSides(from, to, { foreign });
-  const diff = listSkipped({ from, to }).length > 0 ? withSkipped(whole) : whole;
+  const diff = diffSides(from, to, { foreign });
   const hasPackets = trace !== undefined && from.kind !== 'dump' && to.kind !== 'dump';
   const review = hasPackets ? makeReview(from, to, diff, trace) : undefined;
   return { from, to, diff, review, flows: flowsOfChange(from, to) };
@@ -44,15 +42,6 @@ export function compareSides(from: Snapshot, to: Snapshot, { foreign, trace }: C
 
 export function listUncompared({ diff }: Differences): readonly string[] {
   return describeGaps(diff.gaps.filter(({ beyond }) => !beyond));
-}
-
-export function listSkipped({ from, to }: Pick<Differences, 'from' | 'to'>): readonly string[] {
-  const skippedBy = ({ cluster }: Snapshot) =>
-    (cluster?.services ?? []).flatMap((each) =>
-      each.skipped === 'no-cluster-ip' ? [`${each.namespace}/${each.name}`] : [],
-    );
-  const fresh = new Set(skippedBy(to));
-  return skippedBy(from).filter((name) => fresh.has(name));
 }
 
 /** Refuses two sides that show no part in common. */

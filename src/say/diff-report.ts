@@ -146,7 +146,6 @@ const partNames: { readonly [P in GapPart]: string } = {
   base: 'rules and sets that belong to no Service',
   nodeAddresses: "the node's addresses",
   rest: 'the rest',
-  services: 'Services without a cluster IP, which kpc skips on both sides',
 };
 
 /** Names the parts that were not compared, each of them once. */
@@ -198,6 +197,8 @@ export function beyondWords(beyond: BeyondKernel): string {
         beyond.selectors.length === 0 ? '' : `selectors of ${nameSome(beyond.selectors)} (not on both sides), `;
       return `${selectors}ipFamilyPolicy, Pods, network policies, Ingresses and routes of Gateways, which neither side records`;
     }
+    case 'skipped':
+      return `Services without a cluster IP, which kpc skips (${nameSome(beyond.names)})`;
     case 'endpoints':
       return `endpoints of ${nameSome(beyond.names)}, which neither side gives`;
     case 'kept-slices':

@@ -289,6 +289,20 @@ test('objects that --skip-invalid leaves out are named in every comparison', asy
   expect(await notComparedBy('diff', good, good)).toEqual({ status: 0, parts: 0 });
 });
 
+test('Services that kpc skips on both sides are named in every comparison', async () => {
+  const pending = selecting.replace('clusterIP: 10.96.0.10, ', '').replace('name: web', 'name: pending');
+  writeFileSync(join(cwd, 'some.yaml'), `${selecting}---\n${pending}`);
+  await runKpc(['compile', '-f', 'some.yaml', '--golden', 'skipping'], { cwd });
+  for (const words of [
+    ['compile', '-f', 'some.yaml', '--check', 'skipping'],
+    ['diff', 'skipping', 'some.yaml', '--no-assume'],
+    ['equivalence', 'some.yaml', 'skipping', '--no-assume'],
+  ]) {
+    const { stdout } = await runKpc([...words, '--output', 'json'], { cwd });
+    expect(resultOf(stdout)['notCompared']).toContainEqual(expect.stringMatching(/cluster IP.*default\/pending/));
+  }
+});
+
 describe('what a golden does not record', () => {
   const [plain, more] = ['plain.yaml', 'more.yaml'];
   const open = (text: string) => text.replace('clusterIP: 10.96.0.10, ', '');

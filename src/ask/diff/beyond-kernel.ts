@@ -58,6 +58,8 @@ interface FieldOfOne extends Pick<FieldOf, 'field'> {
 }
 
 type NamedBeyond =
+  /** Services without a cluster IP, which kpc skips on all sides. */
+  | 'skipped'
   /** Services without endpoints on both sides that differ in the fields that endpoints are made from. */
   | 'endpoints'
   /** Services that differ in ports or in the fields that endpoints are made from, while their EndpointSlices fit only one side. */
@@ -191,7 +193,7 @@ export function unaskedPods(from: Snapshot, to: Snapshot, others: readonly Beyon
 }
 
 /**
- * Lists what the sides lack: objects with errors, and what kustomizations take from outside the input. A folder that is on both sides is
+ * Lists what the sides lack: objects with errors, Services that kpc skips on all sides, and what kustomizations take from outside the input. A folder that is on both sides is
  * listed once, as on the last side.
  */
 export function leftOut(...sides: readonly Snapshot[]): readonly BeyondKernel[] {
@@ -199,8 +201,17 @@ export function leftOut(...sides: readonly Snapshot[]): readonly BeyondKernel[] 
   const of = [...new Map(all.map((each) => [JSON.stringify([each.below, each.lacks]), each])).values()];
   return [
     ...(sides.some(({ objects }) => objects.leavesOut) ? [{ kind: 'left-out' } as const] : []),
+    ...namedBeyond('skipped', listSkipped(...sides)),
     ...(of.length === 0 ? [] : [{ kind: 'untaken', of } as const]),
   ];
+}
+
+export function listSkipped(...sides: readonly Snapshot[]): readonly string[] {
+  const [own, ...others] = sides.map(({ cluster }) => {
+    const skipped = (cluster?.services ?? []).filter((each) => each.skipped === 'no-cluster-ip');
+    return new Set(skipped.map(fullName));
+  });
+  return [...(own ?? [])].filter((name) => others.every((each) => each.has(name)));
 }
 
 function namesOfStale(from: Snapshot, to: Snapshot): readonly string[] {

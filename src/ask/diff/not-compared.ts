@@ -27,13 +27,7 @@ export interface ComparisonGap {
   readonly held: boolean;
 }
 
-export type GapPart =
-  | Exclude<ObjectKind, 'modules'>
-  | 'base'
-  | 'nodeAddresses'
-  | 'rest'
-  /** Services without a cluster IP, which kpc skips on both sides. */
-  | 'services';
+export type GapPart = Exclude<ObjectKind, 'modules'> | 'base' | 'nodeAddresses' | 'rest';
 
 const familyKinds = ['nftables', 'iptables'] as const;
 
@@ -183,11 +177,4 @@ function natAlone({ iptables, ...state }: KernelState): KernelState {
 
 function modesOfSides(...sides: readonly Snapshot[]): readonly ProxyMode[] {
   return sides.flatMap(({ settings, state }) => settings?.mode ?? modeOfState(state) ?? []);
-}
-
-export function withSkipped<Diff extends { readonly gaps: readonly ComparisonGap[]; readonly extent: Extent }>(
-  diff: Diff,
-): Diff {
-  const gap: ComparisonGap = { part: 'services', family: undefined, held: true };
-  return { ...diff, gaps: [...diff.gaps, gap], extent: diff.extent === 'all' ? 'part' : diff.extent };
 }

@@ -1,3 +1,4 @@
+import { listSkipped } from '../../ask/diff/beyond-kernel.ts';
 import { pathWord, printable } from '../../base/printable.ts';
 import {
   compareSides,
@@ -5,7 +6,6 @@ import {
   diffAnswer,
   formatSideDiffs,
   isUnchanged,
-  listSkipped,
   listUncompared,
   type Differences,
 } from '../../library/differences.ts';
@@ -169,7 +169,7 @@ async function print(
   differences: Differences,
   taken: readonly string[] | undefined,
 ): Promise<ExitStatus> {
-  const services = listSkipped(differences);
+  const services = listSkipped(differences.from, differences.to);
   if (services.length > 0) await call.note({ problem: 'skipped-on-both', services });
   const parts = listUncompared(differences);
   // This list is printed only for people. In JSON, it is part of the result.
