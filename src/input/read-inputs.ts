@@ -133,15 +133,7 @@ export function collectFiles(
   const kustomizations = all.flatMap((reading) => reading.kustomizations);
   const patchFiles = findPatchFiles(kustomizations);
   const readings = all.filter(({ file }) => !patchFiles.has(resolvePath('.', file.name)));
-  const collected = emptyCollection();
-  for (const reading of readings) {
-    if (!skipInvalid || !isWrong(reading)) addObjects(reading.found, collected);
-    else if (reading.areApart)
-      addObjects(
-        { ...reading.found, diagnostics: reading.found.diagnostics.filter((each) => !isError(each)) },
-        collected,
-      );
-  }
+  const collected = uniteReadings(readings, skipInvalid);
   const origins = new Map(files.flatMap(({ name, origin }) => (origin ? [[name, origin] as const] : [])));
   const patches = isTolerant
     ? findDuplicates(wholeWorkloadsFirst(collected), origins, kustomizations, 'unread', into)
@@ -185,6 +177,17 @@ export function collectFiles(
     leavesOut,
     ...leftToKustomize(missing, findChanging(kustomizations, files, named)),
   };
+}
+
+function uniteReadings(readings: readonly FileReading[], skipInvalid: boolean): CollectedObjects {
+  const collected = emptyCollection();
+  for (const reading of readings) {
+    const { found, areApart } = reading;
+    if (!skipInvalid || !isWrong(reading)) addObjects(found, collected);
+    else if (areApart)
+      addObjects({ ...found, diagnostics: found.diagnostics.filter((each) => !isError(each)) }, collected);
+  }
+  return collected;
 }
 
 function namesOf(files: readonly TextFile[], unreadable: readonly Finding[]): readonly string[] {

@@ -40,6 +40,8 @@ export function compareSides(from: Snapshot, to: Snapshot, { foreign, trace }: C
   return { from, to, diff, review, flows: flowsOfChange(from, to) };
 }
 
+export { listSkipped } from '../ask/diff/beyond-kernel.ts';
+
 export function listUncompared({ diff }: Differences): readonly string[] {
   return describeGaps(diff.gaps.filter(({ beyond }) => !beyond));
 }

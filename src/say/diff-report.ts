@@ -192,11 +192,8 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `what ${nameSome(beyond.of.map(takenWords))}`;
     case 'unrecorded':
       return `${joinWords([...beyond.objects.map(countOf), ...beyond.fields.map(fieldWords)])}, which one side does not record`;
-    case 'never-recorded': {
-      const selectors =
-        beyond.selectors.length === 0 ? '' : `selectors of ${nameSome(beyond.selectors)} (not on both sides), `;
-      return `${selectors}ipFamilyPolicy, Pods, network policies, Ingresses and routes of Gateways, which neither side records`;
-    }
+    case 'never-recorded':
+      return neverRecordedWords(beyond);
     case 'skipped':
       return `Services without a cluster IP, which kpc skips (${nameSome(beyond.names)})`;
     case 'endpoints':
@@ -240,6 +237,11 @@ export function beyondWords(beyond: BeyondKernel): string {
     case 'readiness':
       return `the readiness of Pods of ${nameSome(beyond.names)}: their probes or gates differ, but all are assumed ready`;
   }
+}
+
+function neverRecordedWords({ selectors }: Extract<BeyondKernel, { kind: 'never-recorded' }>): string {
+  const own = selectors.length === 0 ? '' : `selectors of ${nameSome(selectors)} (not on both sides), `;
+  return `${own}ipFamilyPolicy, Pods, network policies, Ingresses and routes of Gateways, which neither side records`;
 }
 
 function takenWords({ folder, lacks }: Extract<BeyondKernel, { kind: 'untaken' }>['of'][number]): string {

@@ -1,4 +1,3 @@
-import { listSkipped } from '../../ask/diff/beyond-kernel.ts';
 import { pathWord, printable } from '../../base/printable.ts';
 import {
   compareSides,
@@ -6,6 +5,7 @@ import {
   diffAnswer,
   formatSideDiffs,
   isUnchanged,
+  listSkipped,
   listUncompared,
   type Differences,
 } from '../../library/differences.ts';
