@@ -77,7 +77,7 @@ const usualSettings = defaultSettings('ipvs');
 /**
  * Writes a bundle as files to keep in git: one for each Service with its endpoints and its lines from each tool's file, one for the node,
  * and one for settings. A Service's file holds the result of compiling the cluster without other Services, so branches that change
- * different Services never touch the same file. No file contains counts, checksums or kpc's version.
+ * different Services do not touch the same file, unless two assumed addresses collide. No file contains counts, checksums or kpc's version.
  */
 export function makeGolden(content: BundleContent, compile: Compile): BundleFiles {
   const { base, parts } = compileParts(content, compile);

@@ -123,7 +123,7 @@ function differInWorkloads(...sides: readonly GivenObjects[]): (service: string)
     const selected = own.flatMap(({ services, changed }) => {
       const service = services.get(name);
       if (!service) return [];
-      const makers = changed.filter((workload) => selects(service, workload));
+      const makers = changed.filter((workload) => selectsWorkload(service, workload));
       return wordsOf(makers.map(({ kind, metadata, replicas }) => `${kind}/${metadata.name}/${replicas}`));
     });
     return selected.length === sides.length && new Set(selected).size > 1;
@@ -134,7 +134,7 @@ function textOfWorkload({ kind, metadata, replicas, template }: Workload): strin
   return JSON.stringify([kind, fullName(metadata), replicas, Object.entries(template.labels).toSorted()]);
 }
 
-function selects({ metadata, spec }: Service, { metadata: { namespace }, template }: Workload): boolean {
+export function selectsWorkload({ metadata, spec }: Service, { metadata: { namespace }, template }: Workload): boolean {
   return metadata.namespace === namespace && hasLabels(template.labels, Object.entries(spec.selector ?? {}));
 }
 

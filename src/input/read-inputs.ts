@@ -55,6 +55,8 @@ export type Inputs = {
   readonly kustomized: readonly string[];
   /** The kustomizations' sources outside the input. */
   readonly untaken: readonly Untaken[];
+  /** Whether objects with errors are left out. */
+  readonly leavesOut: boolean;
   readonly unread: UnreadLists;
   readonly faulty: readonly FaultyObject[];
   /** Sorted by file, line, column and code. */
@@ -123,7 +125,7 @@ export function collectFiles(
   options: ReadOptions = {},
   unreadable: readonly Finding[] = [],
   named: readonly NamedFile[] = [],
-): CollectedObjects & Pick<Inputs, 'kustomized' | 'untaken'> {
+): CollectedObjects & Pick<Inputs, 'kustomized' | 'untaken' | 'leavesOut'> {
   const { skipInvalid = false, isTolerant = false, isShown = false, into = readsManifests, uncompiled = [] } = options;
   const read = createFileReader(options);
   const excess = findExcess(files);
@@ -131,15 +133,7 @@ export function collectFiles(
   const kustomizations = all.flatMap((reading) => reading.kustomizations);
   const patchFiles = findPatchFiles(kustomizations);
   const readings = all.filter(({ file }) => !patchFiles.has(resolvePath('.', file.name)));
-  const collected = emptyCollection();
-  for (const reading of readings) {
-    if (!skipInvalid || !isWrong(reading)) addObjects(reading.found, collected);
-    else if (reading.areApart)
-      addObjects(
-        { ...reading.found, diagnostics: reading.found.diagnostics.filter((each) => !isError(each)) },
-        collected,
-      );
-  }
+  const collected = uniteReadings(readings, skipInvalid);
   const origins = new Map(files.flatMap(({ name, origin }) => (origin ? [[name, origin] as const] : [])));
   const patches = isTolerant
     ? findDuplicates(wholeWorkloadsFirst(collected), origins, kustomizations, 'unread', into)
@@ -176,7 +170,24 @@ export function collectFiles(
     ...describeKustomizations(kustomizations, { missing, ofServices, isShown: isShown || skipInvalid, into }),
   ];
   const diagnostics = [...collected.diagnostics, ...said];
-  return { ...collected, diagnostics, ...leftToKustomize(missing, findChanging(kustomizations, files, named)) };
+  const leavesOut = skipInvalid && leftOut.length > 0;
+  return {
+    ...collected,
+    diagnostics,
+    leavesOut,
+    ...leftToKustomize(missing, findChanging(kustomizations, files, named)),
+  };
+}
+
+function uniteReadings(readings: readonly FileReading[], skipInvalid: boolean): CollectedObjects {
+  const collected = emptyCollection();
+  for (const reading of readings) {
+    const { found, areApart } = reading;
+    if (!skipInvalid || !isWrong(reading)) addObjects(found, collected);
+    else if (areApart)
+      addObjects({ ...found, diagnostics: found.diagnostics.filter((each) => !isError(each)) }, collected);
+  }
+  return collected;
 }
 
 function namesOf(files: readonly TextFile[], unreadable: readonly Finding[]): readonly string[] {

@@ -2,7 +2,6 @@ import { describeFlowChange, flowChangeJson } from '../say/describe/dump.ts';
 import { flowsOfChange } from '../ask/describe/read-dumped.ts';
 import { reportDiff, type ReportLimits, describeGaps, sideChangeTexts } from '../say/diff-report.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
-import { withLeftOut } from '../ask/diff/not-compared.ts';
 import { formatText } from '../say/formats/text.ts';
 import { formatReviewMarkdown, lacksOf, reportReview, type Review } from '../say/diff-review.ts';
 import { lines } from '../say/lines.ts';
@@ -29,37 +28,22 @@ export interface Differences {
 
 interface ComparisonStyle {
   readonly foreign: boolean;
-  /** Whether objects with errors were left out when a side was compiled. */
-  readonly leavesOut?: boolean;
   /** The commands that trace a packet. Undefined to compare rules instead of packets. */
   readonly trace: TraceWords | undefined;
 }
 
 /** Compares two sides. Adds what happens to packets, unless a side is a dump. For a dump, only rules are compared. */
-export function compareSides(
-  from: Snapshot,
-  to: Snapshot,
-  { foreign, leavesOut = false, trace }: ComparisonStyle,
-): Differences {
-  const whole = diffSides(from, to, { foreign });
-  const ofObjects = leavesOut ? withLeftOut(whole, 'objects') : whole;
-  const diff = listSkipped({ from, to }).length > 0 ? withLeftOut(ofObjects, 'services') : ofObjects;
+export function compareSides(from: Snapshot, to: Snapshot, { foreign, trace }: ComparisonStyle): Differences {
+  const diff = diffSides(from, to, { foreign });
   const hasPackets = trace !== undefined && from.kind !== 'dump' && to.kind !== 'dump';
   const review = hasPackets ? makeReview(from, to, diff, trace) : undefined;
   return { from, to, diff, review, flows: flowsOfChange(from, to) };
 }
 
+export { listSkipped } from '../ask/diff/beyond-kernel.ts';
+
 export function listUncompared({ diff }: Differences): readonly string[] {
   return describeGaps(diff.gaps.filter(({ beyond }) => !beyond));
-}
-
-export function listSkipped({ from, to }: Pick<Differences, 'from' | 'to'>): readonly string[] {
-  const skippedBy = ({ cluster }: Snapshot) =>
-    (cluster?.services ?? []).flatMap((each) =>
-      each.skipped === 'no-cluster-ip' ? [`${each.namespace}/${each.name}`] : [],
-    );
-  const fresh = new Set(skippedBy(to));
-  return skippedBy(from).filter((name) => fresh.has(name));
 }
 
 /** Refuses two sides that show no part in common. */

@@ -9,7 +9,7 @@ import type { Shaped } from '../base/json/schema.ts';
 import type { CompiledSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { noDifference, reportDiff, beyondWords, describeGaps } from './diff-report.ts';
 import { lackingSources } from '../bundle/golden-sections.ts';
-import { otherNodesOf, unrecorded, untaken } from '../ask/diff/beyond-kernel.ts';
+import { leftOut, otherNodesOf, unrecorded } from '../ask/diff/beyond-kernel.ts';
 import { diffSides, areSidesSame, type SideDiff } from '../ask/diff/diff-sides.ts';
 import type { CheckResult } from '../snapshot/files/check-folder.ts';
 import { readStoredSide } from '../snapshot/files/read-side.ts';
@@ -83,7 +83,7 @@ export async function reportCheck(
   const beyond = [
     ...otherNodesOf(to, result.kind !== 'same'),
     ...unrecorded(to, lackingSources(present, content.cluster.services)),
-    ...untaken(to),
+    ...leftOut(to),
   ];
   const report = {
     folder,

@@ -146,8 +146,6 @@ const partNames: { readonly [P in GapPart]: string } = {
   base: 'rules and sets that belong to no Service',
   nodeAddresses: "the node's addresses",
   rest: 'the rest',
-  objects: 'objects with errors, which are left out',
-  services: 'Services without a cluster IP, which kpc skips on both sides',
 };
 
 /** Names the parts that were not compared, each of them once. */
@@ -188,15 +186,16 @@ export function beyondWords(beyond: BeyondKernel): string {
       return `${countOf(beyond)} that ${beyond.count === 1 ? 'differs' : 'differ'}`;
     case 'ways':
       return `${countOf(beyond)} that ${beyond.count === 1 ? 'leads' : 'lead'} to a Service that changed`;
+    case 'left-out':
+      return 'objects with errors, which are left out';
     case 'untaken':
       return `what ${nameSome(beyond.of.map(takenWords))}`;
     case 'unrecorded':
       return `${joinWords([...beyond.objects.map(countOf), ...beyond.fields.map(fieldWords)])}, which one side does not record`;
-    case 'never-recorded': {
-      const selectors =
-        beyond.selectors.length === 0 ? '' : `selectors of ${nameSome(beyond.selectors)} (not on both sides), `;
-      return `${selectors}ipFamilyPolicy, Pods, network policies, Ingresses and routes of Gateways, which neither side records`;
-    }
+    case 'never-recorded':
+      return neverRecordedWords(beyond);
+    case 'skipped':
+      return `Services without a cluster IP, which kpc skips (${nameSome(beyond.names)})`;
     case 'endpoints':
       return `endpoints of ${nameSome(beyond.names)}, which neither side gives`;
     case 'kept-slices':
@@ -238,6 +237,11 @@ export function beyondWords(beyond: BeyondKernel): string {
     case 'readiness':
       return `the readiness of Pods of ${nameSome(beyond.names)}: their probes or gates differ, but all are assumed ready`;
   }
+}
+
+function neverRecordedWords({ selectors }: Extract<BeyondKernel, { kind: 'never-recorded' }>): string {
+  const own = selectors.length === 0 ? '' : `selectors of ${nameSome(selectors)} (not on both sides), `;
+  return `${own}ipFamilyPolicy, Pods, network policies, Ingresses and routes of Gateways, which neither side records`;
 }
 
 function takenWords({ folder, lacks }: Extract<BeyondKernel, { kind: 'untaken' }>['of'][number]): string {

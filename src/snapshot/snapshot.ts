@@ -60,6 +60,8 @@ export type SnapshotObjects = {
   readonly kustomized: readonly string[];
   /** What kustomizations take from outside the input. */
   readonly untaken: readonly Untaken[];
+  /** Whether objects with errors are left out. */
+  readonly leavesOut: boolean;
 };
 
 type SnapshotList = Exclude<keyof ObjectLists, 'serviceCidrs' | 'autoscalers' | 'configs'>;
@@ -80,6 +82,7 @@ const noObjects: SnapshotObjects = {
   besideRules: [],
   kustomized: [],
   untaken: [],
+  leavesOut: false,
 };
 
 export type PortFault = Extract<Finding, { readonly code: (typeof portFaultCodes)[number] }>;

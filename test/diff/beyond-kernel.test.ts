@@ -269,6 +269,40 @@ test('what a kustomization takes from outside the input is named on either side,
   expect(check).toMatchObject({ status: 0, notCompared: lacking });
 });
 
+test('objects that --skip-invalid leaves out are named in every comparison', async () => {
+  const [good, bad] = ['good.yaml', 'bad.yaml'];
+  writeFileSync(join(cwd, good), selecting);
+  writeFileSync(join(cwd, bad), `${selecting}---\n${service('ipFamilies: [none]').replaceAll('web', 'more')}`);
+  await runKpc(['compile', '-f', good, '--golden', 'whole'], { cwd });
+  const notComparedBy = async (...words: readonly string[]) => {
+    const { status, stdout } = await runKpc([...words, '--skip-invalid', '--output', 'json'], { cwd });
+    const { notCompared = [] } = resultOf(stdout) as { readonly notCompared?: readonly string[] };
+    return { status, parts: notCompared.filter((part) => part.startsWith('objects with errors')).length };
+  };
+  for (const words of [
+    ['compile', '-f', bad, '--check', 'whole'],
+    ['diff', good, bad],
+    ['diff', 'whole', bad],
+    ['equivalence', bad, good],
+  ])
+    expect(await notComparedBy(...words)).toEqual({ status: 0, parts: 1 });
+  expect(await notComparedBy('diff', good, good)).toEqual({ status: 0, parts: 0 });
+});
+
+test('Services that kpc skips on both sides are named in every comparison', async () => {
+  const pending = selecting.replace('clusterIP: 10.96.0.10, ', '').replace('name: web', 'name: pending');
+  writeFileSync(join(cwd, 'some.yaml'), `${selecting}---\n${pending}`);
+  await runKpc(['compile', '-f', 'some.yaml', '--golden', 'skipping'], { cwd });
+  for (const words of [
+    ['compile', '-f', 'some.yaml', '--check', 'skipping'],
+    ['diff', 'skipping', 'some.yaml', '--no-assume'],
+    ['equivalence', 'some.yaml', 'skipping', '--no-assume'],
+  ]) {
+    const { stdout } = await runKpc([...words, '--output', 'json'], { cwd });
+    expect(resultOf(stdout)['notCompared']).toContainEqual(expect.stringMatching(/cluster IP.*default\/pending/));
+  }
+});
+
 describe('what a golden does not record', () => {
   const [plain, more] = ['plain.yaml', 'more.yaml'];
   const open = (text: string) => text.replace('clusterIP: 10.96.0.10, ', '');
@@ -297,6 +331,37 @@ describe('what a golden does not record', () => {
     }
     expect(await check(plain, 'golden')).toMatchObject({ status: 0, notCompared: [] });
     expect(await check(more, 'golden')).toMatchObject({ status: 0, notCompared: [expect.stringMatching(/^1 Net/)] });
+  });
+
+  test.each([
+    ['workloads of default/web', ['--assume']],
+    ['1 Deployment', []],
+  ])('%s, from which given EndpointSlices follow', async (lacks, flags) => {
+    const scaled = (replicas: number) =>
+      selecting + slice + deployment('containers: []').replace('spec: {', `spec: {replicas: ${replicas}, `);
+    writeFileSync(join(cwd, plain), scaled(2));
+    writeFileSync(join(cwd, more), scaled(3));
+    const golden = join(cwd, `slices${flags.length}`);
+    await runKpc(['compile', ...flags, '-f', plain, '--golden', golden], { cwd });
+    const commands = [
+      ['compile', ...flags, '-f', more, '--check', golden],
+      ['diff', golden, more],
+      ['equivalence', more, golden],
+    ];
+    const printed = commands.map(() => '');
+    for (const [i, words] of commands.entries()) {
+      const { status, stdout } = await runKpc([...words, '--output', 'json'], { cwd });
+      expect({ status, ...resultOf(stdout) }).toMatchObject({
+        status: 0,
+        notCompared: expect.arrayContaining([
+          expect.stringMatching(/workloads of default\/web|1 Deployment/),
+        ]) as unknown,
+      });
+      printed[i] = stdout;
+    }
+    expect(printed[0]).toContain(lacks);
+    const both = await runKpc(['diff', plain, plain, '--output', 'json'], { cwd });
+    expect(resultOf(both.stdout)).toMatchObject({ notCompared: [] });
   });
 
   test('what endpoints are made from, of a golden that older kpcs wrote', async () => {

@@ -1,4 +1,5 @@
 // A side that must be rendered first: advice is for this comparison, and a folder of a revision is not on the disk.
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,6 +26,8 @@ beforeAll(() => {
     'only/kustomization.yaml': 'resources: [../base]\n',
     'overlay/kustomization.yaml': 'resources: [../base, web.yaml]\nnamePrefix: x-\n',
     'overlay/web.yaml': service.replace('name: web', 'name: more'),
+    'routes/kustomization.yaml': 'kind: Kustomization\napiVersion: kustomize.config.k8s.io/v1beta1\n',
+    'routes/ingress.yaml': 'apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: { name: web }\n',
     'twin/kustomization.yaml': 'resources: [../base, web.yaml]\nnamePrefix: y-\n',
     'twin/web.yaml': service.replace('name: web', 'name: more'),
     'chart/Chart.yaml': 'apiVersion: v2\nname: web\nversion: 0.1.0\n',
@@ -40,6 +43,11 @@ const cases = [
   ['only', ['no-input']],
   ['chart', ['unrendered-template']],
 ] as const;
+
+/** The checkout is removed again, so that the next command does not find the folder taken. */
+function checkedOut(tree: string, command: string): string {
+  return `git worktree add --detach ${tree} HEAD && { ${command}; git worktree remove --force ${tree}; }`;
+}
 
 test.each(cases)('%s: both sides are rendered, in one command', async (folder, codes) => {
   for (const [command, from, to] of [
@@ -62,8 +70,8 @@ test.each(cases)('%s of a revision is checked out first', async (folder, codes) 
 });
 
 test.each([
-  ['HEAD:overlay', 'overlay', 'git worktree add --detach ../old HEAD && kpc diff --render ../old/overlay overlay'],
-  ['HEAD:.', '.', 'git worktree add --detach ../old HEAD && kpc diff --render ../old/overlay overlay'],
+  ['HEAD:overlay', 'overlay', checkedOut('../old', 'kpc diff --render ../old/overlay overlay')],
+  ['HEAD:.', '.', checkedOut('../old', 'kpc diff --render ../old/overlay overlay')],
   ['overlay', 'twin', 'kpc diff --render overlay twin'],
 ])('the help of diff %s %s is one command', async (from, to, command) => {
   const { stderr } = await runKpc(['diff', from, to], { cwd });
@@ -72,8 +80,8 @@ test.each([
 });
 
 test.each([
-  ['HEAD:.', '.', 'git worktree add --detach ../old HEAD && kpc diff --node n1 --render ../old .'],
-  ['.', 'HEAD:.', 'git worktree add --detach ../new HEAD && kpc diff --node n1 --render . ../new'],
+  ['HEAD:.', '.', checkedOut('../old', 'kpc diff --node n1 --render ../old .')],
+  ['.', 'HEAD:.', checkedOut('../new', 'kpc diff --node n1 --render . ../new')],
 ])('diff %s %s of the folder itself, with its flags, says one command', async (from, to, command) => {
   const { stderr } = await runKpc(['diff', from, to, '--node', 'n1'], { cwd: root });
   expect(new Set(stderr.match(/run ".*"/g))).toEqual(new Set([`run "${command}"`]));
@@ -81,8 +89,30 @@ test.each([
 
 test.each(['describe', 'lint', 'compile'])('kpc %s of a revision is told to check it out', async (command) => {
   const { stdout, stderr } = await runKpc([command, 'HEAD:overlay'], { cwd });
-  const build = 'git worktree add --detach ../new HEAD && kubectl kustomize ../new/overlay';
+  const build = checkedOut('../new', 'kubectl kustomize ../new/overlay');
   expect(stdout + stderr).toContain(`run "${build} | kpc ${command} -f -"`);
+});
+
+test('a chart of a revision is checked out before it is rendered', async () => {
+  const { stdout } = await runKpc(['lint', 'HEAD:.'], { cwd });
+  expect(stdout).toContain(`run "${checkedOut('../new', 'helm template web ../new/chart')} | kpc lint -f -"`);
+});
+
+test('the proposed command works again, also after the next commit', async () => {
+  const { stdout } = await runKpc(['lint', 'HEAD:.', '--output', 'json'], { cwd });
+  const [help = ''] = /git worktree add [^|]*/.exec(stdout) ?? [];
+  const again = help.replaceAll('../new', join(cwd, '.git', 'new')).replace('helm template web', 'ls');
+  for (const name of ['one', 'two']) {
+    writeFolder(cwd, { [`chart/templates/${name}.yaml`]: service });
+    commitAll(cwd);
+    expect(execFileSync('sh', ['-c', again], { cwd, encoding: 'utf8', stdio: 'pipe' })).toContain('templates');
+  }
+});
+
+test('a folder of Ingresses and a kustomization is named on each side, and no claim is made about its objects', async () => {
+  const { stderr } = await runKpc(['diff', 'HEAD:routes', 'routes'], { cwd });
+  const named = stderr.match(/^error: .*/gm) ?? [];
+  expect(named.map((line) => /compile: (\S+) holds/.exec(line)?.[1])).toEqual(['HEAD:routes', 'routes']);
 });
 
 test.each([

@@ -283,7 +283,7 @@ describe('a merge conflict', () => {
     expect(await told('bad-bundle', 'diff', folder, manifests)).toEqual([{ path: folder, problem }]);
     const check = ['compile', ...options, '--check', folder];
     expect(await runKpc(check)).toMatchObject({ status: 2 });
-    expect(await told('bad-call', ...check)).toMatchObject([{ folder, problems: [problem] }]);
+    expect(await told('bad-bundle', ...check)).toEqual([{ path: folder, problem }]);
   });
 
   test('a text that only speaks of one is none', async () => {

@@ -70,7 +70,7 @@ describe('a chart', () => {
         severity: 'error',
         count: 2,
         chart: 'chart',
-        render: 'helm template shop chart',
+        render: 'helm template shop',
       },
     ]);
     expect(run.stderr.split('\n').length).toBeLessThan(10);

@@ -10,6 +10,7 @@ import {
   fullName,
   titleOfObject,
   usualSources,
+  workloadKinds,
   type Ingress,
   type Service,
   type SourceName,
@@ -20,7 +21,7 @@ import { hostNetwork, isLoopback } from '../../kernel/address.ts';
 import { compareText } from '../../kernel/compare.ts';
 import { programs } from '../../kube-proxy/modes.ts';
 import type { CompiledSnapshot, Snapshot, SnapshotObjects } from '../../snapshot/snapshot.ts';
-import { stalePortsOf } from '../../cluster/stale-slices.ts';
+import { selectsWorkload, stalePortsOf } from '../../cluster/stale-slices.ts';
 import { isUngiven, sourceFields, zoneFields, type ServiceChange } from './service-changes.ts';
 
 export type BeyondKernel =
@@ -30,6 +31,8 @@ export type BeyondKernel =
   | ({ readonly kind: 'ways' } & CountedKind)
   /** What kustomizations on either side take from outside the input. */
   | { readonly kind: 'untaken'; readonly of: SnapshotObjects['untaken'] }
+  /** Objects that were left out because of errors. */
+  | { readonly kind: 'left-out' }
   /** Facts in the manifests of one side that the other side, a bundle or golden, does not record. */
   | { readonly kind: 'unrecorded'; readonly objects: readonly CountedKind[]; readonly fields: readonly FieldOf[] }
   /** What two bundles or goldens never record. `selectors`: the Services whose selectors at least one side does not record. */
@@ -44,9 +47,9 @@ export interface CountedKind {
   readonly count: number;
 }
 
-/** A field of Services. `readiness` is a field of workloads' Pods. */
+/** A field of Services, or the workloads that they select. `readiness` is a field of workloads' Pods. */
 interface FieldOf {
-  readonly field: SourceName | 'readiness';
+  readonly field: SourceName | 'readiness' | 'workloads';
   readonly names: readonly string[];
 }
 
@@ -55,6 +58,8 @@ interface FieldOfOne extends Pick<FieldOf, 'field'> {
 }
 
 type NamedBeyond =
+  /** Services without a cluster IP, which kpc skips on all sides. */
+  | 'skipped'
   /** Services without endpoints on both sides that differ in the fields that endpoints are made from. */
   | 'endpoints'
   /** Services that differ in ports or in the fields that endpoints are made from, while their EndpointSlices fit only one side. */
@@ -113,7 +118,7 @@ export function beyondKernel(
           ...namedBeyond('unnamed-node', differingUnnamed(from, to, changes)),
         ]
       : []),
-    ...untaken(from, to),
+    ...leftOut(from, to),
     ...namedBeyond(
       'edited',
       [from, to].flatMap((side) => (side.kind === 'bundle' ? side.edited : [])),
@@ -191,11 +196,26 @@ export function unaskedPods(from: Snapshot, to: Snapshot, others: readonly Beyon
   return isNamed || others.some(({ kind }) => kind === 'unnamed-node') ? [] : [{ kind: 'pods-on-node' }];
 }
 
-/** Lists what kustomizations take from outside the input. A folder that is on both sides is listed once, as on the last side. */
-export function untaken(...sides: readonly Snapshot[]): readonly BeyondKernel[] {
+/**
+ * Lists what the sides lack: objects with errors, Services that kpc skips on all sides, and what kustomizations take from outside the input. A folder that is on both sides is
+ * listed once, as on the last side.
+ */
+export function leftOut(...sides: readonly Snapshot[]): readonly BeyondKernel[] {
   const all = sides.flatMap(({ objects }) => objects.untaken);
   const of = [...new Map(all.map((each) => [JSON.stringify([each.below, each.lacks]), each])).values()];
-  return of.length === 0 ? [] : [{ kind: 'untaken', of }];
+  return [
+    ...(sides.some(({ objects }) => objects.leavesOut) ? [{ kind: 'left-out' } as const] : []),
+    ...namedBeyond('skipped', listSkipped(...sides)),
+    ...(of.length === 0 ? [] : [{ kind: 'untaken', of } as const]),
+  ];
+}
+
+export function listSkipped(...sides: readonly Snapshot[]): readonly string[] {
+  const [own, ...others] = sides.map(({ cluster }) => {
+    const skipped = (cluster?.services ?? []).filter((each) => each.skipped === 'no-cluster-ip');
+    return new Set(skipped.map(fullName));
+  });
+  return [...(own ?? [])].filter((name) => others.every((each) => each.has(name)));
 }
 
 function namesOfStale(from: Snapshot, to: Snapshot): readonly string[] {
@@ -352,7 +372,8 @@ export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>)
   const { besideRules, kustomized } = side.objects;
   const kinds = besideRules.map(({ kind }) => kind);
   const objects = countKinds([...kinds, ...kustomized.map(() => 'Kustomization')]);
-  const showsEffect = effectsShown(side);
+  const given = servicesOfSlices(side.objects);
+  const showsEffect = effectsShown(side, given);
   const used = side.cluster.services.flatMap((info): readonly FieldOfOne[] => {
     const { sources } = info;
     if (!sources?.selector || !lacking.has(fullName(info))) return [];
@@ -362,7 +383,12 @@ export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>)
   const probed = [...readinessByWorkload(side)].flatMap(([name, readiness]): readonly FieldOfOne[] =>
     readiness === '' ? [] : [{ field: 'readiness', name }],
   );
-  const fields = [...groupBy([...used, ...probed], ({ field }) => field).values()].flatMap((own) =>
+  const scaled = [...side.written].flatMap(([name, service]): readonly FieldOfOne[] =>
+    given.has(name) && side.objects.workloads.some(({ object }) => selectsWorkload(service, object))
+      ? [{ field: 'workloads', name }]
+      : [],
+  );
+  const fields = [...groupBy([...used, ...scaled, ...probed], ({ field }) => field).values()].flatMap((own) =>
     own[0] ? [{ field: own[0].field, names: own.map(({ name }) => name) }] : [],
   );
   return [
@@ -375,13 +401,19 @@ export function unrecorded(side: CompiledSnapshot, lacking: ReadonlySet<string>)
   ];
 }
 
-/** Reports whether a Service's endpoints show the effect of a field. They do if kpc made the endpoints from Pods. */
-function effectsShown(side: CompiledSnapshot): (info: ServiceInfo, field: SourceName) => boolean {
-  const { slices, endpoints } = side.objects;
-  const given = new Set([
+/** Returns the Services whose endpoints are given, so that neither their Pods nor their workloads determine these. */
+function servicesOfSlices({ slices, endpoints }: SnapshotObjects): ReadonlySet<string> {
+  return new Set([
     ...slices.map(({ object }) => serviceOfSlice(object)),
     ...endpoints.map(({ object }) => fullName(object.metadata)),
   ]);
+}
+
+/** Reports whether a Service's endpoints show the effect of a field. They do if kpc made the endpoints from Pods. */
+function effectsShown(
+  side: CompiledSnapshot,
+  given: ReadonlySet<string>,
+): (info: ServiceInfo, field: SourceName) => boolean {
   const [knowsZones, assumesPods] = [!lacksZones(side), side.assumed.pods.size > 0];
   return (info, field) => {
     if (info.endpointsGiven === false || given.has(fullName(info))) return false;
@@ -395,8 +427,9 @@ function beyondServices(
   to: SnapshotObjects,
   changes: readonly ServiceChange[],
 ): readonly BeyondKernel[] {
+  // Two inputs whose workloads were not read have endpoints of their own, such as a cluster's.
   const indexOf = ({ besideRules }: SnapshotObjects) =>
-    new Map(besideRules.map((object) => [titleOfObject(object), object]));
+    new Map(besideRules.flatMap((object) => (isWorkload(object) ? [] : [[titleOfObject(object), object] as const])));
   const [before, after] = [indexOf(from), indexOf(to)];
   const isSame = (name: string): boolean => isSameValue(before.get(name)?.fields, after.get(name)?.fields);
   const differing = [...new Map([...before, ...after])].flatMap(([name, { kind }]) => (isSame(name) ? [] : kind));
@@ -413,6 +446,10 @@ function beyondServices(
     ...countKinds([...differing, ...ofKustomize]).map((each) => ({ kind: 'objects', ...each }) as const),
     ...countKinds(leading).map((each) => ({ kind: 'ways', ...each }) as const),
   ];
+}
+
+function isWorkload({ kind }: SnapshotObjects['besideRules'][number]): boolean {
+  return workloadKinds.some((each) => each === kind);
 }
 
 function countUnknown(texts: readonly string[], known: readonly string[]): number {

@@ -27,15 +27,7 @@ export interface ComparisonGap {
   readonly held: boolean;
 }
 
-export type GapPart =
-  | Exclude<ObjectKind, 'modules'>
-  | 'base'
-  | 'nodeAddresses'
-  | 'rest'
-  /** Objects that were left out because of errors. */
-  | 'objects'
-  /** Services without a cluster IP, which kpc skips on both sides. */
-  | 'services';
+export type GapPart = Exclude<ObjectKind, 'modules'> | 'base' | 'nodeAddresses' | 'rest';
 
 const familyKinds = ['nftables', 'iptables'] as const;
 
@@ -185,12 +177,4 @@ function natAlone({ iptables, ...state }: KernelState): KernelState {
 
 function modesOfSides(...sides: readonly Snapshot[]): readonly ProxyMode[] {
   return sides.flatMap(({ settings, state }) => settings?.mode ?? modeOfState(state) ?? []);
-}
-
-export function withLeftOut<Diff extends { readonly gaps: readonly ComparisonGap[]; readonly extent: Extent }>(
-  diff: Diff,
-  part: 'objects' | 'services',
-): Diff {
-  const gap: ComparisonGap = { part, family: undefined, held: true };
-  return { ...diff, gaps: [...diff.gaps, gap], extent: diff.extent === 'all' ? 'part' : diff.extent };
 }

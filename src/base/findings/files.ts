@@ -81,7 +81,7 @@ export interface UnrenderedTemplate {
   /** The folder that the user named, if it is above the template. */
   readonly folder?: string | undefined;
   readonly isLeftOut: boolean;
-  /** The command that renders a chart, with its name and folder: "helm template web charts/web". */
+  /** The command that renders a chart, with its name and without its folder: "helm template web". */
   readonly render?: string | undefined;
   readonly into: Into;
   /** A pattern that excludes the chart; undefined if no pattern is safe in a shell. */

@@ -140,7 +140,6 @@ async function diffPaths(
   const isReview = !options.rules && options.output !== 'unified';
   const differences = compareSides(from, to, {
     foreign: options.foreign === true,
-    leavesOut: read.diagnostics.some(({ code }) => code === 'left-out'),
     trace: isReview ? trace : undefined,
   });
   const status = await print(call, differences, [...(options.taken ?? []), ...taken]);
@@ -170,7 +169,7 @@ async function print(
   differences: Differences,
   taken: readonly string[] | undefined,
 ): Promise<ExitStatus> {
-  const services = listSkipped(differences);
+  const services = listSkipped(differences.from, differences.to);
   if (services.length > 0) await call.note({ problem: 'skipped-on-both', services });
   const parts = listUncompared(differences);
   // This list is printed only for people. In JSON, it is part of the result.

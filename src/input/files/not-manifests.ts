@@ -113,11 +113,7 @@ function diagnoseTemplate({ file, offset, mark }: Template, count: number, isLef
   const common = { count, folder, isLeftOut, into };
   if (chart === undefined) return diagnose('unrendered-template', { ...common, mark }, place);
   const below = folder === undefined ? '' : pathBelow(folder, chart);
-  const words = [
-    'helm template',
-    ...(chartName === undefined ? [] : [chartName]),
-    isPlainWord(chart) ? chart : 'CHART',
-  ];
+  const words = ['helm template', ...(chartName === undefined ? [] : [chartName])];
   const exclude = below !== '' && isPlainWord(below) ? below : undefined;
   return diagnose('unrendered-template', { ...common, mark, chart, render: words.join(' '), exclude }, place);
 }

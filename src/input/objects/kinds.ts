@@ -218,12 +218,13 @@ const idleGroups =
   /^(?:[^/]+\.)?(?:cert-manager\.io|coreos\.com|external-secrets\.io|bitnami\.com|velero\.io|kyverno\.io|argocd-image-updater\.argoproj\.io)\//;
 
 /**
- * Reports whether an object acts beside kube-proxy's rules: it routes to Services, refuses packets, or is another program's, which may also
- * make Services and Pods.
+ * Reports whether an object acts beside kube-proxy's rules: it routes to Services, refuses packets, is a workload that kpc was not asked to
+ * read, or is another program's, which may also make Services and Pods.
  */
-export function actsBesideRules(apiVersion: string, kind: string): boolean {
+export function actsBesideRules(apiVersion: string, kind: string, asked: AskedKinds): boolean {
   const known = kindNamed(kind);
-  if (known?.versions.includes(apiVersion)) return known.group === 'traffic' && known.list !== 'namespaces';
+  if (known?.versions.includes(apiVersion))
+    return known.list === 'workloads' ? !asked.workloads : known.group === 'traffic' && known.list !== 'namespaces';
   return kind.endsWith('NetworkPolicy') || !(isOfKubernetes(apiVersion) || idleGroups.test(apiVersion));
 }
 

@@ -147,7 +147,7 @@ function collectObject(value: JsonObject, report: Report, reading: ObjectReading
   if (read && !(kind === 'Pod' && value['metadata'] === undefined)) {
     const named = withNamespace(value, checks.namespace);
     read(named, report, checks, into);
-    if (actsBesideRules(apiVersion, kind)) into.besideRules.push(withAllFields(kind, named));
+    if (actsBesideRules(apiVersion, kind, checks)) into.besideRules.push(withAllFields(kind, named));
     if (report.hasErrors) into.faulty.push({ kind, metadata: findMetadata(named['metadata']), source: report.source });
     return;
   }
@@ -167,7 +167,8 @@ function collectObject(value: JsonObject, report: Report, reading: ObjectReading
   }
   const named = withNamespace(value, checks.namespace);
   if (!facts) countSkipped(apiVersion, kind, into);
-  if (!facts && checks.traffic && actsBesideRules(apiVersion, kind)) into.besideRules.push(withAllFields(kind, named));
+  if (!facts && checks.traffic && actsBesideRules(apiVersion, kind, checks))
+    into.besideRules.push(withAllFields(kind, named));
   const maker = findPodMaker(value, { apiVersion, kind }, findMetadata(named['metadata']));
   if (maker) into.podMakers.push(maker);
 }

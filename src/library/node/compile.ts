@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { holdsReal, replaceFolder, writeQuickly } from '../../bundle/folder.ts';
 import { makeGolden } from '../../bundle/golden.ts';
 import { formatFile, joinFiles, makeBundle, makeLongBundle } from '../../bundle/make-bundle.ts';
-import { isError, type Finding } from '../../base/findings/finding.ts';
+import { diagnose, isError, type Finding } from '../../base/findings/finding.ts';
 import { openTrees } from '../../git/revision-paths.ts';
 import { proxyModes, type ProxyMode } from '../../kube-proxy/modes.ts';
 import { modeOfPrint, printNames } from '../../say/bundle-text.ts';
@@ -20,7 +20,8 @@ import { chooseNodeName, compileState } from '../../snapshot/open/compile-node.t
 import { checkNodeName } from '../../snapshot/open/chosen-nodes.ts';
 import type { LoadedInputs } from '../../snapshot/open/load-texts.ts';
 import type { CompiledSnapshot } from '../../snapshot/snapshot.ts';
-import { refuse } from '../refusal.ts';
+import { Refusal, refuse } from '../refusal.ts';
+import { sayFinding } from '../../say/words/said.ts';
 
 export { isFleet, printNames };
 
@@ -173,9 +174,8 @@ export async function checkSnapshot(folder: string, snapshot: CompiledSnapshot, 
   const result = await checkBundleFolder(folder, fresh, tree);
   if (result.kind === 'unreadable') {
     const { fault } = result;
-    return fault.problem === 'unread'
-      ? refuse({ problem: 'unreadable', path: folder, reason: fault.reason })
-      : refuse({ problem: 'no-bundle', folder, problems: [fault] });
+    if (fault.problem === 'unread') return refuse({ problem: 'unreadable', path: folder, reason: fault.reason });
+    throw new Refusal(sayFinding(diagnose('bad-bundle', { path: folder, problem: fault })));
   }
   const isSame = result.kind === 'same';
   const { reportCheck } = await import('../../say/check-report.ts');

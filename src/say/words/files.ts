@@ -19,7 +19,6 @@ import {
 import { byCase, didYouMean, type Words, type WordsOf, nameSome } from './rows.ts';
 import type {
   DumpNote,
-  Into,
   OddYaml,
   ReadByCommand,
   RenderedPair,
@@ -28,8 +27,20 @@ import type {
   fileFindings,
 } from '../../base/findings/files.ts';
 
-function renderWays(render: string, folder: string | undefined, into: Into): readonly string[] {
-  return [`run "${'command' in into ? feed(render, into) : renderPair(into, folder ?? '')}"`];
+/** Proposes a command that renders a folder and reads the result. */
+function renderWays(program: string, { folder, into }: ToBuild): readonly string[] {
+  if (!('command' in into)) return [`run "${renderPair(into, folder ?? '')}"`];
+  const own = folder === undefined ? undefined : into.checkouts?.find(({ name }) => holds(name, folder));
+  const inTree =
+    own?.checkout && resolvePath(resolvePath('../new', own.checkout.path), pathBelow(own.name, folder ?? ''));
+  const path = inTree ?? folder;
+  const render = `${program} ${path === undefined ? 'FOLDER' : shellWord(path)}`;
+  return [`run "${feed(own?.checkout ? inCheckout(render, own.checkout.revision, '../new') : render, into)}"`];
+}
+
+/** Runs a command while a revision is checked out. Afterwards, the same command works again, also for a later commit. */
+function inCheckout(command: string, revision: string, tree: string): string {
+  return `git worktree add --detach ${tree} ${shellWord(revision)} && { ${command}; git worktree remove --force ${tree}; }`;
 }
 
 function feed(render: string, { command, file }: ReadByCommand): string {
@@ -47,26 +58,22 @@ function renderPair({ compare, sides }: RenderedPair, folder: string): string {
     .toSorted((a, b) => Number(!a.checkout) - Number(!b.checkout))
     .find(({ name }) => holds(name, folder));
   const below = own ? pathBelow(own.name, folder) : '';
-  const trees = ['../old', '../new'];
-  const checkouts = sides.flatMap(({ checkout }, i) => {
-    return checkout ? [`git worktree add --detach ${trees[i]} ${shellWord(checkout.revision)} && `] : [];
-  });
+  const trees = ['../old', '../new'] as const;
   const paths = sides.map(({ name, checkout, isFolder }, i) => {
     const path = checkout ? resolvePath(trees[i] ?? '', checkout.path) : name;
     return shellWord(isFolder && below !== '' ? resolvePath(path, below) : path);
   });
-  return `${checkouts.join('')}${compare} --render ${paths.join(' ')}`;
+  return trees.reduceRight(
+    (command, tree, i) => {
+      const revision = sides[i]?.checkout?.revision;
+      return revision === undefined ? command : inCheckout(command, revision, tree);
+    },
+    `${compare} --render ${paths.join(' ')}`,
+  );
 }
 
-export function buildWays({ folder, into }: ToBuild): readonly string[] {
-  const own =
-    'command' in into && folder !== undefined ? into.checkouts?.find(({ name }) => holds(name, folder)) : undefined;
-  if (!own?.checkout)
-    return renderWays(`kubectl kustomize ${folder === undefined ? 'FOLDER' : shellWord(folder)}`, folder, into);
-  const { revision, path } = own.checkout;
-  const inTree = resolvePath(resolvePath('../new', path), pathBelow(own.name, folder ?? ''));
-  const checkout = `git worktree add --detach ../new ${shellWord(revision)}`;
-  return renderWays(`${checkout} && kubectl kustomize ${shellWord(inTree)}`, folder, into);
+export function buildWays(build: ToBuild): readonly string[] {
+  return renderWays('kubectl kustomize', build);
 }
 
 function feedWords({ command, file }: ReadByCommand): string {
@@ -78,7 +85,7 @@ function describeTemplate(details: UnrenderedTemplate): Words {
   const { count: number, mark, chart, folder, isLeftOut, render, into, exclude } = details;
   const others = folder === undefined || isLeftOut ? undefined : `leave it out with --exclude ${exclude ?? 'PATTERN'}`;
   const pipe = 'command' in into ? feedWords(into) : '';
-  const how = render === undefined ? undefined : renderWays(render, chart, into);
+  const how = render === undefined ? undefined : renderWays(render, { folder: chart, into });
   const ways = [...(how ?? [`render it first, with the program that fills in such templates${pipe}`]), others];
   if (chart !== undefined)
     return [

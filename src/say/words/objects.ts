@@ -126,7 +126,7 @@ export const objectWords: WordsOf<typeof objectFindings> = {
       'name files with Services, EndpointSlices, Nodes, workloads, routes or NetworkPolicies',
     ],
     kustomization: (build) => [
-      'nothing to compile: the input is a Kustomization, which only names the files that hold the objects',
+      `nothing to compile: ${build.folder ?? 'the input'} holds no Services, but a Kustomization that names other files`,
       ...buildWays(build),
     ],
     kubeconfig: [
