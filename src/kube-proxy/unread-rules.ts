@@ -1,0 +1,62 @@
+// Finds kube-proxy's rules that a listing does not show in full.
+import { tableNames, type Chain, type Rule, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
+import { conditionsOf } from '../kernel/iptables/rule-terms.ts';
+import { baseChains } from './chain-names.ts';
+import { classifyChain } from './chains.ts';
+
+/** The chains in which each rule for one protocol is for one port. */
+const chainsOfPorts: ReadonlySet<string> = new Set([
+  baseChains.services,
+  baseChains.externalServices,
+  baseChains.nodePorts,
+  baseChains.proxyFirewall,
+]);
+
+/**
+ * Marks the rules that lack their port. iptables up to 1.8.7 does not print the port matches of a newer iptables-nft, such as that in
+ * kube-proxy's image.
+ */
+export function withLostPorts(tables: Tables): Tables {
+  const read = (chain: Chain): Chain =>
+    chainsOfPorts.has(chain.name) && chain.rules.some(lacksPort)
+      ? { ...chain, rules: chain.rules.map(withPort) }
+      : chain;
+  return Object.fromEntries(
+    tableNames.flatMap((name) => {
+      const chains = tables[name];
+      return chains ? [[name, new Map(Array.from(chains, ([key, chain]) => [key, read(chain)]))]] : [];
+    }),
+  );
+}
+
+const lostPort = ['--dport', 'unknown'] as const;
+
+function withPort(rule: Rule): Rule {
+  return lacksPort(rule) ? { ...rule, args: rule.args.toSpliced(-1, 0, { kind: 'other', words: lostPort }) } : rule;
+}
+
+function lacksPort({ args }: Rule): boolean {
+  return (
+    args.some((arg) => arg.kind === 'protocol' && !arg.negated) &&
+    !args.some(({ kind }) => kind === 'destination-port' || kind === 'other')
+  );
+}
+
+/** Finds the first of kube-proxy's rules with a match that kpc cannot read, and counts these rules. */
+export function findUnreadRules(tables: Tables) {
+  const unread = tableNames.flatMap((table) =>
+    [...(tables[table]?.values() ?? [])].flatMap((chain) => unreadIn(table, chain)),
+  );
+  const [first] = unread;
+  return first && { ...first, rules: unread.length };
+}
+
+function unreadIn(table: TableName, { name: chain, rules }: Chain) {
+  const kind = classifyChain(table, chain);
+  if (kind !== 'service' && kind !== 'fixed') return [];
+  return rules.flatMap(({ args }, i) => {
+    if (!conditionsOf(args).some((condition) => condition.kind === 'unread')) return [];
+    const lacksPorts = args.some((arg) => arg.kind === 'other' && arg.words === lostPort);
+    return [{ table, chain, rule: i + 1, lacksPorts }];
+  });
+}
