@@ -36,9 +36,10 @@ function withPort(rule: Rule): Rule {
 }
 
 function lacksPort({ args }: Rule): boolean {
+  const kinds = new Set(args.map(({ kind }) => kind));
+  // In IPVS mode, the port may be that of a set.
   return (
-    args.some((arg) => arg.kind === 'protocol' && !arg.negated) &&
-    !args.some(({ kind }) => kind === 'destination-port' || kind === 'other')
+    kinds.has('protocol') && !(['destination-port', 'match-set', 'other'] as const).some((kind) => kinds.has(kind))
   );
 }
 

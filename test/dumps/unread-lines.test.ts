@@ -82,6 +82,8 @@ test.each([
   const faultsOf = (text: string) =>
     read(text).faults.flatMap(({ code, arguments: details }) => (code === 'dump-reading' ? details : []));
   expect(faultsOf(natTable)).toEqual([]);
+  const ofSet = '-A KUBE-SERVICES -p tcp -m tcp -m set --match-set KUBE-NODE-PORT-TCP dst -j KUBE-MARK-MASQ';
+  expect(faultsOf(natTable.replace('COMMIT', `${ofSet}\nCOMMIT`))).toEqual([]);
   expect(faultsOf(natTable.replace(captures, printed))).toEqual([
     { problem: 'unread-rules', table: 'nat', chain: 'KUBE-SERVICES', rule: 1, rules: 1, lacksPorts },
   ]);
