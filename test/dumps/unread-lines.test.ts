@@ -98,3 +98,9 @@ test('no answer is firm about a rule without its port', async () => {
   expect(await ask(natTable)).not.toContain('unread-rule');
   expect(await ask(natTable.replace(captures, '$1$2'))).toContain('"kind": "unread-rule"');
 });
+
+test('kpc test --init names the missing listings beside what no listing settles', async () => {
+  const masked = natTable.replace('-A KUBE-SERVICES', '-A KUBE-SERVICES -d x.x.x.x/32 -j DROP\n-A KUBE-SERVICES');
+  const { stderr } = await runKpc(['test', '--init', '-'], { stdin: masked });
+  expect(stderr).toContain('help: add the output of iptables-save');
+});
