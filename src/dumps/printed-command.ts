@@ -25,20 +25,6 @@ const longestCommand = 400;
 const toolName =
   /(?:^|[\s$#>%~+=*:`"'([|-])(?:(ip6?tables)(?:-(legacy|nft))?(?:-save)?|(ipset|ipvsadm|ip|sysctl|nft))(?![\w/-])/gi;
 
-/** Returns a pattern for the words that ip reads as `word`: its beginnings from `least` letters on. */
-function startsOf(word: string, least = 1): string {
-  return (
-    word.slice(0, least) + Array.from(word.slice(least)).reduceRight((rest, letter) => `(?:${letter}${rest})?`, '')
-  );
-}
-
-const [address, route, tableOption, show] = [
-  startsOf('address'),
-  `(?:${startsOf('route')}|${startsOf('rule', 2)})`,
-  startsOf('table'),
-  `(?:${startsOf('show')}|${startsOf('list')}|ls|lst)`,
-];
-
 const oneChain = { part: /(?:^| )-[A-Za-z]*[SL] +[\w-]*[A-Z]/ };
 
 /** For each tool: `follows` matches what may follow the tool's name. `part` matches arguments that make the tool print only a part. */
@@ -47,7 +33,7 @@ const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?
   ip6tables: oneChain,
   ipset: { follows: /^(?: +(?:-[a-z]|save|list|-[LS])|[\s:=`"')*-]*$)/i, part: /^ +(?:list|save|-L|-S) +[\w-]/ },
   ipvsadm: { part: /(?:^| )(?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service)[ =]/ },
-  ip: { follows: new RegExp(`^ +(?:-\\S+ +){0,9}(?:${address}|${startsOf('link')}|${route})\\b`, 'i') },
+  ip: { follows: /^ +(?:-\S+ +){0,9}(?:a|ad|add|addr|address|link|l|r|ro|route|rule|ru)\b/i },
   sysctl: { follows: /^(?: +-|[\s:=`"')*-]*$)/i },
   nft: {
     follows: /^ +(?:-\S+ +){0,9}list\b/i,
@@ -115,9 +101,8 @@ export function readCommand(line: string, above: PrintedCommand | undefined): Pr
 }
 
 /** Matches "ip addr" with options for format or family, also in a title, but not "ip addr show eth0", which prints one link. */
-const wholeAddresses = new RegExp(
-  `^((?: +-(?:4|6|o|oneline|j|json|p|pretty|br|brief|c|color|d|details|s|stats|statistics|h|human|N|r))*) +${address}(?: +${show})?[ :=\`"')*-]*$`,
-);
+const wholeAddresses =
+  /^((?: +-(?:4|6|o|oneline|j|json|p|pretty|br|brief|c|color|d|details|s|stats|statistics|h|human|N|r))*) +a(?:d|dd|ddr|ddress)?(?: +(?:s|sh|show|l|ls|list|lst))?[ :=`"')*-]*$/;
 
 /** Returns the families for which an ip command prints the addresses of all links. Undefined for any other command. */
 function readAllAddresses(rest: string): readonly Family[] | undefined {
@@ -129,26 +114,22 @@ function readAllAddresses(rest: string): readonly Family[] | undefined {
 
 /** Returns the family and table whose routes or rules an ip command lists. Undefined for any other command. */
 function readRoutesAsked(rest: string): RoutingAsked | undefined {
-  const [, options] = routingOptions.exec(rest) ?? [];
+  const [, options] = /^((?: +-\S+)*) +(?:r|ro|route|rule|ru)\b/.exec(rest) ?? [];
   if (options === undefined) return undefined;
-  const asked = tableAsked.exec(rest)?.[1];
+  const table = / t(?:a|ab|abl|able)? +(\S+)/.exec(rest)?.[1];
   // `ip route get` accepts an IPv6 address even without -6.
   const isSaid = !/ get /.test(rest);
   const family = / -(?:6|f(?:amily)? inet6)\b/.test(options) ? 'ipv6' : isSaid ? 'ipv4' : undefined;
   const isAll = allTables.test(rest);
-  return { family, table: asked === undefined || asked === 'all' ? undefined : nameRoutingTable(asked), isAll };
+  return { family, table: table === undefined || table === 'all' ? undefined : nameRoutingTable(table), isAll };
 }
 
-const routingOptions = new RegExp(`^((?: +-\\S+)*) +${route}\\b`);
-
-const tableAsked = new RegExp(` ${tableOption} +(\\S+)`);
-
-const allTables = new RegExp(`^(?: +-\\S+)* +${startsOf('route')} +(?:${show} +)?${tableOption} +all[ :=\`"')*-]*$`);
+const allTables =
+  /^(?: +-\S+)* +(?:r|ro|route) +(?:(?:s|sh|show|l|ls|list|lst) +)?t(?:a|ab|abl|able)? +all[ :=`"')*-]*$/;
 
 /** Matches an "ip route" or "ip rule" that selects nothing except a table. Matches up to the end of the command or title. */
-const wholeRouting = new RegExp(
-  `^(?: +-\\S+(?: +inet6?)?){0,9} +${route}(?: +${show})?(?: +${tableOption} +[^\\s;&|]+)?\\s*(?:$|[;&|:=\`"')*#-]|\\d?>)`,
-);
+const wholeRouting =
+  /^(?: +-\S+(?: +inet6?)?){0,9} +(?:r|ro|route|ru|rule)(?: +(?:s|sh|show|l|ls|list|lst))?(?: +t(?:a|ab|abl|able)? +[^\s;&|]+)?\s*(?:$|[;&|:=`"')*#-]|\d?>)/;
 
 /** Matches a pipe to a program that may leave out lines. */
 const filters = /(?<!\|)\|(?!\s*(?:$|\||(?:sudo\s+)?(?:cat|column|less|more|nl|sort|tee)\b))/;

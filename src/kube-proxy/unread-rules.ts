@@ -1,5 +1,5 @@
 // Finds kube-proxy's rules that a listing does not show in full.
-import { tableNames, type Chain, type Rule, type TableName, type Tables } from '../kernel/iptables/iptables.ts';
+import { tableNames, type Chain, type Rule, type Tables } from '../kernel/iptables/iptables.ts';
 import { conditionsOf } from '../kernel/iptables/rule-terms.ts';
 import { baseChains } from './chain-names.ts';
 import { classifyChain } from './chains.ts';
@@ -18,15 +18,12 @@ const chainsOfPorts: ReadonlySet<string> = new Set([
  */
 export function withLostPorts(tables: Tables): Tables {
   const read = (chain: Chain): Chain =>
-    chainsOfPorts.has(chain.name) && chain.rules.some(lacksPort)
-      ? { ...chain, rules: chain.rules.map(withPort) }
-      : chain;
-  return Object.fromEntries(
-    tableNames.flatMap((name) => {
-      const chains = tables[name];
-      return chains ? [[name, new Map(Array.from(chains, ([key, chain]) => [key, read(chain)]))]] : [];
-    }),
-  );
+    chainsOfPorts.has(chain.name) ? { ...chain, rules: chain.rules.map(withPort) } : chain;
+  const marked = tableNames.flatMap((name) => {
+    const chains = tables[name];
+    return chains ? [[name, new Map(Array.from(chains, ([key, chain]) => [key, read(chain)]))]] : [];
+  });
+  return Object.fromEntries(marked);
 }
 
 const lostPort = ['--dport', 'unknown'] as const;
@@ -46,18 +43,15 @@ function lacksPort({ args }: Rule): boolean {
 /** Finds the first of kube-proxy's rules with a match that kpc cannot read, and counts these rules. */
 export function findUnreadRules(tables: Tables) {
   const unread = tableNames.flatMap((table) =>
-    [...(tables[table]?.values() ?? [])].flatMap((chain) => unreadIn(table, chain)),
+    [...(tables[table]?.values() ?? [])].flatMap(({ name: chain, rules }) =>
+      (classifyChain(table, chain) ? rules : []).flatMap(({ args }, i) => {
+        const lacksPorts = args.some((arg) => arg.kind === 'other' && arg.words === lostPort);
+        return conditionsOf(args).some(({ kind }) => kind === 'unread')
+          ? [{ table, chain, rule: i + 1, lacksPorts }]
+          : [];
+      }),
+    ),
   );
   const [first] = unread;
   return first && { ...first, rules: unread.length };
-}
-
-function unreadIn(table: TableName, { name: chain, rules }: Chain) {
-  const kind = classifyChain(table, chain);
-  if (kind !== 'service' && kind !== 'fixed') return [];
-  return rules.flatMap(({ args }, i) => {
-    if (!conditionsOf(args).some((condition) => condition.kind === 'unread')) return [];
-    const lacksPorts = args.some((arg) => arg.kind === 'other' && arg.words === lostPort);
-    return [{ table, chain, rule: i + 1, lacksPorts }];
-  });
 }

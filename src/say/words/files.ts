@@ -365,7 +365,7 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     'unread-rules': ({ table, chain, rule, rules, lacksPorts }) => [
       `${lacksPorts ? 'the listing lacks the ports' : 'kpc cannot read the matches'} of ${count(rules, "of kube-proxy's rules", "of kube-proxy's rules")}, so it is not known which packets match ${table} ${chain} rule ${rule}`,
       lacksPorts
-        ? "iptables up to 1.8.7 cannot print the ports that a newer iptables wrote: add the output of iptables-save of kube-proxy's image, or of nft list ruleset"
+        ? "iptables up to 1.8.7 cannot print them: add the output of nft list ruleset, or of iptables-save in kube-proxy's image"
         : 'add the output as iptables-save printed it',
     ],
   }),
