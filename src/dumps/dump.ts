@@ -21,6 +21,7 @@ import {
   showsAllAddresses,
 } from '../kube-proxy/unshown.ts';
 import { isKubeProxyTable, isWholeNftTable } from '../kube-proxy/nft-table.ts';
+import { findUnreadRules, withLostPorts } from '../kube-proxy/unread-rules.ts';
 import type { ArgumentsOf, FindingCode } from '../base/findings/codes.ts';
 import type { UnreadOutput } from '../base/findings/files.ts';
 import { faultOf, type Fault } from '../base/findings/finding.ts';
@@ -323,15 +324,18 @@ export class DumpDraft {
    */
   addRules(
     family: Family,
-    tables: Tables,
+    printed: Tables,
     whole: readonly TableName[],
     variant: IptablesVariant | undefined,
     at: Printed,
   ): boolean {
-    const endless = whole.includes('nat') && tables.nat ? findEndlessChain(tables.nat) : undefined;
+    const endless = whole.includes('nat') && printed.nat ? findEndlessChain(printed.nat) : undefined;
     const shown = endless === undefined ? whole : whole.filter((name) => name !== 'nat');
     if (endless !== undefined)
       this.fault(at.file, 'dump-reading', { problem: 'filtered', command: at.kind, chain: endless }, at.line);
+    const tables = withLostPorts(printed);
+    const unread = findUnreadRules(tables);
+    if (unread) this.fault(at.file, 'dump-reading', { problem: 'unread-rules', ...unread }, at.line);
     const differences = this.rulesOf(family).add(tables, shown, variant);
     if (differences.length > 0) this.skip(at.file, { output: at.kind, differences }, at.line);
     else this.file(at.file, at.kind);

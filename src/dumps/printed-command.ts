@@ -33,7 +33,7 @@ const tools: Readonly<Record<string, { readonly follows?: RegExp; readonly part?
   ip6tables: oneChain,
   ipset: { follows: /^(?: +(?:-[a-z]|save|list|-[LS])|[\s:=`"')*-]*$)/i, part: /^ +(?:list|save|-L|-S) +[\w-]/ },
   ipvsadm: { part: /(?:^| )(?:-t|-u|-f|--(?:tcp|udp|sctp|fwmark)-service)[ =]/ },
-  ip: { follows: /^ +(?:-\S+ +){0,9}(?:a|addr|address|link|l|r|ro|route|rule|ru)\b/i },
+  ip: { follows: /^ +(?:-\S+ +){0,9}(?:a|ad|add|addr|address|link|l|r|ro|route|rule|ru)\b/i },
   sysctl: { follows: /^(?: +-|[\s:=`"')*-]*$)/i },
   nft: {
     follows: /^ +(?:-\S+ +){0,9}list\b/i,
@@ -102,7 +102,7 @@ export function readCommand(line: string, above: PrintedCommand | undefined): Pr
 
 /** Matches "ip addr" with options for format or family, also in a title, but not "ip addr show eth0", which prints one link. */
 const wholeAddresses =
-  /^((?: +-(?:4|6|o|oneline|j|json|p|pretty|br|brief|c|color|d|details|s|stats|statistics|h|human|N|r))*) +a(?:ddr|ddress)?(?: +(?:show|list|ls))?[ :=`"')*-]*$/;
+  /^((?: +-(?:4|6|o|oneline|j|json|p|pretty|br|brief|c|color|d|details|s|stats|statistics|h|human|N|r))*) +a(?:d|dd|ddr|ddress)?(?: +(?:s|sh|show|l|ls|list|lst))?[ :=`"')*-]*$/;
 
 /** Returns the families for which an ip command prints the addresses of all links. Undefined for any other command. */
 function readAllAddresses(rest: string): readonly Family[] | undefined {
@@ -116,7 +116,7 @@ function readAllAddresses(rest: string): readonly Family[] | undefined {
 function readRoutesAsked(rest: string): RoutingAsked | undefined {
   const [, options] = /^((?: +-\S+)*) +(?:r|ro|route|rule|ru)\b/.exec(rest) ?? [];
   if (options === undefined) return undefined;
-  const table = / table (\S+)/.exec(rest)?.[1];
+  const table = / t(?:a|ab|abl|able)? +(\S+)/.exec(rest)?.[1];
   // `ip route get` accepts an IPv6 address even without -6.
   const isSaid = !/ get /.test(rest);
   const family = / -(?:6|f(?:amily)? inet6)\b/.test(options) ? 'ipv6' : isSaid ? 'ipv4' : undefined;
@@ -124,11 +124,12 @@ function readRoutesAsked(rest: string): RoutingAsked | undefined {
   return { family, table: table === undefined || table === 'all' ? undefined : nameRoutingTable(table), isAll };
 }
 
-const allTables = /^(?: +-\S+)* +(?:r|ro|route) +(?:(?:show|list|ls) +)?table +all[ :=`"')*-]*$/;
+const allTables =
+  /^(?: +-\S+)* +(?:r|ro|route) +(?:(?:s|sh|show|l|ls|list|lst) +)?t(?:a|ab|abl|able)? +all[ :=`"')*-]*$/;
 
 /** Matches an "ip route" or "ip rule" that selects nothing except a table. Matches up to the end of the command or title. */
 const wholeRouting =
-  /^(?: +-\S+(?: +inet6?)?){0,9} +(?:r|ro|route|ru|rule)(?: +(?:s|sh|show|l|ls|list|lst))?(?: +table +[^\s;&|]+)?\s*(?:$|[;&|:=`"')*#-]|\d?>)/;
+  /^(?: +-\S+(?: +inet6?)?){0,9} +(?:r|ro|route|ru|rule)(?: +(?:s|sh|show|l|ls|list|lst))?(?: +t(?:a|ab|abl|able)? +[^\s;&|]+)?\s*(?:$|[;&|:=`"')*#-]|\d?>)/;
 
 /** Matches a pipe to a program that may leave out lines. */
 const filters = /(?<!\|)\|(?!\s*(?:$|\||(?:sudo\s+)?(?:cat|column|less|more|nl|sort|tee)\b))/;

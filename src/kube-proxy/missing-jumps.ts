@@ -97,15 +97,16 @@ function leadsSomewhere(
 function missingOfTable({ family, name: table, chains, sets }: NftTable): readonly MissingJump[] {
   const led = [...sets.values()].flatMap(({ elements }) => elements.flatMap(chainsOfElement));
   const hasServices = [...chains.keys(), ...led].some(isNftServiceName);
-  const rulesOfOthers = [...chains.values()].filter(({ base }) => !base).flatMap(({ rules }) => rules);
   return hookedChains.flatMap((chain) =>
     chain.rules.flatMap((rule): readonly MissingJump[] => {
       const [to = ''] = verdictChains(rule);
       const hasTarget = chains.has(to);
       if (!hasTarget && !(to === nftChains.services && hasServices)) return [];
-      const own = chains.get(chain.name);
-      if ([...(own?.rules ?? []), ...rulesOfOthers].some((each) => verdictChains(each).includes(to))) return [];
-      return [{ tool: 'nftables', family, table, from: chain.name, to, chain, rule, hasTarget, hasChain: !!own }];
+      // Before 1.33, kube-proxy's base chains at a hook had other names and divided the jumps otherwise.
+      const there = [...chains.values()].filter(({ base }) => !base || base.hook === chain.base?.hook);
+      if (there.some(({ rules }) => rules.some((each) => verdictChains(each).includes(to)))) return [];
+      const hasChain = chains.has(chain.name);
+      return [{ tool: 'nftables', family, table, from: chain.name, to, chain, rule, hasTarget, hasChain }];
     }),
   );
 }

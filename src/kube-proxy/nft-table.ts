@@ -157,13 +157,18 @@ export const hookedChains: readonly NftChain[] = hooks.map(([name, type, hook, p
   rules: targets.map((target) => ({ expressions: type === 'filter' ? [ifNew, jump(target)] : [jump(target)] })),
 }));
 
-const fixedChains: readonly string[] = [...hookedChains.map(({ name }) => name), nftChains.services];
+const fixedChains: readonly Pick<NftChain, 'name' | 'base'>[] = [...hookedChains, { name: nftChains.services }];
 
 /** Finds a chain that a listing of kube-proxy's table lacks, although rules or maps name it or kube-proxy always makes it. */
 export function findLackedChain(table: NftTable): string | undefined {
   const elements = [...table.sets.values()].flatMap((set) => set.elements);
   const named = [...elements.map(chainsOfElement), ...expressionsIn(table).map(chainsOf)].flat();
-  return [...named, ...fixedChains].find((name) => !table.chains.has(name));
+  const chains = [...table.chains.values()];
+  // Before 1.33, kube-proxy gave the base chain at the same hook and priority another name.
+  const isThere = ({ name, base }: Pick<NftChain, 'name' | 'base'>): boolean =>
+    table.chains.has(name) ||
+    chains.some((each) => base && each.base?.hook === base.hook && each.base.priority === base.priority);
+  return [...named.map((name) => ({ name })), ...fixedChains].find((each) => !isThere(each))?.name;
 }
 
 /** Reports whether a listing shows kube-proxy's whole table: the fixed chains, and all chains and sets that rules and maps name. */

@@ -1,6 +1,6 @@
 import { addressAt, addressNumber, parseAddress, type Address } from '../kernel/address.ts';
 import { explore, type Choices } from './explore.ts';
-import { decide, newConnection, untouched, wayOf, type Flow, type Turn } from './flow.ts';
+import { decide, isLocalAddress, newConnection, untouched, wayOf, type Flow, type Turn } from './flow.ts';
 import {
   isUnknownOwn,
   sumOutcomes,
@@ -117,11 +117,9 @@ function answersFromOther({ routing }: World, end: Flow): Beyond | undefined {
  * Reports a packet that the node sends to another node from a Service address that every node has. In IPv4, the other node drops a packet
  * from its own address (fib_validate_source). In IPv6, the other node sends the answer to itself.
  */
-function sharedSource(
-  { routing, isOfEveryNode, isRemote }: World,
-  { isOwn, source, destination, output, hop }: Flow,
-): Outcome | undefined {
-  if (!isOwn || routing.isLocal(source) !== true || !isOfEveryNode(source)) return undefined;
+function sharedSource({ routing, isOfEveryNode, isRemote }: World, end: Flow): Outcome | undefined {
+  const { isOwn, source, destination, output, hop } = end;
+  if (!isOwn || isLocalAddress(end, source) !== true || !isOfEveryNode(source)) return undefined;
   const isElsewhere = isRemote(destination);
   const isHere =
     routing.isLocal(destination) === true || routing.places.isHere({ link: output, gateway: hop?.gateway });

@@ -2,7 +2,7 @@ import { compareAddresses, loopbackAddresses, unusableAs, type Address } from '.
 import type { KernelState } from '../kernel/state.ts';
 import { arrivalOf, followConnection, linksIn, reasonOfInput } from './answer.ts';
 import { explore, unknownWay, type Choices } from './explore.ts';
-import { decide, newConnection, transportOf, untouched, wayOf, type Flow } from './flow.ts';
+import { decide, isLocalAddress, newConnection, transportOf, untouched, wayOf, type Flow } from './flow.ts';
 import type { Knowledge } from './knowledge.ts';
 import {
   interfaceOf,
@@ -203,12 +203,12 @@ function keptOf({ connection }: Flow): string {
   return [zones.original, zones.reply, mark, ...[...rewritten].toSorted()].join(' ');
 }
 
-function firstFlow({ family, routing, assume }: World, packet: Packet, choices: Choices): Flow {
+function firstFlow({ family, routing, assume, isOfEveryNode }: World, packet: Packet, choices: Choices): Flow {
   const { enters, destination, protocol, port } = packet;
   const transport = transportOf({ protocol, port, sourcePort: undefined });
   const way = routing.find({ to: destination, from: packet.source, mark: 0, input: loopbackInterface, transport });
   const sender = packet.source ? { address: packet.source } : routing.sourceBy(destination, way);
-  return {
+  const flow: Flow = {
     family,
     protocol,
     isOwn: enters === undefined,
@@ -238,6 +238,10 @@ function firstFlow({ family, routing, assume }: World, packet: Packet, choices: 
     facts: new Map(),
     assume,
   };
+  const isDoubted = flow.isOwn && !packet.source && routing.isLocal(destination) !== true && isOfEveryNode(destination);
+  if (isDoubted && decide(flow, () => isLocalAddress(flow, destination)))
+    Object.assign(flow, { source: destination, candidates: undefined, sender: { address: destination } });
+  return flow;
 }
 
 /** Walks a packet from another host or a pod. A bridge may carry the packet to another port, possibly unseen by rules. */

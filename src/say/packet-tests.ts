@@ -281,13 +281,15 @@ function skippedServices({ side }: Scene): readonly { readonly service: string; 
   );
 }
 
-/** Lists the commands whose output would settle all unknown outcomes. Empty if anything other than a listing is missing too. */
+/** Lists the commands whose output is missing from what decides the unknown outcomes. */
 function missingListings(unknown: ReturnType<typeof cellsOnNode>): readonly string[] {
-  const reasons = unknown.flatMap(({ fate, target, scene }) =>
-    fate.reasons.map((reason) => reasonWords(reason, target.address.family, scene)),
+  const commands = unknown.flatMap(({ fate, target, scene }) =>
+    fate.reasons.map((reason) => {
+      const { kind, command } = reasonWords(reason, target.address.family, scene);
+      return kind === 'missing-listing' ? command : undefined;
+    }),
   );
-  const isListing = reasons.every(({ kind }) => kind === 'missing-listing');
-  return isListing ? [...new Set(reasons.flatMap(({ command }) => command ?? []))] : [];
+  return [...new Set(commands)].filter((command) => command !== undefined);
 }
 
 function oneOrMany(values: readonly string[]): string | readonly string[] {

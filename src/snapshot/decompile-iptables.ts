@@ -275,6 +275,7 @@ export function readServiceRule(rule: Rule) {
   const number = findPlain(rule, 'protocol')?.protocol;
   const name = number === undefined ? undefined : nameProtocol(number).toUpperCase();
   const marks = jumpsTo === baseChains.markMasquerade;
+  const conditions = conditionsOf(rule.args);
   return {
     comment: findArg(rule, 'comment')?.text ?? '',
     label: labelInComment(rule),
@@ -285,7 +286,8 @@ export function readServiceRule(rule: Rule) {
     port: ports?.first === ports?.last ? ports?.first : undefined,
     protocol: protocols.find((each) => each === name),
     source: findPlain(rule, 'source')?.range,
-    clients: marks ? markedClients(conditionsOf(rule.args)) : undefined,
+    clients: marks ? markedClients(conditions) : undefined,
+    isPlain: conditions.length === 0,
     /** Whether the rule matches only the node's own packets, which take another path under policy Local. */
     isFromNode: findArg(rule, 'source-type')?.type === 'LOCAL',
     isOfAddressType: rule.args.some(({ kind }) => kind === 'source-type' || kind === 'destination-type'),
@@ -311,7 +313,9 @@ function addressKindOf({ comment, leadsTo }: ReadRule, draft: PortDraft): PortAd
 
 /** Reads the source ranges that the chain admits. Skips the Service's own address, which the chain may admit too. */
 function readFirewallChain(rules: readonly ReadRule[], draft: PortDraft): void {
-  for (const { source, jumpsTo, refusal } of rules) {
+  for (const { source, jumpsTo, leadsTo, isPlain, refusal } of rules) {
+    // Without ranges, kube-proxy up to 1.24 admits all clients before the last rule, which drops packets.
+    if (leadsTo && isPlain) return;
     if (refusal !== undefined) draft.hasFirewall = true;
     const isGuarded = source && draft.addresses.has((singleAddress(source) ?? source).text);
     if (source && jumpsTo !== undefined && !isGuarded) draft.admit(networkOfRange(source));

@@ -7,6 +7,7 @@ import { isStateFile, stateFiles, type StateFileName } from '../../src/bundle/st
 import { coverAll } from '../../src/dumps/coverage.ts';
 import { readDump } from '../../src/dumps/read-dump.ts';
 import { emptyState, type KernelState } from '../../src/kernel/state.ts';
+import { findLackedChain } from '../../src/kube-proxy/nft-table.ts';
 import { findOwners } from '../../src/kube-proxy/owners.ts';
 import { decompile } from '../../src/snapshot/decompile.ts';
 import { DumpedSnapshot } from '../../src/snapshot/snapshot.ts';
@@ -88,6 +89,19 @@ test.each([
   expect(dumpOf(changed).ports.map(({ hidesSourceRanges }) => hidesSourceRanges)).not.toContain(true);
 });
 
+test.each([
+  ['all clients', '', { ranges: [], isHidden: [undefined] }],
+  ['one range', '-s 192.0.2.0/24 ', { ranges: ['192.0.2.0/24'], isHidden: [undefined] }],
+  ['a masked range', '-s x.x.x.x/24 ', { ranges: [], isHidden: [true] }],
+])('kube-proxy up to 1.24 admits %s before it drops', (_title, source, { ranges, isHidden }) => {
+  const chain = `$1 ${source}-j KUBE-EXT-ROK5ZQ3XTT5C4SQU\n$1 -j KUBE-MARK-DROP\n`;
+  const text = without(iptables, /^(?!-A KUBE-FW).*KUBE-PROXY-FIREWALL.*\n/gm)
+    .replaceAll(/^-A KUBE-FW-.* -j .*\n/gm, '')
+    .replace(/^(-A KUBE-FW-\w+) .*\n/m, chain);
+  expect(factsOf(text).ranges).toEqual(ranges);
+  expect(dumpOf(text).ports.map(({ hidesSourceRanges }) => hidesSourceRanges)).toEqual(isHidden);
+});
+
 const nodePortRules = [
   ['iptables', iptables, /^-A KUBE-SERVICES .* -j KUBE-NODEPORTS\n/gm, 'KUBE-SERVICES → KUBE-NODEPORTS'],
   ['nftables', nftables, /^.* vmap @service-nodeports\n/gm, 'services → service-nodeports'],
@@ -144,8 +158,30 @@ const lostOfNft = [
   'masquerading: nat-postrouting → kube-proxy masquerading',
 ];
 
+const beforeDnat = 'type filter hook output priority -110; policy accept;';
+/** The base chains of kube-proxy before 1.33. */
+const olderNftables = nftables
+  .replaceAll('filter-prerouting-pre-dnat', 'filter-prerouting')
+  .replace('chain filter-output {', 'chain filter-output-post-dnat {')
+  .replace('hook output priority 0;', 'hook output priority -90;')
+  .replaceAll('filter-output-pre-dnat', 'filter-output')
+  .replace(/(chain filter-output-post-dnat \{\n.*\n)(\t\tct state new jump service-endpoints-check\n)/, '$1')
+  .replace(`${beforeDnat}\n`, `${beforeDnat}\n\t\tct state new jump service-endpoints-check\n`);
+
+test('a listing of the base chains before 1.33 is whole', () => {
+  const [table] = dumpOf(olderNftables).state.nftables;
+  expect(table?.chains.has('filter-output-pre-dnat')).toBe(false);
+  expect(table && findLackedChain(table)).toBeUndefined();
+});
+
 test.each([
   ['nothing', iptables, []],
+  ['nothing of the base chains before 1.33', olderNftables, []],
+  [
+    'a jump of the base chains before 1.33',
+    without(olderNftables, /^.* jump service-endpoints-check\n(?=.* jump firewall-check)/gm),
+    ['rules: filter-output → kube-proxy service-endpoints-check'],
+  ],
   ['the rules of table nat', flush('nat'), lostOfNat],
   ['the rules and chains of table nat', flush('nat', /^(?:-A|:KUBE-).*\n/gm), lostOfNat],
   ['the rules of table filter', flush('filter'), lostOfFilter],

@@ -89,3 +89,19 @@ test('a note names the command of what is left out', async () => {
   const { stderr } = await runKpc(['trace', '-', '--from', 'node', '--to', '10.96.7.1:80'], { stdin });
   expect(stderr).toContain('-:7:1: note: left out ip route: "nsenter -t 4242 -n ip route" does not show');
 });
+
+test.each(['ip r s t 101', 'ip ro sh tab 101', 'ip route list table 101'])(
+  '%s prints a table of its own',
+  (command) => {
+    const main = 'default via 192.168.50.1 dev eth0\n';
+    const { faults, routes: known } = read(`# ip r\n${main}# ${command}\ndefault via 192.168.60.1 dev eth1\n`);
+    expect(faults).toEqual([]);
+    expect(known.ipv4?.routes.map((route) => route.table)).toEqual(['main', '101']);
+    expect(known.ipv4?.tables?.has('main')).toBe(true);
+  },
+);
+
+test.each(['ip a s', 'ip ad sh'])('%s prints all addresses', (command) => {
+  const text = `$ ${command}\n1: lo: <UP>\n    inet 127.0.0.1/8 scope host lo\n`;
+  expect(read(text).coverage.allAddresses).toEqual(['ipv4', 'ipv6']);
+});

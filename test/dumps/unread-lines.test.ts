@@ -72,3 +72,35 @@ test('an answer is not firm about what an omitted line may show', async () => {
   expect(await ask('')).toContain('refused');
   expect(await ask('(3 more)\n')).not.toContain('refused');
 });
+
+const captures = /(?<=^-A KUBE-SERVICES -d )(10\.96\.7\.7\/32)( .*) -m tcp --dport 80/m;
+
+test.each([
+  ['its port, as iptables up to 1.8.7 prints it', '$1$2', true],
+  ['its address, masked', 'x.x.x.x/32$2 -m tcp --dport 80', false],
+])('a rule of kube-proxy without %s is unread', (_title, printed, lacksPorts) => {
+  const faultsOf = (text: string) =>
+    read(text).faults.flatMap(({ code, arguments: details }) => (code === 'dump-reading' ? details : []));
+  expect(faultsOf(natTable)).toEqual([]);
+  const ofSet = '-A KUBE-SERVICES -p tcp -m tcp -m set --match-set KUBE-NODE-PORT-TCP dst -j KUBE-MARK-MASQ';
+  expect(faultsOf(natTable.replace('COMMIT', `${ofSet}\nCOMMIT`))).toEqual([]);
+  expect(faultsOf(natTable.replace(captures, printed))).toEqual([
+    { problem: 'unread-rules', table: 'nat', chain: 'KUBE-SERVICES', rule: 1, rules: 1, lacksPorts },
+  ]);
+});
+
+test('no answer is firm about a rule without its port', async () => {
+  const ask = async (text: string) => {
+    const stdin = `${text}*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n`;
+    const args = ['trace', '-', '--from', '10.244.1.9', '--to', '10.96.7.7:443', '--output', 'json'];
+    return (await runKpc(args, { stdin })).stdout;
+  };
+  expect(await ask(natTable)).not.toContain('unread-rule');
+  expect(await ask(natTable.replace(captures, '$1$2'))).toContain('"kind": "unread-rule"');
+});
+
+test('kpc test --init names the missing listings beside what no listing settles', async () => {
+  const masked = natTable.replace('-A KUBE-SERVICES', '-A KUBE-SERVICES -d x.x.x.x/32 -j DROP\n-A KUBE-SERVICES');
+  const { stderr } = await runKpc(['test', '--init', '-'], { stdin: masked });
+  expect(stderr).toContain('help: add the output of iptables-save');
+});

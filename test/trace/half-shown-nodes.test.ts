@@ -138,6 +138,15 @@ describe('addresses of two nodes', () => {
   });
 });
 
+test.each([
+  ['ipvs', true],
+  ['iptables', false],
+] as const)('%s: without ip addr, whether a cluster IP is an address of the node: %s', (mode, isAsked) => {
+  const dump = filesOf(mode, 'iptables.restore', 'ipset.restore', 'ipvsadm.restore');
+  const { reasons = [] } = traced(dump, 'node', '10.96.1.4:80');
+  expect(reasons.some(({ text }) => text.includes('whether 10.96.1.4 is an address of the node'))).toBe(isAsked);
+});
+
 test("an endpoint next to the node's own address is no example of a pod's address", () => {
   const dump = `*nat
 -A PREROUTING -j KUBE-SERVICES

@@ -76,6 +76,7 @@ describe('without ip addr, the node has the address where rules serve the node p
   test.each([
     ['nftables.txt', 'svc/shop/web', 30080, 'delivered'],
     ['nftables.txt', 'node:30080', 30080, 'delivered'],
+    ['nftables.txt', 'node:30080/TCP', 30080, 'delivered'],
     ['nftables.txt', 'node:30090', 30090, 'refused'],
     ['iptables.txt', 'svc/shop/web', 30080, 'delivered'],
     ['iptables.txt', 'node:30090', 30090, 'refused'],

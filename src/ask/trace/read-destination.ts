@@ -130,18 +130,23 @@ export function nodeSocketText({ port, protocol }: Pick<Packet, 'port' | 'protoc
   return protocol === 'icmp' ? node : `${node}:${port}`;
 }
 
+const nodeSocket = /^node(?:\/(ipv[46]))?(?::(\d{1,5})(?:\/(tcp|udp|sctp))?)?$/i;
+
 function parseNodeSocket(text: string) {
-  const [isNode, named, port = '0'] = /^node(?:\/(ipv[46]))?(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const [isNode, named, port = '0', suffix] = nodeSocket.exec(text) ?? [];
   if (isNode === undefined || Number(port) > 65535) return undefined;
-  return { port: Number(port), family: families.find((each) => each === named) };
+  const protocol = suffix?.toLowerCase() as PacketProtocol | undefined;
+  return { port: Number(port), family: families.find((each) => each === named), protocol };
 }
 
 /** Reads a port of the node. Undefined for any other text. "node" without a port may be the name of a Service instead. */
 function readNodeSocket(
-  { to, protocol = 'tcp', namespace }: DestinationQuestion,
+  { to, protocol: asked, namespace }: DestinationQuestion,
   ofSender: Family | undefined,
   scene: Scene,
 ): Read<Destination> | undefined {
+  const named = parseNodeSocket(to);
+  const protocol = asked ?? named?.protocol ?? 'tcp';
   const isIcmp = protocol === 'icmp';
   if (to === 'node' && !isIcmp) {
     const isService = findNamedPorts(to, namespace, scene).kind === 'read';
@@ -149,9 +154,8 @@ function readNodeSocket(
       ? undefined
       : wrong({ problem: 'which-port', to, ports: [], example: nodeSocketText({ port: 30080, protocol }, 'ipv4') });
   }
-  const named = parseNodeSocket(to);
   if (!named || (named.port === 0) !== isIcmp)
-    return /^node:\d+$/.test(to) ? wrong({ problem: 'port-range', to }) : undefined;
+    return /^node:\d+(?:\/|$)/.test(to) ? wrong({ problem: 'port-range', to }) : undefined;
   const { port, family = ofSender } = named;
   const wanted = family === undefined ? families : [family];
   const own = wanted.flatMap((each) => nodeAddressFor({ family: each, protocol, port }, scene) ?? []);

@@ -244,6 +244,8 @@ export const fileFindings = {
     'no-interfaces': Strings<'command'>;
     'no-table': Lists<'tables'>;
     'stray-lines': Numbers<'lines'>;
+    // The first of `rules` rules of kube-proxy that kpc cannot read. `lacksPorts`: iptables printed it without its port.
+    'unread-rules': Strings<'table' | 'chain'> & Numbers<'rule' | 'rules'> & { readonly lacksPorts: boolean };
   }>('note'),
   reading: byProblem<{
     dump: DumpNote;

@@ -369,6 +369,12 @@ export const fileWords: WordsOf<typeof fileFindings> = {
     'no-table': ({ tables }) =>
       `no line such as *nat names the table of these rules: kpc assumes ${tables.join(' and ')}`,
     'stray-lines': ({ lines }) => `ignored ${count(lines, 'unrecognised line')}`,
+    'unread-rules': ({ table, chain, rule, rules, lacksPorts }) => [
+      `${lacksPorts ? 'the listing lacks the ports' : 'kpc cannot read the matches'} of ${count(rules, "of kube-proxy's rules", "of kube-proxy's rules")}, so it is not known which packets match ${table} ${chain} rule ${rule}`,
+      lacksPorts
+        ? "iptables up to 1.8.7 cannot print them: add the output of nft list ruleset, or of iptables-save in kube-proxy's image"
+        : 'add the output as iptables-save printed it',
+    ],
   }),
   'nodes-folder': ({ path, example, of }) => [
     `${path} holds the ${of} of several nodes`,
