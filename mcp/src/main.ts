@@ -6,6 +6,7 @@ import { CallToolRequestSchema, ErrorCode, ListToolsRequestSchema, McpError } fr
 import { z } from 'zod';
 import { allowEmptyFlag, findIdleFlag, refuseNamedTwice } from '../../src/library/command-flags.ts';
 import { optionsOfSide } from '../../src/library/comparisons.ts';
+import { findEmpty } from '../../src/library/inputs.ts';
 import { version, type ComparedSide } from '../../src/library/index.ts';
 import { hasRightValue, valueOfWords } from '../../src/library/node/kpc-yaml-values.ts';
 import { Refusal, refuse } from '../../src/library/refusal.ts';
@@ -162,6 +163,8 @@ function readInput(tool: Tool, given: Given): { readonly asked: Given; readonly 
     const near = findNearest(strange, names);
     refuseUse(`there is no parameter ${strange}`, near === undefined ? undefined : `did you mean ${near}?`);
   }
+  const empty = findEmpty(given);
+  if (empty !== undefined) refuse({ problem: 'wrong-argument', what: empty, is: 'filled' });
   const { error, data } = inputOf(tool).safeParse(given);
   if (error) refuseUse(error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
   const asked = { ...data, ...furtherValues(tool, data ?? {}) };

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { CompiledBundle, CompileOptions } from '../../src/library/compile.ts';
-import { compile, compileFleet, diff, equivalence, formatDiff, open, trace } from '../../src/library/index.ts';
+import { compile, compileFleet, diff, equivalence, formatDiff, lint, open, trace } from '../../src/library/index.ts';
 import { fixturesFolder, listFixtures } from '../support/fixtures.ts';
 import { allowEmptyFlag, changeFlags, traceFlags, upgradeFlag } from '../../src/library/command-flags.ts';
 import { inOptions } from '../../src/library/words.ts';
@@ -157,6 +157,16 @@ test('an option that kpc does not know is not ignored', () => {
   expect(() => compileFleet({ ...wrong, proxymode: undefined, node: 'a' } as never)).toThrow(TypeError);
   const { side } = compileWell({ manifests: [quickstart] });
   expect(() => diff(side, side, { limit: 3 } as never)).toThrow('no option "limit"');
+});
+
+test.each([
+  ['compile', () => compile({ manifests: [quickstart], node: '' })],
+  ['lint', () => lint({ manifests: [quickstart], namespace: '' })],
+  ['trace', () => trace({ manifests: [quickstart], from: 'pod', to: '' })],
+  ['open', () => open([quickstart], { nodeportAddresses: '' })],
+  ['equivalence', () => equivalence({ manifests: [quickstart], from: 'ipvs', to: 'nftables', node: '' })],
+])('an empty option is refused by %s', (_, call) => {
+  expect(call).toThrow(/^\w+ is not set/);
 });
 
 describe('diff', () => {
