@@ -18,7 +18,7 @@ export interface NamedText {
 }
 
 export function findEmpty(options: object): string | undefined {
-  return Object.entries(options).find(([, value]: [string, unknown]) => [value].flat().includes(''))?.[0];
+  return Object.entries(options).find(([, value]) => value === '')?.[0];
 }
 
 /** Throws a TypeError for an unknown or empty option. Otherwise a program without types would not notice that the option is ignored. */

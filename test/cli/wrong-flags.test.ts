@@ -194,7 +194,7 @@ describe('a flag that takes one value', () => {
     ['compile', '--check'],
   ])('is refused if it is empty: kpc %s %s', async (command, flag) => {
     expect(await runKpc([command, 'in.yaml', flag, ''], { cwd: write() })).toMatchObject(
-      refused(flag, /give a value, or leave the flag out/),
+      refused(flag, /check that the shell variable for it is set, or leave the flag out/),
     );
   });
 
@@ -202,6 +202,6 @@ describe('a flag that takes one value', () => {
     expect(await runKpcApply(['doctor', '--state-dir', 'a', '--state-dir', 'b'])).toMatchObject(
       refused('--state-dir', /the flag is given twice.*/),
     );
-    expect(await runKpcApply(['doctor', '--state-dir', ''])).toMatchObject(refused('--state-dir', /give a value.*/));
+    expect(await runKpcApply(['doctor', '--state-dir', ''])).toMatchObject(refused('--state-dir', /check that.*/));
   });
 });

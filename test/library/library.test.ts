@@ -169,6 +169,21 @@ test.each([
   expect(call).toThrow(/^\w+ is not set/);
 });
 
+test('advice names nothing that a program lacks: no pipe, no flag', () => {
+  const chart = { 'shop/Chart.yaml': 'name: shop', 'shop/templates/web.yaml': `kind: Service\nspec: {{ .Values.spec }}\n` };
+  const kubeconfig = { config: 'apiVersion: v1\nkind: Config\nclusters: []\ncontexts: []\nusers: []\n' };
+  const origin = { folder: 'web', chart: undefined };
+  const overlay = [{ name: 'web/kustomization.yaml', text: 'resources: [../base]\n', origin }];
+  const said = [chart, kubeconfig, overlay].flatMap((manifests) => [
+    ...compile({ manifests }).diagnostics,
+    ...lint({ manifests }).findings,
+  ]);
+  expect(said.filter(({ severity }) => severity === 'error').length).toBeGreaterThan(3);
+  const advice = said.map(({ help = '' }) => help).join('\n');
+  expect(advice).toContain('give the output of "kubectl kustomize web"');
+  expect(advice).not.toMatch(/ \| |--|kpc /);
+});
+
 describe('diff', () => {
   const before = compileWell({ manifests: [quickstart], proxyMode: 'ipvs' });
   const changed = { ...quickstart, text: quickstart.text.replace('ready: false', 'ready: true') };

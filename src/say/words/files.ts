@@ -29,10 +29,13 @@ import type {
 } from '../../base/findings/files.ts';
 
 function renderWays(render: string, folder: string | undefined, into: Into): readonly string[] {
-  return [`run "${'command' in into ? feed(render, into) : renderPair(into, folder ?? '')}"`];
+  if ('compare' in into) return [`run "${renderPair(into, folder ?? '')}"`];
+  const { command, file } = into;
+  if (command === undefined) return [`give the output of "${render}" in its place`];
+  return [`run "${feed(render, command, file)}"`];
 }
 
-function feed(render: string, { command, file }: ReadByCommand): string {
+function feed(render: string, command: string, file: string | undefined): string {
   return file === undefined ? `${render} | ${command}` : `${render} > ${file} && ${command}`;
 }
 
@@ -60,7 +63,7 @@ function renderPair({ compare, sides }: RenderedPair, folder: string): string {
 
 export function buildWays({ folder, into }: ToBuild): readonly string[] {
   const own =
-    'command' in into && folder !== undefined ? into.checkouts?.find(({ name }) => holds(name, folder)) : undefined;
+    !('compare' in into) && folder !== undefined ? into.checkouts?.find(({ name }) => holds(name, folder)) : undefined;
   if (!own?.checkout)
     return renderWays(`kubectl kustomize ${folder === undefined ? 'FOLDER' : shellWord(folder)}`, folder, into);
   const { revision, path } = own.checkout;
@@ -70,6 +73,7 @@ export function buildWays({ folder, into }: ToBuild): readonly string[] {
 }
 
 function feedWords({ command, file }: ReadByCommand): string {
+  if (command === undefined) return ', and give its output in their place';
   const to = file === undefined ? 'pipe its output into' : `write its output to ${file}, then run`;
   return `, and ${to} "${command}"`;
 }
@@ -77,7 +81,7 @@ function feedWords({ command, file }: ReadByCommand): string {
 function describeTemplate(details: UnrenderedTemplate): Words {
   const { count: number, mark, chart, folder, isLeftOut, render, into, exclude } = details;
   const others = folder === undefined || isLeftOut ? undefined : `leave it out with --exclude ${exclude ?? 'PATTERN'}`;
-  const pipe = 'command' in into ? feedWords(into) : '';
+  const pipe = 'compare' in into ? '' : feedWords(into);
   const how = render === undefined ? undefined : renderWays(render, chart, into);
   const ways = [...(how ?? [`render it first, with the program that fills in such templates${pipe}`]), others];
   if (chart !== undefined)

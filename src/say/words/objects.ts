@@ -118,7 +118,7 @@ export const objectWords: WordsOf<typeof objectFindings> = {
     'no-objects': [
       'nothing to compile: the input holds no objects at all',
       'give the output of "kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml"',
-      'give the output of "nft list ruleset" or "iptables-save" to kpc describe, kpc diff or kpc trace',
+      'to describe, diff or trace, give the output of "nft list ruleset" or "iptables-save"',
     ],
 
     'nothing-read': ({ kinds }) => [
@@ -131,7 +131,7 @@ export const objectWords: WordsOf<typeof objectFindings> = {
     ],
     kubeconfig: [
       'nothing to compile: the input is a kubeconfig, which only names clusters',
-      'to read its cluster, use --cluster with the variable KUBECONFIG',
+      'to read its cluster, use --cluster on the command line, with the variable KUBECONFIG',
       'give the output of "kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml"',
     ],
   }),

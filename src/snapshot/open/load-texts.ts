@@ -17,7 +17,6 @@ import {
   keyOfObject,
   type Inputs,
   type ReadOptions,
-  readsManifests,
 } from '../../input/read-inputs.ts';
 import type { UnreadLists } from '../../input/objects/kinds.ts';
 import { type Node, fullName } from '../../cluster/objects.ts';
@@ -369,7 +368,7 @@ function describeEmptiness(
   const holdsObjects = skipped.size > 0 || hasObjects(inputs);
   const unbuilt = findOutermost([...inputs.files.keys()]);
   if (skipped.has('Kustomization') || (unbuilt !== undefined && !holdsObjects)) {
-    const build = { folder: unbuilt, into: into ?? readsManifests };
+    const build = { folder: unbuilt, into: into ?? {} };
     return [diagnose('no-input', { problem: 'kustomization', ...build })];
   }
   if (skipped.has('kubeconfig') && skipped.size === 1 && !hasObjects(inputs))
