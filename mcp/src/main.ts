@@ -24,7 +24,7 @@ import { answerQuestions, Answers } from './answers.ts';
 import { BoundedInput, longestMessage } from './bounded-input.ts';
 import { readConfigured } from './configured.ts';
 import { formatPart, type Part, type ToolAnswer } from './long-answers.ts';
-import { findingOf, refuseUse } from './refusals.ts';
+import { explained, refuseUse } from './refusals.ts';
 import { TextsBelow } from './texts-below.ts';
 import { parameterOf, parametersOf, tools, type Tool } from './tools.ts';
 import { inParameters } from './words.ts';
@@ -151,7 +151,7 @@ async function orFailure(
   try {
     return await answered();
   } catch (error) {
-    return format(tool, given, { ...noAnswer, findings: [...findings, findingOf(error)] });
+    return format(tool, given, { ...noAnswer, findings: [...findings, ...explained(error)] });
   }
 }
 
@@ -209,7 +209,7 @@ function usefulFlags({ name, flags }: Tool, given: Given): readonly Flag[] {
 }
 
 function failure(error: unknown): ToolAnswer {
-  return { ...noAnswer, findings: [findingOf(error)] };
+  return { ...noAnswer, findings: explained(error) };
 }
 
 const names = {

@@ -727,6 +727,11 @@ const tests = [
       const template = { name: 'web.yaml', text: 'kind: Service\nspec: {{ .Values.spec }}\n' };
       const chart = await ask('compile', { manifests: [template] });
       assert.match(chart.text, /give its output in their place/);
+      const headless =
+        'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: None, selector: { app: web } }\n';
+      const refused = await ask('migrate', { manifests: [{ name: 'web.yaml', text: headless }] });
+      const codes = refused.data.findings.map((/** @type {any} */ { code }) => code);
+      assert.deepEqual([codes.includes('no-node') || codes.includes('assumed'), codes.at(-1)], [true, 'bad-call']);
     },
   ],
   [

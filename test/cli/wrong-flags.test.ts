@@ -160,7 +160,9 @@ describe('a flag that takes one value', () => {
     status: 2,
     stdout: '',
     stderr: expect.stringMatching(
-      new RegExp(`^error: option '(-., )?${flag} .*' argument '.*' is invalid \\[bad-(call|usage)\\]\\n {2}help: ${help.source}\\n$`),
+      new RegExp(
+        `^error: option '(-., )?${flag} .*' argument '.*' is invalid \\[bad-(call|usage)\\]\\n {2}help: ${help.source}\\n$`,
+      ),
     ),
   });
 

@@ -2,7 +2,17 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { CompiledBundle, CompileOptions } from '../../src/library/compile.ts';
-import { compile, compileFleet, diff, equivalence, formatDiff, lint, open, trace } from '../../src/library/index.ts';
+import {
+  compile,
+  compileFleet,
+  diff,
+  equivalence,
+  formatDiff,
+  lint,
+  migrate,
+  open,
+  trace,
+} from '../../src/library/index.ts';
 import { fixturesFolder, listFixtures } from '../support/fixtures.ts';
 import { allowEmptyFlag, changeFlags, traceFlags, upgradeFlag } from '../../src/library/command-flags.ts';
 import { inOptions } from '../../src/library/words.ts';
@@ -170,7 +180,10 @@ test.each([
 });
 
 test('advice names nothing that a program lacks: no pipe, no flag', () => {
-  const chart = { 'shop/Chart.yaml': 'name: shop', 'shop/templates/web.yaml': `kind: Service\nspec: {{ .Values.spec }}\n` };
+  const chart = {
+    'shop/Chart.yaml': 'name: shop',
+    'shop/templates/web.yaml': `kind: Service\nspec: {{ .Values.spec }}\n`,
+  };
   const kubeconfig = { config: 'apiVersion: v1\nkind: Config\nclusters: []\ncontexts: []\nusers: []\n' };
   const origin = { folder: 'web', chart: undefined };
   const overlay = [{ name: 'web/kustomization.yaml', text: 'resources: [../base]\n', origin }];
@@ -182,6 +195,20 @@ test('advice names nothing that a program lacks: no pipe, no flag', () => {
   const advice = said.map(({ help = '' }) => help).join('\n');
   expect(advice).toContain('give the output of "kubectl kustomize web"');
   expect(advice).not.toMatch(/ \| |--|kpc /);
+});
+
+test('a refusal of a comparison has the findings that explain it', () => {
+  const headless =
+    'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: None, selector: { app: web } }\n';
+  const refused = (() => {
+    try {
+      return migrate({ manifests: { 'web.yaml': headless } });
+    } catch (error) {
+      return error;
+    }
+  })();
+  expect(refused).toMatchObject({ name: 'Refusal', finding: { code: 'bad-call' } });
+  expect((refused as { findings: unknown[] }).findings).not.toEqual([]);
 });
 
 describe('diff', () => {

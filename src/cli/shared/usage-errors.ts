@@ -105,7 +105,8 @@ function readOnce(option: Option) {
   const { parseArg = (value: string): unknown => value } = option;
   let first: string | undefined;
   return (value: string, previous: unknown): unknown => {
-    if (value.trim() === '') throw new InvalidArgumentError('Check that the shell variable for it is set, or leave the flag out.');
+    if (value.trim() === '')
+      throw new InvalidArgumentError('Check that the shell variable for it is set, or leave the flag out.');
     if (first !== undefined && first !== value && !(option instanceof ValueOption && option.isList))
       throw new InvalidArgumentError(`The flag is given twice and takes one value: name "${first}" or "${value}".`);
     first = value;

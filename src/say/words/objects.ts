@@ -121,6 +121,10 @@ export const objectWords: WordsOf<typeof objectFindings> = {
       'to describe, diff or trace, give the output of "nft list ruleset" or "iptables-save"',
     ],
 
+    'unknown-kind': ({ field, value, meant }) => [
+      `nothing to compile: the input holds only objects that kpc ignores, because ${field} is ${quote(value)}`,
+      didYouMean(meant),
+    ],
     'nothing-read': ({ kinds }) => [
       `nothing to check: the input holds ${nameSome(kinds)}, but nothing that kpc reads`,
       'name files with Services, EndpointSlices, Nodes, workloads, routes or NetworkPolicies',

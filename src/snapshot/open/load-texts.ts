@@ -11,13 +11,7 @@ import {
   type ConfigFile,
   type GateOptions,
 } from '../../input/configuration/read-settings.ts';
-import {
-  collectInputs,
-  hasObjects,
-  keyOfObject,
-  type Inputs,
-  type ReadOptions,
-} from '../../input/read-inputs.ts';
+import { collectInputs, hasObjects, keyOfObject, type Inputs, type ReadOptions } from '../../input/read-inputs.ts';
 import type { UnreadLists } from '../../input/objects/kinds.ts';
 import { type Node, fullName } from '../../cluster/objects.ts';
 import { type Release, isPreview, newestRelease, parseRelease, releases } from '../../kube-proxy/releases.ts';
@@ -373,9 +367,11 @@ function describeEmptiness(
   }
   if (skipped.has('kubeconfig') && skipped.size === 1 && !hasObjects(inputs))
     return [diagnose('no-input', { problem: 'kubeconfig' })];
-  // If the kind of a Service is misspelled, the result would remove that Service from the node.
-  const isMisspelled = diagnostics.some(({ code }) => code === 'unknown-kind');
-  if (!holdsObjects && !isMisspelled) return [diagnose('no-input', { problem: 'no-objects' })];
+  if (!holdsObjects) {
+    for (const { code, arguments: details, place } of diagnostics)
+      if (code === 'unknown-kind') return [diagnose('no-input', { problem: 'unknown-kind', ...details }, place)];
+    return [diagnose('no-input', { problem: 'no-objects' })];
+  }
   return [diagnose('nothing-programmed', { services: 0, lacking: [], isRefused, ...useless })];
 }
 
