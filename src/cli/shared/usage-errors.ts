@@ -109,8 +109,9 @@ function readOnce(option: Option) {
       throw new InvalidArgumentError('Check that the shell variable for it is set, or leave the flag out.');
     if (first !== undefined && first !== value && !(option instanceof ValueOption && option.isList))
       throw new InvalidArgumentError(`The flag is given twice and takes one value: name "${first}" or "${value}".`);
+    const parsed = parseArg(value, previous);
     first = value;
-    return parseArg(value, previous);
+    return parsed;
   };
 }
 
