@@ -60,7 +60,11 @@ test.each([
   ['version now', "too many arguments for 'version'", 'write kpc version; see --help'],
   ...['compile', 'describe', 'diff svc.yaml', 'migrate', 'init'].map(
     (command) =>
-      [`${command} kubeconfig`, 'the input is a kubeconfig', 'use --cluster on the command line, with the variable KUBECONFIG'] as const,
+      [
+        `${command} kubeconfig`,
+        'the input is a kubeconfig',
+        'use --cluster on the command line, with the variable KUBECONFIG',
+      ] as const,
   ),
   [
     'compile capital.yaml',
