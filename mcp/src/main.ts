@@ -6,6 +6,7 @@ import { CallToolRequestSchema, ErrorCode, ListToolsRequestSchema, McpError } fr
 import { z } from 'zod';
 import { allowEmptyFlag, findIdleFlag, refuseNamedTwice } from '../../src/library/command-flags.ts';
 import { optionsOfSide } from '../../src/library/comparisons.ts';
+import { findEmpty } from '../../src/library/inputs.ts';
 import { version, type ComparedSide } from '../../src/library/index.ts';
 import { hasRightValue, valueOfWords } from '../../src/library/node/kpc-yaml-values.ts';
 import { Refusal, refuse } from '../../src/library/refusal.ts';
@@ -23,7 +24,7 @@ import { answerQuestions, Answers } from './answers.ts';
 import { BoundedInput, longestMessage } from './bounded-input.ts';
 import { readConfigured } from './configured.ts';
 import { formatPart, type Part, type ToolAnswer } from './long-answers.ts';
-import { findingOf, refuseUse } from './refusals.ts';
+import { explained, refuseUse } from './refusals.ts';
 import { TextsBelow } from './texts-below.ts';
 import { parameterOf, parametersOf, tools, type Tool } from './tools.ts';
 import { inParameters } from './words.ts';
@@ -150,7 +151,7 @@ async function orFailure(
   try {
     return await answered();
   } catch (error) {
-    return format(tool, given, { ...noAnswer, findings: [...findings, findingOf(error)] });
+    return format(tool, given, { ...noAnswer, findings: [...findings, ...explained(error)] });
   }
 }
 
@@ -162,6 +163,8 @@ function readInput(tool: Tool, given: Given): { readonly asked: Given; readonly 
     const near = findNearest(strange, names);
     refuseUse(`there is no parameter ${strange}`, near === undefined ? undefined : `did you mean ${near}?`);
   }
+  const empty = findEmpty(given);
+  if (empty !== undefined) refuse({ problem: 'wrong-argument', what: empty, is: 'filled' });
   const { error, data } = inputOf(tool).safeParse(given);
   if (error) refuseUse(error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
   const asked = { ...data, ...furtherValues(tool, data ?? {}) };
@@ -206,7 +209,7 @@ function usefulFlags({ name, flags }: Tool, given: Given): readonly Flag[] {
 }
 
 function failure(error: unknown): ToolAnswer {
-  return { ...noAnswer, findings: [findingOf(error)] };
+  return { ...noAnswer, findings: explained(error) };
 }
 
 const names = {

@@ -7,8 +7,12 @@ export function refuseUse(reason: string, help?: string): never {
   return refuse({ problem: 'usage', reason, help });
 }
 
-export function findingOf(error: unknown): SaidFinding {
-  if (error instanceof Refusal) return error.finding;
+/** Returns why a question has no answer, after the findings that may explain it. */
+export function explained(error: unknown): readonly SaidFinding[] {
+  return error instanceof Refusal ? [...error.findings, error.finding] : [findingOf(error)];
+}
+
+function findingOf(error: unknown): SaidFinding {
   // The library throws a TypeError for a wrong question.
   if (error instanceof TypeError) return sayFinding(diagnose('bad-call', { problem: 'usage', reason: error.message }));
   const reason = `kpc failed on this question: ${describeError(error)}`;

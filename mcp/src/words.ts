@@ -1,5 +1,5 @@
 import { isConfigured } from '../../src/library/node/kpc-yaml-values.ts';
-import { callerWith, inWordsOf, nameOptions, type CallerWords } from '../../src/library/words.ts';
+import { callerWith, inWordsOf, isBeyond, nameOptions, type CallerWords } from '../../src/library/words.ts';
 import { flagKey } from '../../src/settings/flag.ts';
 import type { Cited } from '../../src/base/findings/rows.ts';
 import { wordsOf } from '../../src/say/words/words.ts';
@@ -57,15 +57,10 @@ function callerOf(names: Names, parameters: ReadonlySet<string>): Caller {
 
 /** Puts advice into a caller's words; undefined if the advice needs a command line, or a flag or command without a counterpart here. */
 function wayOf(way: string, caller: Caller): string | undefined {
-  const { names, option } = caller;
+  const { names } = caller;
   const spoken = speak(way, caller);
-  if (/\b(?:on the command line|with -f)\b/.test(spoken)) return undefined;
+  if (/\bwith -f\b/.test(spoken)) return undefined;
   const commands = [...spoken.matchAll(/\bkpc ([a-z]+)/g)].map(([, name = '']) => name);
   if (commands.some((name) => isConfigured(name) && !names.tools.has(name))) return undefined;
-  const flags = [...spoken.matchAll(/(?<![\w-])--(no-)?([a-z][a-z-]*)/g)];
-  const lacks = flags.some(([, no, name = '']) => {
-    const key = flagKey(name);
-    return names.options.has(key) && option(key, no !== undefined) === undefined;
-  });
-  return lacks ? undefined : spoken;
+  return isBeyond(spoken, caller, names.options) ? undefined : spoken;
 }

@@ -717,6 +717,24 @@ const tests = [
     },
   ],
   [
+    'refuses an empty value, and names no command line',
+    async () => {
+      const empty = await ask('lint', { manifests: ['shop.yaml'], node: '' });
+      assert.equal(empty.data.findings[0].text, 'node is not set: leave an empty option out');
+      const text = 'apiVersion: v1\nkind: Config\nclusters: []\ncontexts: []\nusers: []\n';
+      const none = await ask('lint', { manifests: [{ name: 'config', text }] });
+      assert.doesNotMatch(none.data.findings[0].help, /--|KUBECONFIG/);
+      const template = { name: 'web.yaml', text: 'kind: Service\nspec: {{ .Values.spec }}\n' };
+      const chart = await ask('compile', { manifests: [template] });
+      assert.match(chart.text, /give its output in their place/);
+      const headless =
+        'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: None, selector: { app: web } }\n';
+      const refused = await ask('migrate', { manifests: [{ name: 'web.yaml', text: headless }] });
+      const codes = refused.data.findings.map((/** @type {any} */ { code }) => code);
+      assert.deepEqual([codes.includes('no-node') || codes.includes('assumed'), codes.at(-1)], [true, 'bad-call']);
+    },
+  ],
+  [
     'wrote nothing',
     () => {
       assert.deepEqual(treeOf(folder), before);

@@ -83,8 +83,6 @@ export interface ReadOptions {
   readonly mostOfCode?: number | undefined;
 }
 
-export const readsManifests: Into = { command: 'kpc compile -f -' };
-
 /** Reads the objects in files. Never throws for bad input, because the diagnostics have all problems. */
 export function collectInputs(
   { files, diagnostics, unreadable, named }: LoadedFiles,
@@ -126,7 +124,7 @@ export function collectFiles(
   unreadable: readonly Finding[] = [],
   named: readonly NamedFile[] = [],
 ): CollectedObjects & Pick<Inputs, 'kustomized' | 'untaken' | 'leavesOut'> {
-  const { skipInvalid = false, isTolerant = false, isShown = false, into = readsManifests, uncompiled = [] } = options;
+  const { skipInvalid = false, isTolerant = false, isShown = false, into = {}, uncompiled = [] } = options;
   const read = createFileReader(options);
   const excess = findExcess(files);
   const all = excess ? [] : files.map(read);

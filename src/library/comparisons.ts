@@ -5,6 +5,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { planChange } from '../ask/equivalence/change.ts';
 import { proxyModes, type ModeSource, type ProxyMode } from '../kube-proxy/modes.ts';
 import { parseRelease, type Release } from '../kube-proxy/releases.ts';
+import { refuseAfter } from './refusal.ts';
 import { equivalenceJson } from '../say/equivalence.ts';
 import type { GateOptions } from '../input/configuration/read-settings.ts';
 import type { SaidFinding } from '../say/words/said.ts';
@@ -135,12 +136,14 @@ function compareSpecs(
   const diagnostics = toldOnce(nodes.flatMap(({ readings }) => readings.flatMap(diagnosticsOfNode)));
   const notes = [...new Set(nodes.flatMap((node) => node.notes.map((each) => inOneLine(diagnose('reading', each)))))];
   const traceOf = ([old, fresh]: readonly [Scene, Scene]) => ({ old: from.words(old.side), new: to.words(fresh.side) });
-  const { report, passed = false } = comparison.result({ from: from.name, to: to.name, modeFrom, traceOf }) ?? {};
+  const names = { from: from.name, to: to.name };
+  const { report, passed = false } =
+    refuseAfter(diagnostics, () => comparison.result({ ...names, modeFrom, traceOf })) ?? {};
   const findings = diagnosticsOf(report?.preparations ?? []);
   const { snapshots = [] } = report ?? {};
   const json = report && equivalenceJson(report);
   // The names of the sides are those that the commands print.
-  const said = json && { ...answerInOptions(json), from: json.from, to: json.to };
+  const said = json && { ...answerInOptions(json), ...names };
   return { passed, report: said, snapshots, findings, diagnostics, notes: answerInOptions(notes) };
 }
 

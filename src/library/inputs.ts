@@ -17,12 +17,18 @@ export interface NamedText {
   readonly origin?: FolderOrigin | undefined;
 }
 
-/** Throws a TypeError for an unknown option. Otherwise a program without types would not notice that the option is ignored. */
+export function findEmpty(options: object): string | undefined {
+  return Object.entries(options).find(([, value]) => value === '')?.[0];
+}
+
+/** Throws a TypeError for an unknown or empty option. Otherwise a program without types would not notice that the option is ignored. */
 export function checkOptionNames(options: object | null | undefined, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null)
     misuse({ problem: 'wrong-argument', what: 'options', is: 'object' });
   const strange = Object.keys(options).find((name) => !known.includes(name));
   if (strange !== undefined) misuse({ problem: 'no-option', name: strange, near: findNearest(strange, known) });
+  const empty = findEmpty(options);
+  if (empty !== undefined) misuse({ problem: 'wrong-argument', what: empty, is: 'filled' });
 }
 
 /** A Map or an object from name to text, or a list of { name, text }. */

@@ -7,6 +7,7 @@ import { findingCodes, type FindingCode } from '../base/findings/codes.ts';
 import { lintInputs, type LintOutcome as Linting } from '../ask/lint/lint.ts';
 import { isModeOf } from '../kube-proxy/releases.ts';
 import { lintJson, type LintReport } from '../say/lint.ts';
+import type { Speak } from '../say/words/rows.ts';
 import { findingReporter, type SaidFinding } from '../say/words/said.ts';
 import type { SnapshotJson } from '../say/outputs/envelope.ts';
 import type { linted } from '../say/outputs/compile-and-compare.ts';
@@ -14,7 +15,7 @@ import { snapshotsJson } from '../say/snapshots.ts';
 import { shownOptions, readInputTexts, listTexts } from './inputs.ts';
 import { checkPacketOptions, type ManifestsOfNodes } from './open.ts';
 import { traceWords } from './options.ts';
-import { answerInOptions, diagnosticsOf, misuse } from './words.ts';
+import { adviseInOptions, answerInOptions, diagnosticsOf, misuse } from './words.ts';
 
 export type { Ignore };
 
@@ -26,14 +27,14 @@ export function optionsOfLint<Options extends LoadOptions>(options: Options) {
 export function lintLoaded(
   loaded: LoadedInputs,
   named: NodeOptions,
-  { ignores, trace, weigh = (each) => each }: LintWords,
+  { ignores, trace, weigh = (each) => each, speak }: LintWords,
 ): { readonly report: LintReport; readonly passed: boolean } {
   const found = lintInputs(loaded, named, ignores);
   const all = withoutDefaults(found, loaded, named).map(weigh);
   const isRead = !all.some(isUnread);
   // If nothing was read, that error comes last, because other findings may explain it.
   const findings = isRead ? all : endLast(all);
-  const reported = findingReporter(trace, found.below);
+  const reported = findingReporter(trace, found.below, speak);
   const report = { ...found, isRead, findings: findings.map(reported), ignored: found.ignored.map(reported) };
   return { report, passed: !findings.some(isError) };
 }
@@ -42,6 +43,7 @@ interface LintWords {
   readonly ignores: readonly Ignore[];
   readonly trace: readonly string[];
   readonly weigh?: (diagnostic: Finding) => Finding;
+  readonly speak?: Speak;
 }
 
 function isUnread({ severity, code }: Pick<Finding, 'severity' | 'code'>): boolean {
@@ -114,7 +116,7 @@ export function lint(options: LintOptions): LintResult {
   const { passed, report } = lintLoaded(
     loaded,
     { node: input.node, ipFamily: request.ipFamily },
-    { ignores, trace: traceWords(files, input), ...(strict ? { weigh: asStrict } : {}) },
+    { ignores, trace: traceWords(files, input), speak: adviseInOptions, ...(strict ? { weigh: asStrict } : {}) },
   );
   const { findings, notes } = report;
   const snapshots = snapshotsJson(report.snapshots);

@@ -8,10 +8,13 @@ import { sayFinding, type SaidFinding } from '../say/words/said.ts';
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly finding: SaidFinding;
+  /** The findings made before, which may explain this one. */
+  readonly findings: readonly SaidFinding[];
 
-  constructor(finding: SaidFinding) {
+  constructor(finding: SaidFinding, findings: readonly SaidFinding[] = []) {
     super(finding.text);
     this.finding = finding;
+    this.findings = findings;
   }
 
   get help(): string | undefined {
@@ -27,6 +30,15 @@ export function refuseFlag(flag: string, kind: (IdleFlags['because'] & { readonl
 
 export function refuse(why: BadCall): never {
   throw new Refusal(sayFinding(diagnose('bad-call', why)));
+}
+
+/** Adds the findings made before to a refusal. */
+export function refuseAfter<Result>(findings: readonly SaidFinding[], part: () => Result): Result {
+  try {
+    return part();
+  } catch (error) {
+    throw error instanceof Refusal ? new Refusal(error.finding, findings) : error;
+  }
 }
 
 /**

@@ -6,7 +6,7 @@ import { inOneLine } from '../say/words/words.ts';
 import type { ModeSource } from '../kube-proxy/modes.ts';
 import type { LoadedInputs } from '../snapshot/open/load-texts.ts';
 import { flagKey } from '../settings/flag.ts';
-import { openOptions } from './options.ts';
+import { openFlags, openOptions } from './options.ts';
 
 /** The rows of flags that only functions for programs take would be dead weight in a browser. Test: library/library.test.ts. */
 const ofFunctions = [
@@ -48,12 +48,28 @@ export function callerWith(names: ReadonlySet<string>): CallerWords {
 const library = callerWith(options);
 
 export function diagnosticsOf(diagnostics: readonly Finding[]): readonly SaidFinding[] {
-  return diagnostics.map((each) => sayFinding(each, inOptions));
+  return diagnostics.map((each) => sayFinding(each, adviseInOptions));
 }
 
 /** Throws a TypeError, because the program that calls the library has an error. */
 export function misuse(why: ArgumentsOf<'bad-call'>): never {
   throw new TypeError(inOptions(inOneLine(faultOf('bad-call', why))));
+}
+
+/** Reports whether advice in a caller's words needs a command line, or one of kpc's `flags` that the caller lacks. */
+export function isBeyond(spoken: string, { option }: CallerWords, flags: ReadonlySet<string>): boolean {
+  if (/\bon the command line\b/.test(spoken)) return true;
+  return [...spoken.matchAll(/(?<![\w-])--(no-)?([a-z][a-z-]*)/g)].some(([, no, name = '']) => {
+    const key = flagKey(name);
+    return flags.has(key) && option(key, no !== undefined) === undefined;
+  });
+}
+
+const flagsOfKpc: ReadonlySet<string> = new Set(openFlags('programs').map(({ key }) => key));
+
+export function adviseInOptions(way: string): string | undefined {
+  const spoken = inOptions(way);
+  return isBeyond(spoken, library, flagsOfKpc) ? undefined : spoken;
 }
 
 /** Turns "name one with --proxy-mode" into "name one with proxyMode". */

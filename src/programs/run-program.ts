@@ -112,7 +112,7 @@ export function renderInputs(
         how,
         said,
         tool: call[0],
-        pipe: 'command' in into ? `${words} | ${into.command}` : words,
+        pipe: 'compare' in into || into.command === undefined ? words : `${words} | ${into.command}`,
       } as const;
       diagnostics.push(diagnose('not-rendered', details, placeAtLine(source)));
     }

@@ -53,7 +53,7 @@ function countOfSeverity(findings: readonly SaidFinding[], severity: Severity): 
 
 /** Returns "3 errors, 1 warning in 2 files; 1 ignored; 5 nodes, iptables mode". */
 function summarizeLint(report: LintReport): string {
-  const { findings, ignored, files, nodes, services, unserved, mode, namesMode, hasRun } = report;
+  const { findings, ignored, files, nodes, services, unserved, mode, namesMode, hasRun, hasRight } = report;
   const counts = countSeverities(findings);
   const places = new Set(findings.flatMap(({ place }) => place?.file ?? []));
   const found =
@@ -63,7 +63,7 @@ function summarizeLint(report: LintReport): string {
   const accepted = ignored.length === 0 ? '' : `; ${ignored.length} ignored`;
   if (!hasRun && findings.every(({ code }) => code === 'unreadable-file')) return `${found}${accepted}`;
   if (!hasRun)
-    return `${found}${accepted}; the rules of kpc lint run once the errors are fixed (or with --skip-invalid)`;
+    return `${found}${accepted}; the rules of kpc lint run once the errors are fixed${hasRight ? ' (or with --skip-invalid)' : ''}`;
   const how = `${modeFacts[mode].title}${namesMode ? '' : ` ${unnamedMode}`}`;
   const none = services === 0 ? `; ${noServices}` : '';
   const open = unserved === 0 ? none : `; endpoints of ${count(unserved, 'Service')} not given`;

@@ -363,7 +363,6 @@ describe('input', () => {
   });
 
   test.each([
-    ['an empty name', '--node', ''],
     ['a name that no node has', '--node', 'A B;rm'],
     ['a name in the configuration that no node has', '--hostname-override', 'a\n::error::b'],
   ])('for %s is refused', async (_, ...flags) => {

@@ -51,7 +51,7 @@ test.each([
   ['describe no/such', '"no/such" is no file or folder', 'write "kpc describe no/such -f FILE"'],
   ['describe --from-dump nosuch', 'nosuch: error: there is no such file or folder', ''],
   ['trace --from-dump dump --from pod --to web:80', "unknown option '--from-dump'", 'name the dump as an input'],
-  ['compile -f ', '"": error: the path is empty', 'check that the shell variable for it is set'],
+  ['compile -f ', "argument '' is invalid", 'check that the shell variable for it is set, or leave the flag out'],
   ['describe ./no', './no: error: there is no such file or folder', ''],
   ['describe no/', '"no/" is no file or folder', 'write "kpc describe no/ -f FILE"'],
   ['describe https://example.com/web', 'kpc reads files, not URLs', 'curl -sSLO https://example.com/web'],
@@ -60,7 +60,11 @@ test.each([
   ['version now', "too many arguments for 'version'", 'write kpc version; see --help'],
   ...['compile', 'describe', 'diff svc.yaml', 'migrate', 'init'].map(
     (command) =>
-      [`${command} kubeconfig`, 'the input is a kubeconfig', 'use --cluster with the variable KUBECONFIG'] as const,
+      [
+        `${command} kubeconfig`,
+        'the input is a kubeconfig',
+        'use --cluster on the command line, with the variable KUBECONFIG',
+      ] as const,
   ),
   [
     'compile capital.yaml',

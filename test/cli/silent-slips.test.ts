@@ -138,7 +138,9 @@ describe('kinds', () => {
     write({ 'in.yaml': of(apiVersion, kind) });
     const run = await compile();
     expect(run).toMatchObject({ status: 2, stdout: '' });
-    expect(run.stderr).toMatch(/^error: .*\[nothing-programmed\]/m);
+    expect(run.stderr).toMatch(/^in.yaml:\d+:\d+: error: .*\[no-input\]/m);
+    for (const command of ['lint', 'describe', 'migrate'])
+      expect(await runKpc([command, '-f', 'in.yaml'], { cwd })).toMatchObject({ status: 2 });
     expect(await told('unknown-kind')).toMatchObject([{ severity: 'warning', arguments: { meant } }]);
     expect(await compile('--allow-empty')).toMatchObject({ status: 0 });
     // Beside a Service it is a warning alone.
@@ -266,18 +268,5 @@ describe('flags', () => {
     write({ 'b.yaml': service('port: 81') });
     expect((await diff('b.yaml')).stderr).not.toContain('--file');
     expect((await diff('-f', 'b.yaml')).stderr).not.toContain('--file');
-  });
-});
-
-describe('an empty --proxy-mode', () => {
-  test.each([
-    ['', "iptables (kube-proxy's default), ipv4"],
-    ['kind: KubeProxyConfiguration\napiVersion: kubeproxy.config.k8s.io/v1alpha1\nmode: ipvs\n', 'ipvs, ipv4'],
-  ])('is what kube-proxy makes of it: %s', async (config, mode) => {
-    write({ 'in.yaml': service('port: 80'), ...(config ? { 'config.yaml': config } : {}) });
-    const flags = config ? ['--config', 'config.yaml'] : [];
-    const run = await runKpc(['compile', 'in.yaml', '--proxy-mode=', ...flags, '-o', 'out'], { cwd });
-    expect(run.status).toBe(0);
-    expect(run.stderr).toContain(`mode ${mode}`);
   });
 });

@@ -154,3 +154,56 @@ describe('wrong values on the command line', () => {
     expect(stderr.match(/is invalid/g)?.length ?? 0).toBe(2);
   });
 });
+
+describe('a flag that takes one value', () => {
+  const refused = (flag: string, help: RegExp) => ({
+    status: 2,
+    stdout: '',
+    stderr: expect.stringMatching(
+      new RegExp(
+        `^error: option '(-., )?${flag} .*' argument '.*' is invalid \\[bad-(call|usage)\\]\\n {2}help: ${help.source}\\n$`,
+      ),
+    ),
+  });
+
+  test.each([
+    [['lint', '--node', 'w1', '--node', 'w2'], '--node'],
+    [['lint', '--proxy-mode', 'ipvs', '--proxy-mode=iptables'], '--proxy-mode'],
+    [['trace', '--to', 'web', '--from', 'pod', '--from', 'node'], '--from'],
+    [['compile', '-o', 'a', '--out', 'b'], '--out'],
+    [['describe', '--output', 'text', '--output', 'text', '--output', 'wide'], '--output'],
+    [['lint', '--cluster-cidr', '10.0.0.0/8', '--cluster-cidr', '11.0.0.0/8'], '--cluster-cidr'],
+  ])('is refused if it is given twice: %s', async ([command = '', ...flags], flag) => {
+    expect(await runKpc([command, ...flags, '-f', 'in.yaml'], { cwd: write() })).toMatchObject(
+      refused(flag, /the flag is given twice and takes one value: name ".*" or ".*"/),
+    );
+  });
+
+  test('may be given twice with the same value, and a list with several', async () => {
+    const flags = ['--node', 'w1', '--node', 'w1', '--exclude', 'a', '--exclude', 'b'];
+    const run = await runKpc(['lint', 'in.yaml', ...flags], { cwd: write() });
+    expect(run.stderr).not.toContain('bad-call');
+  });
+
+  test.each([
+    ['lint', '--node'],
+    ['lint', '--proxy-mode'],
+    ['lint', '--detect-local-mode'],
+    ['lint', '--exclude'],
+    ['describe', '--nodeport-addresses'],
+    ['describe', '--host-addresses'],
+    ['trace', '--in-interface'],
+    ['compile', '--check'],
+  ])('is refused if it is empty: kpc %s %s', async (command, flag) => {
+    expect(await runKpc([command, 'in.yaml', flag, ''], { cwd: write() })).toMatchObject(
+      refused(flag, /check that the shell variable for it is set, or leave the flag out/),
+    );
+  });
+
+  test('is refused by kpc-apply too', async () => {
+    expect(await runKpcApply(['doctor', '--state-dir', 'a', '--state-dir', 'b'])).toMatchObject(
+      refused('--state-dir', /the flag is given twice.*/),
+    );
+    expect(await runKpcApply(['doctor', '--state-dir', ''])).toMatchObject(refused('--state-dir', /check that.*/));
+  });
+});

@@ -44,3 +44,15 @@ test('of a headless Service, too, it tells that the input lacks endpoints from t
   expect(ungiven?.notes).toHaveLength(1);
   expect(empty?.notes).not.toEqual(ungiven?.notes);
 });
+
+test.each(['clusterIP: None', 'clusterIP: 10.96.0.10'])('counts the endpoints of assumed Pods: %s', (address) => {
+  const workload =
+    'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: web }\nspec: { replicas: 2, selector: { matchLabels: { app: web } }, template: { metadata: { labels: { app: web } }, spec: { containers: [{ name: c, ports: [{ containerPort: 80 }] }] } } }\n';
+  const [side] = open(
+    { 'in.yaml': service('web', `${address}, selector: { app: web }`) + workload },
+    { assume: true },
+  ).snapshots;
+  expect(side?.kind === 'manifests' && describeServices(side)).toMatchObject([
+    { endpoints: { ready: 2, total: 2, assumed: 2 } },
+  ]);
+});

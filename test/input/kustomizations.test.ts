@@ -16,7 +16,7 @@ function toldOf(files: Readonly<Record<string, string>>, folder = 'shop'): reado
 }
 
 function told(place: string, fields: string, folder: string, more = ''): string {
-  return `${place} this kustomization changes Services (${fields})${more}; kpc ignores the changes: run "kubectl kustomize ${folder} | kpc compile -f -"`;
+  return `${place} this kustomization changes Services (${fields})${more}; kpc ignores the changes: give the output of "kubectl kustomize ${folder}" in its place`;
 }
 
 describe('a kustomization that makes other Services than its files hold', () => {
@@ -91,7 +91,7 @@ describe('a tree with an overlay', () => {
   const patch =
     'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { ports: [{ port: 81, nodePort: 30081 }] }\n';
   const missing = (severity: string, lacks: string, more = '') =>
-    `${severity}: this kustomization needs ${lacks}, which is not in the input${more}: run "kubectl kustomize k8s/prod | kpc compile -f -"`;
+    `${severity}: this kustomization needs ${lacks}, which is not in the input${more}: give the output of "kubectl kustomize k8s/prod" in its place`;
 
   test.for([
     'patches: [{ path: patch.yaml, target: { kind: Service } }]',
@@ -126,7 +126,7 @@ describe('a tree with an overlay', () => {
 
   test('the advice on an object that is there twice names what builds it, or nothing', () => {
     const advice = (files: Readonly<Record<string, string>>) =>
-      read(files).said.map((line) => /kustomize [^ ]*/.exec(line)?.[0]);
+      read(files).said.map((line) => /kustomize [^ "]*/.exec(line)?.[0]);
     const twice = {
       'k8s/a/kustomization.yaml': 'kind: Component\nresources: [other.yaml]\n',
       'k8s/a/other.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n',

@@ -2,7 +2,17 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { CompiledBundle, CompileOptions } from '../../src/library/compile.ts';
-import { compile, compileFleet, diff, equivalence, formatDiff, open, trace } from '../../src/library/index.ts';
+import {
+  compile,
+  compileFleet,
+  diff,
+  equivalence,
+  formatDiff,
+  lint,
+  migrate,
+  open,
+  trace,
+} from '../../src/library/index.ts';
 import { fixturesFolder, listFixtures } from '../support/fixtures.ts';
 import { allowEmptyFlag, changeFlags, traceFlags, upgradeFlag } from '../../src/library/command-flags.ts';
 import { inOptions } from '../../src/library/words.ts';
@@ -157,6 +167,48 @@ test('an option that kpc does not know is not ignored', () => {
   expect(() => compileFleet({ ...wrong, proxymode: undefined, node: 'a' } as never)).toThrow(TypeError);
   const { side } = compileWell({ manifests: [quickstart] });
   expect(() => diff(side, side, { limit: 3 } as never)).toThrow('no option "limit"');
+});
+
+test.each([
+  ['compile', () => compile({ manifests: [quickstart], node: '' })],
+  ['lint', () => lint({ manifests: [quickstart], namespace: '' })],
+  ['trace', () => trace({ manifests: [quickstart], from: 'pod', to: '' })],
+  ['open', () => open([quickstart], { nodeportAddresses: '' })],
+  ['equivalence', () => equivalence({ manifests: [quickstart], from: 'ipvs', to: 'nftables', node: '' })],
+])('an empty option is refused by %s', (_, call) => {
+  expect(call).toThrow(/^\w+ is not set/);
+});
+
+test('advice names nothing that a program lacks: no pipe, no flag', () => {
+  const chart = {
+    'shop/Chart.yaml': 'name: shop',
+    'shop/templates/web.yaml': `kind: Service\nspec: {{ .Values.spec }}\n`,
+  };
+  const kubeconfig = { config: 'apiVersion: v1\nkind: Config\nclusters: []\ncontexts: []\nusers: []\n' };
+  const origin = { folder: 'web', chart: undefined };
+  const overlay = [{ name: 'web/kustomization.yaml', text: 'resources: [../base]\n', origin }];
+  const said = [chart, kubeconfig, overlay].flatMap((manifests) => [
+    ...compile({ manifests }).diagnostics,
+    ...lint({ manifests }).findings,
+  ]);
+  expect(said.filter(({ severity }) => severity === 'error').length).toBeGreaterThan(3);
+  const advice = said.map(({ help = '' }) => help).join('\n');
+  expect(advice).toContain('give the output of "kubectl kustomize web"');
+  expect(advice).not.toMatch(/ \| |--|kpc /);
+});
+
+test('a refusal of a comparison has the findings that explain it', () => {
+  const headless =
+    'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: None, selector: { app: web } }\n';
+  const refused = (() => {
+    try {
+      return migrate({ manifests: { 'web.yaml': headless } });
+    } catch (error) {
+      return error;
+    }
+  })();
+  expect(refused).toMatchObject({ name: 'Refusal', finding: { code: 'bad-call' } });
+  expect((refused as { findings: unknown[] }).findings).not.toEqual([]);
 });
 
 describe('diff', () => {

@@ -140,7 +140,7 @@ describe('trace', () => {
     expect(() => trace({ side, from: 'pod' })).toThrow(/no destination is named/);
     expect(() => describeServices({ manifests } as never)).toThrow(TypeError);
     expect(() => describeServices({ manifests } as never)).toThrow('side');
-    expect(() => trace({ side, from: '', to: 'svc/nginx' })).toThrow(/no sender is named/);
+    expect(() => trace({ side, from: '', to: 'svc/nginx' })).toThrow(/from is not set/);
   });
 });
 

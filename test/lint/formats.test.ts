@@ -72,7 +72,7 @@ test.each([
   ['findings, and one that is ignored', input],
   ['no findings', ['fixtures/quickstart/svc.yaml']],
   ['errors', ['fixtures/bad-port/svc.yaml']],
-  ['a finding without a place', [...input, '--proxy-mode', 'ipvs']],
+  ['a finding without a place', ['fixtures/lint', '--proxy-mode', 'ipvs']],
   ['a file that is not there', ['fixtures/nowhere.yaml']],
   ['an absolute path', [join(projectFolder, 'fixtures/bad-port/svc.yaml')]],
 ])('SARIF is as its schema says: %s', async (_, words) => {

@@ -68,6 +68,13 @@ describe('--ignore', () => {
   });
 });
 
+test('names --skip-invalid only where other objects remain', async () => {
+  const wrong = web.replace('port: 80', 'port: 70000');
+  expect(summary(await lint({ 'in.yaml': wrong }))).not.toContain('--skip-invalid');
+  expect(summary(await lint({ 'in.yaml': wrong }, '--skip-invalid'))).not.toContain('--skip-invalid');
+  expect(summary(await lint({ 'in.yaml': wrong + api }))).toContain('(or with --skip-invalid)');
+});
+
 describe('the annotation', () => {
   test('of a Service is about this Service alone', async () => {
     const run = await lint({ 'in.yaml': annotated(web, 'external-ips') + api });

@@ -17,8 +17,8 @@ import { runKpc } from '../support/run-kpc.ts';
 import type { Linted } from './linted.ts';
 
 const ready = 'nodeName: worker-1, conditions: { ready: true }';
-/** Of a cluster in iptables mode; a mode that is named after it wins. */
-const setup = ['--cluster-cidr', '10.244.0.0/16', '--proxy-mode', 'iptables'];
+const cidr = ['--cluster-cidr', '10.244.0.0/16'];
+const setup = [...cidr, '--proxy-mode', 'iptables'];
 
 const oneEndpoint = `addressType: IPv4\nports: [{ port: 8080 }]\nendpoints: [{ addresses: [10.244.0.1], ${ready} }]`;
 
@@ -40,7 +40,7 @@ describe('policy Local', () => {
 
   test('counts the nodes without an endpoint, and those are all', async () => {
     const elsewhere = nodePort + endpoint('nodeName: worker-9, conditions: { ready: true }') + two;
-    const { findings } = await lint(elsewhere, [...setup, '--proxy-mode', 'iptables']);
+    const { findings } = await lint(elsewhere, setup);
     expect(findings[0]?.arguments).toMatchObject({ nodes: ['worker-1', 'worker-2'], of: 2 });
   });
 
@@ -50,7 +50,7 @@ describe('policy Local', () => {
     // IPVS mode sends such packets to endpoints elsewhere, whose answers do not come back.
     ['ipvs', ['local-without-endpoint fails']],
   ])('a node port, in %s mode', async (mode, expected) => {
-    const linted = await lint(nodePort + endpoint(ready) + two, [...setup, '--proxy-mode', mode]);
+    const linted = await lint(nodePort + endpoint(ready) + two, [...cidr, '--proxy-mode', mode]);
     expect(told(linted).filter((each) => !each.startsWith('ipvs-ends'))).toEqual(expected);
   });
 
@@ -60,7 +60,7 @@ describe('policy Local', () => {
   ])('a load balancer address that every node answers ARP for, in ipvs mode with %j', async (flags, expected) => {
     const balanced = `type: LoadBalancer, externalTrafficPolicy: Local, ${anIP}, ports: [{ port: 80 }]`;
     const service = aService(balanced, '{ loadBalancer: { ingress: [{ ip: 198.51.100.9 }] } }');
-    const linted = await lint(service + endpoint(ready) + two, [...setup, '--proxy-mode', 'ipvs', ...flags]);
+    const linted = await lint(service + endpoint(ready) + two, [...cidr, '--proxy-mode', 'ipvs', ...flags]);
     expect(told(linted).filter((each) => !each.startsWith('ipvs-ends'))).toEqual(expected);
   });
 
@@ -309,6 +309,12 @@ describe('a selector that no workload of the manifests has', () => {
   ])('%s', async (_, workload, help) => {
     const { findings } = await lint(service('web') + workload);
     expect(findings.map((finding) => [finding.code, finding.help])).toEqual([['selects-nothing', help]]);
+  });
+
+  test('of a Service that kube-proxy skips', async () => {
+    expect(told(await lint(service('web').replace(anIP, 'clusterIP: None') + frontend))).toEqual(['selects-nothing']);
+    const external = service('web').replace(anIP, 'type: ExternalName, externalName: example.com');
+    expect(told(await lint(external + frontend))).toEqual([]);
   });
 
   test('says nothing where an operator may make the Pods', async () => {

@@ -34,7 +34,6 @@ export interface ListedService {
   readonly externalIPs: readonly string[];
   /** Undefined if the Service cannot have endpoints. */
   readonly endpoints: ReturnType<typeof countByAddress> | 'not-given';
-  readonly hasAssumedEndpoints: boolean;
   readonly policies: readonly UnusualPolicy[];
   readonly oddities: readonly Oddity[];
   readonly assumed: AssignedService | undefined;
@@ -53,10 +52,7 @@ export function listKnownServices(view: CompiledSnapshot): readonly ListedServic
       clusterIPs: heldClusterIPs(service),
       loadBalancerIPs: distinctTexts(ports.flatMap(({ loadBalancerIPs }) => loadBalancerIPs)),
       externalIPs: distinctTexts(ports.flatMap(({ externalIPs }) => externalIPs)),
-      endpoints: isGiven ? countByAddress(service, ports, choices) : 'not-given',
-      hasAssumedEndpoints:
-        service.headlessEndpoints.some(({ address }) => assumed.pods.has(address)) ||
-        ports.some(({ endpoints }) => endpoints.some(({ status }) => status.assumed)),
+      endpoints: isGiven ? countByAddress(service, ports, choices, assumed.pods) : 'not-given',
       policies: policiesOf(ports),
       oddities,
       assumed: chosen.get(fullName(service)),
@@ -69,17 +65,19 @@ function distinctTexts(addresses: readonly { readonly text: string }[]): readonl
 }
 
 /**
- * Counts the addresses of a Service's endpoints: all, ready, and used by the node. Undefined if the Service cannot have endpoints. If a Pod
+ * Counts the addresses of a Service's endpoints: all, ready, used by the node, and those of assumed Pods. Undefined if the Service cannot have endpoints. If a Pod
  * has an address in each family, the two count as one.
  */
 function countByAddress(
   { skipped, headlessEndpoints }: ServiceInfo,
   ports: readonly ServicePort[],
   choices: readonly EndpointChoice[],
+  assumedPods: ReadonlySet<string>,
 ) {
   if (skipped === 'headless') {
     const ready = headlessEndpoints.filter((each) => each.ready).length;
-    return { used: ready, ready, total: headlessEndpoints.length };
+    const assumed = headlessEndpoints.filter(({ address }) => assumedPods.has(address)).length || undefined;
+    return { used: ready, ready, total: headlessEndpoints.length, assumed };
   }
   if (ports.length === 0) return undefined;
   const counts = families.map((family) => {
@@ -90,6 +88,7 @@ function countByAddress(
       used: distinct(choices.flatMap(({ reachable }) => reachable)),
       ready: distinct(all.filter(({ status }) => status.ready)),
       total: distinct(all),
+      assumed: distinct(all.filter(({ status }) => status.assumed)) || undefined,
     };
   });
   return counts.reduce((a, b) => (b.total > a.total ? b : a));

@@ -59,6 +59,8 @@ export interface LintOutcome {
   readonly ignored: readonly Finding[];
   readonly notes: readonly Finding[];
   readonly hasRun: boolean;
+  /** Whether the input has objects without errors, which can be checked alone. */
+  readonly hasRight: boolean;
   readonly mode: ProxyMode;
   readonly namesMode: boolean;
   readonly services: number;
@@ -91,6 +93,7 @@ export function lintInputs(loaded: LoadedInputs, options: NodeOptions, ignores: 
     ignored,
     notes: said.filter(isNote),
     hasRun: input !== undefined,
+    hasRight: hasObjects(loaded.inputs),
     mode: loaded.settings.mode,
     namesMode: namesMode(loaded),
     services: input?.services.length ?? 0,

@@ -88,7 +88,9 @@ export const callFindings = {
     // A program calls the library wrongly.
     'no-option': Strings<'name'> & { readonly near: string | undefined };
     'not-one-of': Strings<'option'> & Lists<'values'>;
-    'wrong-argument': Strings<'what'> & { readonly is: 'object' | 'string' | 'text' | 'texts' | 'snapshot' | 'side' };
+    'wrong-argument': Strings<'what'> & {
+      readonly is: 'object' | 'string' | 'filled' | 'text' | 'texts' | 'snapshot' | 'side';
+    };
     value: Strings<'reason'>;
     usage: Strings<'reason'> & { readonly help?: string | undefined };
     // The mode or release to change to is wrong.

@@ -72,7 +72,7 @@ export function isError({ severity }: Pick<Finding, 'severity'>): boolean {
 
 /** Moves errors about the whole input to the end, after findings about its parts that may explain these errors. */
 export function endLast(findings: readonly Finding[]): readonly Finding[] {
-  const isOfWhole = (each: Finding): boolean => isError(each) && each.place === undefined;
+  const isOfWhole = (each: Finding): boolean => isError(each) && (each.place === undefined || each.code === 'no-input');
   return [...findings.filter((each) => !isOfWhole(each)), ...findings.filter(isOfWhole)];
 }
 

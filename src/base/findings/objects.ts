@@ -24,6 +24,8 @@ export interface NothingProgrammed extends Numbers<'services'>, Lists<'lacking'>
   readonly isUseless?: true;
 }
 
+type UnknownKind = Strings<'value' | 'meant'> & { readonly field: 'apiVersion' | 'kind' };
+
 export const objectFindings = {
   'duplicate-object': row<DuplicateObject>(warningIf(({ isUnread }) => isUnread === true)),
   'duplicate-configuration': row<{ readonly isOfArguments?: true }>('error'),
@@ -40,10 +42,11 @@ export const objectFindings = {
   // `selector` is the part that the workload's Pod labels do not match, such as "app=web".
   'unmatched-selector': row<Strings<'kind' | 'selector'>>('error'),
   'skipped-kinds': ofCompiling<SkippedKinds>('note'),
-  'unknown-kind': row<Strings<'value' | 'meant'> & { readonly field: 'apiVersion' | 'kind' }>('warning'),
+  'unknown-kind': row<UnknownKind>('warning'),
   'no-input': byProblem<{
     'nothing-named': None;
     'no-objects': None;
+    'unknown-kind': UnknownKind;
     'nothing-read': Lists<'kinds'>;
     kustomization: ToBuild;
     kubeconfig: None;

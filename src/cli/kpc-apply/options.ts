@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { InvalidArgumentError, type Option, type Command } from 'commander';
 import { defaultStateFolder } from '../../apply/state/record.ts';
 import { parseDuration as readSeconds } from '../../base/duration.ts';
 import { parseNetwork } from '../../kernel/address.ts';
@@ -8,6 +8,7 @@ import type { ListenAddress } from '../../apply/monitor/watch-monitor.ts';
 import { parseSocketAddress } from '../../kernel/ports-and-marks.ts';
 import { helpGroups } from '../shared/help.ts';
 import type { Done, ExitStatus } from '../shared/terminal.ts';
+import { ValueOption } from '../shared/usage-errors.ts';
 import { parseOutFolder } from '../shared/path-words.ts';
 import type { ApplyEnvironment } from './environment.ts';
 
@@ -17,8 +18,20 @@ interface ApplyFlag<T> {
   readonly value?: T;
 }
 
-function flag<T>(flags: string, description: string, refine = (option: Option): Option => option): ApplyFlag<T> {
-  return () => refine(new Option(flags, description));
+function flag<T>(flags: string, description: string, refine = (option: ValueOption): Option => option): ApplyFlag<T> {
+  return () => refine(new ValueOption(flags, description));
+}
+
+function listFlag(
+  flags: string,
+  description: string,
+  parse: (text: string, before: readonly string[]) => readonly string[],
+  refine = (option: Option): Option => option,
+): ApplyFlag<readonly string[]> {
+  return flag(flags, description, (option) => {
+    option.isList = true;
+    return refine(option.argParser(parse).default([], 'none'));
+  });
 }
 
 function switchFlag(flags: string, description: string): ApplyFlag<boolean> {
@@ -77,10 +90,10 @@ const flags = {
     ),
   ),
   ipvsExcludeCidrs: further(
-    flag<readonly string[]>(
+    listFlag(
       '--ipvs-exclude-cidrs <cidrs>',
       'never remove virtual servers in these CIDRs or in those that a bundle names',
-      (option) => option.argParser(addNetworks).default([], 'none'),
+      addNetworks,
     ),
   ),
   list: flag<boolean>('--list', 'list the states to go back to, and change nothing', (option) =>
@@ -113,20 +126,17 @@ const flags = {
     option.choices(['text', 'json']).default('text'),
   ),
   stateDir: flag<string>('--state-dir <folder>', 'where kpc-apply keeps its records', (option) =>
-    option.argParser(parseFolder).default(defaultStateFolder),
+    option.argParser((folder) => resolve(folder)).default(defaultStateFolder),
   ),
   syncPeriod: duration<number>('--sync-period <duration>', 'how often to check the node', '30s'),
   to: flag<number | undefined>('--to <id>', 'go to this state, as --list shows it', (option) =>
     option.argParser(parseStateId),
   ),
-  trust: flag<readonly string[]>(
+  trust: listFlag(
     '--trust <file>',
     'accept only a pack that a key in this file signed (repeat for more files)',
-    (option) =>
-      option
-        .argParser((file: string, before: readonly string[]) => [...before, file])
-        .default([], 'none')
-        .env('KPC_TRUST'),
+    (file, before) => [...before, file],
+    (option) => option.env('KPC_TRUST'),
   ),
   unconfirmed: flag<string | undefined>(
     '--unconfirmed <id>',
@@ -174,11 +184,6 @@ export function defineApplyCommand<K extends FlagName>(definition: CommandDefini
       done(await definition.run(command.opts() as Options<K>, environment, bundle));
     });
   };
-}
-
-function parseFolder(folder: string): string {
-  if (folder.trim() === '') throw new InvalidArgumentError('Name a folder.');
-  return resolve(folder);
 }
 
 /** Splits a text into words at blanks. Refuses shell syntax, so that nobody comes to rely on it. */

@@ -1,16 +1,17 @@
-import { InvalidArgumentError, Option, Command } from 'commander';
+import { InvalidArgumentError, Command } from 'commander';
 import { withSlashes } from '../../base/system-paths.ts';
 import { findIdleFlag } from '../../library/command-flags.ts';
 import { flagRow, type Flag, isOfManifests, openFlags } from '../../library/options.ts';
 import type { BadCall } from '../../library/refusal.ts';
 import { helpGroups } from '../shared/help.ts';
+import { ValueOption } from '../shared/usage-errors.ts';
 import { pathWord, shellWord } from '../../base/printable.ts';
 import type { Snapshot, FileTree } from '../../library/node/open.ts';
 import { isConfigured } from '../../library/node/kpc-yaml-values.ts';
 import type { ConfiguredCommand } from '../../library/node/kpc-yaml-schema.ts';
 import { readKpcYaml, takenWords, type KpcYaml } from '../../library/node/kpc-yaml.ts';
 
-class FlagOption extends Option {
+class FlagOption extends ValueOption {
   readonly row: Flag;
 
   constructor(row: Flag) {
@@ -18,7 +19,8 @@ class FlagOption extends Option {
     this.row = row;
     const { kind, path, choices, parse = path && withSlashes, usual, rivals = [], group, isHidden = false } = row;
     if (choices) this.choices(choices);
-    if (kind === 'list' || kind === 'codes') {
+    this.isList = kind === 'list' || kind === 'codes';
+    if (this.isList) {
       this.argParser((word, before?: readonly unknown[]) => [...(before ?? []), parse ? parse(word) : word].flat());
     } else if (parse) this.argParser((word): unknown => parse(word));
     if (usual !== undefined) this.default(usual);

@@ -151,6 +151,10 @@ async function takeKpcYaml(
 ): Promise<boolean> {
   const { kpcYaml: named } = called.opts<{ readonly kpcYaml?: string }>();
   const found = isConfigured(called.name()) ? applyKpcYaml(called, program, named) : undefined;
+  for (const [key, value] of Object.entries(called.opts())) {
+    // The parser leaves this for a refused value.
+    if (value === '') called.setOptionValue(key, undefined);
+  }
   const areWrong = checkValues(called.opts<GivenFlags>()).length > 0;
   if (refused.length > 0 || areWrong || (found && found.diagnostics.length > 0)) {
     await reportWrongFlags(called, found, refused, terminal);

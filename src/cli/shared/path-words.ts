@@ -21,7 +21,6 @@ const formats = /^(?:text|json|yaml|wide|name|(?:jsonpath|go-template|custom-col
 
 /** Refuses kubectl's `-o yaml`, because kpc would write a folder called "yaml". */
 export function parseOutFolder(folder: string): string {
-  if (folder.trim() === '') throw new InvalidArgumentError('It needs the name of a folder.');
   if (!formats.test(folder)) return withSlashes(folder);
   throw new InvalidArgumentError(`This names a folder, not a format; for a folder of this name, write ./${folder}.`);
 }

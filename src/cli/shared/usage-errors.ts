@@ -1,4 +1,4 @@
-import { type Command, type CommanderError, InvalidArgumentError, type Option } from 'commander';
+import { type Command, type CommanderError, InvalidArgumentError, Option } from 'commander';
 import { findNearest } from '../../base/names.ts';
 import { countBeforeEnd } from './path-words.ts';
 import { didYouMean } from '../../say/words/rows.ts';
@@ -25,6 +25,11 @@ interface CommandUsage {
   readonly program: Command;
   readonly argv: readonly string[];
   readonly slips: Slips | undefined;
+}
+
+export class ValueOption extends Option {
+  /** Whether the option may be given several times, and keeps all values. */
+  isList = false;
 }
 
 export function describeUsageError(error: CommanderError, usage: CommandUsage): UsageFault {
@@ -85,12 +90,29 @@ function findSlip(word: string, known: Readonly<Record<string, string>> = {}): s
 export function keepWrongValues(program: Command): readonly UsageFault[] {
   const wrong: UsageFault[] = [];
   for (const { options, registeredArguments } of program.commands) {
-    for (const option of options)
+    for (const option of options) {
+      if (option.required || option.optional) option.argParser(readOnce(option));
       keepWrong(option, (value) => `option '${option.flags}' argument '${value}' is invalid`, wrong);
+    }
     for (const argument of registeredArguments)
       keepWrong(argument, (value) => `'${value}' is invalid as <${argument.name()}>`, wrong);
   }
   return wrong;
+}
+
+/** Refuses a second value of an option that takes one, and an empty value, which an unset variable of a script leaves. */
+function readOnce(option: Option) {
+  const { parseArg = (value: string): unknown => value } = option;
+  let first: string | undefined;
+  return (value: string, previous: unknown): unknown => {
+    if (value.trim() === '')
+      throw new InvalidArgumentError('Check that the shell variable for it is set, or leave the flag out.');
+    if (first !== undefined && first !== value && !(option instanceof ValueOption && option.isList))
+      throw new InvalidArgumentError(`The flag is given twice and takes one value: name "${first}" or "${value}".`);
+    const parsed = parseArg(value, previous);
+    first = value;
+    return parsed;
+  };
 }
 
 function keepWrong(of: Pick<Option, 'parseArg'>, say: (value: string) => string, wrong: UsageFault[]): void {

@@ -70,7 +70,7 @@ function oddityWords(oddity: Oddity): string {
 /** Returns one row for each Service, in the cluster's order. */
 export function serviceRows(view: CompiledSnapshot): readonly ServiceRow[] {
   return listKnownServices(view).map((known) => {
-    const { service, assumed, endpoints, hasAssumedEndpoints, policies, oddities } = known;
+    const { service, assumed, endpoints, policies, oddities } = known;
     const chosen = new Set(assumed ? assignedTexts(assumed) : []);
     const star = (text: string): string => (chosen.has(text) ? `${text}*` : text);
     const nodePorts = service.ports.flatMap(({ name, nodePort }) => {
@@ -83,16 +83,16 @@ export function serviceRows(view: CompiledSnapshot): readonly ServiceRow[] {
       addresses: summarizeAddresses(known).map(star).join(', '),
       ports: service.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(', '),
       nodePorts: [...new Set(nodePorts)].join(', '),
-      endpoints: endpointsWords(endpoints, hasAssumedEndpoints),
+      endpoints: endpointsWords(endpoints),
       policies: policies.map((policy) => policyWords[policy]).join(', '),
       notes: oddities.map(oddityWords).join(', '),
     };
   });
 }
 
-function endpointsWords(endpoints: ListedService['endpoints'], areAssumed: boolean): string {
+function endpointsWords(endpoints: ListedService['endpoints']): string {
   if (endpoints === 'not-given') return '?';
-  return endpoints ? `${endpoints.ready}/${endpoints.total}${areAssumed ? '*' : ''}` : '';
+  return endpoints ? `${endpoints.ready}/${endpoints.total}${endpoints.assumed === undefined ? '' : '*'}` : '';
 }
 
 function summarizeAddresses({ service, clusterIPs, loadBalancerIPs, externalIPs }: ListedService): readonly string[] {

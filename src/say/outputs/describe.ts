@@ -50,7 +50,12 @@ const serviceSummary = objectOf({
       'how many endpoint addresses the Service has, how many are ready, and how many the node uses; absent if the Service cannot have any',
       anyOf(
         'the numbers of endpoints, or "not-given" if the input does not hold them',
-        objectOf({ used: wholeNumber(0), ready: wholeNumber(0), total: wholeNumber(0) }),
+        objectOf({
+          used: wholeNumber(0),
+          ready: wholeNumber(0),
+          total: wholeNumber(0),
+          assumed: optional(about('how many are of Pods that kpc assumed', wholeNumber(1))),
+        }),
         oneOf('not-given'),
       ),
     ),

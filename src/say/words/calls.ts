@@ -89,6 +89,7 @@ function idleWords({ flags, because }: IdleFlags): Words {
 const argumentWords = {
   object: 'an object',
   string: 'a string',
+  filled: 'set: leave an empty option out',
   text: '{ name, text } with two strings',
   texts: 'a Map, an object or an array of texts',
   snapshot: 'a snapshot: open and compile make them',

@@ -29,13 +29,15 @@ import type {
 
 /** Proposes a command that renders a folder and reads the result. */
 function renderWays(program: string, { folder, into }: ToBuild): readonly string[] {
-  if (!('command' in into)) return [`run "${renderPair(into, folder ?? '')}"`];
+  if ('compare' in into) return [`run "${renderPair(into, folder ?? '')}"`];
+  const { command, file } = into;
   const own = folder === undefined ? undefined : into.checkouts?.find(({ name }) => holds(name, folder));
   const inTree =
     own?.checkout && resolvePath(resolvePath('../new', own.checkout.path), pathBelow(own.name, folder ?? ''));
   const path = inTree ?? folder;
   const render = `${program} ${path === undefined ? 'FOLDER' : shellWord(path)}`;
-  return [`run "${feed(own?.checkout ? inCheckout(render, own.checkout.revision, '../new') : render, into)}"`];
+  if (command === undefined) return [`give the output of "${render}" in its place`];
+  return [`run "${feed(own?.checkout ? inCheckout(render, own.checkout.revision, '../new') : render, command, file)}"`];
 }
 
 /** Runs a command while a revision is checked out. Afterwards, the same command works again, also for a later commit. */
@@ -43,7 +45,7 @@ function inCheckout(command: string, revision: string, tree: string): string {
   return `git worktree add --detach ${tree} ${shellWord(revision)} && { ${command}; git worktree remove --force ${tree}; }`;
 }
 
-function feed(render: string, { command, file }: ReadByCommand): string {
+function feed(render: string, command: string, file: string | undefined): string {
   return file === undefined ? `${render} | ${command}` : `${render} > ${file} && ${command}`;
 }
 
@@ -77,6 +79,7 @@ export function buildWays(build: ToBuild): readonly string[] {
 }
 
 function feedWords({ command, file }: ReadByCommand): string {
+  if (command === undefined) return ', and give its output in their place';
   const to = file === undefined ? 'pipe its output into' : `write its output to ${file}, then run`;
   return `, and ${to} "${command}"`;
 }
@@ -84,7 +87,7 @@ function feedWords({ command, file }: ReadByCommand): string {
 function describeTemplate(details: UnrenderedTemplate): Words {
   const { count: number, mark, chart, folder, isLeftOut, render, into, exclude } = details;
   const others = folder === undefined || isLeftOut ? undefined : `leave it out with --exclude ${exclude ?? 'PATTERN'}`;
-  const pipe = 'command' in into ? feedWords(into) : '';
+  const pipe = 'compare' in into ? '' : feedWords(into);
   const how = render === undefined ? undefined : renderWays(render, { folder: chart, into });
   const ways = [...(how ?? [`render it first, with the program that fills in such templates${pipe}`]), others];
   if (chart !== undefined)

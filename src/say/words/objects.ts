@@ -118,9 +118,13 @@ export const objectWords: WordsOf<typeof objectFindings> = {
     'no-objects': [
       'nothing to compile: the input holds no objects at all',
       'give the output of "kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml"',
-      'give the output of "nft list ruleset" or "iptables-save" to kpc describe, kpc diff or kpc trace',
+      'to describe, diff or trace, give the output of "nft list ruleset" or "iptables-save"',
     ],
 
+    'unknown-kind': ({ field, value, meant }) => [
+      `nothing to compile: the input holds only objects that kpc ignores, because ${field} is ${quote(value)}`,
+      didYouMean(meant),
+    ],
     'nothing-read': ({ kinds }) => [
       `nothing to check: the input holds ${nameSome(kinds)}, but nothing that kpc reads`,
       'name files with Services, EndpointSlices, Nodes, workloads, routes or NetworkPolicies',
@@ -131,7 +135,7 @@ export const objectWords: WordsOf<typeof objectFindings> = {
     ],
     kubeconfig: [
       'nothing to compile: the input is a kubeconfig, which only names clusters',
-      'to read its cluster, use --cluster with the variable KUBECONFIG',
+      'to read its cluster, use --cluster on the command line, with the variable KUBECONFIG',
       'give the output of "kubectl get services,endpointslices,nodes,servicecidrs -A -o yaml"',
     ],
   }),

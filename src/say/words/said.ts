@@ -49,12 +49,13 @@ export function sayFinding(finding: Finding, speak?: Speak): SaidFinding {
 export function findingReporter(
   trace: readonly string[],
   below: ReadonlyMap<string, string>,
+  speak?: Speak,
 ): (finding: Finding) => SaidFinding {
   const numbered = numberer();
   return (finding) => {
     const { code, evidence } = finding;
     return {
-      ...sayFinding(finding),
+      ...sayFinding(finding, speak),
       ...(evidence ? { trace: { command: commandOf(evidence, trace), verdict: evidence.verdict } } : {}),
       page: pageOf(code),
       fingerprint: numbered(fingerprintOf(finding, below)),

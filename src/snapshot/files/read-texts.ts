@@ -14,7 +14,6 @@ import { statSync } from 'node:fs';
 import type { TextFile } from '../../input/documents/text-file.ts';
 import { openTrees, repositoryPaths, revisionOf } from '../../git/revision-paths.ts';
 import { join } from 'node:path';
-import { readsManifests } from '../../input/read-inputs.ts';
 import { disk, type FileTree } from '../../input/files/file-tree.ts';
 import { shortUnreadOf } from '../../base/read-file.ts';
 import type { RenderedSide } from '../../base/findings/files.ts';
@@ -34,8 +33,8 @@ export interface FileOptions extends LoadOptions {
 }
 
 export async function loadInputs(options: FileOptions): Promise<LoadedInputs> {
-  const { file = [], into = readsManifests } = options;
-  const checkouts = 'command' in into ? file.flatMap(checkoutOf) : [];
+  const { file = [], into = {} } = options;
+  const checkouts = 'compare' in into ? [] : file.flatMap(checkoutOf);
   return loadTexts(
     await readInputs(options),
     checkouts.length === 0 ? options : { ...options, into: { ...into, checkouts } },
@@ -94,7 +93,7 @@ async function renderNamed(sources: readonly string[], { render, renderValues = 
   if (!render || sources.length === 0) return undefined;
   const { renderInputs } = await import('../../programs/run-program.ts');
   const revision = sources.find((source) => revisionOf(source) !== undefined);
-  return renderInputs(sources, renderValues, { into: into ?? readsManifests, revision });
+  return renderInputs(sources, renderValues, { into: into ?? {}, revision });
 }
 
 export function readHostText(file: string, tree: FileTree = disk): HostText | Finding {

@@ -11,14 +11,7 @@ import {
   type ConfigFile,
   type GateOptions,
 } from '../../input/configuration/read-settings.ts';
-import {
-  collectInputs,
-  hasObjects,
-  keyOfObject,
-  type Inputs,
-  type ReadOptions,
-  readsManifests,
-} from '../../input/read-inputs.ts';
+import { collectInputs, hasObjects, keyOfObject, type Inputs, type ReadOptions } from '../../input/read-inputs.ts';
 import type { UnreadLists } from '../../input/objects/kinds.ts';
 import { type Node, fullName } from '../../cluster/objects.ts';
 import { type Release, isPreview, newestRelease, parseRelease, releases } from '../../kube-proxy/releases.ts';
@@ -369,14 +362,16 @@ function describeEmptiness(
   const holdsObjects = skipped.size > 0 || hasObjects(inputs);
   const unbuilt = findOutermost([...inputs.files.keys()]);
   if (skipped.has('Kustomization') || (unbuilt !== undefined && !holdsObjects)) {
-    const build = { folder: unbuilt, into: into ?? readsManifests };
+    const build = { folder: unbuilt, into: into ?? {} };
     return [diagnose('no-input', { problem: 'kustomization', ...build })];
   }
   if (skipped.has('kubeconfig') && skipped.size === 1 && !hasObjects(inputs))
     return [diagnose('no-input', { problem: 'kubeconfig' })];
-  // If the kind of a Service is misspelled, the result would remove that Service from the node.
-  const isMisspelled = diagnostics.some(({ code }) => code === 'unknown-kind');
-  if (!holdsObjects && !isMisspelled) return [diagnose('no-input', { problem: 'no-objects' })];
+  if (!holdsObjects) {
+    for (const { code, arguments: details, place } of diagnostics)
+      if (code === 'unknown-kind') return [diagnose('no-input', { problem: 'unknown-kind', ...details }, place)];
+    return [diagnose('no-input', { problem: 'no-objects' })];
+  }
   return [diagnose('nothing-programmed', { services: 0, lacking: [], isRefused, ...useless })];
 }
 

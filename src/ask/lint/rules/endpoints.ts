@@ -190,10 +190,10 @@ export const selectsNothing: LintRule<'selects-nothing'> = {
     const known = new Set(pods.flatMap(({ object }) => addressesOfPod(object)));
     const findCause = causeFinder(input.loaded.inputs);
     return input.services.flatMap((service): readonly RuleFinding<'selects-nothing'>[] => {
-      const { object, name, source, selected, slices, ports, isOfCluster, knowsEndpoints } = service;
+      const { object, name, source, selected, skipped, slices, ports, isOfCluster, knowsEndpoints } = service;
       const selector = selectorWords(object.spec.selector);
       const [port] = ports;
-      if (selector === '' || selected.length > 0 || !port) return [];
+      if (selector === '' || selected.length > 0 || skipped === 'external-name') return [];
       const isStale = slices.length > 0;
       if (isStale && !slices.some(({ object: slice }) => listsPod(slice, known))) return [];
       if (isOfCluster !== knowsEndpoints || !(isOfCluster || hasManifests)) return [];
@@ -201,7 +201,7 @@ export const selectsNothing: LintRule<'selects-nothing'> = {
       if (isMeant) return [];
       const details = { services: [name], selector, ...likely };
       if (isStale) return [{ details: { ...details, isStale }, place: source.place(['spec', 'selector']) }];
-      const packet = isOfCluster ? claimRefused(port, input) : undefined;
+      const packet = isOfCluster && port ? claimRefused(port, input) : undefined;
       return [{ details, place: source.place(['spec', 'selector']), packet }];
     });
   },
