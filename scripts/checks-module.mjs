@@ -9,7 +9,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { _, Ajv, Name } from 'ajv';
-import { and } from 'ajv/dist/compile/codegen/index.js';
+import { and, getProperty } from 'ajv/dist/compile/codegen/index.js';
 import standalone from 'ajv/dist/standalone/index.js';
 import { build, transform } from 'esbuild';
 
@@ -64,6 +64,16 @@ function unite({ anyOf, ...schema }) {
   if (isMixed || new Set(type).size < type.length) throw new Error(`no types choose: ${JSON.stringify(anyOf)}`);
   const isNullable = parts.some((part) => [part['type']].flat().includes('null'));
   return { ...Object.assign({}, ...parts), ...schema, type: isNullable ? [...type, 'null'] : type };
+}
+
+/**
+ * Reports whether the check of a field refuses a missing value by itself, because the field has a type or a list of values.
+ *
+ * @param {Schema | undefined} schema
+ */
+function refusesMissing(schema) {
+  if (schema === undefined) return false;
+  return schema['discriminator'] !== undefined || (unite(schema)['type'] ?? schema['enum']) !== undefined;
 }
 
 /**
@@ -124,9 +134,19 @@ class Parts {
     const others = typeof additionalProperties === 'object' ? this.add(additionalProperties) : undefined;
     const items = schema['items'] && this.add(schema['items']);
     const isClosed = additionalProperties === false || undefined;
+    const calls = fields && mapValues(fields, this.#use);
+    const needs = (required ?? []).filter((/** @type {string} */ name) => refusesMissing(schema['properties']?.[name]));
     const own = {
       ...Object.fromEntries(plain.flatMap((name) => (schema[name] === undefined ? [] : [[name, schema[name]]]))),
-      ...(fields && { properties: mapValues(fields, this.#use) }),
+      ...(needs.length > 0 && {
+        required: required.filter((/** @type {string} */ name) => !needs.includes(name)),
+        needs: needs.map((/** @type {string} */ name) => [name, calls?.[name]?.['is']]),
+      }),
+      ...(calls && {
+        properties: Object.fromEntries(
+          Object.entries(calls).map(([name, call]) => [name, needs.includes(name) ? {} : call]),
+        ),
+      }),
       ...(others && { additionalProperties: this.#use(others) }),
       ...(isClosed && { additionalProperties: false }),
       ...(items && { items: this.#use(items) }),
@@ -219,6 +239,16 @@ function functionTexts(functions) {
   ajv.addKeyword({
     keyword: 'isOneOf',
     code: (cxt) => cxt.fail(cxt.schema.map((/** @type {string} */ name) => _`!${call(name, cxt.data)}`).reduce(and)),
+  });
+  ajv.addKeyword({
+    keyword: 'needs',
+    type: 'object',
+    code: (cxt) => {
+      for (const [name, accepts] of cxt.schema) {
+        const field = _`${cxt.data}${getProperty(name)}`;
+        cxt.gen.if(_`!${call(accepts, field)}`, () => cxt.error());
+      }
+    },
   });
   ajv.addKeyword({
     keyword: 'passes',

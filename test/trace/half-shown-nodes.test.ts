@@ -292,7 +292,7 @@ ${ends.join('')}`,
     'external',
     '192.168.50.11:30060',
   );
-  expect(notes?.join('\n')).toMatch(/by eth1, eth2, eth3 and 2 more it is unknown \(--in-interface eth1\)$/);
+  expect(notes?.join('\n')).toMatch(/by eth1, eth2, eth3 and 2 more it is unknown \(inInterface eth1\)$/);
 });
 
 test.each(['iptables', 'nftables'] as const)(
