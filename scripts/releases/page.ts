@@ -35,8 +35,8 @@ ${row(['Kubernetes', 'kube-proxy'])}
 ${row(['---', '---'])}
 ${versions.join('\n')}
 
-A fix can reach several releases at once, so an older patch release may program something else. v1.32.13 and v1.34.4 are newer patch
-releases: their source changes nothing that kpc follows.
+A fix can reach several releases at once, so an older patch release may program something else. v1.32.13 and v1.34.4 are newer than
+the versions above, but change nothing that affects the rules.
 
 kpc does not follow one known bug ([#142183](https://github.com/kubernetes/kubernetes/issues/142183)). If \`localhost\` is added to
 \`nodePortAddresses\` and kube-proxy starts again in nftables mode, the map localhost-nodeport-reject-ports still has the entries of TCP

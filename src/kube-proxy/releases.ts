@@ -26,7 +26,7 @@ export interface BehaviourChange {
   /** The feature gate for the behaviour. It counts in releases that know the gate and have not locked it. */
   readonly gate?: string;
   readonly mode?: ProxyMode;
-  /** Pull requests to kubernetes/kubernetes that made the change, or the issue. */
+  /** Numbers in kubernetes/kubernetes: the pull requests that made the change, or else the issue about it. */
   readonly pullRequests: readonly number[];
   /** Set if only the rules differ, and packets go to the same places. */
   readonly samePackets?: true;

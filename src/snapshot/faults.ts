@@ -94,7 +94,7 @@ export function findDormantTable({ doubts }: Snapshot, family: Family): string |
   return doubts.some((doubt) => doubt.kind === 'other-table' && doubt.table === table) ? table : undefined;
 }
 
-/** Finds jumps that the kernel may have, although a listing lacks them, because the listing is incomplete. */
+/** Finds jumps that an incomplete listing lacks but the kernel may have. */
 export function findUnshownJumps(side: Snapshot, mode: ProxyMode): readonly MissingJump[] {
   return families.flatMap((family) => missingJumps(side, mode, family).filter((jump) => !isRead(side, jump)));
 }

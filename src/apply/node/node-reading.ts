@@ -190,7 +190,7 @@ async function hasNftTable(host: Host, family: Family, table: string): Promise<b
   return noSuchTable.test(result.stderr) ? false : undefined;
 }
 
-/** How many times to compare two listings, because a change between them also makes them differ. */
+/** How many times to read two listings and compare them. Even two faultless listings differ if the node changed in between. */
 const comparisons = 3;
 
 /** Returns "" if the kernel has no such objects, or if the part cannot be read and is not needed (`ReadingScope.needed`). */

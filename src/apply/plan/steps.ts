@@ -170,7 +170,8 @@ export function countNftTransactions(
 /**
  * Reports whether this change is certain to increase the kernel's generation count. The kernel does not count a transaction without effect,
  * such as adding elements that another program has just added. kpc-apply would then mistake the other program's transaction for its own.
- * Adding a rule always counts, and removing a missing object fails. Test: apply/nft-generation.test.ts.
+ * Adding a rule always counts. So does a removal that succeeds, because removing a missing object fails. Test:
+ * apply/nft-generation.test.ts.
  */
 function isSurelyCounted(delta: NftTableDelta): boolean {
   if (delta.kind === 'table') return true;

@@ -43,7 +43,7 @@ export function modeSource({ problems, facts, flags }: ProxyLog): (typeof modeSo
   return flags.get('--proxy-mode') ? 'flag' : undefined;
 }
 
-/** The Services that a dump shows, named by the manifests beside the dump. */
+/** The Services that a dump shows. Their names come from the manifests given with the dump. */
 export interface DumpReading {
   readonly dump: DumpedSnapshot;
   readonly flows: FlowFindings | undefined;

@@ -332,7 +332,7 @@ function programGaps(links: readonly Link[]): readonly Gap[] {
   });
 }
 
-/** Returns the links that have these interfaces as ports. Later rules see only those links. */
+/** Returns the bridges or bonds that have these interfaces as ports. Rules after the port match only the bridge or bond. */
 function mastersOf(interfaces: readonly string[], links: readonly Link[]): readonly string[] {
   const isNamed = (port: string): boolean => interfaces.some((name) => isLinkNamed(name, port));
   return links.flatMap(({ name, master }) => (master !== undefined && isNamed(name) ? [master] : []));

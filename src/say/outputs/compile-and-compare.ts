@@ -73,7 +73,7 @@ export const equivalence = objectOf({
 
 const reason = openOf({
   kind: about('determines the other fields', text),
-  text: about('in words: a field of the Service, or an endpoint', text),
+  text: about('a sentence about the difference: a field of the Service that changed, or an endpoint', text),
 });
 
 const changes = listOf(kernelChange);

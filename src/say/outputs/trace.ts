@@ -29,7 +29,12 @@ const knownFate = {
       port: wholeNumber(0),
       probability: number('a share', 0, 1),
       sourceAfter,
-      connection: optional(about('present if the endpoints differ', oneOf(...connectionKinds))),
+      connection: optional(
+        about(
+          'what happens to the connection at this endpoint, if that differs between the endpoints',
+          oneOf(...connectionKinds),
+        ),
+      ),
     }),
   ),
   sourceAfter,

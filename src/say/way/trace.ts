@@ -84,7 +84,7 @@ function colonIfDelivered({ verdict }: Pick<KnownFate, 'verdict'>): string {
   return verdict === 'delivered' ? ':' : '';
 }
 
-/** Adds what happens to the connection if the first packet arrives but the connection may still fail. */
+/** If the first packet arrives but the connection may still fail, adds what happens to the connection. */
 function withConnection(fate: KnownFate, connection: ConnectionInWords): string {
   const { kind, reason, failure, doubt, isUndecided, byEndpoint } = connection;
   if (!isArrival(fate.verdict) || reason === undefined) return colonIfDelivered(fate);

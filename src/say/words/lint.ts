@@ -147,7 +147,7 @@ export const lintWords: WordsOf<typeof lintFindings> = {
   }),
   'cluster-ip-endpoint': ({ service, address, holder }) => [
     `${service}: its endpoint ${address} is ${holder === service ? 'its own cluster IP' : `the cluster IP of ${holder}`}: kube-proxy translates a packet only once, so clients reach no Pod`,
-    'list the addresses of the Pods or machines behind it',
+    'replace that endpoint with the addresses of the Pods or machines behind the Service',
     holder === service ? undefined : 'use type: ExternalName with the DNS name of that Service',
   ],
   'unused-slice-port': ({ service, port, ports }) => [
