@@ -26,10 +26,8 @@ export function withLostPorts(tables: Tables): Tables {
   return Object.fromEntries(marked);
 }
 
-const lostPort = ['--dport', 'unknown'] as const;
-
 function withPort(rule: Rule): Rule {
-  return lacksPort(rule) ? { ...rule, args: rule.args.toSpliced(-1, 0, { kind: 'other', words: lostPort }) } : rule;
+  return lacksPort(rule) ? { ...rule, args: rule.args.toSpliced(-1, 0, { kind: 'unshown-port' }) } : rule;
 }
 
 function lacksPort({ args }: Rule): boolean {
@@ -45,7 +43,7 @@ export function findUnreadRules(tables: Tables) {
   const unread = tableNames.flatMap((table) =>
     [...(tables[table]?.values() ?? [])].flatMap(({ name: chain, rules }) =>
       (classifyChain(table, chain) ? rules : []).flatMap(({ args }, i) => {
-        const lacksPorts = args.some((arg) => arg.kind === 'other' && arg.words === lostPort);
+        const lacksPorts = args.some(({ kind }) => kind === 'unshown-port');
         return conditionsOf(args).some(({ kind }) => kind === 'unread')
           ? [{ table, chain, rule: i + 1, lacksPorts }]
           : [];

@@ -65,8 +65,8 @@ function distinctTexts(addresses: readonly { readonly text: string }[]): readonl
 }
 
 /**
- * Counts the addresses of a Service's endpoints: all, ready, used by the node, and those of assumed Pods. Undefined if the Service cannot have endpoints. If a Pod
- * has an address in each family, the two count as one.
+ * Counts the addresses of a Service's endpoints: all, ready, used by the node, and those of assumed Pods. Undefined if the Service cannot
+ * have endpoints. If a Pod has an address in each family, the two count as one.
  */
 function countByAddress(
   { skipped, headlessEndpoints }: ServiceInfo,

@@ -90,12 +90,15 @@ export interface UnrenderedTemplate {
 
 export type FileNames = Lists<'files'>;
 
-/** The reader of the manifests of a rendered folder: a command's standard input, a program that gives texts, or a comparison that renders its sides itself. */
+/**
+ * The reader of a rendered folder's manifests: a command's standard input, a program that gives texts, or a comparison that renders its
+ * sides itself.
+ */
 export type Into = ReadByCommand | RenderedPair;
 
 /**
- * `command`: undefined for a program that gives texts. `checkouts`: the inputs in git revisions. They must be checked out, because no program can build them in a revision. `file`: the file
- * that the command names, if it cannot read standard input.
+ * `command`: undefined for a program that gives texts. `checkouts`: the inputs in git revisions. They must be checked out, because no
+ * program can build them in a revision. `file`: the file that the command names, if it cannot read standard input.
  */
 export interface ReadByCommand {
   readonly command?: string | undefined;

@@ -110,6 +110,7 @@ function canonicalArg(arg: RuleArg): RuleArg | undefined {
     case 'match-set':
     case 'physdev-is-in':
     case 'recent':
+    case 'unshown-port':
       return arg;
     default:
       return arg satisfies never;

@@ -43,6 +43,8 @@ export type RuleArg =
         { readonly kind: 'set' } | { readonly kind: 'rcheck'; readonly seconds: number; readonly reap: boolean };
     }
   | { readonly kind: 'jump'; readonly target: RuleTarget; readonly goto?: boolean }
+  /** A destination port that the rule has but the listing does not show. */
+  | { readonly kind: 'unshown-port' }
   /** Words that kpc does not interpret, but compares and writes again. */
   | { readonly kind: 'other'; readonly words: readonly string[] };
 
@@ -120,6 +122,8 @@ export function formatArg(arg: RuleArg): string {
     }
     case 'jump':
       return `${arg.goto ? '-g' : '-j'} ${formatTarget(arg.target)}`;
+    case 'unshown-port':
+      return '--dport unknown';
     case 'other':
       return formatWords(arg.words);
     default:

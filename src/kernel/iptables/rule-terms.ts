@@ -8,7 +8,7 @@ import { parsePortRange, readMarkMask, type PortRange } from '../ports-and-marks
 import { isNfacctCounter } from './iptables-meaning.ts';
 import type { Rule } from './iptables.ts';
 import { actionOfWords, type RuleAction } from './other-targets.ts';
-import { nameProtocol, type RuleArg } from './rule-args.ts';
+import { formatArg, nameProtocol, type RuleArg } from './rule-args.ts';
 
 /** Fields are named as in nft, or else after iptables' options. */
 type Condition =
@@ -113,6 +113,8 @@ function conditionsOfArg(arg: RuleArg, family: Family): Condition | readonly Con
     case 'comment':
     case 'jump':
       return [];
+    case 'unshown-port':
+      return { kind: 'unread', text: formatArg(arg) };
     case 'other':
       return isNfacctCounter(arg) ? [] : conditionsOfWords(arg.words, family);
     default:
