@@ -181,9 +181,11 @@ export function findUnreached(
       const { table, facts, from, to } = each;
       const chains = (shown.iptables[family].includes(table) && state.iptables[family]?.[table]) || undefined;
       // If the built-in chains are missing, only some rules were pasted.
-      if (!chains || lacksChains(chains) || ![...chains.keys()].some((name) => isBuiltInChain(table, name))) return [];
+      if (!chains || ![...chains.keys()].some((name) => isBuiltInChain(table, name))) return [];
       const isThere = (to.kind === 'drop' ? from : [to.name]).some((name) => hasRulesIn(chains, name));
-      return isThere && !isRuleMade(chains, each) ? from.map((name) => ({ family, facts, from: name, to })) : [];
+      return isThere && !isRuleMade(chains, each) && !lacksChains(chains)
+        ? from.map((name) => ({ family, facts, from: name, to }))
+        : [];
     }),
   );
   const own = state.nftables.filter(({ family, name }) => isKubeProxyTable(name) && shown.nftables.includes(family));

@@ -21,7 +21,11 @@ export function withLostPorts(tables: Tables): Tables {
     chainsOfPorts.has(chain.name) ? { ...chain, rules: chain.rules.map(withPort) } : chain;
   const marked = tableNames.flatMap((name) => {
     const chains = tables[name];
-    return chains ? [[name, new Map(Array.from(chains, ([key, chain]) => [key, read(chain)]))]] : [];
+    if (!chains) return [];
+    const own = [...chainsOfPorts].flatMap((key) => chains.get(key) ?? []);
+    return own.some(({ rules }) => rules.some(lacksPort))
+      ? [[name, new Map(Array.from(chains, ([key, chain]) => [key, read(chain)]))]]
+      : [[name, chains]];
   });
   return Object.fromEntries(marked);
 }
